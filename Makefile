@@ -1,0 +1,49 @@
+# make demo   sets up and runs the main job end to end
+# make test   sets up and runs every check
+# Both need Python >= 3.11 with venv and a C++ compiler, reuse what is set up, and work offline after the first run.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# meson and ninja are found beside the interpreter
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help setup demo test test-slow lint format clean
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+setup: $(READY)
+
+# The editable install rebuilds compiled modules on import when their sources change.
+$(READY): pyproject.toml meson.build src/ranksvm/meson.build src/ranksvm/_compiled/meson.build
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY)
+	$(BIN)/ranksvm demo
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	@# -S: past the editable install's import hook, which the import graph cannot be read through
+	PYTHONPATH=src:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+		$(BIN)/python -S -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
+	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/ranksvm/*.py' | grep -v /cli/)
+
+test: lint
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -m slow
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf build dist $(VENV) demo-output

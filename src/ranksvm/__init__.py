@@ -1,0 +1,25 @@
+"""Large-margin learning to rank: the public API, loaded on first use."""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+# public name -> module that defines it
+_API = {
+    "Queries": "ranksvm.data",
+}
+
+__all__ = ["__version__", *_API]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _API:
+        return getattr(importlib.import_module(_API[name]), name)
+    if name in {"data", "metrics", "model_selection", "exceptions"}:
+        return importlib.import_module(f"ranksvm.{name}")
+    raise AttributeError(f"module 'ranksvm' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,52 @@
+"""Threads: compiled loops release the GIL and take a range of the work; this runs the ranges."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from ranksvm.exceptions import OptionError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
+
+
+def available_cpus() -> int:
+    """Number of processors this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def effective_n_jobs(n_jobs: int | None) -> int:
+    """Number of threads that ``n_jobs`` asks for: None is all processors, -1 too, -2 all but one, ...
+
+    Raises
+    ------
+    OptionError
+        When ``n_jobs`` is 0 or not an integer.
+    """
+    if n_jobs is None:
+        return available_cpus()
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+        raise OptionError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}.")
+    return n_jobs if n_jobs > 0 else max(1, available_cpus() + 1 + n_jobs)
+
+
+def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_threads: int) -> list[Result]:
+    """``[function(task) for task in tasks]``, on up to ``n_threads`` threads, results in order."""
+    work: Sequence[Task] = tasks if isinstance(tasks, Sequence) else list(tasks)
+    if n_threads <= 1 or len(work) <= 1:
+        return [function(task) for task in work]
+    return list(_pool(n_threads).map(function, work))
+
+
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    # Keyed by process: threads do not survive a fork, so a child makes a pool of its own.
+    key = (os.getpid(), n_threads)
+    pool = _pools.get(key)
+    if pool is None:
+        pool = _pools[key] = ThreadPoolExecutor(n_threads, thread_name_prefix="ranksvm")
+    return pool

@@ -1,0 +1,228 @@
+"""Queries: which rows belong together, found once."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ranksvm.exceptions import DataError
+
+__all__ = ["Queries"]
+
+
+class Queries:
+    """The rows of a data set grouped by query: CSR pointers over rows sorted by query.
+
+    *Position* ``t`` of the sorted order is row ``order[t]`` of the data; query ``q`` (a number from 0, in the
+    order in which the queries first appear) has the positions ``pointers[q] .. pointers[q + 1]``. Within a query
+    rows keep their order. Rows that already lie query by query need no permutation: ``order`` is None.
+
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (n_queries + 1,)
+        First position of each query, then the number of rows.
+    order : ndarray of int64, shape (n_rows,), or None
+        Row of each position; None when position and row are the same.
+    ids : ndarray, shape (n_queries,)
+        The query ids, in order of first appearance.
+
+    Examples
+    --------
+    >>> queries = Queries.from_qid(["b", "a", "b"])
+    >>> queries.ids.tolist(), queries.pointers.tolist(), queries.order.tolist()
+    (['b', 'a'], [0, 2, 3], [0, 2, 1])
+    """
+
+    def __init__(self, pointers: np.ndarray, order: np.ndarray | None, ids: np.ndarray):
+        self.pointers = pointers
+        self.order = order
+        self.ids = ids
+
+    @classmethod
+    def from_qid(cls, qid: Any, n_rows: int | None = None) -> "Queries":
+        """Group rows by their query ids.
+
+        Parameters
+        ----------
+        qid : array-like of shape (n_rows,), or None
+            Query id of each row: any dtype, any order, any range. None: all rows are one query.
+        n_rows : int, optional
+            Number of rows expected.
+
+        Returns
+        -------
+        Queries
+            The grouping.
+
+        Raises
+        ------
+        DataError
+            When ``qid`` is not one-dimensional, has another length than ``n_rows``, or holds missing values.
+        """
+        if qid is None:
+            if n_rows is None:
+                raise DataError("qid is None and the number of rows is not known.")
+            return cls(np.array([0, n_rows], dtype=np.int64), None, np.zeros(1, dtype=np.int64))
+        qid = _as_ids(qid)
+        if n_rows is not None and len(qid) != n_rows:
+            raise DataError(f"qid has {len(qid)} entries but X has {n_rows} rows: they must agree.")
+        if len(qid) == 0:
+            return cls(np.zeros(1, dtype=np.int64), None, qid)
+        # Runs of equal ids are grouped, not rows: real data come in long runs.
+        run_start = np.concatenate(([0], np.flatnonzero(qid[1:] != qid[:-1]) + 1))
+        run_length = np.diff(run_start, append=len(qid))
+        unique, first, run_query = _unique(qid[run_start])
+        by_appearance = np.argsort(first, kind="stable")
+        ids = unique[by_appearance]
+        if len(ids) == len(run_start):
+            return cls(np.append(run_start, len(qid)).astype(np.int64), None, ids)
+        number = np.empty(len(ids), dtype=np.int64)
+        number[by_appearance] = np.arange(len(ids))
+        run_query = number[run_query]
+        sizes = np.bincount(run_query, weights=run_length, minlength=len(ids)).astype(np.int64)
+        runs = np.argsort(run_query, kind="stable")
+        # Rows of run r are run_start[r], run_start[r] + 1, ...: a running sum of ones with jumps between runs.
+        steps = np.ones(len(qid), dtype=np.int64)
+        lengths = run_length[runs]
+        steps[0] = run_start[runs[0]]
+        ends = np.cumsum(lengths)[:-1]
+        steps[ends] = run_start[runs[1:]] - (run_start[runs[:-1]] + lengths[:-1] - 1)
+        return cls(np.concatenate(([0], np.cumsum(sizes))), np.cumsum(steps, out=steps), ids)
+
+    @classmethod
+    def from_group(cls, group: Any, n_rows: int) -> "Queries":
+        """Group consecutive rows by the sizes of the queries, as LightGBM and XGBoost have it.
+
+        Parameters
+        ----------
+        group : array-like of int, shape (n_queries,)
+            Number of rows of each query, in order.
+        n_rows : int
+            Number of rows the sizes must add up to.
+
+        Returns
+        -------
+        Queries
+            The grouping, with ids 0, 1, 2, ...
+
+        Raises
+        ------
+        DataError
+            When a size is not a non-negative integer or the sizes do not add up to ``n_rows``.
+        """
+        sizes = np.asarray(group)
+        if sizes.ndim != 1 or not np.issubdtype(sizes.dtype, np.number) or np.any(sizes != np.floor(sizes)):
+            raise DataError("group must be a one-dimensional array of query sizes (whole numbers).")
+        if np.any(sizes < 0):
+            raise DataError(f"group has a negative size: {sizes[sizes < 0][0]}.")
+        total = int(sizes.sum())
+        if total != n_rows:
+            raise DataError(f"the sizes in group add up to {total} but X has {n_rows} rows: they must agree.")
+        pointers = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        return cls(pointers, None, np.arange(len(sizes)))
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.pointers) - 1
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.pointers[-1])
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of rows of each query, shape (n_queries,)."""
+        return np.diff(self.pointers)
+
+    def rows(self, query: int) -> np.ndarray:
+        """Row numbers of one query, in the order of the data.
+
+        Parameters
+        ----------
+        query : int
+            Number of the query, from 0.
+
+        Returns
+        -------
+        ndarray of int64
+            Its rows.
+        """
+        start, stop = self.pointers[query], self.pointers[query + 1]
+        return np.arange(start, stop) if self.order is None else self.order[start:stop]
+
+    def to_sorted(self, values: np.ndarray) -> np.ndarray:
+        """Per-row values in sorted order; the array itself where rows already lie query by query.
+
+        Parameters
+        ----------
+        values : ndarray, shape (n_rows, ...)
+            One value (or row) per row of the data.
+
+        Returns
+        -------
+        ndarray
+            ``values[order]``.
+        """
+        return values if self.order is None else values[self.order]
+
+    def to_rows(self, values: np.ndarray) -> np.ndarray:
+        """Values in sorted order put back in the order of the rows: the inverse of `to_sorted`.
+
+        Parameters
+        ----------
+        values : ndarray, shape (n_rows, ...)
+            One value (or row) per position.
+
+        Returns
+        -------
+        ndarray
+            The same values, one per row of the data.
+        """
+        if self.order is None:
+            return values
+        out = np.empty_like(values)
+        out[self.order] = values
+        return out
+
+    def numbers(self) -> np.ndarray:
+        """Number of the query (from 0) of each row of the data, shape (n_rows,)."""
+        return self.to_rows(np.repeat(np.arange(self.n_queries), self.sizes))
+
+    def __iter__(self) -> Iterator[tuple[Any, np.ndarray]]:
+        for query, query_id in enumerate(self.ids):
+            yield query_id, self.rows(query)
+
+    def __repr__(self) -> str:
+        layout = "contiguous" if self.order is None else "interleaved"
+        return f"Queries(n_queries={self.n_queries}, n_rows={self.n_rows}, {layout})"
+
+
+def _as_ids(qid: Any) -> np.ndarray:
+    ids = np.asarray(qid)
+    if ids.ndim == 2 and ids.shape[1] == 1:
+        ids = ids[:, 0]
+    if ids.ndim != 1:
+        raise DataError(f"qid must be one-dimensional, got shape {ids.shape}.")
+    if ids.dtype == object:
+        missing = [row for row, value in enumerate(ids) if value is None or value != value]
+        if missing:
+            raise DataError(f"qid is missing in row {missing[0]}: every row needs a query id.")
+    elif np.issubdtype(ids.dtype, np.inexact) and np.isnan(ids).any():
+        row = int(np.flatnonzero(np.isnan(ids))[0])
+        raise DataError(f"qid is NaN in row {row}: every row needs a query id.")
+    return ids
+
+
+def _unique(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``np.unique`` with first indices and inverse; ids of mixed types, which do not sort, are hashed."""
+    try:
+        unique, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+        return unique, first, inverse.reshape(-1)
+    except TypeError:
+        seen: dict[Any, int] = {}
+        inverse = np.array([seen.setdefault(value, len(seen)) for value in ids])
+        first = np.full(len(seen), -1)
+        first[inverse[::-1]] = np.arange(len(ids))[::-1]
+        return ids[first], first, inverse

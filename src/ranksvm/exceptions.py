@@ -1,0 +1,68 @@
+"""Every error and warning a user of ranksvm can meet.
+
+Each is also the built-in (or scikit-learn) class that a user of scikit-learn would catch.
+"""
+
+from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
+
+__all__ = [
+    "RankSVMError",
+    "DataError",
+    "ParseError",
+    "NoComparablePairsError",
+    "OptionError",
+    "MissingDependencyError",
+    "ModelFileError",
+    "ConvergenceWarning",
+]
+
+
+class RankSVMError(Exception):
+    """Base class of every error that ranksvm raises itself."""
+
+
+class DataError(RankSVMError, ValueError):
+    """The data given (X, y, qid, weights, scores, a file's content) cannot be used as they are."""
+
+
+class ParseError(DataError):
+    """A line of a text file is malformed.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    line : int
+        Line number, from 1.
+    column : int
+        Column (byte) number in the line, from 1.
+    reason : str
+        What was found and what was expected.
+    """
+
+    def __init__(self, path: str, line: int, column: int, reason: str):
+        super().__init__(path, line, column, reason)
+        self.path, self.line, self.column, self.reason = path, line, column, reason
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}: {self.reason}"
+
+
+class NoComparablePairsError(DataError):
+    """No query has two documents with different labels, so there is nothing to learn an order from."""
+
+
+class OptionError(RankSVMError, ValueError):
+    """An option has a value it cannot have."""
+
+
+class MissingDependencyError(RankSVMError, ImportError):
+    """An optional package is needed; the message names the ``pip install`` line."""
+
+
+class ModelFileError(RankSVMError, ValueError):
+    """A model or cache file is truncated, altered, of another kind, or of a newer version."""
+
+
+class ConvergenceWarning(_SklearnConvergenceWarning):
+    """The solver stopped before its certificate met ``tol``; the message says what to try."""

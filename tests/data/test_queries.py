@@ -1,0 +1,80 @@
+"""Queries: any qid in any order becomes CSR pointers plus a permutation."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ranksvm.data import Queries
+from ranksvm.exceptions import DataError
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=40))
+def test_groups_rows_by_query_keeping_their_order(qid):
+    queries = Queries.from_qid(qid)
+    assert queries.n_rows == len(qid)
+    seen = list(dict.fromkeys(qid))
+    assert queries.ids.tolist() == seen
+    for query, query_id in enumerate(seen):
+        assert queries.rows(query).tolist() == [row for row, value in enumerate(qid) if value == query_id]
+    assert [seen[number] for number in queries.numbers()] == qid
+
+
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=40))
+def test_to_rows_undoes_to_sorted(qid):
+    queries = Queries.from_qid(qid)
+    values = np.arange(len(qid))
+    assert queries.to_rows(queries.to_sorted(values)).tolist() == values.tolist()
+
+
+@pytest.mark.parametrize(
+    "qid",
+    [
+        ["b", "b", "a"],
+        [2.5, 2.5, 1.0],
+        np.array([7, 7, 1], dtype=np.uint8),
+        np.array(["x", "x", 3], dtype=object),
+        [(1 << 62) + 1, (1 << 62) + 1, 1 << 62],
+    ],
+)
+def test_any_dtype_and_contiguous_rows_need_no_permutation(qid):
+    queries = Queries.from_qid(qid)
+    assert queries.order is None
+    assert queries.pointers.tolist() == [0, 2, 3]
+    assert list(queries.ids) == [qid[0], qid[2]]
+
+
+def test_mixed_types_interleaved():
+    queries = Queries.from_qid(np.array(["x", 3, "x", 3, None is None], dtype=object))
+    assert list(queries.ids) == ["x", 3, True]
+    assert queries.order.tolist() == [0, 2, 1, 3, 4]
+
+
+def test_no_qid_is_one_query():
+    queries = Queries.from_qid(None, 4)
+    assert queries.n_queries == 1
+    assert queries.rows(0).tolist() == [0, 1, 2, 3]
+
+
+def test_group_sizes():
+    queries = Queries.from_group([2, 0, 1], 3)
+    assert queries.sizes.tolist() == [2, 0, 1]
+    assert queries.ids.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Queries.from_qid([1, 2], 3), "qid has 2 entries but X has 3 rows"),
+        (lambda: Queries.from_qid([[1, 2]]), "one-dimensional"),
+        (lambda: Queries.from_qid([1.0, float("nan")]), "NaN in row 1"),
+        (lambda: Queries.from_qid(np.array(["a", None], dtype=object)), "missing in row 1"),
+        (lambda: Queries.from_qid(None), "number of rows is not known"),
+        (lambda: Queries.from_group([1, 1], 3), "add up to 2 but X has 3"),
+        (lambda: Queries.from_group([-1, 4], 3), "negative size"),
+        (lambda: Queries.from_group([1.5, 1.5], 3), "whole numbers"),
+    ],
+)
+def test_bad_input_is_named(make, message):
+    with pytest.raises(DataError, match=message):
+        make()
