@@ -1,9 +1,8 @@
-"""Every error and warning a user of ranksvm can meet.
+"""Every error a user of ranksvm can meet.
 
-Each is also the built-in (or scikit-learn) class that a user of scikit-learn would catch.
+Each is also the built-in class that a user of scikit-learn would catch. A solver that stops early warns with
+scikit-learn's own ConvergenceWarning.
 """
-
-from sklearn.exceptions import ConvergenceWarning as _SklearnConvergenceWarning
 
 __all__ = [
     "RankSVMError",
@@ -13,7 +12,6 @@ __all__ = [
     "OptionError",
     "MissingDependencyError",
     "ModelFileError",
-    "ConvergenceWarning",
 ]
 
 
@@ -62,7 +60,3 @@ class MissingDependencyError(RankSVMError, ImportError):
 
 class ModelFileError(RankSVMError, ValueError):
     """A model or cache file is truncated, altered, of another kind, or of a newer version."""
-
-
-class ConvergenceWarning(_SklearnConvergenceWarning):
-    """The solver stopped before its certificate met ``tol``; the message says what to try."""

@@ -1,1 +1,7 @@
-"""Solvers."""
+"""Solvers: how an objective is minimised, one file per method; they know only the Objective protocol."""
+
+from ranksvm.solvers.newton import newton
+from ranksvm.solvers.progress import interruptible
+from ranksvm.solvers.result import SolverResult, Status
+
+__all__ = ["SolverResult", "Status", "interruptible", "newton"]

@@ -1,0 +1,73 @@
+// Labels of each query replaced by their ranks 0 .. k-1 among the query's distinct labels, and its pairs counted.
+#ifndef RANKSVM_LEVELS_HPP
+#define RANKSVM_LEVELS_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "sweep.hpp"
+
+namespace ranksvm {
+
+static void compress_levels(const int64_t *pointers, int64_t first_query, int64_t last_query, const double *y,
+                            int32_t *levels, int32_t *n_levels) {
+    constexpr int kSmall = 64;  // whole labels 0 .. 63 take a bit mask, anything else a sort
+    std::vector<double> distinct;
+    for (int64_t q = first_query; q < last_query; ++q) {
+        const int64_t first = pointers[q], last = pointers[q + 1];
+        uint64_t mask = 0;
+        bool small = true;
+        for (int64_t t = first; t < last && small; ++t) {
+            const double label = y[t];
+            small = label >= 0.0 && label < kSmall && label == std::floor(label);
+            if (small) mask |= uint64_t{1} << static_cast<int>(label);
+        }
+        if (small) {
+            int32_t rank[kSmall], k = 0;
+            for (int label = 0; label < kSmall; ++label) {
+                rank[label] = k;
+                k += static_cast<int32_t>((mask >> label) & 1);
+            }
+            for (int64_t t = first; t < last; ++t) levels[t] = rank[static_cast<int>(y[t])];
+            n_levels[q] = k;
+            continue;
+        }
+        distinct.assign(y + first, y + last);
+        std::sort(distinct.begin(), distinct.end());
+        distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+        for (int64_t t = first; t < last; ++t)
+            levels[t] = static_cast<int32_t>(std::lower_bound(distinct.begin(), distinct.end(), y[t]) - distinct.begin());
+        n_levels[q] = static_cast<int32_t>(distinct.size());
+    }
+}
+
+// Number of pairs of each query, and their total weight: level by level, the documents below it.
+static void count_pairs(const Pairs &pairs, int64_t first_query, int64_t last_query, double *n_pairs, double *weight) {
+    std::vector<double> documents, a, b;
+    for (int64_t q = first_query; q < last_query; ++q) {
+        const size_t k = static_cast<size_t>(pairs.n_levels[q]);
+        documents.assign(k, 0.0);
+        a.assign(k, 0.0);
+        b.assign(k, 0.0);
+        for (int64_t t = pairs.pointers[q]; t < pairs.pointers[q + 1]; ++t) {
+            const int32_t level = pairs.levels[t];
+            documents[level] += 1.0;
+            a[level] += pairs.preferred ? pairs.preferred[t] : 1.0;
+            b[level] += pairs.other ? pairs.other[t] : 1.0;
+        }
+        double below = 0.0, b_below = 0.0;
+        n_pairs[q] = weight[q] = 0.0;
+        for (size_t level = 0; level < k; ++level) {
+            n_pairs[q] += documents[level] * below;
+            weight[q] += a[level] * b_below;
+            below += documents[level];
+            b_below += b[level];
+        }
+    }
+}
+
+}  // namespace ranksvm
+
+#endif

@@ -1,0 +1,136 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+"""Products of a dense or CSR design matrix with vectors, over ranges of rows: float64 sums whatever the storage.
+
+``rows`` maps positions to rows of X (None where they are the same); ``*_range`` arrays hold the positions
+``start .. stop`` only. The GIL is released.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+from libcpp cimport bool as cbool
+
+cdef extern from "linear.hpp" namespace "ranksvm" nogil:
+    void dense_scores_f32(const float *, int64_t, const int64_t *, int64_t, int64_t, const double *, double *)
+    void dense_scores_f64(const double *, int64_t, const int64_t *, int64_t, int64_t, const double *, double *)
+    void dense_accumulate_f32(const float *, int64_t, const int64_t *, int64_t, int64_t, const double *, double *)
+    void dense_accumulate_f64(const double *, int64_t, const int64_t *, int64_t, int64_t, const double *, double *)
+    cbool dense_finite_f32(const float *, int64_t)
+    cbool dense_finite_f64(const double *, int64_t)
+    void dense_gather_f32(const float *, int64_t, const int64_t *, int64_t, int64_t, double *)
+    void dense_gather_f64(const double *, int64_t, const int64_t *, int64_t, int64_t, double *)
+    void c_sparse_scores "ranksvm::sparse_scores"[Real, Index](
+        const Real *, const Index *, const Index *, const int64_t *, int64_t, int64_t, const double *, double *)
+    void c_sparse_accumulate "ranksvm::sparse_accumulate"[Real, Index](
+        const Real *, const Index *, const Index *, const int64_t *, int64_t, int64_t, const double *, cbool, double *)
+    void c_sparse_gather "ranksvm::sparse_gather"[Real, Index](
+        const Real *, const Index *, const Index *, int64_t, const int64_t *, int64_t, int64_t, double *)
+    void c_centre_queries "ranksvm::centre_queries"(const int64_t *, int64_t, int64_t, int64_t, double *)
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef fused index:
+    int32_t
+    int64_t
+
+
+cdef const int64_t *_map(const int64_t[::1] rows):
+    if rows is None:
+        return NULL
+    return &rows[0]
+
+
+def dense_scores(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop, const double[::1] w,
+                 double[::1] out_range):
+    """``out[t] = X[rows[t]] @ w``."""
+    if start >= stop:
+        return
+    cdef const int64_t *map = _map(rows)
+    cdef int64_t n = X.shape[1]
+    with nogil:
+        if real is float:
+            dense_scores_f32(&X[0, 0], n, map, start, stop, &w[0], &out_range[0])
+        else:
+            dense_scores_f64(&X[0, 0], n, map, start, stop, &w[0], &out_range[0])
+
+
+def dense_accumulate(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
+                     const double[::1] u_range, double[::1] out):
+    """``out += sum of u[t] * X[rows[t]]``."""
+    if start >= stop:
+        return
+    cdef const int64_t *map = _map(rows)
+    cdef int64_t n = X.shape[1]
+    with nogil:
+        if real is float:
+            dense_accumulate_f32(&X[0, 0], n, map, start, stop, &u_range[0], &out[0])
+        else:
+            dense_accumulate_f64(&X[0, 0], n, map, start, stop, &u_range[0], &out[0])
+
+
+def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
+                 double[:, ::1] out_range):
+    """``out[t] = X[rows[t]]`` in float64."""
+    if start >= stop:
+        return
+    cdef const int64_t *map = _map(rows)
+    cdef int64_t n = X.shape[1]
+    with nogil:
+        if real is float:
+            dense_gather_f32(&X[0, 0], n, map, start, stop, &out_range[0, 0])
+        else:
+            dense_gather_f64(&X[0, 0], n, map, start, stop, &out_range[0, 0])
+
+
+def all_finite(const real[::1] values):
+    """Whether no value is NaN or infinite."""
+    cdef cbool finite
+    if values.shape[0] == 0:
+        return True
+    with nogil:
+        if real is float:
+            finite = dense_finite_f32(&values[0], values.shape[0])
+        else:
+            finite = dense_finite_f64(&values[0], values.shape[0])
+    return finite
+
+
+def sparse_scores(const real[::1] data, const index[::1] indices, const index[::1] indptr, const int64_t[::1] rows,
+                  int64_t start, int64_t stop, const double[::1] w, double[::1] out_range):
+    """``out[t] = X[rows[t]] @ w`` for a CSR matrix with at least one entry."""
+    if start >= stop:
+        return
+    cdef const int64_t *map = _map(rows)
+    with nogil:
+        c_sparse_scores(&data[0], &indices[0], &indptr[0], map, start, stop, &w[0], &out_range[0])
+
+
+def sparse_accumulate(const real[::1] data, const index[::1] indices, const index[::1] indptr,
+                      const int64_t[::1] rows, int64_t start, int64_t stop, const double[::1] u_range,
+                      double[::1] out, cbool squares=False):
+    """``out += sum of u[t] * X[rows[t]]``, or of ``u[t] * X[rows[t]] ** 2``."""
+    if start >= stop:
+        return
+    cdef const int64_t *map = _map(rows)
+    with nogil:
+        c_sparse_accumulate(&data[0], &indices[0], &indptr[0], map, start, stop, &u_range[0], squares, &out[0])
+
+
+def sparse_gather(const real[::1] data, const index[::1] indices, const index[::1] indptr, const int64_t[::1] rows,
+                  int64_t start, int64_t stop, double[:, ::1] out_range):
+    """``out[t] = X[rows[t]]``, dense, in float64."""
+    if start >= stop:
+        return
+    cdef const int64_t *map = _map(rows)
+    cdef int64_t n = out_range.shape[1]
+    with nogil:
+        c_sparse_gather(&data[0], &indices[0], &indptr[0], n, map, start, stop, &out_range[0, 0])
+
+
+def centre_queries(const int64_t[::1] pointers, int64_t first, int64_t last, double[:, ::1] X_range):
+    """Subtract from each row the mean row of its query, in place."""
+    if first >= last or X_range.shape[0] == 0:
+        return
+    cdef int64_t n = X_range.shape[1]
+    with nogil:
+        c_centre_queries(&pointers[0], first, last, n, &X_range[0, 0])

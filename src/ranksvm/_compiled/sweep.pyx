@@ -1,0 +1,109 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+"""The margin sweep over ranges of queries: arrays in, arrays out, the GIL released.
+
+All arrays over rows are in sorted order (`ranksvm.data.Queries`): query ``q`` has the positions ``pointers[q]`` to
+``pointers[q + 1]``. Arguments named ``*_range`` hold the rows of the queries ``first .. last`` only.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+
+cdef extern from "levels.hpp" namespace "ranksvm" nogil:
+    cdef struct Pairs:
+        const int64_t *pointers
+        const int32_t *levels
+        const int32_t *n_levels
+        const double *preferred
+        const double *other
+        int32_t direct_limit
+
+    double squared_hinge_f64(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *, double *, double *)
+    double squared_hinge_f32(Pairs, int64_t, int64_t, const float *, double, int32_t *, int32_t *, double *, double *)
+    void c_laplacian "ranksvm::laplacian"(Pairs, int64_t, int64_t, const int32_t *, const int32_t *, const double *,
+                                          const double *, double *)
+    void c_laplacian_rows "ranksvm::laplacian_rows"(Pairs, int64_t, int64_t, const int32_t *, const int32_t *,
+                                                    const double *, const double *, int64_t, double *)
+    void c_compress_levels "ranksvm::compress_levels"(const int64_t *, int64_t, int64_t, const double *, int32_t *,
+                                                      int32_t *)
+    void c_count_pairs "ranksvm::count_pairs"(Pairs, int64_t, int64_t, double *, double *)
+
+ctypedef fused real:
+    float
+    double
+
+
+cdef class PairArrays:
+    """The pairs of a data set as arrays: pointers, levels, levels per query, and the weights a and b (or None)."""
+
+    cdef Pairs pairs
+    cdef object owners  # keeps the arrays alive
+
+    def __init__(self, const int64_t[::1] pointers, const int32_t[::1] levels, const int32_t[::1] n_levels,
+                 const double[::1] preferred, const double[::1] other, int32_t direct_limit):
+        self.owners = (pointers, levels, n_levels, preferred, other)
+        self.pairs.pointers = &pointers[0]
+        self.pairs.levels = &levels[0] if levels.shape[0] else NULL
+        self.pairs.n_levels = &n_levels[0] if n_levels.shape[0] else NULL
+        self.pairs.preferred = NULL
+        self.pairs.other = NULL
+        if preferred is not None:
+            self.pairs.preferred = &preferred[0]
+            self.pairs.other = &other[0]
+        self.pairs.direct_limit = direct_limit
+
+
+def squared_hinge(PairArrays arrays, int64_t first, int64_t last, const real[::1] scores, double threshold,
+                  int32_t[::1] order, int32_t[::1] window, double[::1] counts, double[::1] gradient_range):
+    """Sum of ``a_i b_j max(0, t - (s_i - s_j))^2`` over the pairs of a range of queries.
+
+    Writes the gradient with respect to the scores, sorts ``order`` (document numbers within their query, by score; on
+    entry any permutation, best an earlier order) and leaves the violating pairs as ``window`` (in sorted order) and
+    the diagonal of their Laplacian as ``counts``.
+    """
+    cdef double value
+    if gradient_range.shape[0] == 0:
+        return 0.0
+    with nogil:
+        if real is float:
+            value = squared_hinge_f32(arrays.pairs, first, last, &scores[0], threshold, &order[0], &window[0],
+                                      &counts[0], &gradient_range[0])
+        else:
+            value = squared_hinge_f64(arrays.pairs, first, last, &scores[0], threshold, &order[0], &window[0],
+                                      &counts[0], &gradient_range[0])
+    return value
+
+
+def laplacian(PairArrays arrays, int64_t first, int64_t last, const int32_t[::1] order, const int32_t[::1] window,
+              const double[::1] counts, const double[::1] v_range, double[::1] out_range):
+    """``L v`` of a range of queries, for the violating pairs that `squared_hinge` left."""
+    if v_range.shape[0] == 0:
+        return
+    with nogil:
+        c_laplacian(arrays.pairs, first, last, &order[0], &window[0], &counts[0], &v_range[0], &out_range[0])
+
+
+def laplacian_rows(PairArrays arrays, int64_t first, int64_t last, const int32_t[::1] order,
+                   const int32_t[::1] window, const double[::1] counts, const double[:, ::1] X_range,
+                   double[:, ::1] Z_range):
+    """Rows Z with ``X' L X = (X'Z + Z'X) / 2`` for a range of queries (X of the range centred by query)."""
+    if X_range.shape[0] == 0 or X_range.shape[1] == 0:
+        return
+    with nogil:
+        c_laplacian_rows(arrays.pairs, first, last, &order[0], &window[0], &counts[0], &X_range[0, 0],
+                         X_range.shape[1], &Z_range[0, 0])
+
+
+def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, const double[::1] y,
+                    int32_t[::1] levels, int32_t[::1] n_levels):
+    """Replace each query's labels by their ranks among the query's distinct labels."""
+    if first >= last or y.shape[0] == 0:
+        return
+    with nogil:
+        c_compress_levels(&pointers[0], first, last, &y[0], &levels[0], &n_levels[0])
+
+
+def count_pairs(PairArrays arrays, int64_t first, int64_t last, double[::1] n_pairs, double[::1] weight):
+    """Number and total weight of the pairs of each query of a range."""
+    if first >= last:
+        return
+    with nogil:
+        c_count_pairs(arrays.pairs, first, last, &n_pairs[0], &weight[0])

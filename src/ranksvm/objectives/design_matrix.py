@@ -1,0 +1,122 @@
+"""Design matrices: the products an objective needs, one class per storage, so that no objective has a sparse branch."""
+
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse
+
+from ranksvm._compiled import linear
+
+__all__ = ["DenseDesign", "DesignMatrix", "SparseDesign", "as_design_matrix"]
+
+
+class DesignMatrix(Protocol):
+    """Rows of features, read where they lie.
+
+    ``rows`` maps positions to rows (None where they are the same); the methods work on the positions
+    ``start .. stop``, and arrays named ``*_range`` hold these only. All sums are in float64.
+    """
+
+    n_features: int
+    row_bytes: float
+    dense: bool
+
+    def scores(self, rows: np.ndarray | None, start: int, stop: int, w: np.ndarray, out_range: np.ndarray) -> None:
+        """``out = X w``."""
+
+    def accumulate(self, rows: np.ndarray | None, start: int, stop: int, u_range: np.ndarray, out: np.ndarray) -> None:
+        """``out += X' u``."""
+
+    def accumulate_squares(
+        self, rows: np.ndarray | None, start: int, stop: int, u_range: np.ndarray, out: np.ndarray
+    ) -> None:
+        """``out += (X * X)' u``."""
+
+    def gather(self, rows: np.ndarray | None, start: int, stop: int, out_range: np.ndarray) -> None:
+        """``out = X``, dense and in float64."""
+
+
+class DenseDesign:
+    """A C-contiguous float32 or float64 array.
+
+    Parameters
+    ----------
+    X : ndarray of float32 or float64, shape (n_rows, n_features)
+        The features.
+    """
+
+    dense = True
+
+    def __init__(self, X: np.ndarray):
+        self.X = X
+        self.n_features = X.shape[1]
+        self.row_bytes = max(1, X.shape[1] * X.itemsize)
+
+    def scores(self, rows, start, stop, w, out_range):  # noqa: D102
+        linear.dense_scores(self.X, rows, start, stop, w, out_range)
+
+    def accumulate(self, rows, start, stop, u_range, out):  # noqa: D102
+        linear.dense_accumulate(self.X, rows, start, stop, u_range, out)
+
+    def accumulate_squares(self, rows, start, stop, u_range, out):  # noqa: D102
+        block = np.empty((stop - start, self.n_features))
+        linear.dense_gather(self.X, rows, start, stop, block)
+        block *= block
+        linear.dense_accumulate(block, None, 0, stop - start, u_range, out)
+
+    def gather(self, rows, start, stop, out_range):  # noqa: D102
+        linear.dense_gather(self.X, rows, start, stop, out_range)
+
+
+class SparseDesign:
+    """A CSR matrix of float32 or float64 values.
+
+    Parameters
+    ----------
+    X : scipy.sparse CSR matrix or array, shape (n_rows, n_features)
+        The features.
+    """
+
+    dense = False
+
+    def __init__(self, X):
+        # Without an entry there would be nothing to point at: one explicit zero.
+        data, indices = (X.data, X.indices) if X.nnz else (np.zeros(1), np.zeros(1, dtype=X.indptr.dtype))
+        self._csr = (data, indices, X.indptr.astype(indices.dtype, copy=False))
+        self.n_features = X.shape[1]
+        self.row_bytes = max(1.0, X.nnz / max(1, X.shape[0]) * (data.itemsize + indices.itemsize))
+
+    def scores(self, rows, start, stop, w, out_range):  # noqa: D102
+        linear.sparse_scores(*self._csr, rows, start, stop, w, out_range)
+
+    def accumulate(self, rows, start, stop, u_range, out):  # noqa: D102
+        linear.sparse_accumulate(*self._csr, rows, start, stop, u_range, out)
+
+    def accumulate_squares(self, rows, start, stop, u_range, out):  # noqa: D102
+        linear.sparse_accumulate(*self._csr, rows, start, stop, u_range, out, squares=True)
+
+    def gather(self, rows, start, stop, out_range):  # noqa: D102
+        linear.sparse_gather(*self._csr, rows, start, stop, out_range)
+
+
+def as_design_matrix(X) -> DesignMatrix:
+    """The design matrix of a dense array or a sparse matrix, without copying C-contiguous floats or CSR.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse matrix, shape (n_rows, n_features)
+        The features.
+
+    Returns
+    -------
+    DesignMatrix
+        Its products.
+    """
+    if scipy.sparse.issparse(X):
+        X = X.tocsr()
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        return SparseDesign(X)
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    return DenseDesign(np.ascontiguousarray(X))

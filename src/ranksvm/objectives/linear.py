@@ -1,0 +1,325 @@
+"""The objective of a linear model: 1/2 |w|^2 + C * loss(X w), in blocks of whole queries."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from ranksvm._compiled import linear
+from ranksvm._parallel import parallel_map
+from ranksvm.losses.protocol import PairwiseLoss, SweepState
+from ranksvm.objectives.design_matrix import DesignMatrix
+
+__all__ = ["LinearObjective", "LinearPoint"]
+
+# A block's rows are read twice, for scores and for the gradient: they should still be in cache the second time.
+BLOCK_BYTES = 2 << 20
+# Rows of a block of an explicit Hessian, gathered in float64 with their Laplacian rows.
+HESSIAN_BLOCK_ROWS = 1024
+# Below this many multiplications a second thread costs more than it saves.
+PARALLEL_WORK = 1 << 19
+# Beyond this many variables an explicit Hessian is not worth its n^2 memory and n^3 factorisation.
+HESSIAN_VARIABLES = 2000
+# Rows per variable below which a sampled Hessian is too noisy to be of use, and rows worth sampling at all.
+SAMPLE_ROWS_PER_VARIABLE = 60
+# Multiply-adds of a matrix product done in the time of one multiply-add of a pass over X (measured, 2 cores).
+PRODUCT_SPEED = 24.0
+
+_blas: ThreadpoolController | None = None
+
+
+def _one_blas_thread() -> Any:
+    """Context in which BLAS keeps to one thread: ours are the threads."""
+    global _blas
+    if _blas is None:
+        _blas = ThreadpoolController()
+    return _blas.limit(limits=1, user_api="blas")
+
+
+class LinearPoint:
+    """Where the objective was evaluated, with what its products need.
+
+    Parameters
+    ----------
+    w : ndarray of float64, shape (n_features,)
+        The weights.
+    scores : ndarray of float64, shape (n_rows,)
+        ``X w`` by position.
+    state : SweepState
+        The violating pairs.
+    """
+
+    def __init__(self, w: np.ndarray, scores: np.ndarray, state: SweepState):
+        self.w = w
+        self.scores = scores
+        self.state = state
+        self.value = np.inf
+        self.gradient = w
+
+
+class LinearObjective:
+    """``f(w) = 1/2 |w|^2 + C * loss(X w)``, with value and gradient in one pass over X.
+
+    Hessian ``I + C X' H X``, H that of the loss with respect to the scores. For squared hinge and hinge losses the
+    duality gap at w is at most ``1/2 |grad f(w)|^2``: the dual point ``alpha = C * loss'`` is feasible.
+
+    Parameters
+    ----------
+    design : DesignMatrix
+        The features.
+    loss : PairwiseLoss
+        The loss over the pairs of the same rows.
+    C : float
+        Weight of a pair.
+    n_threads : int
+        Number of threads.
+    """
+
+    def __init__(self, design: DesignMatrix, loss: PairwiseLoss, C: float, n_threads: int = 1):
+        self.design = design
+        self.loss = loss
+        self.C = C
+        self.pairs = loss.pairs
+        self.n_variables = design.n_features
+        work = self.pairs.n_rows * design.row_bytes / 4
+        self.n_threads = n_threads if work > PARALLEL_WORK else 1
+        self.hessian_fraction = self._worthwhile_fraction()
+        self._spare: list[LinearPoint] = []
+        self._sampled: tuple[LinearObjective, np.ndarray] | None = None
+        self._tasks, self._large = self._plan()
+
+    # -- evaluation --------------------------------------------------------------------------------------------------
+
+    def evaluate(self, w: np.ndarray, near: LinearPoint | None = None) -> LinearPoint:
+        """Value and gradient at w, X read once; documents are sorted beginning from their order at ``near``."""
+        point = self._new_point(w, near)
+
+        def loss(first: int, last: int, start: int, stop: int, scores: np.ndarray, gradient: np.ndarray) -> float:
+            point.scores[start:stop] = scores
+            return self.loss.evaluate(point.scores, point.state, first, last, gradient)
+
+        return self._finish(point, *self._pass(w, loss))
+
+    def between(self, point: LinearPoint, trial: LinearPoint, alpha: float) -> LinearPoint:
+        """The point at ``alpha`` on the segment; X is read for the gradient only."""
+        new = self._new_point(point.w + alpha * (trial.w - point.w), point)
+
+        def loss(first: int, last: int, start: int, stop: int, _: np.ndarray, gradient: np.ndarray) -> float:
+            new.scores[start:stop] = _interpolate(point, trial, alpha, start, stop)
+            return self.loss.evaluate(new.scores, new.state, first, last, gradient)
+
+        return self._finish(new, *self._pass(None, loss))
+
+    def line(self, point: LinearPoint, trial: LinearPoint) -> Callable[[float], tuple[float, float]]:
+        """Value and slope along the segment, from the scores alone: X is not read."""
+        step = trial.w - point.w
+        probe = self._new_point(point.w, point)
+
+        def along(alpha: float) -> tuple[float, float]:
+            def part(blocks: list[tuple[int, int, int, int]]) -> tuple[float, float]:
+                value = slope = 0.0
+                for first, last, start, stop in blocks:
+                    probe.scores[start:stop] = _interpolate(point, trial, alpha, start, stop)
+                    gradient = np.empty(stop - start)
+                    value += self.loss.evaluate(probe.scores, probe.state, first, last, gradient)
+                    slope += gradient @ (trial.scores[start:stop] - point.scores[start:stop])
+                return value, slope
+
+            sums = parallel_map(part, [*self._tasks, *([block] for block in self._large)], self.n_threads)
+            w = point.w + alpha * step
+            value = 0.5 * (w @ w) + self.C * sum(value for value, _ in sums)
+            return value, w @ step + self.C * sum(slope for _, slope in sums)
+
+        return along
+
+    def gap(self, point: LinearPoint) -> float:
+        """Duality gap ``1/2 |grad f(w)|^2``."""
+        return 0.5 * float(point.gradient @ point.gradient)
+
+    def release(self, point: LinearPoint) -> None:
+        """Say that a point is no longer needed: its arrays serve the next one."""
+        self._spare.append(point)
+
+    # -- curvature ---------------------------------------------------------------------------------------------------
+
+    def hessian_product(self, point: LinearPoint, v: np.ndarray) -> np.ndarray:
+        """``v + C X' H X v``, X read once."""
+
+        def product(first: int, last: int, start: int, stop: int, Xv: np.ndarray, out: np.ndarray) -> float:
+            self.loss.curvature_product(point.state, first, last, Xv, out)
+            return 0.0
+
+        _, total = self._pass(v, product)
+        total *= self.C
+        total += v
+        return total
+
+    def hessian(self, point: LinearPoint) -> np.ndarray:
+        """The Hessian, or its estimate from ``hessian_fraction`` of the rows."""
+        if self.hessian_fraction < 1.0:
+            sampled, positions = self._sample()
+            part = sampled._new_point(point.w)
+            part.scores[:] = point.scores[positions]
+            gradient = np.empty(sampled.pairs.n_rows)
+            sampled.loss.evaluate(part.scores, part.state, 0, sampled.pairs.n_queries, gradient)
+            hessian = sampled._loss_hessian(part)
+            sampled.release(part)
+            hessian *= sampled.C
+        else:
+            hessian = self._loss_hessian(point)
+            hessian *= self.C
+        hessian[np.diag_indices_from(hessian)] += 1.0
+        return hessian
+
+    def hessian_diagonal(self, point: LinearPoint) -> np.ndarray:
+        """``1 + C * diagonal of X' D X``, D the diagonal of the loss's Hessian: exact but for pairs that share a feature."""
+
+        def part(blocks: list[tuple[int, int, int, int]]) -> np.ndarray:
+            total = np.zeros(self.n_variables)
+            for _, _, start, stop in blocks:
+                self.design.accumulate_squares(self.pairs.rows, start, stop, point.state.counts[start:stop], total)
+            return total
+
+        parts = parallel_map(part, [*self._tasks, *([block] for block in self._large)], self.n_threads)
+        return 1.0 + 2.0 * self.C * np.sum(parts, axis=0)
+
+    def sample(self) -> "LinearObjective | None":
+        """The problem on the rows of the sampled Hessian, C raised so that all pairs together weigh as much as here."""
+        return self._sample()[0] if 0.0 < self.hessian_fraction < 1.0 else None
+
+    # -- inner workings ----------------------------------------------------------------------------------------------
+
+    def _pass(self, w: np.ndarray | None, middle: Callable[..., float]) -> tuple[float, np.ndarray]:
+        """One pass over X, block by block: ``v = X w``, ``middle(first, last, start, stop, v, u)`` writes u, ``X' u``.
+
+        Returns the sums of what `middle` returns and of ``X' u``.
+        """
+        rows = self.pairs.rows
+
+        def part(blocks: list[tuple[int, int, int, int]]) -> tuple[float, np.ndarray]:
+            total, value = np.zeros(self.n_variables), 0.0
+            size = max(stop - start for _, _, start, stop in blocks)
+            v_memory, u_memory = np.empty(size), np.empty(size)
+            for first, last, start, stop in blocks:
+                v, u = v_memory[: stop - start], u_memory[: stop - start]
+                if w is not None:
+                    self.design.scores(rows, start, stop, w, v)
+                value += middle(first, last, start, stop, v, u)
+                self.design.accumulate(rows, start, stop, u, total)
+            return value, total
+
+        parts = parallel_map(part, self._tasks, self.n_threads)
+        parts += [self._large_query(w, middle, block) for block in self._large]
+        return sum(value for value, _ in parts), np.sum([total for _, total in parts], axis=0)
+
+    def _large_query(self, w: np.ndarray | None, middle: Callable[..., float], block: tuple) -> tuple[float, np.ndarray]:
+        """The same for one query that outweighs a thread's share: the products in parallel, row by row."""
+        first, last, start, stop = block
+        rows = self.pairs.rows
+        cuts = np.linspace(start, stop, 4 * self.n_threads + 1).astype(int)
+        chunks = list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+        v, u = np.empty(stop - start), np.empty(stop - start)
+
+        def scores(chunk: tuple[int, int]) -> None:
+            self.design.scores(rows, *chunk, w, v[chunk[0] - start : chunk[1] - start])
+
+        def accumulate(chunk: tuple[int, int]) -> np.ndarray:
+            total = np.zeros(self.n_variables)
+            self.design.accumulate(rows, *chunk, u[chunk[0] - start : chunk[1] - start], total)
+            return total
+
+        if w is not None:
+            parallel_map(scores, chunks, self.n_threads)
+        value = middle(first, last, start, stop, v, u)
+        return value, np.sum(parallel_map(accumulate, chunks, self.n_threads), axis=0)
+
+    def _loss_hessian(self, point: LinearPoint) -> np.ndarray:
+        n = self.n_variables
+        blocks = list(_blocks(self.pairs.pointers, 0, self.pairs.n_queries, HESSIAN_BLOCK_ROWS))
+
+        def part(blocks: list[tuple[int, int, int, int]]) -> np.ndarray:
+            total = np.zeros((n, n))
+            size = max(stop - start for _, _, start, stop in blocks)
+            X_memory, Z_memory = np.empty((size, n)), np.empty((size, n))
+            for first, last, start, stop in blocks:
+                X, Z = X_memory[: stop - start], Z_memory[: stop - start]
+                self.design.gather(self.pairs.rows, start, stop, X)
+                linear.centre_queries(self.pairs.pointers, first, last, X)
+                self.loss.curvature_rows(point.state, first, last, X, Z)
+                total += X.T @ Z
+            return total
+
+        with _one_blas_thread():
+            parts = parallel_map(part, _shares(blocks, self.n_threads, 1), self.n_threads)
+        total = parts[0]
+        for other in parts[1:]:
+            total += other
+        return 0.5 * (total + total.T)
+
+    def _new_point(self, w: np.ndarray, near: LinearPoint | None = None) -> LinearPoint:
+        if self._spare:
+            point = self._spare.pop()
+            point.w = w
+            return point
+        return LinearPoint(w, np.empty(self.pairs.n_rows), SweepState(self.pairs, near.state if near else None))
+
+    def _finish(self, point: LinearPoint, loss: float, gradient: np.ndarray) -> LinearPoint:
+        point.value = float(0.5 * (point.w @ point.w) + self.C * loss)
+        gradient *= self.C
+        gradient += point.w
+        point.gradient = gradient
+        return point
+
+    def _worthwhile_fraction(self) -> float:
+        n, n_rows = self.n_variables, self.pairs.n_rows
+        if n > HESSIAN_VARIABLES:
+            return 0.0
+        entries = self.design.row_bytes / 4
+        # A Hessian of all rows costs n_rows * n^2 products, a pass over X n_rows * entries of another kind.
+        cost_in_passes = n * n / (PRODUCT_SPEED * entries)
+        fraction = max(0.5 / cost_in_passes, SAMPLE_ROWS_PER_VARIABLE * n / max(1, n_rows))
+        return 1.0 if fraction > 0.4 else fraction
+
+    def _sample(self) -> "tuple[LinearObjective, np.ndarray]":
+        if self._sampled is None:
+            pairs, positions = self.pairs.sample(int(self.hessian_fraction * self.pairs.n_rows) + 1)
+            scale = self.pairs.weight / pairs.weight
+            objective = LinearObjective(self.design, type(self.loss)(pairs), self.C * scale, self.n_threads)
+            self._sampled = objective, positions
+        return self._sampled
+
+    def _plan(self) -> tuple[list[list[tuple[int, int, int, int]]], list[tuple[int, int, int, int]]]:
+        """Blocks of whole queries shared out into tasks, and the queries too large for one thread."""
+        pointers = self.pairs.pointers
+        block_rows = max(1, int(BLOCK_BYTES / self.design.row_bytes))
+        large_rows = max(block_rows, self.pairs.n_rows // (2 * self.n_threads)) if self.n_threads > 1 else np.inf
+        blocks, large = [], []
+        for block in _blocks(pointers, 0, self.pairs.n_queries, block_rows):
+            (large if block[3] - block[2] > large_rows else blocks).append(block)
+        return _shares(blocks, self.n_threads, 4), large
+
+
+def _interpolate(point: LinearPoint, trial: LinearPoint, alpha: float, start: int, stop: int) -> np.ndarray:
+    there, here = trial.scores[start:stop], point.scores[start:stop]
+    return here + alpha * (there - here)
+
+
+def _blocks(pointers: np.ndarray, first: int, last: int, rows: int) -> Iterator[tuple[int, int, int, int]]:
+    """Whole queries in blocks of up to so many rows (a larger query is a block): first, last query, start, stop."""
+    while first < last:
+        end = int(np.searchsorted(pointers, pointers[first] + rows, side="right")) - 1
+        end = min(max(end, first + 1), last)
+        yield first, end, int(pointers[first]), int(pointers[end])
+        first = end
+
+
+def _shares(blocks: list, n_threads: int, per_thread: int) -> list[list]:
+    """Consecutive blocks in shares of about equal numbers of rows, ``per_thread`` for each thread."""
+    n_shares = min(len(blocks), n_threads * per_thread if n_threads > 1 else 1)
+    if n_shares <= 1:
+        return [blocks] if blocks else []
+    ends = np.cumsum([stop - start for _, _, start, stop in blocks])
+    share = np.minimum((ends - 1) * n_shares // ends[-1], n_shares - 1)
+    cuts = np.searchsorted(share, np.arange(n_shares + 1))
+    return [blocks[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True) if b > a]

@@ -1,0 +1,59 @@
+"""What a solver may know of the problem it solves."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+__all__ = ["Objective", "Point"]
+
+
+class Point(Protocol):
+    """A place where an objective was evaluated."""
+
+    w: np.ndarray
+    value: float
+    gradient: np.ndarray
+
+
+class Objective(Protocol):
+    """A strongly convex function of ``n_variables`` variables: ``1/2 |w|^2`` plus a convex, piecewise quadratic loss.
+
+    Attributes
+    ----------
+    n_variables : int
+        Number of variables.
+    hessian_fraction : float
+        Part of the data worth putting into an explicit Hessian: 1 all of it, 0 none, when building one costs more than
+        it saves.
+    """
+
+    n_variables: int
+    hessian_fraction: float
+
+    def evaluate(self, w: np.ndarray, near: Point | None = None) -> Point:
+        """Value and gradient at w; ``near`` is a point evaluated nearby, if there is one."""
+
+    def gap(self, point: Point) -> float:
+        """Duality gap at a point: a bound on how far its value is above the optimum."""
+
+    def line(self, point: Point, trial: Point) -> Callable[[float], tuple[float, float]]:
+        """Value and slope along the segment from one point to another, as a function of the position in [0, 1]."""
+
+    def between(self, point: Point, trial: Point, alpha: float) -> Point:
+        """The point at ``alpha`` on the segment."""
+
+    def hessian_product(self, point: Point, v: np.ndarray) -> np.ndarray:
+        """Hessian at a point times a vector."""
+
+    def hessian(self, point: Point) -> np.ndarray:
+        """Hessian at a point, from ``hessian_fraction`` of the data, shape (n_variables, n_variables)."""
+
+    def hessian_diagonal(self, point: Point) -> np.ndarray:
+        """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,)."""
+
+    def release(self, point: Point) -> None:
+        """Say that a point is no longer needed."""
+
+    def sample(self) -> "Objective | None":
+        """The problem on a small part of the data, or None where the data are small themselves."""

@@ -1,0 +1,92 @@
+"""Preconditioned conjugate gradients for a Newton step, within a trust region if there is one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["NewtonStep", "conjugate_gradient"]
+
+
+@dataclass
+class NewtonStep:
+    """An approximate minimiser of the quadratic model ``g'd + 1/2 d'Hd``."""
+
+    step: np.ndarray
+    residual: np.ndarray  # -(g + H step)
+    n_products: int
+    on_boundary: bool
+
+    def model_decrease(self, gradient: np.ndarray) -> float:
+        """How far the model promises to fall: ``-(g'd + 1/2 d'Hd)``, from the residual."""
+        return -0.5 * float(self.step @ (gradient - self.residual))
+
+
+def conjugate_gradient(
+    product: Callable[[np.ndarray], np.ndarray],
+    gradient: np.ndarray,
+    precondition: Callable[[np.ndarray], np.ndarray],
+    *,
+    tolerance: float,
+    max_products: int,
+    radius: float = np.inf,
+) -> NewtonStep:
+    """Solve ``H d = -g`` approximately, starting from 0.
+
+    With a ``radius`` this is Steihaug's method in the norm of the preconditioner M (Steihaug, SIAM J. Numer. Anal.
+    20, 1983; Lin & Moré 1999): it stops on the boundary ``d'Md = radius^2``.
+
+    Parameters
+    ----------
+    product : callable
+        ``d -> H d``, H symmetric positive definite.
+    gradient : ndarray of float64, shape (n,)
+        ``g``.
+    precondition : callable
+        ``r -> M^-1 r``.
+    tolerance : float
+        Stop when ``r'M^-1 r`` has fallen by the square of this factor.
+    max_products : int
+        Largest number of products with H.
+    radius : float
+        Of the trust region, in the norm of M.
+
+    Returns
+    -------
+    NewtonStep
+        The step, its residual and what it cost.
+    """
+    step = np.zeros_like(gradient)
+    residual = -gradient
+    z = precondition(residual)
+    direction = z.copy()
+    rho = float(residual @ z)
+    target = tolerance * tolerance * rho
+    # M-norms by recurrence: |d|^2, d'M p and |p|^2
+    step_norm, cross, direction_norm = 0.0, 0.0, rho
+    n_products = 0
+    while rho > target and n_products < max_products and direction_norm > 0.0:
+        image = product(direction)
+        n_products += 1
+        curvature = float(direction @ image)
+        alpha = rho / curvature
+        new_norm = step_norm + 2 * alpha * cross + alpha * alpha * direction_norm
+        if new_norm >= radius * radius:
+            # the positive root of |d + alpha p|^2 = radius^2
+            room = radius * radius - step_norm
+            alpha = room / (cross + np.sqrt(cross * cross + direction_norm * room))
+            step += alpha * direction
+            residual = residual - alpha * image
+            return NewtonStep(step, residual, n_products, True)
+        step += alpha * direction
+        residual = residual - alpha * image
+        z = precondition(residual)
+        rho_new = float(residual @ z)
+        beta = rho_new / rho
+        cross = beta * (cross + alpha * direction_norm)
+        direction_norm = rho_new + beta * beta * direction_norm
+        step_norm = new_norm
+        direction *= beta
+        direction += z
+        rho = rho_new
+    return NewtonStep(step, residual, n_products, False)

@@ -1,0 +1,94 @@
+"""Bookkeeping that every solver shares: the trace, the stopping tests, interruption."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ranksvm.objectives.protocol import Objective, Point
+from ranksvm.solvers.result import History, SolverResult, Status
+
+__all__ = ["Monitor", "interruptible"]
+
+logger = logging.getLogger("ranksvm.solvers")
+
+# A relative change of the objective below this is round-off.
+ROUND_OFF = 1e-14
+
+
+class Monitor:
+    """Keeps the trace of a run and says when to stop.
+
+    Parameters
+    ----------
+    objective : Objective
+        The problem.
+    tol : float
+        Relative duality gap to reach.
+    max_iter : int
+        Largest number of iterations.
+    interrupted : threading.Event
+        Set when the user wants to stop.
+    """
+
+    def __init__(self, objective: Objective, tol: float, max_iter: int, interrupted: threading.Event | None = None):
+        self.objective = objective
+        self.tol = tol
+        self.max_iter = max_iter
+        self.interrupted = interrupted
+        self.history = History()
+        self.n_evaluations = 0
+        self.n_products = 0
+        self._best_gap = float("inf")
+        self._without_progress = 0
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations so far."""
+        return len(self.history.objective) - 1
+
+    def record(self, point: Point) -> Status | None:
+        """Note an iterate; the reason to stop there, or None to go on."""
+        gap = self.objective.gap(point)
+        history = self.history
+        history.objective.append(point.value)
+        history.duality_gap.append(gap)
+        history.evaluations.append(self.n_evaluations)
+        history.hessian_products.append(self.n_products)
+        logger.info("iteration %d: objective %.9g, relative gap %.2e", self.n_iter, point.value, gap / point.value)
+        if gap <= self.tol * point.value:
+            return Status.CONVERGED
+        if self.interrupted is not None and self.interrupted.is_set():
+            return Status.INTERRUPTED
+        if self.n_iter >= self.max_iter:
+            return Status.MAX_ITERATIONS
+        # The objective stands still and the gradient falls no more: several steps of that are round-off.
+        still = self.n_iter > 0 and abs(history.objective[-2] - point.value) <= ROUND_OFF * abs(point.value)
+        self._without_progress = self._without_progress + 1 if still and gap >= 0.5 * self._best_gap else 0
+        self._best_gap = min(self._best_gap, gap)
+        return Status.PRECISION if self._without_progress >= 3 else None
+
+    def result(self, point: Point, status: Status) -> SolverResult:
+        """The outcome at the last iterate."""
+        return SolverResult(point.w, point.value, self.objective.gap(point), self.n_iter, status, self.history)
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """Turn Ctrl-C into an event that solvers look at between evaluations (in the main thread; elsewhere none comes)."""
+    event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield event
+        return
+    previous = signal.getsignal(signal.SIGINT)
+    if previous is None:  # installed from outside Python: it cannot be put back
+        yield event
+        return
+    signal.signal(signal.SIGINT, lambda *_: event.set())
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, previous)

@@ -1,0 +1,64 @@
+"""What a solver returns: where it stopped, why, and the proof of how good it is."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+__all__ = ["History", "Status", "SolverResult"]
+
+
+class Status(Enum):
+    """Why a solver stopped; the value is a sentence for the user."""
+
+    CONVERGED = "Converged: the certificate meets tol."
+    MAX_ITERATIONS = (
+        "Stopped at max_iter before the certificate met tol: raise max_iter, lower C, or scale the features alike."
+    )
+    PRECISION = (
+        "Stopped because float64 round-off allows no further progress: the certificate is as small as it gets. "
+        "A larger tol, a smaller C or features scaled alike would let it be met."
+    )
+    INTERRUPTED = "Interrupted: this is the best model so far; fit again with warm_start=True to go on from it."
+
+
+@dataclass
+class History:
+    """Trace of a solver: one entry per iterate, the first at the starting point."""
+
+    objective: list[float] = field(default_factory=list)
+    duality_gap: list[float] = field(default_factory=list)
+    evaluations: list[int] = field(default_factory=list)
+    hessian_products: list[int] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, list]:
+        """The trace as plain lists by name."""
+        return dict(vars(self))
+
+
+@dataclass
+class SolverResult:
+    """Outcome of a solver.
+
+    Attributes
+    ----------
+    w : ndarray of float64
+        Best point found.
+    value : float
+        Objective there.
+    gap : float
+        Duality gap there: the optimum is not below ``value - gap``.
+    n_iter : int
+        Iterations done.
+    status : Status
+        Why it stopped.
+    history : History
+        Trace.
+    """
+
+    w: np.ndarray
+    value: float
+    gap: float
+    n_iter: int
+    status: Status
+    history: History
