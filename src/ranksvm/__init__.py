@@ -8,6 +8,9 @@ __version__ = "0.1.0"
 # public name -> module that defines it
 _API = {
     "Queries": "ranksvm.data",
+    "QueryKFold": "ranksvm.model_selection",
+    "QueryShuffleSplit": "ranksvm.model_selection",
+    "cross_validate": "ranksvm.model_selection",
 }
 
 __all__ = ["__version__", *_API]
