@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 # public name -> module that defines it
 _API = {
+    "RankSVM": "ranksvm.estimators",
     "Queries": "ranksvm.data",
     "QueryKFold": "ranksvm.model_selection",
     "QueryShuffleSplit": "ranksvm.model_selection",

@@ -1,1 +1,5 @@
-"""Estimators."""
+"""scikit-learn estimators."""
+
+from ranksvm.estimators.rank_svm import RankSVM
+
+__all__ = ["RankSVM"]

@@ -58,6 +58,9 @@ class PairwiseLoss(Protocol):
     ) -> None:
         """Write the (generalised) Hessian with respect to the scores, times ``v``."""
 
+    def curvature_diagonal(self, state: SweepState, start: int, stop: int) -> np.ndarray:
+        """Diagonal of the Hessian with respect to the scores, for the positions ``start .. stop``."""
+
     def curvature_rows(
         self, state: SweepState, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray
     ) -> None:

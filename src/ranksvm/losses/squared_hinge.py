@@ -79,6 +79,23 @@ class SquaredHinge:
         )
         out_range *= 2.0
 
+    def curvature_diagonal(self, state: SweepState, start: int, stop: int) -> np.ndarray:
+        """Diagonal of ``2 L``; see `PairwiseLoss.curvature_diagonal`.
+
+        Parameters
+        ----------
+        state : SweepState
+            Left by `evaluate`.
+        start, stop : int
+            The positions.
+
+        Returns
+        -------
+        ndarray of float64
+            Twice the weight of each document's violating pairs.
+        """
+        return 2.0 * state.counts[start:stop]
+
     def curvature_rows(
         self, state: SweepState, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray
     ) -> None:

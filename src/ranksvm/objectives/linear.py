@@ -15,8 +15,9 @@ __all__ = ["LinearObjective", "LinearPoint"]
 
 # A block's rows are read twice, for scores and for the gradient: they should still be in cache the second time.
 BLOCK_BYTES = 2 << 20
-# Rows of a block of an explicit Hessian, gathered in float64 with their Laplacian rows.
+# A block of an explicit Hessian: rows gathered in float64, and as many of the Laplacian times them.
 HESSIAN_BLOCK_ROWS = 1024
+HESSIAN_BLOCK_BYTES = 8 << 20
 # Below this many multiplications a second thread costs more than it saves.
 PARALLEL_WORK = 1 << 19
 # Beyond this many variables an explicit Hessian is not worth its n^2 memory and n^3 factorisation.
@@ -54,8 +55,8 @@ class LinearPoint:
         self.w = w
         self.scores = scores
         self.state = state
-        self.value = np.inf
-        self.gradient = w
+        self.value = self.loss = np.inf
+        self.gradient = self.loss_gradient = w
 
 
 class LinearObjective:
@@ -133,6 +134,14 @@ class LinearObjective:
 
         return along
 
+    def change_C(self, C: float, point: LinearPoint | None = None) -> LinearPoint | None:
+        """Go on with another C; the value and gradient of a point are reckoned anew without a pass over X."""
+        if self._sampled is not None:
+            sampled = self._sampled[0]
+            sampled.change_C(sampled.C * (C / self.C))
+        self.C = C
+        return None if point is None else self._weigh(point)
+
     def gap(self, point: LinearPoint) -> float:
         """Duality gap ``1/2 |grad f(w)|^2``."""
         return 0.5 * float(point.gradient @ point.gradient)
@@ -173,16 +182,15 @@ class LinearObjective:
         return hessian
 
     def hessian_diagonal(self, point: LinearPoint) -> np.ndarray:
-        """``1 + C * diagonal of X' D X``, D the diagonal of the loss's Hessian: exact but for pairs that share a feature."""
+        """Diagonal of the Hessian; of sparse data, that of ``I + C X' D X`` with D the diagonal of the loss's Hessian.
 
-        def part(blocks: list[tuple[int, int, int, int]]) -> np.ndarray:
-            total = np.zeros(self.n_variables)
-            for _, _, start, stop in blocks:
-                self.design.accumulate_squares(self.pairs.rows, start, stop, point.state.counts[start:stop], total)
-            return total
-
-        parts = parallel_map(part, [*self._tasks, *([block] for block in self._large)], self.n_threads)
-        return 1.0 + 2.0 * self.C * np.sum(parts, axis=0)
+        The two differ by pairs whose documents share a feature, rare in sparse data.
+        """
+        part = self._dense_diagonal if self.design.dense else self._sparse_diagonal
+        blocks = list(_blocks(self.pairs.pointers, 0, self.pairs.n_queries, self._hessian_rows()))
+        shares = _shares(blocks, self.n_threads, 4)
+        parts = parallel_map(lambda blocks: part(point, blocks), shares, self.n_threads)
+        return 1.0 + self.C * np.sum(parts, axis=0)
 
     def sample(self) -> "LinearObjective | None":
         """The problem on the rows of the sampled Hessian, C raised so that all pairs together weigh as much as here."""
@@ -235,27 +243,48 @@ class LinearObjective:
         return value, np.sum(parallel_map(accumulate, chunks, self.n_threads), axis=0)
 
     def _loss_hessian(self, point: LinearPoint) -> np.ndarray:
-        n = self.n_variables
-        blocks = list(_blocks(self.pairs.pointers, 0, self.pairs.n_queries, HESSIAN_BLOCK_ROWS))
-
         def part(blocks: list[tuple[int, int, int, int]]) -> np.ndarray:
-            total = np.zeros((n, n))
-            size = max(stop - start for _, _, start, stop in blocks)
-            X_memory, Z_memory = np.empty((size, n)), np.empty((size, n))
-            for first, last, start, stop in blocks:
-                X, Z = X_memory[: stop - start], Z_memory[: stop - start]
-                self.design.gather(self.pairs.rows, start, stop, X)
-                linear.centre_queries(self.pairs.pointers, first, last, X)
-                self.loss.curvature_rows(point.state, first, last, X, Z)
+            total = np.zeros((self.n_variables, self.n_variables))
+            for X, Z in self._curvature_rows(point, blocks):
                 total += X.T @ Z
             return total
 
+        blocks = list(_blocks(self.pairs.pointers, 0, self.pairs.n_queries, self._hessian_rows()))
         with _one_blas_thread():
             parts = parallel_map(part, _shares(blocks, self.n_threads, 1), self.n_threads)
         total = parts[0]
         for other in parts[1:]:
             total += other
         return 0.5 * (total + total.T)
+
+    def _dense_diagonal(self, point: LinearPoint, blocks: list[tuple[int, int, int, int]]) -> np.ndarray:
+        total = np.zeros(self.n_variables)
+        for X, Z in self._curvature_rows(point, blocks):
+            total += np.einsum("ij,ij->j", X, Z)
+        return total
+
+    def _sparse_diagonal(self, point: LinearPoint, blocks: list[tuple[int, int, int, int]]) -> np.ndarray:
+        total = np.zeros(self.n_variables)
+        for _, _, start, stop in blocks:
+            degrees = self.loss.curvature_diagonal(point.state, start, stop)
+            self.design.accumulate_squares(self.pairs.rows, start, stop, degrees, total)
+        return total
+
+    def _curvature_rows(
+        self, point: LinearPoint, blocks: list[tuple[int, int, int, int]]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Rows X, centred by query, and Z with ``X'Z + Z'X = 2 X' H X``, block by block in the same memory."""
+        size = max(stop - start for _, _, start, stop in blocks)
+        X_memory, Z_memory = np.empty((size, self.n_variables)), np.empty((size, self.n_variables))
+        for first, last, start, stop in blocks:
+            X, Z = X_memory[: stop - start], Z_memory[: stop - start]
+            self.design.gather(self.pairs.rows, start, stop, X)
+            linear.centre_queries(self.pairs.pointers, first, last, X)
+            self.loss.curvature_rows(point.state, first, last, X, Z)
+            yield X, Z
+
+    def _hessian_rows(self) -> int:
+        return max(1, min(HESSIAN_BLOCK_ROWS, HESSIAN_BLOCK_BYTES // (8 * max(1, self.n_variables))))
 
     def _new_point(self, w: np.ndarray, near: LinearPoint | None = None) -> LinearPoint:
         if self._spare:
@@ -264,11 +293,13 @@ class LinearObjective:
             return point
         return LinearPoint(w, np.empty(self.pairs.n_rows), SweepState(self.pairs, near.state if near else None))
 
-    def _finish(self, point: LinearPoint, loss: float, gradient: np.ndarray) -> LinearPoint:
-        point.value = float(0.5 * (point.w @ point.w) + self.C * loss)
-        gradient *= self.C
-        gradient += point.w
-        point.gradient = gradient
+    def _finish(self, point: LinearPoint, loss: float, loss_gradient: np.ndarray) -> LinearPoint:
+        point.loss, point.loss_gradient = loss, loss_gradient
+        return self._weigh(point)
+
+    def _weigh(self, point: LinearPoint) -> LinearPoint:
+        point.value = float(0.5 * (point.w @ point.w) + self.C * point.loss)
+        point.gradient = point.w + self.C * point.loss_gradient
         return point
 
     def _worthwhile_fraction(self) -> float:

@@ -3,5 +3,6 @@
 from ranksvm.solvers.newton import newton
 from ranksvm.solvers.progress import interruptible
 from ranksvm.solvers.result import SolverResult, Status
+from ranksvm.solvers.tron import tron
 
-__all__ = ["SolverResult", "Status", "interruptible", "newton"]
+__all__ = ["SolverResult", "Status", "interruptible", "newton", "tron"]

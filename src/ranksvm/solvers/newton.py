@@ -1,32 +1,37 @@
-"""Newton's method for few variables: Hessians of a sample first, all of the data at the end."""
+"""Newton's method for few variables: Hessians of a sample first, products with that of all data at the end."""
 
 import threading
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from ranksvm.objectives.protocol import Objective, Point
 from ranksvm.solvers.conjugate_gradient import conjugate_gradient
+from ranksvm.solvers.preconditioner import by_cholesky
 from ranksvm.solvers.progress import Monitor
 from ranksvm.solvers.result import SolverResult
 
 __all__ = ["newton"]
 
-# The sample is solved to where the rest of the data would move the solution anyway.
-WARM_START_REDUCTION = 0.03
-WARM_START_ITERATIONS = 12
-# A step whose gradient, in the norm of the inverse Hessian, fell by less than this asks for a new Hessian.
+# The problem on a sample is solved until the gradient is this part of what it was: about where the other data would
+# move the solution anyway.
+SAMPLE_REDUCTION = 0.03
+SAMPLE_ITERATIONS = 12
+# A step that reduced the gradient, in the norm of the inverse Hessian, by less than this asks for a new Hessian.
 GOOD_REDUCTION = 0.3
-# Accept a step when the slope at its end is no more than this part of that at its start.
+# Part of the gradient that a preconditioner from a sample leaves over, roughly.
+SAMPLE_ACCURACY = 0.3
+# Accept a step when the slope at its end is no more than this part of that at its start ...
 SLOPE = 0.9
+# ... and end a line search at this one.
 LINE_SEARCH_SLOPE = 0.2
 LINE_SEARCH_TRIALS = 12
+CG_PRODUCTS = 20
 
 
 def newton(
     objective: Objective,
-    w: np.ndarray,
+    start: np.ndarray | Point,
     *,
     tol: float = 1e-4,
     max_iter: int = 100,
@@ -45,14 +50,14 @@ def newton(
     ----------
     objective : Objective
         The problem.
-    w : ndarray of float64, shape (n,)
-        Starting point.
+    start : ndarray of float64, shape (n,), or Point
+        Where to begin.
     tol : float
         Relative duality gap to reach.
     max_iter : int
         Largest number of steps.
     warm_start : bool
-        Whether ``w`` is near the solution already, so that the sample's problem need not be solved first.
+        Whether ``start`` is near the solution already, so that the sample's problem need not be solved first.
     interrupted : threading.Event, optional
         Stops the run at the next evaluation when set.
 
@@ -61,27 +66,22 @@ def newton(
     SolverResult
         The best point, its certificate and why it stopped.
     """
-    if not warm_start:
-        w = _solve_sample(objective, w, interrupted)
+    if not warm_start and isinstance(start, np.ndarray):
+        start = _solve_sample(objective, start, interrupted)
     monitor = Monitor(objective, tol, max_iter, interrupted)
-    point = objective.evaluate(w)
-    monitor.n_evaluations += 1
+    point = monitor.evaluate(start)
     exact = objective.hessian_fraction >= 1.0
     solve: Callable[[np.ndarray], np.ndarray] | None = None
     reduction = 1.0
     while (status := monitor.record(point)) is None:
         gradient = point.gradient
         if solve is None or exact or reduction > GOOD_REDUCTION:
-            solve = _factorise(objective.hessian(point))
-        if exact:
-            step = -solve(gradient)
-        else:
-            step, n_products = _inexact_step(objective, point, solve, reduction, tol)
-            monitor.n_products += n_products
-        size_before = float(gradient @ solve(gradient))
+            solve = by_cholesky(objective.hessian(point))
+        step = -solve(gradient) if exact else _inexact_step(objective, point, solve, reduction, monitor)
+        before = float(gradient @ solve(gradient))
         point = _take(objective, point, step, monitor)
-        size_after = float(point.gradient @ solve(point.gradient))
-        reduction = np.sqrt(size_after / size_before) if size_before > 0 else 0.0
+        after = float(point.gradient @ solve(point.gradient))
+        reduction = float(np.sqrt(after / before)) if before > 0.0 else 0.0
     return monitor.result(point, status)
 
 
@@ -90,41 +90,33 @@ def _solve_sample(objective: Objective, w: np.ndarray, interrupted: threading.Ev
     sample = objective.sample()
     if sample is None:
         return w
-    w = _solve_sample(sample, w, interrupted)
-    start = sample.evaluate(w)
-    tol = WARM_START_REDUCTION**2 * sample.gap(start) / start.value
-    r= newton(sample, w, tol=tol, max_iter=WARM_START_ITERATIONS, warm_start=True, interrupted=interrupted)
-    return r.w
-
-
-def _factorise(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    factor = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
-    return lambda vector: cho_solve(factor, vector, check_finite=False)
+    start = sample.evaluate(_solve_sample(sample, w, interrupted))
+    tol = SAMPLE_REDUCTION**2 * sample.gap(start) / start.value
+    return newton(sample, start, tol=tol, max_iter=SAMPLE_ITERATIONS, interrupted=interrupted).w
 
 
 def _inexact_step(
-    objective: Objective, point: Point, solve: Callable, reduction: float, tol: float
-) -> tuple[np.ndarray, int]:
+    objective: Objective, point: Point, solve: Callable[[np.ndarray], np.ndarray], reduction: float, monitor: Monitor
+) -> np.ndarray:
     """Conjugate gradients as far as is useful: no further than the last step's nonlinearity, or the goal, allows."""
-    goal = np.sqrt(0.5 * tol * point.value / objective.gap(point))
-    tolerance = max(0.3 * min(reduction, 1.0), 0.5 * goal)
-    if tolerance >= 0.3:
-        # The preconditioner alone is that accurate.
-        return -solve(point.gradient), 0
+    goal = float(np.sqrt(monitor.tol * abs(point.value) / objective.gap(point)))
+    tolerance = max(SAMPLE_ACCURACY * min(reduction, 1.0), 0.5 * goal)
+    if tolerance >= SAMPLE_ACCURACY:
+        return -solve(point.gradient)
     newton_step = conjugate_gradient(
         lambda v: objective.hessian_product(point, v),
         point.gradient,
         solve,
         tolerance=tolerance,
-        max_products=20,
+        max_products=CG_PRODUCTS,
     )
-    return newton_step.step, newton_step.n_products
+    monitor.n_products += newton_step.n_products
+    return newton_step.step
 
 
 def _take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor) -> Point:
     """The point after a step, shortened if it overshoots."""
-    trial = objective.evaluate(point.w + step, point)
-    monitor.n_evaluations += 1
+    trial = monitor.evaluate(point.w + step, point)
     slope, end = float(point.gradient @ step), float(trial.gradient @ step)
     if abs(end) <= SLOPE * abs(slope) or objective.gap(trial) < objective.gap(point):
         objective.release(point)
@@ -138,7 +130,7 @@ def _take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor
         _, at = along(alpha)
         if abs(at) <= LINE_SEARCH_SLOPE * abs(slope):
             break
-        if at < 0:
+        if at < 0.0:
             low, low_slope = alpha, at
         else:
             high, high_slope = alpha, at

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
 from ranksvm.objectives.protocol import Objective, Point
 from ranksvm.solvers.result import History, SolverResult, Status
 
@@ -50,6 +52,13 @@ class Monitor:
         """Iterations so far."""
         return len(self.history.objective) - 1
 
+    def evaluate(self, start: np.ndarray | Point, near: Point | None = None) -> Point:
+        """Evaluate the objective, unless the start is a point where it was evaluated already."""
+        if not isinstance(start, np.ndarray):
+            return start
+        self.n_evaluations += 1
+        return self.objective.evaluate(start, near)
+
     def record(self, point: Point) -> Status | None:
         """Note an iterate; the reason to stop there, or None to go on."""
         gap = self.objective.gap(point)
@@ -73,7 +82,7 @@ class Monitor:
 
     def result(self, point: Point, status: Status) -> SolverResult:
         """The outcome at the last iterate."""
-        return SolverResult(point.w, point.value, self.objective.gap(point), self.n_iter, status, self.history)
+        return SolverResult(point, self.objective.gap(point), self.n_iter, status, self.history)
 
 
 @contextmanager

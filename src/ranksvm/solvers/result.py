@@ -5,6 +5,8 @@ from enum import Enum
 
 import numpy as np
 
+from ranksvm.objectives.protocol import Point
+
 __all__ = ["History", "Status", "SolverResult"]
 
 
@@ -42,10 +44,8 @@ class SolverResult:
 
     Attributes
     ----------
-    w : ndarray of float64
+    point : Point
         Best point found.
-    value : float
-        Objective there.
     gap : float
         Duality gap there: the optimum is not below ``value - gap``.
     n_iter : int
@@ -56,9 +56,18 @@ class SolverResult:
         Trace.
     """
 
-    w: np.ndarray
-    value: float
+    point: Point
     gap: float
     n_iter: int
     status: Status
     history: History
+
+    @property
+    def w(self) -> np.ndarray:
+        """The variables."""
+        return self.point.w
+
+    @property
+    def value(self) -> float:
+        """The objective."""
+        return self.point.value

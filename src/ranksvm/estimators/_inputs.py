@@ -1,0 +1,75 @@
+"""What `fit` and `predict` are given, judged and brought into the form the objectives read."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils.validation import validate_data
+
+from ranksvm._compiled import linear
+from ranksvm._parallel import parallel_map
+from ranksvm.data import ComparablePairs, Queries
+from ranksvm.exceptions import DataError
+
+FLOATS = (np.float64, np.float32)
+# Values checked for NaN by one task of a thread.
+CHUNK = 1 << 20
+
+
+def features(estimator: Any, X: Any, *, reset: bool, n_threads: int, y: Any = None) -> Any:
+    """X (and y, where given) as scikit-learn would have it: a C-contiguous float array or CSR, copied only if it is not.
+
+    Raises DataError where X has NaN or infinite values, with their place.
+    """
+    checks: dict[str, Any] = {
+        "accept_sparse": "csr",
+        "dtype": FLOATS,
+        "order": "C",
+        "ensure_all_finite": False,
+        "reset": reset,
+    }
+    if y is None:
+        X = validate_data(estimator, X, **checks)
+    else:
+        X, y = validate_data(estimator, X, y, y_numeric=True, **checks)
+    values = X.data if scipy.sparse.issparse(X) else X.reshape(-1)
+    chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
+    if not all(parallel_map(linear.all_finite, chunks, n_threads)):
+        raise DataError(_where_not_finite(X))
+    if y is None:
+        return X
+    return X, np.asarray(y, dtype=np.float64)
+
+
+def queries(qid: Any, group: Any, n_rows: int) -> Queries:
+    """The grouping that ``qid`` or ``group`` (not both) gives; one query without either."""
+    if group is None:
+        return Queries.from_qid(qid, n_rows)
+    if qid is not None:
+        raise DataError("Give qid (one query id per row) or group (sizes of consecutive queries), not both.")
+    return Queries.from_group(group, n_rows)
+
+
+def comparable_pairs(
+    y: np.ndarray, grouping: Queries, sample_weight: Any, query_weight: Any, n_threads: int
+) -> ComparablePairs:
+    """The pairs that labels imply; raises NoComparablePairsError where there is none."""
+    return ComparablePairs.from_labels(
+        grouping, y, sample_weight=sample_weight, query_weight=query_weight, n_threads=n_threads
+    )
+
+
+def _where_not_finite(X: Any) -> str:
+    if scipy.sparse.issparse(X):
+        entries = X.tocoo()
+        bad = int(np.flatnonzero(~np.isfinite(entries.data))[0])
+        row, column, value = entries.row[bad], entries.col[bad], entries.data[bad]
+    else:
+        for row in range(len(X)):  # noqa: B007
+            bad_columns = np.flatnonzero(~np.isfinite(X[row]))
+            if len(bad_columns):
+                break
+        column = bad_columns[0]
+        value = X[row, column]
+    kind = "NaN" if np.isnan(value) else "infinity"
+    return f"Input X contains {kind} in row {row}, column {column}: replace or drop such values before fitting."

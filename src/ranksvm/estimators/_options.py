@@ -1,0 +1,53 @@
+"""Hyper-parameters checked before any work, with a sentence that says what is allowed."""
+
+import logging
+import math
+import numbers
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ranksvm.exceptions import OptionError
+
+
+def positive(value: Any) -> str | None:
+    """What is wrong with a number that must be positive and finite; None if nothing is."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if is_number and math.isfinite(value) and value > 0:
+        return None
+    return f"must be a positive, finite number, got {value!r}"
+
+
+def count(value: Any) -> str | None:
+    """What is wrong with a whole number that must be at least 1."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= 1:
+        return None
+    return f"must be a whole number from 1, got {value!r}"
+
+
+def one_of(value: Any, names: Iterable[str]) -> str | None:
+    """What is wrong with the name of a choice."""
+    allowed = list(names)
+    if isinstance(value, str) and value in allowed:
+        return None
+    return f"must be one of {', '.join(map(repr, allowed))}, got {value!r}"
+
+
+def check(**complaints: str | None) -> None:
+    """Raise OptionError for the first parameter with a complaint."""
+    for name, complaint in complaints.items():
+        if complaint is not None:
+            raise OptionError(f"{name} {complaint}.")
+
+
+@contextmanager
+def verbosity(verbose: int) -> Iterator[None]:
+    """Log the iterations while it lasts, if asked for; the logger's level is put back."""
+    logger = logging.getLogger("ranksvm")
+    level = logger.level
+    if verbose and not logger.isEnabledFor(logging.INFO):
+        logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,123 @@
+"""What all rankers that score with a linear function share: scores, ranking, evaluation, persistence."""
+
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from ranksvm._parallel import effective_n_jobs, parallel_map
+from ranksvm.data import Queries
+from ranksvm.estimators import _inputs
+from ranksvm.exceptions import DataError
+from ranksvm.metrics import evaluate
+from ranksvm.objectives import as_design_matrix
+from ranksvm.persistence import save
+
+# Rows scored by one task of a thread.
+PREDICT_ROWS = 1 << 15
+
+
+class LinearRanker(BaseEstimator):
+    """Base of the estimators whose score of a document is ``<coef_, x>``."""
+
+    __metadata_request__fit = {"qid": True, "sample_weight": True, "query_weight": True}
+    __metadata_request__score = {"qid": True, "sample_weight": True}
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Score of each document; the higher, the further up it belongs.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,)
+            ``X @ coef_``, summed in float64.
+        """
+        check_is_fitted(self)
+        n_threads = effective_n_jobs(self.n_jobs)
+        design = as_design_matrix(_inputs.features(self, X, reset=False, n_threads=n_threads))
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        scores = np.empty(n_rows)
+
+        def score(start: int) -> None:
+            stop = min(start + PREDICT_ROWS, n_rows)
+            design.scores(None, start, stop, self.coef_, scores[start:stop])
+
+        parallel_map(score, range(0, n_rows, PREDICT_ROWS), n_threads)
+        return scores
+
+    def rank(self, X: Any, qid: Any = None) -> dict[Any, np.ndarray]:
+        """Order the documents of each query.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row, in any order; None: all rows are one query, 0.
+
+        Returns
+        -------
+        dict
+            Query id -> its row numbers, best first; equal scores in row order.
+        """
+        scores = self.predict(X)
+        grouping = Queries.from_qid(qid, len(scores))
+        ids = grouping.ids.tolist()
+        ordered = (rows[np.argsort(-scores[rows], kind="stable")] for _, rows in grouping)
+        return dict(zip(ids, ordered, strict=True))
+
+    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+        """Mean NDCG@10 of the ranking (convention "default" of `ranksvm.metrics.evaluate`).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Labels.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row.
+        sample_weight : array-like of shape (n_samples,), optional
+            A query counts with the mean weight of its rows.
+
+        Returns
+        -------
+        float
+            Mean NDCG@10 over the queries.
+
+        Raises
+        ------
+        DataError
+            When the model was fitted with several queries and ``qid`` is missing.
+        """
+        scores = self.predict(X)
+        if qid is None and self.n_queries_ > 1:
+            raise DataError(
+                "This model was fitted with qid, but score was called without: pass qid=... . Inside scikit-learn's "
+                "searches, sklearn.set_config(enable_metadata_routing=True) passes it on; "
+                "ranksvm.cross_validate needs no routing."
+            )
+        return evaluate(y, scores, qid, ["ndcg@10"], sample_weight=sample_weight).means["ndcg@10"]
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the model to a file that `ranksvm.load` reads.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write, whole or not at all.
+        """
+        check_is_fitted(self)
+        save(self, path)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,217 @@
+"""RankSVM: the linear ranking support vector machine."""
+
+import logging
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ranksvm._parallel import effective_n_jobs
+from ranksvm.data import ComparablePairs
+from ranksvm.estimators import _inputs, _options
+from ranksvm.estimators._linear_problem import LOSSES, SOLVERS, LinearProblem
+from ranksvm.estimators._ranker import LinearRanker
+from ranksvm.exceptions import DataError
+from ranksvm.solvers import SolverResult, Status
+
+__all__ = ["RankSVM"]
+
+logger = logging.getLogger("ranksvm.estimators")
+
+
+class RankSVM(LinearRanker):
+    """Linear RankSVM: large-margin learning to rank, exact and certified.
+
+    Minimises ``1/2 |w|^2 + C * sum of v_ij * max(0, 1 - (s_i - s_j)) ** 2`` over all pairs of documents (i, j) of one
+    query with ``y_i > y_j``, where ``s = X w`` and ``v_ij`` is the pair's weight (1 unless weights are given). The
+    work is O(l log l) in the number of documents, never in the number of pairs, and every fit ends with a proof of
+    how good it is: the optimum is at most ``duality_gap_`` below ``objective_``.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Weight of a pair, positive. The sum over the pairs is never normalised, so the best C falls as data grow;
+        `RankSVMCV` chooses it.
+    loss : {"squared_hinge"}, default "squared_hinge"
+        Loss of a pair as a function of its margin ``s_i - s_j``.
+    solver : {"auto", "newton", "tron"}, default "auto"
+        "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
+        or many features; "auto" chooses by cost.
+    tol : float, default 1e-4
+        Stop when ``duality_gap_ <= tol * objective_``.
+    max_iter : int, default 1000
+        Largest number of solver iterations.
+    warm_start : bool, default False
+        Begin from the ``coef_`` of the last fit.
+    keep_on_interrupt : bool, default False
+        Whether Ctrl-C during ``fit`` stops at the next evaluation and leaves the best model so far, instead of
+        raising KeyboardInterrupt.
+    n_jobs : int or None, default None
+        Number of threads; None or -1 for all processors. Results do not depend on it but for round-off.
+    verbose : int, default 0
+        1 logs every iteration to the logger "ranksvm" at level INFO (configure `logging` to see it).
+
+    Attributes
+    ----------
+    coef_ : ndarray of float64, shape (n_features,)
+        The weights w.
+    objective_ : float
+        Value of the objective at ``coef_``.
+    duality_gap_ : float
+        ``1/2 |gradient|^2``, an upper bound on ``objective_`` less its minimum.
+    converged_ : bool
+        Whether the gap met ``tol``.
+    status_ : str
+        A sentence: why the solver stopped, and what to try where it did not converge.
+    n_iter_ : int
+        Iterations of the solver.
+    solver_ : str
+        The solver used.
+    history_ : dict of list
+        Trace over the iterations: objective, duality_gap, evaluations, hessian_products.
+    n_pairs_ : int
+        Number of pairs.
+    n_queries_ : int
+        Number of queries.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, where X had string column names.
+
+    See Also
+    --------
+    RankSVMCV : Chooses C on validation data or query folds.
+
+    Notes
+    -----
+    Herbrich, Graepel & Obermayer (2000) and Joachims (2002) introduced the model; Lee & Lin, "Large-scale linear
+    rankSVM", Neural Computation 26 (2014), the squared hinge form and its computation by order statistics.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> ranker.predict(data.X).shape
+    (1000,)
+    >>> bool(ranker.duality_gap_ <= 1e-4 * ranker.objective_)
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: str = "squared_hinge",
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        keep_on_interrupt: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.C = C
+        self.loss = loss
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.keep_on_interrupt = keep_on_interrupt
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+    ) -> "RankSVM":
+        """Learn the weights.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features. C-contiguous float32 or float64 arrays and CSR matrices are used where they lie; sums are in
+            float64 whatever the storage.
+        y : array-like of shape (n_samples,)
+            Relevance labels: any real numbers; only their order within a query counts.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row: any dtype, in any order. None: all rows are one query.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries, as LightGBM has them.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row, with the meaning of repetition: a pair weighs ``v_i * v_j``.
+        query_weight : array-like of shape (n_samples,), optional
+            Weight of each row's query, constant within a query; it multiplies the weight of the query's pairs.
+
+        Returns
+        -------
+        RankSVM
+            The fitted estimator.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        DataError
+            When X or y are not finite numbers, or lengths differ.
+        OptionError
+            When a hyper-parameter has a value it cannot have.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the certificate does not meet ``tol``.
+        """
+        _options.check(
+            C=_options.positive(self.C),
+            loss=_options.one_of(self.loss, LOSSES),
+            solver=_options.one_of(self.solver, SOLVERS),
+            tol=_options.positive(self.tol),
+            max_iter=_options.count(self.max_iter),
+        )
+        n_threads = effective_n_jobs(self.n_jobs)
+        X, y = _inputs.features(self, X, reset=True, n_threads=n_threads, y=y)
+        grouping = _inputs.queries(qid, group, X.shape[0])
+        pairs = _inputs.comparable_pairs(y, grouping, sample_weight, query_weight, n_threads)
+        start = None
+        if self.warm_start and hasattr(self, "coef_"):
+            if self.coef_.shape != (X.shape[1],):
+                raise DataError(f"warm_start: the last fit had {len(self.coef_)} features, X has {X.shape[1]}.")
+            start = self.coef_
+        with _options.verbosity(self.verbose):
+            problem = LinearProblem(
+                X,
+                pairs,
+                loss=self.loss,
+                solver=self.solver,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                keep_on_interrupt=self.keep_on_interrupt,
+                n_threads=n_threads,
+            )
+            result = problem.solve(self.C, start)
+        self._keep(result, problem.solver, pairs)
+        return self
+
+    def _keep(self, result: SolverResult, solver: str, pairs: ComparablePairs) -> None:
+        """Take over a solver's result as fitted attributes, and warn where it did not converge."""
+        self.coef_ = np.array(result.w)
+        self.objective_ = float(result.value)
+        self.duality_gap_ = float(result.gap)
+        self.converged_ = result.status is Status.CONVERGED
+        self.status_ = result.status.value
+        self.n_iter_ = result.n_iter
+        self.solver_ = solver
+        self.history_ = result.history.as_dict()
+        self.n_pairs_ = pairs.n_pairs
+        self.n_queries_ = pairs.n_queries
+        if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
+            relative = result.gap / result.value if result.value > 0 else 0.0
+            warnings.warn(f"{self.status_} (relative duality gap {relative:.1e})", ConvergenceWarning, stacklevel=3)

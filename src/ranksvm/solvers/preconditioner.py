@@ -1,0 +1,57 @@
+"""Approximate inverses of a Hessian."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+__all__ = ["by_cholesky", "by_diagonal"]
+
+
+def by_cholesky(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """``r -> H^-1 r`` for an explicit Hessian, which is overwritten.
+
+    Parameters
+    ----------
+    hessian : ndarray of float64, shape (n, n)
+        Symmetric, positive definite but for round-off.
+
+    Returns
+    -------
+    callable
+        Solves with it.
+    """
+    # Scaled to a unit diagonal: features of very different size then cost no digits.
+    scale = 1.0 / np.sqrt(np.diagonal(hessian))
+    hessian *= scale
+    hessian *= scale[:, np.newaxis]
+    shift = 0.0
+    while True:
+        try:
+            factor = cho_factor(hessian, lower=True, overwrite_a=shift > 0.0, check_finite=False)
+            break
+        except np.linalg.LinAlgError:
+            # Collinear features: round-off has made an eigenvalue negative.
+            grown = max(1e-14, 100.0 * shift)
+            hessian[np.diag_indices_from(hessian)] += grown - shift
+            shift = grown
+            if shift > 1.0:
+                raise
+    return lambda vector: scale * cho_solve(factor, scale * vector, check_finite=False)
+
+
+def by_diagonal(diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """``r -> r / d``.
+
+    Parameters
+    ----------
+    diagonal : ndarray of float64, shape (n,)
+        Positive.
+
+    Returns
+    -------
+    callable
+        Divides by it.
+    """
+    inverse = 1.0 / diagonal
+    return lambda vector: inverse * vector
