@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 # public name -> module that defines it
 _API = {
     "Queries": "ranksvm.data",
+    "load": "ranksvm.persistence",
 }
 
 __all__ = ["__version__", *_API]
