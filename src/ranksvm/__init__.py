@@ -9,6 +9,12 @@ __version__ = "0.1.0"
 _API = {
     "Queries": "ranksvm.data",
     "load": "ranksvm.persistence",
+    "RankingData": "ranksvm.data",
+    "read_letor": "ranksvm.data",
+    "write_letor": "ranksvm.data",
+    "make_ranking": "ranksvm.data",
+    "QueryMinMaxScaler": "ranksvm.data",
+    "QueryStandardScaler": "ranksvm.data",
 }
 
 __all__ = ["__version__", *_API]

@@ -1,0 +1,16 @@
+"""What several tests need."""
+
+import os
+import pathlib
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> pathlib.Path:
+    """Folder of real data sets; tests that need it skip where it is absent."""
+    root = pathlib.Path(__file__).parents[1]
+    folder = pathlib.Path(os.environ.get("RANKSVM_DATA", root.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no real data: {folder} is absent (RANKSVM_DATA names another folder)")
+    return folder
