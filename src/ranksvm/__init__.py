@@ -15,6 +15,9 @@ _API = {
     "make_ranking": "ranksvm.data",
     "QueryMinMaxScaler": "ranksvm.data",
     "QueryStandardScaler": "ranksvm.data",
+    "QueryKFold": "ranksvm.model_selection",
+    "QueryShuffleSplit": "ranksvm.model_selection",
+    "cross_validate": "ranksvm.model_selection",
 }
 
 __all__ = ["__version__", *_API]

@@ -1,0 +1,122 @@
+"""Conventions: the choices in which evaluation tools differ, each named after the tool that made them."""
+
+import dataclasses
+import math
+from typing import Literal
+
+from ranksvm.exceptions import OptionError
+
+__all__ = ["Convention", "CONVENTIONS", "convention_named"]
+
+# The least number above 0: "any positive label is relevant" as a threshold that a label has to reach.
+_ANY_POSITIVE = math.nextafter(0.0, 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Convention:
+    """How gains, discounts, ties and degenerate queries are treated.
+
+    `CONVENTIONS` holds the known ones; ``dataclasses.replace(CONVENTIONS["default"], gain="linear")`` makes another.
+
+    Parameters
+    ----------
+    name : str
+        What results are labelled with.
+    gain : {"exponential", "linear"}
+        Gain of label y: ``2^y - 1`` or ``y``. Labels below 0 gain nothing.
+    discount : {"log2", "letor"}
+        Discount of rank r: ``1 / log2(1 + r)`` or ``1 / log2(max(2, r))``.
+    ties : {"average", "order", "docid"}
+        Documents of equal score: the expected value over their random orders, the order of the rows, or descending
+        order of ``docid``.
+    relevance : float
+        Labels from here on are relevant, where a metric knows only relevant and other documents.
+    no_relevant : float
+        Value of NDCG, mean NDCG, average precision and recall of a query without a relevant document.
+    short_ndcg_is_zero : bool
+        NDCG@k of a list shorter than k is 0.
+    truncated_map : bool
+        Average precision at k is divided by the most relevant documents k places can hold, not by all of them.
+    precision_by_length : bool
+        P@k of a list shorter than k is divided by its length, not by k.
+    threshold_map : bool
+        The precision at a relevant document is that at the end of its tie, as in a curve over thresholds.
+    float32_scores : bool
+        Scores are rounded to single precision first, which makes ties.
+    """
+
+    name: str = "default"
+    gain: Literal["exponential", "linear"] = "exponential"
+    discount: Literal["log2", "letor"] = "log2"
+    ties: Literal["average", "order", "docid"] = "average"
+    relevance: float = _ANY_POSITIVE
+    no_relevant: float = 0.0
+    short_ndcg_is_zero: bool = False
+    truncated_map: bool = False
+    precision_by_length: bool = False
+    threshold_map: bool = False
+    float32_scores: bool = False
+
+    def __post_init__(self) -> None:
+        for field, allowed in _CHOICES.items():
+            if getattr(self, field) not in allowed:
+                raise OptionError(f"{field} of a convention must be one of {allowed}, got {getattr(self, field)!r}.")
+
+
+_CHOICES = {
+    "gain": ("exponential", "linear"),
+    "discount": ("log2", "letor"),
+    "ties": ("average", "order", "docid"),
+}
+
+CONVENTIONS: dict[str, Convention] = {
+    convention.name: convention
+    for convention in (
+        Convention(),
+        # Eval-Score-4.0.pl of LETOR 4.0, and the script of LETOR 3.0
+        Convention("letor", discount="letor", ties="order", relevance=1.0, short_ndcg_is_zero=True),
+        # eval-score-mslr.pl: the same with five grades, of which the upper three are relevant
+        Convention("mslr", discount="letor", ties="order", relevance=2.0, short_ndcg_is_zero=True),
+        # trec_eval 9 keeps scores as floats and breaks ties by document id, last first
+        Convention("trec", gain="linear", ties="docid", relevance=1.0, float32_scores=True),
+        # LightGBM 4, rank_metric.hpp and map_metric.hpp; a label above 0.5 is relevant
+        Convention("lightgbm", ties="order", relevance=math.nextafter(0.5, 1.0), no_relevant=1.0, truncated_map=True),
+        # XGBoost 3, rank_metric.cc
+        Convention(
+            "xgboost",
+            ties="order",
+            no_relevant=1.0,
+            truncated_map=True,
+            precision_by_length=True,
+            float32_scores=True,
+        ),
+        # sklearn.metrics.ndcg_score and average_precision_score
+        Convention("sklearn", gain="linear", threshold_map=True),
+    )
+}
+
+
+def convention_named(convention: str | Convention) -> Convention:
+    """The convention of a name; a `Convention` is returned as it is.
+
+    Parameters
+    ----------
+    convention : str or Convention
+        A key of `CONVENTIONS`, in any case, or a convention.
+
+    Returns
+    -------
+    Convention
+        The convention.
+
+    Raises
+    ------
+    OptionError
+        When there is no such convention; the message lists those there are.
+    """
+    if isinstance(convention, Convention):
+        return convention
+    known = CONVENTIONS.get(convention.lower()) if isinstance(convention, str) else None
+    if known is None:
+        raise OptionError(f"unknown convention {convention!r}: there are {', '.join(CONVENTIONS)}.")
+    return known

@@ -1,0 +1,334 @@
+"""The metrics: each a small value that knows its name and its definition."""
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+
+from ranksvm.exceptions import OptionError
+from ranksvm.metrics.rankings import Rankings
+
+__all__ = [
+    "Metric",
+    "NDCG",
+    "MeanNDCG",
+    "AveragePrecision",
+    "ReciprocalRank",
+    "ERR",
+    "Precision",
+    "Recall",
+    "PairwiseAccuracy",
+    "KendallTau",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Metric:
+    """A quality of a ranking, the higher the better.
+
+    A subclass defines `values`; the mean over queries is weighted by `query_weights`.
+    """
+
+    label: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        """The name that parses to this metric."""
+        return self.label
+
+    def __str__(self) -> str:
+        return self.name
+
+    def values(self, rankings: Rankings) -> np.ndarray:
+        """Value of each query.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            Ranked labels.
+
+        Returns
+        -------
+        ndarray, shape (n_queries,)
+            The values; NaN where the metric is not defined.
+        """
+        raise NotImplementedError
+
+    def query_weights(self, rankings: Rankings) -> np.ndarray | None:
+        """Weight of each query in the mean; None: all alike.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            Ranked labels.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,), or None
+            The weights.
+        """
+        return None
+
+
+@dataclasses.dataclass(frozen=True)
+class _AtCutoff(Metric):
+    cutoff: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.cutoff is not None and (isinstance(self.cutoff, bool) or int(self.cutoff) != self.cutoff):
+            raise OptionError(f"the cut-off of {self.label} must be a whole number, got {self.cutoff!r}.")
+        if self.cutoff is not None and self.cutoff < 1:
+            raise OptionError(f"the cut-off of {self.label} must be at least 1, got {self.cutoff!r}.")
+
+    @property
+    def name(self) -> str:
+        return self.label if self.cutoff is None else f"{self.label}@{self.cutoff}"
+
+
+@dataclasses.dataclass(frozen=True)
+class NDCG(_AtCutoff):
+    """Normalised discounted cumulative gain: DCG@k over its maximum.
+
+    ``DCG@k = sum over ranks r <= k of gain(y_r) discount(r)``; gain and discount are the convention's. With ties
+    averaged, the expected value over random orders of tied documents: each has the mean gain of its tie. A query
+    without gain has the convention's ``no_relevant``.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        k; None: the whole list.
+
+    References
+    ----------
+    Järvelin and Kekäläinen, TOIS 2002; ties: McSherry and Najork, ECIR 2008.
+    """
+
+    label: ClassVar[str] = "ndcg"
+
+    def values(self, rankings: Rankings) -> np.ndarray:
+        dcg = rankings.sums(rankings.averaged(rankings.gains) * rankings.discounts, self.cutoff)
+        ideal = rankings.sums(rankings.ideal_gains * rankings.discounts, self.cutoff)
+        values = _ratio(dcg, ideal, rankings.convention.no_relevant)
+        if rankings.convention.short_ndcg_is_zero and self.cutoff is not None:
+            values[rankings.sizes < self.cutoff] = 0.0
+        return values
+
+
+@dataclasses.dataclass(frozen=True)
+class MeanNDCG(Metric):
+    """Mean of NDCG@k over all cut-offs k = 1 .. length of the list.
+
+    References
+    ----------
+    Eval-Score-4.0.pl of LETOR 4.0; Lee and Lin, Neural Computation 2014.
+    """
+
+    label: ClassVar[str] = "mean_ndcg"
+
+    def values(self, rankings: Rankings) -> np.ndarray:
+        dcg = rankings.running_sums(rankings.averaged(rankings.gains) * rankings.discounts)
+        ideal = rankings.running_sums(rankings.ideal_gains * rankings.discounts)
+        return rankings.sums(_ratio(dcg, ideal, rankings.convention.no_relevant)) / rankings.sizes
+
+
+@dataclasses.dataclass(frozen=True)
+class AveragePrecision(_AtCutoff):
+    """Mean, over the relevant documents of a query, of the precision at their ranks; its mean over queries is MAP.
+
+    With ties averaged, the expected value: at the i-th place of a tie of n documents, m of them relevant, after N
+    documents with M relevant, ``m/n (M + 1 + (i-1)(m-1)/(n-1)) / (N + i)``. With a cut-off k, documents beyond rank k
+    have precision 0. A query without a relevant document has the convention's ``no_relevant``.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        k; None: the whole list.
+
+    References
+    ----------
+    trec_eval (``map``, ``map_cut``); ties: McSherry and Najork, ECIR 2008.
+    """
+
+    label: ClassVar[str] = "map"
+
+    def values(self, rankings: Rankings) -> np.ndarray:
+        relevant, rank = rankings.relevant, rankings.rank
+        found = rankings.running_sums(relevant)
+        starts = rankings.tie_starts
+        if starts is None:
+            precision = relevant * found / rank
+        else:
+            n = np.diff(starts, append=len(rank))
+            m = np.add.reduceat(relevant, starts)
+            if rankings.convention.threshold_map:
+                precision = relevant * np.repeat((found / rank)[starts + n - 1], n)
+            else:
+                before = np.repeat(found[starts] - relevant[starts], n)
+                i = rank - np.repeat(rank[starts], n)
+                others = np.repeat((m - 1) / np.maximum(n - 1, 1), n)
+                precision = np.repeat(m / n, n) * (before + 1 + i * others) / rank
+        best = rankings.n_relevant
+        if rankings.convention.truncated_map and self.cutoff is not None:
+            best = np.minimum(best, self.cutoff)
+        return _ratio(rankings.sums(precision, self.cutoff), best, rankings.convention.no_relevant)
+
+
+@dataclasses.dataclass(frozen=True)
+class ReciprocalRank(_AtCutoff):
+    """1 / rank of the first relevant document, 0 where there is none (up to the cut-off); its mean is MRR.
+
+    With ties averaged, the expected value over random orders of tied documents.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        Last rank that counts; None: all do.
+
+    References
+    ----------
+    trec_eval (``recip_rank``); ties: McSherry and Najork, ECIR 2008.
+    """
+
+    label: ClassVar[str] = "mrr"
+
+    def values(self, rankings: Rankings) -> np.ndarray:
+        return rankings.expected_reciprocal_rank(rankings.relevant, self.cutoff)
+
+
+@dataclasses.dataclass(frozen=True)
+class ERR(_AtCutoff):
+    """Expected reciprocal rank: ``sum over r of 1/r R_r prod over s < r of (1 - R_s)``.
+
+    A document stops the user with probability ``R = (2^y - 1) / 2^max_label``. ``max_label`` is the highest grade of
+    the scale: give it to `evaluate` to compare data sets; else it is the highest label present. With ties averaged,
+    the expected value over random orders of tied documents.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        Last rank that counts; None: all do.
+
+    References
+    ----------
+    Chapelle, Metzler, Zhang and Grinspan, CIKM 2009.
+    """
+
+    label: ClassVar[str] = "err"
+
+    def values(self, rankings: Rankings) -> np.ndarray:
+        y = np.maximum(rankings.labels, 0.0)
+        stop = np.exp2(y - rankings.max_label) * -np.expm1(-np.log(2.0) * y)
+        return rankings.expected_reciprocal_rank(stop, self.cutoff)
+
+
+@dataclasses.dataclass(frozen=True)
+class Precision(_AtCutoff):
+    """Relevant documents among the first k, divided by k; of a shorter list too, unless the convention says otherwise.
+
+    With ties averaged, the expected value over random orders of tied documents.
+
+    Parameters
+    ----------
+    cutoff : int
+        k.
+
+    References
+    ----------
+    trec_eval (``P``).
+    """
+
+    label: ClassVar[str] = "p"
+
+    def __post_init__(self) -> None:
+        _need_cutoff(self)
+
+    def values(self, rankings: Rankings) -> np.ndarray:
+        assert self.cutoff is not None
+        places = np.full(rankings.n_queries, float(self.cutoff))
+        if rankings.convention.precision_by_length:
+            places = np.minimum(places, rankings.sizes)
+        return rankings.sums(rankings.averaged(rankings.relevant), self.cutoff) / places
+
+
+@dataclasses.dataclass(frozen=True)
+class Recall(_AtCutoff):
+    """Relevant documents among the first k, divided by all relevant documents of the query.
+
+    With ties averaged, the expected value over random orders of tied documents. A query without a relevant document
+    has the convention's ``no_relevant``.
+
+    Parameters
+    ----------
+    cutoff : int
+        k.
+
+    References
+    ----------
+    trec_eval (``recall``).
+    """
+
+    label: ClassVar[str] = "r"
+
+    def __post_init__(self) -> None:
+        _need_cutoff(self)
+
+    def values(self, rankings: Rankings) -> np.ndarray:
+        found = rankings.sums(rankings.averaged(rankings.relevant), self.cutoff)
+        return _ratio(found, rankings.n_relevant, rankings.convention.no_relevant)
+
+
+@dataclasses.dataclass(frozen=True)
+class PairwiseAccuracy(Metric):
+    """Share of the pairs with different labels that the scores put in the right order; equal scores are wrong.
+
+    The value of a query is the share of its own pairs, NaN where it has none. The mean pools the pairs of all
+    queries: it is weighted by their numbers. Conventions make no difference.
+
+    References
+    ----------
+    Lee and Lin, Neural Computation 2014.
+    """
+
+    label: ClassVar[str] = "pairwise_accuracy"
+
+    def values(self, rankings: Rankings) -> np.ndarray:
+        comparable, concordant = rankings.pair_counts[:2]
+        return _ratio(concordant, comparable, np.nan)
+
+    def query_weights(self, rankings: Rankings) -> np.ndarray:
+        return rankings.pair_counts[0].astype(np.float64)
+
+
+@dataclasses.dataclass(frozen=True)
+class KendallTau(Metric):
+    """Kendall's tau-b of labels and scores.
+
+    ``(concordant - discordant) / sqrt(pairs with different labels * pairs with different scores)``. NaN, and left out
+    of the mean, where a query has no pair with different labels; 0 where it has but its scores are all equal.
+    Conventions make no difference.
+
+    References
+    ----------
+    Kendall, Biometrika 1945; counted by Knight, JASA 1966.
+    """
+
+    label: ClassVar[str] = "kendall_tau"
+
+    def values(self, rankings: Rankings) -> np.ndarray:
+        comparable, concordant, discordant, different = rankings.pair_counts.astype(np.float64)
+        tau = _ratio(concordant - discordant, np.sqrt(comparable) * np.sqrt(different), 0.0)
+        tau[comparable == 0] = np.nan
+        return tau
+
+
+def _need_cutoff(metric: _AtCutoff) -> None:
+    if metric.cutoff is None:
+        raise OptionError(f"{metric.label!r} needs a cut-off, as in '{metric.label}@10'.")
+    _AtCutoff.__post_init__(metric)
+
+
+def _ratio(numerator: np.ndarray, denominator: np.ndarray, otherwise: float) -> np.ndarray:
+    """``numerator / denominator``, and ``otherwise`` where the denominator is 0."""
+    out = np.full(len(numerator), otherwise)
+    np.divide(numerator, denominator, out=out, where=denominator > 0)
+    return out

@@ -1,0 +1,238 @@
+"""Evaluate: labels and scores in, means and values per query out."""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ranksvm.data import Queries
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.metrics.conventions import Convention, convention_named
+from ranksvm.metrics.definitions import Metric
+from ranksvm.metrics.names import parse_metric, parse_metrics
+from ranksvm.metrics.rankings import Rankings
+
+__all__ = ["Evaluation", "evaluate"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """What `evaluate` found.
+
+    Parameters
+    ----------
+    means : dict of str to float
+        Metric name -> mean over queries (over all pairs for the pairwise accuracy). NaN if no query has a value.
+    per_query : dict of str to ndarray
+        Metric name -> value of each query, in the order of ``qid``; NaN where the metric is not defined.
+    weights : dict of str to ndarray
+        Metric name -> weight of each query in the mean, 0 where the value is NaN.
+    qid : ndarray, shape (n_queries,)
+        The query ids, in order of first appearance.
+    n_rows : int
+        Number of documents.
+    n_without_relevant : int
+        Number of queries without a relevant document, which have a fixed value instead of a measured one.
+    convention : str
+        Name of the convention.
+    """
+
+    means: dict[str, float]
+    per_query: dict[str, np.ndarray]
+    weights: dict[str, np.ndarray]
+    qid: np.ndarray
+    n_rows: int
+    n_without_relevant: int
+    convention: str
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.qid)
+
+    def __getitem__(self, metric: str | Metric) -> float:
+        name = parse_metric(metric).name
+        if name not in self.means:
+            raise OptionError(f"{name!r} was not evaluated: there are {', '.join(self.means)}.")
+        return self.means[name]
+
+    def to_dict(self, per_query: bool = False) -> dict[str, Any]:
+        """Plain Python values, ready for JSON; a value that is not defined is None.
+
+        Parameters
+        ----------
+        per_query : bool, default False
+            Whether the values of the queries are included.
+
+        Returns
+        -------
+        dict
+            ``convention``, ``n_queries``, ``n_rows``, ``n_without_relevant``, ``means`` and, if asked for, ``qid`` and
+            ``per_query``.
+        """
+        out: dict[str, Any] = {
+            "convention": self.convention,
+            "n_queries": self.n_queries,
+            "n_rows": self.n_rows,
+            "n_without_relevant": self.n_without_relevant,
+            "means": {name: _plain(value) for name, value in self.means.items()},
+        }
+        if per_query:
+            out["qid"] = self.qid.tolist()
+            out["per_query"] = {name: [_plain(v) for v in values] for name, values in self.per_query.items()}
+        return out
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{name}={value:.4f}" for name, value in self.means.items())
+        return (
+            f"Evaluation({means}; {self.n_queries} queries, {self.n_without_relevant} without a relevant document, "
+            f"convention {self.convention!r})"
+        )
+
+
+def evaluate(
+    y: Any,
+    scores: Any,
+    qid: Any = None,
+    metrics: str | Metric | Iterable[str | Metric] = ("ndcg@10", "map"),
+    *,
+    convention: str | Convention = "default",
+    relevance: float | None = None,
+    max_label: float | None = None,
+    docid: Any = None,
+    sample_weight: Any = None,
+) -> Evaluation:
+    """Quality of the rankings that scores give.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Labels: any real numbers, the higher the better. Those below 0 gain nothing.
+    scores : array-like of shape (n_rows,)
+        Scores: the documents of a query are ranked by them, the highest first.
+    qid : array-like of shape (n_rows,), optional
+        Query of each row, in any order. None: one query.
+    metrics : str, Metric, or iterable of either, default ("ndcg@10", "map")
+        What to compute: ``ndcg``, ``ndcg@k``, ``mean_ndcg``, ``map``, ``map@k``, ``mrr``, ``mrr@k``, ``err``,
+        ``err@k``, ``p@k``, ``r@k``, ``pairwise_accuracy``, ``kendall_tau``.
+    convention : str or Convention, default "default"
+        ``"default"`` (gain 2^y - 1, discount 1/log2(1 + rank), ties averaged, a query without a relevant document
+        counts 0), or that of another tool: ``"letor"``, ``"mslr"``, ``"trec"``, ``"lightgbm"``, ``"xgboost"``,
+        ``"sklearn"``.
+    relevance : float, optional
+        Labels from here on are relevant to MAP, MRR, P@k and R@k; None: as the convention has it (by default any
+        label above 0).
+    max_label : float, optional
+        Highest grade of the scale, for ERR; None: the highest label in ``y``, or 0.
+    docid : array-like of shape (n_rows,), optional
+        Document ids: under the ``trec`` convention tied documents come in descending order of them (as text). Without
+        them, and elsewhere, in the order of the rows or averaged.
+    sample_weight : array-like of shape (n_rows,), optional
+        A query counts in the means with the mean weight of its rows.
+
+    Returns
+    -------
+    Evaluation
+        Means, values per query, and the number of queries without a relevant document.
+
+    Raises
+    ------
+    DataError
+        When the lengths differ, there is no row, labels or weights are not finite, a score is NaN, or a weight is
+        negative.
+    OptionError
+        When a metric or convention is unknown, or ``max_label`` is below a label.
+
+    Examples
+    --------
+    >>> result = evaluate([2, 1, 0, 0], [0.1, 0.7, 0.4, 0.4], ["a", "a", "b", "b"], ["ndcg@10", "mrr"])
+    >>> result.means
+    {'ndcg@10': 0.3983..., 'mrr': 0.5}
+    >>> result.n_without_relevant
+    1
+    """
+    parsed = parse_metrics(metrics)
+    rules = convention_named(convention)
+    if relevance is not None:
+        rules = dataclasses.replace(rules, relevance=_number("relevance", relevance))
+    labels = _column("y", y)
+    values = _column("scores", scores, len(labels), finite=False)
+    if len(labels) == 0:
+        raise DataError("there is nothing to evaluate: y has no rows.")
+    queries = _queries(qid, len(labels))
+    ids = None if docid is None else _docids(docid, len(labels))
+    query_weight = _query_weight(sample_weight, queries)
+    highest = max(0.0, float(labels.max()))
+    if max_label is not None:
+        if _number("max_label", max_label) < highest:
+            raise OptionError(f"max_label is {max_label} but there is a label {highest:g}.")
+        highest = float(max_label)
+    rankings = Rankings(labels, values, queries, rules, highest, ids)
+    result = Evaluation({}, {}, {}, queries.ids, len(labels), int((rankings.n_relevant == 0).sum()), rules.name)
+    for metric in parsed:
+        per_query = metric.values(rankings)
+        weights = metric.query_weights(rankings)
+        weights = np.ones(queries.n_queries) if weights is None else weights
+        weights = np.where(np.isnan(per_query), 0.0, weights if query_weight is None else weights * query_weight)
+        result.per_query[metric.name] = per_query
+        result.weights[metric.name] = weights
+        total = weights.sum()
+        mean = np.dot(weights, np.nan_to_num(per_query)) / total if total > 0 else np.nan
+        result.means[metric.name] = float(mean)
+    return result
+
+
+def _column(name: str, values: Any, n_rows: int | None = None, finite: bool = True) -> np.ndarray:
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must hold numbers: {error}.") from None
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.ndim != 1:
+        raise DataError(f"{name} must be one-dimensional, got shape {column.shape}.")
+    if n_rows is not None and len(column) != n_rows:
+        raise DataError(f"{name} has {len(column)} entries but y has {n_rows}: they must agree.")
+    bad = ~np.isfinite(column) if finite else np.isnan(column)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise DataError(f"{name} is {column[row]} in row {row} (from 0): it must be a {'finite ' * finite}number.")
+    return column
+
+
+def _queries(qid: Any, n_rows: int) -> Queries:
+    if qid is not None and np.ndim(qid) >= 1 and len(qid) != n_rows:
+        raise DataError(f"qid has {len(qid)} entries but y has {n_rows}: they must agree.")
+    return Queries.from_qid(qid, n_rows)
+
+
+def _docids(docid: Any, n_rows: int) -> np.ndarray:
+    ids = np.asarray(docid)
+    if ids.shape != (n_rows,):
+        raise DataError(f"docid has shape {ids.shape} but y has {n_rows} rows: they must agree.")
+    return ids
+
+
+def _query_weight(sample_weight: Any, queries: Queries) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    weight = _column("sample_weight", sample_weight, queries.n_rows)
+    if (weight < 0).any():
+        row = int(np.flatnonzero(weight < 0)[0])
+        raise DataError(f"sample_weight is {weight[row]} in row {row} (from 0): it must not be negative.")
+    return np.add.reduceat(queries.to_sorted(weight), queries.pointers[:-1]) / queries.sizes
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not np.isfinite(number):
+        raise OptionError(f"{name} must be a finite number, got {value!r}.")
+    return number
+
+
+def _plain(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

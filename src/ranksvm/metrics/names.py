@@ -1,0 +1,102 @@
+"""Names of metrics: ``"ndcg@10"`` and what it stands for."""
+
+import re
+from collections.abc import Iterable
+
+from ranksvm.exceptions import OptionError
+from ranksvm.metrics.definitions import (
+    ERR,
+    NDCG,
+    AveragePrecision,
+    KendallTau,
+    MeanNDCG,
+    Metric,
+    PairwiseAccuracy,
+    Precision,
+    Recall,
+    ReciprocalRank,
+    _AtCutoff,
+)
+
+__all__ = ["parse_metric", "parse_metrics"]
+
+_KINDS: dict[str, type[Metric]] = {
+    kind.label: kind
+    for kind in (
+        NDCG,
+        MeanNDCG,
+        AveragePrecision,
+        ReciprocalRank,
+        ERR,
+        Precision,
+        Recall,
+        PairwiseAccuracy,
+        KendallTau,
+    )
+}
+_ALIASES = {"precision": "p", "recall": "r"}
+_AVAILABLE = "ndcg, ndcg@k, mean_ndcg, map, map@k, mrr, mrr@k, err, err@k, p@k, r@k, pairwise_accuracy, kendall_tau"
+
+
+def parse_metric(name: str | Metric) -> Metric:
+    """The metric of a name.
+
+    Parameters
+    ----------
+    name : str or Metric
+        A name such as ``"ndcg@10"``, ``"map"``, ``"p@5"``, in any case; a `Metric` is returned as it is.
+
+    Returns
+    -------
+    Metric
+        The metric.
+
+    Raises
+    ------
+    OptionError
+        When there is no such metric, or its cut-off is missing or not a whole number from 1; the message lists the
+        names there are.
+    """
+    if isinstance(name, Metric):
+        return name
+    if not isinstance(name, str):
+        raise OptionError(f"a metric is named by a string such as 'ndcg@10', got {name!r}.")
+    label, at, cutoff = name.strip().lower().partition("@")
+    kind = _KINDS.get(_ALIASES.get(label, label))
+    if kind is None:
+        raise OptionError(f"unknown metric {name!r}: there are {_AVAILABLE}.")
+    if not issubclass(kind, _AtCutoff):
+        if at:
+            raise OptionError(f"{kind.label!r} takes no cut-off, got {name!r}: there are {_AVAILABLE}.")
+        return kind()
+    if at and not re.fullmatch("0*[1-9][0-9]*", cutoff, re.ASCII):
+        raise OptionError(f"the cut-off in {name!r} must be a whole number from 1, as in '{kind.label}@10'.")
+    return kind(int(cutoff) if at else None)
+
+
+def parse_metrics(names: str | Metric | Iterable[str | Metric]) -> list[Metric]:
+    """The metrics of several names, each once, in their order.
+
+    Parameters
+    ----------
+    names : str, Metric, or iterable of either
+        Names; a string may hold several, divided by commas.
+
+    Returns
+    -------
+    list of Metric
+        The metrics.
+
+    Raises
+    ------
+    OptionError
+        When a name is unknown or there is none.
+    """
+    if isinstance(names, str):
+        names = [name for name in names.split(",") if name.strip()]
+    elif isinstance(names, Metric):
+        names = [names]
+    metrics = list(dict.fromkeys(parse_metric(name) for name in names))
+    if not metrics:
+        raise OptionError(f"no metric is given: there are {_AVAILABLE}.")
+    return metrics

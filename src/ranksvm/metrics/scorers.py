@@ -1,0 +1,82 @@
+"""Scorers: metrics in the form that scikit-learn's searches and cross-validation call."""
+
+import dataclasses
+from typing import Any
+
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from ranksvm.exceptions import DataError
+from ranksvm.metrics.conventions import Convention, convention_named
+from ranksvm.metrics.definitions import Metric
+from ranksvm.metrics.evaluation import evaluate
+from ranksvm.metrics.names import parse_metric
+
+__all__ = ["RankingScorer", "scorer"]
+
+
+@dataclasses.dataclass(frozen=True)
+class RankingScorer:
+    """A scikit-learn scorer: ``scorer(estimator, X, y, qid=...)`` is the mean of a metric; made by `scorer`.
+
+    It requests ``qid`` and ``sample_weight``: with ``sklearn.set_config(enable_metadata_routing=True)`` they reach it
+    without a ``set_score_request``.
+
+    Parameters
+    ----------
+    metric : Metric
+        What is computed.
+    convention : Convention
+        How.
+    """
+
+    metric: Metric
+    convention: Convention
+
+    def __call__(self, estimator: Any, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+        if qid is None:
+            raise DataError(
+                f"the scorer of {self.metric.name!r} was called without qid. In scikit-learn's searches, call "
+                "sklearn.set_config(enable_metadata_routing=True) and pass qid (as params={'qid': qid} or qid=qid); "
+                "ranksvm.cross_validate needs neither. If all rows are one query, pass the same id for each."
+            )
+        if isinstance(qid, str):  # the name of a column
+            qid = X[qid]
+        scores = estimator.predict(X)
+        result = evaluate(y, scores, qid, self.metric, convention=self.convention, sample_weight=sample_weight)
+        return result.means[self.metric.name]
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """What the scorer asks scikit-learn to pass on.
+
+        Returns
+        -------
+        MetadataRequest
+            A request of ``qid`` and ``sample_weight`` for ``score``.
+        """
+        request = MetadataRequest(owner=type(self).__name__)
+        for param in ("qid", "sample_weight"):
+            request.score.add_request(param=param, alias=True)
+        return request
+
+
+def scorer(metric: str | Metric = "ndcg@10", *, convention: str | Convention = "default") -> RankingScorer:
+    """A scorer of a metric, for ``GridSearchCV(..., scoring=...)`` and ``cross_val_score``.
+
+    Parameters
+    ----------
+    metric : str or Metric, default "ndcg@10"
+        The metric.
+    convention : str or Convention, default "default"
+        The convention.
+
+    Returns
+    -------
+    RankingScorer
+        The scorer: higher is better.
+
+    Raises
+    ------
+    OptionError
+        When the metric or convention is unknown.
+    """
+    return RankingScorer(parse_metric(metric), convention_named(convention))

@@ -1,0 +1,246 @@
+"""cross_validate: fit and evaluate over query folds, without scikit-learn's metadata routing."""
+
+import dataclasses
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ranksvm._parallel import effective_n_jobs, parallel_map
+from ranksvm.data import Queries
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, parse_metrics
+from ranksvm.metrics.conventions import convention_named
+from ranksvm.model_selection.splitters import QueryKFold
+
+__all__ = ["CrossValidation", "cross_validate"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class CrossValidation:
+    """What `cross_validate` found.
+
+    Parameters
+    ----------
+    folds : list of Evaluation
+        The evaluation of each test part, with its values per query.
+    fit_seconds : ndarray, shape (n_folds,)
+        Wall-clock time of each fit.
+    predict_seconds : ndarray, shape (n_folds,)
+        Wall-clock time of each prediction.
+    estimators : list or None
+        The fitted estimators, where asked for.
+    """
+
+    folds: list[Evaluation]
+    fit_seconds: np.ndarray
+    predict_seconds: np.ndarray
+    estimators: list[Any] | None = None
+
+    @property
+    def scores(self) -> dict[str, np.ndarray]:
+        """Metric name -> its mean over each test part, shape (n_folds,)."""
+        return {name: np.array([fold.means[name] for fold in self.folds]) for name in self.folds[0].means}
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Metric name -> mean over the folds."""
+        return {name: float(values.mean()) for name, values in self.scores.items()}
+
+    @property
+    def stds(self) -> dict[str, float]:
+        """Metric name -> standard deviation over the folds (with n_folds - 1; 0 for one fold)."""
+        return {name: float(v.std(ddof=1)) if len(v) > 1 else 0.0 for name, v in self.scores.items()}
+
+    @property
+    def qid(self) -> np.ndarray:
+        """Ids of the test queries, fold after fold."""
+        return np.concatenate([fold.qid for fold in self.folds])
+
+    @property
+    def per_query(self) -> dict[str, np.ndarray]:
+        """Metric name -> value of each test query, in the order of `qid`."""
+        return {name: np.concatenate([fold.per_query[name] for fold in self.folds]) for name in self.folds[0].means}
+
+    def to_dict(self, per_query: bool = False) -> dict[str, Any]:
+        """Plain Python values, ready for JSON.
+
+        Parameters
+        ----------
+        per_query : bool, default False
+            Whether the values of the queries are included.
+
+        Returns
+        -------
+        dict
+            ``means``, ``stds``, ``folds``, ``fit_seconds`` and ``predict_seconds``.
+        """
+
+        def plain(values: dict[str, float]) -> dict[str, float | None]:
+            return {name: None if np.isnan(value) else value for name, value in values.items()}
+
+        return {
+            "means": plain(self.means),
+            "stds": plain(self.stds),
+            "folds": [fold.to_dict(per_query) for fold in self.folds],
+            "fit_seconds": self.fit_seconds.tolist(),
+            "predict_seconds": self.predict_seconds.tolist(),
+        }
+
+    def __repr__(self) -> str:
+        stds = self.stds
+        values = ", ".join(f"{name}={value:.4f}±{stds[name]:.4f}" for name, value in self.means.items())
+        return f"CrossValidation({values}; {len(self.folds)} folds)"
+
+
+def cross_validate(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    qid: Any,
+    metrics: str | Metric | Iterable[str | Metric] = ("ndcg@10",),
+    cv: Any = 5,
+    convention: str | Convention = "default",
+    sample_weight: Any = None,
+    query_weight: Any = None,
+    fit_params: Mapping[str, Any] | None = None,
+    n_jobs: int | None = 1,
+    return_estimator: bool = False,
+) -> CrossValidation:
+    """Fit on some queries, evaluate on the others, in turn.
+
+    Nothing of scikit-learn's configuration matters: metadata routing may be on or off.
+
+    Parameters
+    ----------
+    estimator : object
+        Has ``fit(X, y, qid=...)`` and ``predict(X)``, and can be cloned. It stays unfitted.
+    X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+        Features.
+    y : array-like of shape (n_rows,)
+        Labels.
+    qid : array-like of shape (n_rows,), or str
+        Query of each row, in any order. A column's name is passed to ``fit`` as it is.
+    metrics : str, Metric, or iterable of either, default ("ndcg@10",)
+        As in `ranksvm.metrics.evaluate`.
+    cv : int, splitter, or iterable of (train, test), default 5
+        Number of folds of a `QueryKFold`; an object with ``split(X, y, groups)``; or row numbers.
+    convention : str or Convention, default "default"
+        As in `ranksvm.metrics.evaluate`.
+    sample_weight : array-like of shape (n_rows,), optional
+        Passed to ``fit``; a test query counts in the means with the mean weight of its rows.
+    query_weight : array-like of shape (n_rows,), optional
+        Passed to ``fit``.
+    fit_params : mapping, optional
+        More arguments of ``fit``. Arrays with one entry per row are divided like ``X``.
+    n_jobs : int or None, default 1
+        Number of threads, each with a fold; None: all processors. An estimator with threads of its own is better
+        served by one fold at a time.
+    return_estimator : bool, default False
+        Whether the fitted estimators are kept.
+
+    Returns
+    -------
+    CrossValidation
+        Values per fold and per query.
+
+    Raises
+    ------
+    DataError
+        When lengths differ, a part of a split is empty, or a query lies in both parts of a split.
+    OptionError
+        When an option, a metric or the convention is unknown.
+    """
+    parsed = parse_metrics(metrics)
+    rules = convention_named(convention)
+    n_threads = effective_n_jobs(n_jobs)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    ids = X[qid] if isinstance(qid, str) else qid
+    queries = Queries.from_qid(ids, n_rows)
+    ids = np.asarray(ids).reshape(-1) if ids is not None else np.zeros(n_rows, dtype=np.int64)
+    y = _labels(y, n_rows)
+    per_row = {"sample_weight": sample_weight, "query_weight": query_weight}
+    per_row = {name: _per_row(name, value, n_rows) for name, value in per_row.items() if value is not None}
+    others: dict[str, Any] = {}
+    for name, value in (fit_params or {}).items():
+        if name in {"qid", "group"} or name in per_row:
+            raise OptionError(f"fit_params holds {name!r}: the folds are made from qid; weights have arguments here.")
+        is_per_row = not isinstance(value, str | Mapping) and np.ndim(value) > 0 and len(value) == n_rows
+        (per_row if is_per_row else others)[name] = value
+
+    def run(split: tuple[np.ndarray, np.ndarray]) -> tuple[Any, Evaluation, float, float]:
+        train, test = split
+        params = others | {name: _take(value, train) for name, value in per_row.items()}
+        params["qid"] = qid if isinstance(qid, str) else ids[train]
+        started = time.perf_counter()
+        fitted = clone(estimator).fit(_take(X, train), y[train], **params)
+        middle = time.perf_counter()
+        scores = fitted.predict(_take(X, test))
+        ended = time.perf_counter()
+        weight = None if sample_weight is None else _take(per_row["sample_weight"], test)
+        result = evaluate(y[test], scores, ids[test], parsed, convention=rules, sample_weight=weight)
+        return fitted if return_estimator else None, result, middle - started, ended - middle
+
+    estimators, folds, fit_seconds, predict_seconds = zip(
+        *parallel_map(run, _splits(cv, X, y, queries), n_threads), strict=True
+    )
+    return CrossValidation(
+        folds=list(folds),
+        fit_seconds=np.array(fit_seconds),
+        predict_seconds=np.array(predict_seconds),
+        estimators=list(estimators) if return_estimator else None,
+    )
+
+
+def _splits(cv: Any, X: Any, y: np.ndarray, queries: Queries) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Row numbers of each split, checked before the first fit."""
+    number = queries.numbers()
+    if isinstance(cv, int) and not isinstance(cv, bool):
+        cv = QueryKFold(cv)
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        found = list(cv.split(X, y, groups=number))
+    elif isinstance(cv, Iterable) and not isinstance(cv, str):
+        found = [(np.asarray(train), np.asarray(test)) for train, test in cv]
+    else:
+        raise OptionError(f"cv must be a number of folds, a splitter, or pairs (train, test) of rows, got {cv!r}.")
+    if not found:
+        raise OptionError("cv gives no split.")
+    for place, (train, test) in enumerate(found):
+        if len(train) == 0 or len(test) == 0:
+            raise DataError(f"split {place} of cv has an empty part.")
+        divided = np.intersect1d(number[train], number[test])
+        if len(divided):
+            query = queries.ids[divided[:1]].tolist()[0]
+            raise DataError(
+                f"split {place} of cv divides query {query!r}: its rows lie in the training and in "
+                "the test part. Use QueryKFold or QueryShuffleSplit."
+            )
+    return found
+
+
+def _labels(y: Any, n_rows: int) -> np.ndarray:
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.shape != (n_rows,):
+        raise DataError(f"y has shape {labels.shape} but X has {n_rows} rows: they must agree.")
+    return labels
+
+
+def _per_row(name: str, values: Any, n_rows: int) -> np.ndarray:
+    column = np.asarray(values)
+    if column.shape != (n_rows,):
+        raise DataError(f"{name} has shape {column.shape} but X has {n_rows} rows: they must agree.")
+    return column
+
+
+def _take(values: Any, rows: np.ndarray) -> Any:
+    """Some rows of an array, sparse matrix, DataFrame or list."""
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    if hasattr(values, "tocsr"):
+        return values.tocsr()[rows]
+    return np.asarray(values)[rows]

@@ -1,0 +1,163 @@
+"""Splitters: cross-validation in which a query is never divided."""
+
+import numbers
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
+
+from ranksvm.data import Queries
+from ranksvm.exceptions import DataError, OptionError
+
+__all__ = ["QueryKFold", "QueryShuffleSplit"]
+
+
+class _QuerySplitter(BaseCrossValidator):
+    """Splits queries, then says which rows they are."""
+
+    # With routing on, scikit-learn passes qid and no groups; with routing off only `groups` can reach a splitter.
+    __metadata_request__split: ClassVar = {"groups": UNUSED, "qid": True}
+
+    n_splits: int
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, *, qid: Any = None) -> int:
+        """Number of splits.
+
+        Parameters
+        ----------
+        X, y, groups, qid : object, optional
+            Not used; here because scikit-learn passes them.
+
+        Returns
+        -------
+        int
+            ``n_splits``.
+        """
+        return self.n_splits
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None, *, qid: Any = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Rows of each training and test part, in ascending order.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows; only their number is used.
+        y : array-like of shape (n_rows,), optional
+            Not used.
+        groups : array-like of shape (n_rows,), optional
+            The query ids, where ``qid`` is not given: scikit-learn passes them so when metadata routing is off.
+        qid : array-like of shape (n_rows,), optional
+            Query id of each row, in any order, or the name of a column of ``X``.
+
+        Yields
+        ------
+        train, test : ndarray of int64
+            Row numbers.
+
+        Raises
+        ------
+        DataError
+            When there are no query ids, their number is not that of the rows, or there are too few queries.
+        """
+        ids = groups if qid is None else qid
+        if ids is None:
+            raise DataError(
+                f"{type(self).__name__} needs the query of each row: pass qid (with scikit-learn's metadata routing "
+                "enabled it reaches the splitter) or, with routing off, groups=qid."
+            )
+        if isinstance(ids, str):
+            ids = X[ids]
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        queries = Queries.from_qid(ids, n_rows)
+        number = queries.numbers()
+        for chosen in self._test_queries(queries.n_queries):
+            in_test = np.zeros(queries.n_queries, dtype=bool)
+            in_test[chosen] = True
+            test = in_test[number]
+            yield np.flatnonzero(~test), np.flatnonzero(test)
+
+    def _test_queries(self, n_queries: int) -> Iterator[np.ndarray]:
+        """Numbers of the queries of each test part."""
+        raise NotImplementedError
+
+
+class QueryKFold(_QuerySplitter):
+    """K folds of whole queries; each is the test part once.
+
+    The folds have equally many queries, give or take one (not equally many rows: metrics are means over queries).
+    They are blocks of queries in order of first appearance, or of a random order.
+
+    Parameters
+    ----------
+    n_splits : int, default 5
+        Number of folds, at least 2.
+    shuffle : bool, default False
+        Whether the queries are put in random order first.
+    random_state : int, RandomState or None, default None
+        Where the random order comes from.
+
+    Examples
+    --------
+    >>> for train, test in QueryKFold(2).split([[0.0]] * 5, qid=["a", "b", "a", "c", "d"]):
+    ...     print(train, test)
+    [3 4] [0 1 2]
+    [0 1 2] [3 4]
+    """
+
+    def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None):
+        self.n_splits = n_splits
+        self.shuffle = shuffle
+        self.random_state = random_state
+        if not _is_count(n_splits) or n_splits < 2:
+            raise OptionError(f"n_splits must be a whole number from 2, got {n_splits!r}.")
+        if random_state is not None and not shuffle:
+            raise OptionError("random_state has no effect without shuffle=True.")
+
+    def _test_queries(self, n_queries: int) -> Iterator[np.ndarray]:
+        if n_queries < self.n_splits:
+            raise DataError(f"n_splits is {self.n_splits} but there are only {n_queries} queries.")
+        order = np.arange(n_queries)
+        if self.shuffle:
+            check_random_state(self.random_state).shuffle(order)
+        yield from np.array_split(order, self.n_splits)
+
+
+class QueryShuffleSplit(_QuerySplitter):
+    """Random splits of the queries into a training and a test part.
+
+    Parameters
+    ----------
+    n_splits : int, default 10
+        Number of splits, at least 1.
+    test_size : float or int, default 0.2
+        Share (between 0 and 1, rounded up) or number of the queries in the test part.
+    random_state : int, RandomState or None, default None
+        Where the random choices come from.
+    """
+
+    def __init__(self, n_splits: int = 10, *, test_size: float = 0.2, random_state: Any = None):
+        self.n_splits = n_splits
+        self.test_size = test_size
+        self.random_state = random_state
+        if not _is_count(n_splits) or n_splits < 1:
+            raise OptionError(f"n_splits must be a whole number from 1, got {n_splits!r}.")
+        is_share = isinstance(test_size, numbers.Real) and not isinstance(test_size, bool) and 0 < test_size < 1
+        if not is_share and not (_is_count(test_size) and test_size >= 1):
+            raise OptionError(f"test_size must be a share between 0 and 1 or a whole number from 1, got {test_size!r}.")
+
+    def _test_queries(self, n_queries: int) -> Iterator[np.ndarray]:
+        n_test = int(np.ceil(self.test_size * n_queries)) if self.test_size < 1 else int(self.test_size)
+        if n_test >= n_queries:
+            raise DataError(f"test_size={self.test_size!r} leaves no query of {n_queries} to train on.")
+        generator = check_random_state(self.random_state)
+        for _ in range(self.n_splits):
+            yield generator.permutation(n_queries)[:n_test]
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

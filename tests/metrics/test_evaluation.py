@@ -1,0 +1,119 @@
+"""evaluate: what goes in, what comes out, what is refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ranksvm import metrics
+from ranksvm.exceptions import DataError, OptionError
+
+
+def test_values_come_in_order_of_first_appearance():
+    result = metrics.evaluate([0, 1, 1, 0], [1, 2, 1, 3], ["b", "a", "b", "a"], ["mrr", "p@1"])
+    assert result.qid.tolist() == ["b", "a"]
+    assert result.per_query["mrr"].tolist() == [0.75, 0.5]  # b is a tie
+    assert result.per_query["p@1"].tolist() == [0.5, 0.0]
+    assert result["MRR"] == 0.625
+    assert list(result.means) == ["mrr", "p@1"]
+    assert result.n_queries == 2
+
+
+def test_defaults_and_one_query():
+    result = metrics.evaluate([1, 0], [2, 1])
+    assert result.means == {"ndcg@10": 1.0, "map": 1.0}
+    assert "ndcg@10=1.0000" in repr(result)
+    assert "1 queries, 0 without a relevant document" in repr(result)
+
+
+def test_inputs_of_many_kinds_agree():
+    frame = pd.DataFrame({"y": [2, 0, 1], "s": np.float32([0.1, 0.2, 0.3]), "q": ["x", "x", "y"]})
+    expected = metrics.evaluate([2, 0, 1], np.float32([0.1, 0.2, 0.3]).astype(float), [1, 1, 2]).means
+    assert metrics.evaluate(frame["y"], frame["s"], frame["q"]).means == expected
+    assert metrics.evaluate(frame[["y"]], frame[["s"]], frame[["q"]]).means == expected
+
+
+def test_infinite_scores_are_scores():
+    assert metrics.evaluate([1, 0, 0], [np.inf, 3, -np.inf], metrics="mrr").means["mrr"] == 1
+    assert metrics.evaluate([1, 0], [-np.inf, -np.inf], metrics="mrr").means["mrr"] == 0.75
+
+
+def test_queries_without_a_relevant_document_are_counted():
+    y, scores, qid = [0, 0, 1, -2], [1, 2, 3, 4], [1, 1, 2, 3]
+    result = metrics.evaluate(y, scores, qid, ["ndcg@10", "map", "r@1"])
+    assert result.n_without_relevant == 2
+    assert result.means == {"ndcg@10": 1 / 3, "map": 1 / 3, "r@1": 1 / 3}
+    assert metrics.evaluate(y, scores, qid, ["ndcg@10", "map"], convention="lightgbm").means["map"] == 1
+
+
+def test_relevance_and_max_label():
+    y, scores = [1, 2, 3], [3, 2, 1]
+    assert metrics.evaluate(y, scores, metrics="mrr").means["mrr"] == 1
+    assert metrics.evaluate(y, scores, metrics="mrr", relevance=2).means["mrr"] == 1 / 2
+    assert metrics.evaluate(y, scores, metrics="mrr", convention="mslr").means["mrr"] == 1 / 2
+    assert metrics.evaluate([1], [1], metrics="err").means["err"] == 0.5
+    assert metrics.evaluate([1], [1], metrics="err", max_label=4).means["err"] == 1 / 16
+
+
+def test_weights_of_rows_weigh_queries():
+    y, scores, qid = [1, 0, 1, 0, 1], [2, 1, 1, 2, 0], [1, 1, 2, 2, 3]
+    weight = [1, 3, 4, 4, 0]
+    result = metrics.evaluate(y, scores, qid, ["mrr", "pairwise_accuracy"], sample_weight=weight)
+    assert result.means["mrr"] == (2 * 1 + 4 * 0.5) / 6
+    assert result.means["pairwise_accuracy"] == 2 / 6
+
+
+def test_to_dict_is_json():
+    result = metrics.evaluate([1, 0, 0], [1, 2, 3], ["a", "a", "b"], ["kendall_tau", "map"], convention="letor")
+    short = json.loads(json.dumps(result.to_dict()))
+    assert short == {
+        "convention": "letor",
+        "n_queries": 2,
+        "n_rows": 3,
+        "n_without_relevant": 1,
+        "means": {"kendall_tau": -1.0, "map": 0.25},
+    }
+    full = json.loads(json.dumps(result.to_dict(per_query=True)))
+    assert full["qid"] == ["a", "b"]
+    assert full["per_query"] == {"kendall_tau": [-1.0, None], "map": [0.5, 0.0]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1, 0], [1.0, np.nan]), r"scores is nan in row 1"),
+        (([1, np.nan], [1, 2]), r"y is nan in row 1"),
+        (([np.inf, 1], [1, 2]), r"y is inf in row 0 .*finite"),
+        (([1, 0], [1, 2, 3]), r"scores has 3 entries but y has 2"),
+        (([1, 0], [1, 2], [1]), r"qid has 1 entries but y has 2"),
+        (([1, 0], [[1, 2], [3, 4]]), r"scores must be one-dimensional, got shape \(2, 2\)"),
+        ((["a", "b"], [1, 2]), r"y must hold numbers"),
+        (([], []), r"nothing to evaluate"),
+        (([1, 0], [1, 2], [1, None]), r"qid is missing in row 1|qid is NaN in row 1"),
+    ],
+)
+def test_data_that_cannot_be_used(arguments, message):
+    with pytest.raises(DataError, match=message):
+        metrics.evaluate(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"max_label": 1}, OptionError, "max_label is 1 but there is a label 2"),
+        ({"max_label": "x"}, OptionError, "max_label must be a finite number"),
+        ({"relevance": np.nan}, OptionError, "relevance must be a finite number"),
+        ({"sample_weight": [1, -1]}, DataError, "sample_weight is -1.0 in row 1"),
+        ({"sample_weight": [1]}, DataError, "sample_weight has 1 entries but y has 2"),
+        ({"docid": ["a"]}, DataError, "docid has shape"),
+    ],
+)
+def test_options_that_cannot_be(options, error, message):
+    with pytest.raises(error, match=message):
+        metrics.evaluate([2, 0], [1, 2], **options)
+
+
+def test_a_metric_not_evaluated():
+    with pytest.raises(OptionError, match=r"'mrr' was not evaluated: there are ndcg@10, map"):
+        metrics.evaluate([1], [1])["mrr"]

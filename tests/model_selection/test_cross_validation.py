@@ -1,0 +1,144 @@
+"""cross_validate against the loop written out."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import GroupKFold, KFold
+
+import ranksvm
+from ranksvm import QueryKFold, metrics
+from ranksvm.exceptions import DataError, OptionError
+
+
+class MeanDifferenceRanker(BaseEstimator):
+    """Scores by the (weighted) covariance of each feature with the label; keeps what it was given."""
+
+    def __init__(self, sign=1.0):
+        self.sign = sign
+
+    def fit(self, X, y, *, qid=None, sample_weight=None, query_weight=None, note=None, marks=None):
+        self.seen_ = {"qid": qid, "sample_weight": sample_weight, "query_weight": query_weight}
+        self.note_, self.marks_ = note, marks
+        if isinstance(qid, str):
+            X = X.drop(columns=qid)
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        X = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X)
+        self.coef_ = self.sign * X.T @ (weight * (y - np.mean(y)))
+        return self
+
+    def predict(self, X):
+        if isinstance(self.seen_["qid"], str):
+            X = X.drop(columns=self.seen_["qid"])
+        return np.asarray(X @ self.coef_)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(3)
+    qid = rng.permutation(np.repeat([f"q{n}" for n in range(20)], 6))
+    X = rng.normal(size=(120, 4))
+    return X, np.digitize(X[:, 0] + rng.normal(size=120), [-1, 0, 1]), qid
+
+
+def test_values_are_those_of_the_loop(data):
+    X, y, qid = data
+    names = ("ndcg@5", "map", "pairwise_accuracy")
+    found = ranksvm.cross_validate(
+        MeanDifferenceRanker(), X, y, qid=qid, metrics=names, cv=4, convention="letor", return_estimator=True
+    )
+    for fold, (train, test) in enumerate(QueryKFold(4).split(X, qid=qid)):
+        model = MeanDifferenceRanker().fit(X[train], y[train], qid=qid[train])
+        expected = metrics.evaluate(y[test], model.predict(X[test]), qid[test], names, convention="letor")
+        assert found.folds[fold].means == expected.means
+        np.testing.assert_array_equal(found.estimators[fold].coef_, model.coef_)
+        np.testing.assert_array_equal(found.estimators[fold].seen_["qid"], qid[train])
+    assert found.means["map"] == pytest.approx(np.mean([fold.means["map"] for fold in found.folds]))
+    assert found.stds["map"] == pytest.approx(np.std(found.scores["map"], ddof=1))
+    assert sorted(found.qid) == sorted(set(qid))
+    assert len(found.per_query["map"]) == 20
+    assert len(found.fit_seconds) == len(found.predict_seconds) == 4
+    assert "4 folds" in repr(found)
+    assert json.loads(json.dumps(found.to_dict(per_query=True)))["folds"][3]["convention"] == "letor"
+
+
+def test_kinds_of_X_and_of_cv_agree(data):
+    X, y, qid = data
+    expected = ranksvm.cross_validate(MeanDifferenceRanker(), X, y, qid=qid).means
+    frame = pd.DataFrame(X)
+    frame.columns = list("abcd")
+    assert ranksvm.cross_validate(MeanDifferenceRanker(), frame, pd.Series(y), qid=qid).means == expected
+    for sparse in (scipy.sparse.csr_matrix(X), scipy.sparse.coo_array(X)):
+        assert ranksvm.cross_validate(MeanDifferenceRanker(), sparse, y, qid=qid).means == pytest.approx(expected)
+    by_name = ranksvm.cross_validate(MeanDifferenceRanker(), frame.assign(query=qid), y, qid="query")
+    assert by_name.means == expected
+    splits = list(QueryKFold(5).split(X, qid=qid))
+    for cv in (QueryKFold(5), splits, iter(splits)):
+        assert ranksvm.cross_validate(MeanDifferenceRanker(), X, y, qid=qid, cv=cv).means == expected
+    assert ranksvm.cross_validate(MeanDifferenceRanker(), X, y, qid=qid, n_jobs=2).means == expected
+    assert len(ranksvm.cross_validate(MeanDifferenceRanker(), X, y, qid=qid, cv=GroupKFold(3)).folds) == 3
+
+
+def test_weights_and_other_arguments_are_divided(data):
+    X, y, qid = data
+    rng = np.random.default_rng(0)
+    sample_weight, query_weight, marks = rng.random((3, 120))
+    found = ranksvm.cross_validate(
+        MeanDifferenceRanker(),
+        X,
+        y,
+        qid=qid,
+        cv=2,
+        sample_weight=sample_weight,
+        query_weight=query_weight,
+        fit_params={"note": "hello", "marks": marks},
+        return_estimator=True,
+    )
+    for (train, test), model, fold in zip(QueryKFold(2).split(X, qid=qid), found.estimators, found.folds, strict=True):
+        np.testing.assert_array_equal(model.seen_["sample_weight"], sample_weight[train])
+        np.testing.assert_array_equal(model.seen_["query_weight"], query_weight[train])
+        np.testing.assert_array_equal(model.marks_, marks[train])
+        assert model.note_ == "hello"
+        expected = metrics.evaluate(
+            y[test], model.predict(X[test]), qid[test], "ndcg@10", sample_weight=sample_weight[test]
+        )
+        assert fold.means == expected.means
+
+
+def test_the_estimator_stays_unfitted(data):
+    X, y, qid = data
+    estimator = MeanDifferenceRanker()
+    found = ranksvm.cross_validate(estimator, X, y, qid=qid)
+    assert not hasattr(estimator, "coef_")
+    assert found.estimators is None
+
+
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored by KFold")
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"cv": KFold(4)}, DataError, "split 0 of cv divides query 'q"),
+        ({"cv": [([0], [])]}, DataError, "split 0 of cv has an empty part"),
+        ({"cv": []}, OptionError, "cv gives no split"),
+        ({"cv": "five"}, OptionError, "cv must be a number of folds"),
+        ({"cv": 50}, DataError, "only 20 queries"),
+        ({"metrics": "auc"}, OptionError, "unknown metric 'auc'"),
+        ({"sample_weight": [1.0]}, DataError, "sample_weight has shape"),
+        ({"qid": ["a"]}, DataError, "qid has 1 entries"),
+        ({"fit_params": {"qid": 1}}, OptionError, "fit_params holds 'qid'"),
+        ({"n_jobs": 0}, OptionError, "n_jobs must be"),
+    ],
+)
+def test_refused_before_the_first_fit(data, options, error, message):
+    X, y, qid = data
+    with pytest.raises(error, match=message):
+        ranksvm.cross_validate(MeanDifferenceRanker(), X, y, **({"qid": qid} | options))
+
+
+def test_labels_of_another_length(data):
+    X, y, qid = data
+    with pytest.raises(DataError, match=r"y has shape \(119,\) but X has 120 rows"):
+        ranksvm.cross_validate(MeanDifferenceRanker(), X, y[1:], qid=qid)
