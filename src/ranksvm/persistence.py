@@ -12,14 +12,13 @@ import io
 import json
 import os
 import re
-import secrets
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ranksvm.data._files import atomic_write
 from ranksvm.exceptions import ModelFileError, OptionError
 
 __all__ = ["save", "load", "read_header"]
@@ -81,7 +80,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in members.items()},
     }
     header["header_sha256"] = _header_checksum(header)
-    _write_zip(Path(path), {_HEADER: json.dumps(header, indent=1).encode(), **members})
+    _write_zip(path, {_HEADER: json.dumps(header, indent=1).encode(), **members})
 
 
 def load(path: str | os.PathLike) -> Any:
@@ -336,16 +335,10 @@ def _npy_bytes(array: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-def _write_zip(path: Path, members: dict[str, bytes]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    try:
-        with zipfile.ZipFile(temporary, "x") as archive:
-            for name, content in members.items():
-                archive.writestr(zipfile.ZipInfo(name, _DATE), content)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+def _write_zip(path: str | os.PathLike, members: dict[str, bytes]) -> None:
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name, _DATE), content)
 
 
 def _sklearn_version() -> str:
