@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import ranksvm._compiled.letor as compiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ranksvm._compiled.letor as compiled
 from ranksvm.data import read_letor, write_letor
 
 
