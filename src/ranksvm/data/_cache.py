@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ranksvm.data._files import atomic_write
+from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError, ModelFileError
 
 __all__ = ["MAGIC", "read_cache", "write_cache"]
@@ -24,10 +25,11 @@ MAGIC = b"ranksvm-data\r\n\x1a\n"
 _VERSION = 1
 _PREAMBLE = struct.Struct("<16sIIQ")
 _ALIGNMENT = 64
+_KINDS = "biufUS"  # of array types: numbers and text of fixed width
 
 
-def write_cache(path: Any, data: Any) -> None:
-    """Write the fields of a RankingData."""
+def write_cache(path: Any, data: RankingData) -> None:
+    """Write a RankingData."""
     arrays = _arrays(data)
     entries = []
     offset = 0
@@ -51,8 +53,8 @@ def write_cache(path: Any, data: Any) -> None:
             file.write(bytes(-array.nbytes % _ALIGNMENT))
 
 
-def read_cache(path: Any, *, mapped: bool, verify: bool | None) -> dict[str, Any]:
-    """Fields of the RankingData that was saved.
+def read_cache(path: Any, *, mapped: bool, verify: bool | None) -> RankingData:
+    """The RankingData that was saved.
 
     Raises
     ------
@@ -64,27 +66,37 @@ def read_cache(path: Any, *, mapped: bool, verify: bool | None) -> dict[str, Any
         preamble = file.read(_PREAMBLE.size)
         header, start = _header(name, file, preamble)
         size = os.fstat(file.fileno()).st_size
-        if size != start + header["size"]:
-            raise ModelFileError(
-                f"{name} is truncated or altered: it has {size} bytes, its header says {start + header['size']}."
-            )
+        expected = start + header["size"]
+        if size != expected:
+            raise ModelFileError(f"{name} is truncated or altered: it has {size} bytes, its header says {expected}.")
         if mapped:
             content: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         else:
             content = np.empty(size, dtype=np.uint8)
             file.seek(0)
             file.readinto(content)
-    arrays = {}
-    for entry in header["arrays"]:
-        dtype = np.dtype(entry["dtype"])
-        count = int(np.prod(entry["shape"], dtype=np.int64))
-        array = np.frombuffer(content, dtype=dtype, count=count, offset=start + entry["offset"])
-        is_values = entry["name"] in ("X", "X.data")
-        check = verify if verify is not None else not (mapped and is_values)
-        if check and zlib.crc32(_as_bytes(array)) != entry["crc32"]:
-            raise ModelFileError(f"{name} is altered: the checksum of {entry['name']} does not match.")
-        arrays[entry["name"]] = array.reshape(entry["shape"])
-    return _fields(name, header, arrays)
+    try:
+        arrays = {
+            entry["name"]: _array(name, content, start, entry, mapped and verify is None, verify is not False)
+            for entry in header["arrays"]
+        }
+        return _data(header, arrays)
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ModelFileError(f"{name} is altered: its arrays are not those of a data set ({error}).") from error
+
+
+def _array(name: str, content: Any, start: int, entry: dict[str, Any], skip_values: bool, verify: bool) -> np.ndarray:
+    dtype = np.dtype(entry["dtype"])
+    count = int(np.prod(entry["shape"], dtype=np.int64))
+    if dtype.kind not in _KINDS or entry["offset"] < 0 or min(entry["shape"], default=0) < 0:
+        raise ModelFileError(f"{name} is altered: its header describes {entry['name']} impossibly.")
+    array = np.frombuffer(content, dtype=dtype, count=count, offset=start + entry["offset"])
+    check = verify and not (skip_values and entry["name"] in ("X", "X.data"))
+    if check and zlib.crc32(_as_bytes(array)) != entry["crc32"]:
+        raise ModelFileError(f"{name} is altered: the checksum of {entry['name']} does not match.")
+    return array.reshape(entry["shape"])
 
 
 def _header(name: str, file: Any, preamble: bytes) -> tuple[dict[str, Any], int]:
@@ -103,10 +115,13 @@ def _header(name: str, file: Any, preamble: bytes) -> tuple[dict[str, Any], int]
     if zlib.crc32(encoded) != checksum:
         raise ModelFileError(f"{name} is truncated or altered: the checksum of its header does not match.")
     start = -(-(_PREAMBLE.size + length) // _ALIGNMENT) * _ALIGNMENT
-    return json.loads(encoded), start
+    header = json.loads(encoded)
+    if not (isinstance(header, dict) and isinstance(header.get("size"), int)):
+        raise ModelFileError(f"{name} is altered: its header is not that of a cache.")
+    return header, start
 
 
-def _arrays(data: Any) -> dict[str, np.ndarray]:
+def _arrays(data: RankingData) -> dict[str, np.ndarray]:
     if sp.issparse(data.X):
         arrays = {"X.data": data.X.data, "X.indices": data.X.indices, "X.indptr": data.X.indptr}
     else:
@@ -127,23 +142,20 @@ def _arrays(data: Any) -> dict[str, np.ndarray]:
         else:
             arrays[name] = values
     for name, array in arrays.items():
-        if array.dtype.kind not in "biufUS":
+        if array.dtype.kind not in _KINDS:
             raise DataError(f"{name} has type {array.dtype}, which a cache cannot hold: use numbers or strings.")
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def _fields(name: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _data(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> RankingData:
     fields: dict[str, Any] = {"y": arrays["y"], "feature_names": header["feature_names"]}
     if "X" in arrays:
         fields["X"] = arrays["X"]
     else:
-        try:
-            X = sp.csr_matrix(
-                (arrays["X.data"], arrays["X.indices"], arrays["X.indptr"]), shape=header["shape"], copy=False
-            )
-            X.check_format(full_check=True)
-        except ValueError as error:
-            raise ModelFileError(f"{name} is altered: its sparse matrix is not one ({error}).") from error
+        X = sp.csr_matrix(
+            (arrays["X.data"], arrays["X.indices"], arrays["X.indptr"]), shape=header["shape"], copy=False
+        )
+        X.check_format(full_check=True)
         fields["X"] = X
     for field in ("qid", "docid"):
         if f"{field}.text" in arrays:
@@ -154,7 +166,7 @@ def _fields(name: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) ->
             fields[field] = np.array(words, dtype=object)
         else:
             fields[field] = arrays.get(field)
-    return fields
+    return RankingData(**fields)
 
 
 def _as_bytes(array: Any) -> memoryview:

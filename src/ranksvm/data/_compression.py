@@ -12,7 +12,8 @@ __all__ = ["BrokenStreamError", "compression_of", "compression_of_name", "compre
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
-_CHUNK = 1 << 16  # compressed bytes taken at a time
+_CHUNK = 1 << 14  # compressed bytes taken at a time
+_MOST_TEXT = 1 << 20  # text handed out at a time
 
 
 class BrokenStreamError(Exception):
@@ -43,6 +44,10 @@ def _zstd() -> Any:
             "reading and writing .zst files needs zstandard: pip install 'ranksvm[zstd]'"
         ) from None
     return zstandard
+
+
+def _zstd_error(kind: str) -> type[Exception]:
+    return _zstd().ZstdError if kind == "zstd" else zlib.error
 
 
 def _decompressor(kind: str) -> Callable[[], Any]:
@@ -77,16 +82,28 @@ def decompressed(file: IO[bytes], kind: str) -> Iterator[bytes]:
                 break  # padding between or after streams
             started = True
             try:
-                text = stream.decompress(data)
-            except Exception as error:  # each library has an exception of its own
+                yield from _texts(stream, data, kind)
+            except (zlib.error, lzma.LZMAError, OSError, _zstd_error(kind)) as error:
                 raise BrokenStreamError(f"the {kind} data are damaged: {error}") from error
-            if text:
-                yield text
             data = b""
             if stream.eof:
                 data, stream, started = stream.unused_data, make(), False
     if started:
         raise BrokenStreamError(f"the {kind} data end early: the file is truncated")
+
+
+def _texts(stream: Any, data: bytes, kind: str) -> Iterator[bytes]:
+    """Text of some compressed bytes, a bounded amount at a time where the library lets it."""
+    if kind == "gzip":
+        while text := stream.decompress(data, _MOST_TEXT):
+            yield text
+            data = stream.unconsumed_tail
+    elif kind != "zstd" or not hasattr(stream, "flush"):
+        yield stream.decompress(data, _MOST_TEXT)
+        while not (stream.needs_input or stream.eof):
+            yield stream.decompress(b"", _MOST_TEXT)
+    else:  # the zstandard package
+        yield stream.decompress(data)
 
 
 def compressor(file: IO[bytes], kind: str) -> Any:

@@ -1,6 +1,7 @@
 """A stretch of LETOR text in memory: counted, split into ranges at line ends, parsed by threads into one piece."""
 
-from collections.abc import Sequence
+import mmap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import ranksvm._compiled.letor as _compiled
 from ranksvm._parallel import parallel_map
 from ranksvm.data._letor_reasons import refusal
 
-__all__ = ["Layout", "Piece", "Range", "Settings", "pack_strings", "parse_text", "probe", "split", "widened"]
+__all__ = ["Layout", "Piece", "Settings", "empty_pages", "pack_strings", "parse_text", "probe", "split", "widened"]
 
 # No range is smaller than this: a thread's start costs as much as parsing some 100 kB.
 _SMALLEST_RANGE = 1 << 20
@@ -126,9 +127,14 @@ def probe(text: np.ndarray, start: int, has_qid: bool, n_lines: int = 64) -> tup
 
 
 def parse_text(
-    text: np.ndarray, ranges: Sequence[Range], layout: Layout, settings: Settings, lines_before: int = 0
+    text: np.ndarray,
+    ranges: Sequence[Range],
+    layout: Layout,
+    settings: Settings,
+    lines_before: int = 0,
+    empty: Callable[..., np.ndarray] = np.empty,
 ) -> Piece:
-    """Parse the ranges, in parallel, into one piece.
+    """Parse the ranges, in parallel, into one piece; its X is made by ``empty(shape, dtype=...)``.
 
     Raises
     ------
@@ -136,7 +142,7 @@ def parse_text(
         For the first bad line of the text, whatever the number of threads.
     """
     rows = sum(part.rows for part in ranges)
-    target = _SparseTarget(ranges, layout, settings) if layout.sparse else _DenseTarget(rows, layout, settings)
+    target = (_SparseTarget if layout.sparse else _DenseTarget)(ranges, layout, settings, empty)
     y = np.empty(rows)
     qid = np.empty(rows, dtype=np.int64) if layout.has_qid else None
     offsets = np.empty(rows, dtype=np.int64) if settings.docids else None
@@ -166,8 +172,8 @@ def parse_text(
 
 
 class _DenseTarget:
-    def __init__(self, rows: int, layout: Layout, settings: Settings):
-        self._X = np.empty((rows, layout.columns), dtype=settings.dtype)
+    def __init__(self, ranges: Sequence[Range], layout: Layout, settings: Settings, empty: Callable[..., np.ndarray]):
+        self._X = empty((sum(part.rows for part in ranges), layout.columns), dtype=settings.dtype)
         self._layout = layout.compiled(settings)
 
     def parse(self, text: np.ndarray, part: Range, number: int, rows: slice, columns: list) -> tuple:
@@ -178,11 +184,11 @@ class _DenseTarget:
 
 
 class _SparseTarget:
-    def __init__(self, ranges: Sequence[Range], layout: Layout, settings: Settings):
+    def __init__(self, ranges: Sequence[Range], layout: Layout, settings: Settings, empty: Callable[..., np.ndarray]):
         room = [part.colons - (part.rows if layout.has_qid else 0) for part in ranges]
         self._starts = np.cumsum([0, *room])
-        self._values = np.empty(self._starts[-1], dtype=settings.dtype)
-        self._indices = np.empty(self._starts[-1], dtype=np.int32)
+        self._values = empty((self._starts[-1],), dtype=settings.dtype)
+        self._indices = empty((self._starts[-1],), dtype=np.dtype(np.int32))
         self._pointers = np.zeros(sum(part.rows for part in ranges) + 1, dtype=np.int64)
         self._rows = np.cumsum([0] + [part.rows for part in ranges])
         self._layout = layout.compiled(settings)
@@ -247,6 +253,17 @@ def pack_strings(words: list[str]) -> np.ndarray:
     lengths = [len(word) for word in words]
     fixed = max(lengths, default=0) <= 32 + 4 * (sum(lengths) / max(1, len(lengths)))
     return np.array(words, dtype=np.str_ if fixed else object)
+
+
+def empty_pages(shape: tuple[int, ...], *, dtype: np.dtype) -> np.ndarray:
+    """As `numpy.empty`, in pages that go back to the system when the array does.
+
+    Memory from malloc need not: after reading windows, as much as the result would stay with the process.
+    """
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    pages = mmap.mmap(-1, max(1, size), **private)
+    return np.frombuffer(pages, dtype=dtype, count=size // dtype.itemsize).reshape(shape)
 
 
 def widened(layout: Layout, piece: Piece) -> Layout | None:

@@ -14,7 +14,17 @@ import scipy.sparse as sp
 
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm.data._compression import BrokenStreamError, compression_of, decompressed
-from ranksvm.data._letor_text import Layout, Piece, Settings, pack_strings, parse_text, probe, split, widened
+from ranksvm.data._letor_text import (
+    Layout,
+    Piece,
+    Settings,
+    empty_pages,
+    pack_strings,
+    parse_text,
+    probe,
+    split,
+    widened,
+)
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError, ParseError
 
@@ -158,7 +168,7 @@ def _read_text(text: np.ndarray, settings: Settings, sparse: bool | None) -> Ran
     layout = _first_layout(text, start, rows, colons, settings, sparse)
     while True:
         try:
-            piece = _parse_window(text, ranges, layout, settings, 0)
+            piece = _parse_window(text, ranges, layout, settings, 0, np.empty)
             layout = _check_density(layout, piece.rows, piece.entries, piece.largest_id, settings, sparse)
             return _assemble([piece], layout, settings)
         except _WrongLayoutError as wrong:
@@ -225,7 +235,7 @@ def _parse_stream(
             layout = _first_layout(text, start, rows, colons, settings, sparse)
 
         def parse(text: Any = text, ranges: Any = ranges, layout: Any = layout, before: int = lines) -> Piece | None:
-            return None if layout is None else _parse_window(text, ranges, layout, settings, before)
+            return None if layout is None else _parse_window(text, ranges, layout, settings, before, empty_pages)
 
         # One thread parses this window while the other decompresses the next.
         piece, following = parallel_map(_call, [parse, lambda: next(windows, None)], min(2, settings.n_threads))
@@ -241,15 +251,17 @@ def _call(function: Any) -> Any:
     return function()
 
 
-def _parse_window(text: np.ndarray, ranges: list, layout: Layout, settings: Settings, lines_before: int) -> Piece:
+def _parse_window(
+    text: np.ndarray, ranges: list, layout: Layout, settings: Settings, lines_before: int, empty: Any
+) -> Piece:
     """Parse, and again where a feature id is larger than thought."""
-    piece = parse_text(text, ranges, layout, settings, lines_before)
+    piece = parse_text(text, ranges, layout, settings, lines_before, empty)
     if piece.needs_zero_base:
         raise _WrongLayoutError(replace(layout, zero_based=True))
     wider = None if settings.n_features else widened(layout, piece)
     if wider is not None:
         del piece
-        piece = parse_text(text, ranges, wider, settings, lines_before)
+        piece = parse_text(text, ranges, wider, settings, lines_before, empty)
     return piece
 
 

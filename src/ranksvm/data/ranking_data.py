@@ -140,7 +140,7 @@ class RankingData:
         """
         from ranksvm.data._cache import read_cache
 
-        return cls(**read_cache(path, mapped=mmap, verify=verify))
+        return read_cache(path, mapped=mmap, verify=verify)
 
     def to_parquet(self, path: Any, *, compression: str = "zstd") -> None:
         """Write Parquet: columns ``label``, ``qid``, ``docid`` and one per feature.
