@@ -1,4 +1,4 @@
-"""Fixtures for all tests."""
+"""What several tests need."""
 
 import os
 import pathlib
@@ -7,10 +7,10 @@ import pytest
 
 
 @pytest.fixture(scope="session")
-def shared_data():
-    """Folder of real data sets, which are not part of the repository."""
-    default = pathlib.Path(__file__).resolve().parents[2] / "shared" / "data"
-    folder = pathlib.Path(os.environ.get("RANKSVM_DATA", default))
+def shared_data() -> pathlib.Path:
+    """Folder of real data sets; tests that need it skip where it is absent."""
+    root = pathlib.Path(__file__).parents[1]
+    folder = pathlib.Path(os.environ.get("RANKSVM_DATA", root.parent / "shared" / "data"))
     if not folder.is_dir():
-        pytest.skip(f"no real data: {folder} is absent (set RANKSVM_DATA)")
+        pytest.skip(f"no real data: {folder} is absent (RANKSVM_DATA names another folder)")
     return folder

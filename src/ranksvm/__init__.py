@@ -9,6 +9,13 @@ __version__ = "0.1.0"
 _API = {
     "RankSVM": "ranksvm.estimators",
     "Queries": "ranksvm.data",
+    "load": "ranksvm.persistence",
+    "RankingData": "ranksvm.data",
+    "read_letor": "ranksvm.data",
+    "write_letor": "ranksvm.data",
+    "make_ranking": "ranksvm.data",
+    "QueryMinMaxScaler": "ranksvm.data",
+    "QueryStandardScaler": "ranksvm.data",
     "QueryKFold": "ranksvm.model_selection",
     "QueryShuffleSplit": "ranksvm.model_selection",
     "cross_validate": "ranksvm.model_selection",

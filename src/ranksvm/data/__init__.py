@@ -1,6 +1,23 @@
 """Ranking data: queries, pairs, files, scalers, generators. The only place where user input is judged."""
 
+from ranksvm.data.files import read_data, write_data
+from ranksvm.data.generators import make_ranking
+from ranksvm.data.letor import read_letor
+from ranksvm.data.letor_writer import write_letor
 from ranksvm.data.pairs import ComparablePairs
 from ranksvm.data.queries import Queries
+from ranksvm.data.ranking_data import RankingData
+from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
 
-__all__ = ["ComparablePairs", "Queries"]
+__all__ = [
+    "ComparablePairs",
+    "Queries",
+    "RankingData",
+    "read_letor",
+    "write_letor",
+    "read_data",
+    "write_data",
+    "make_ranking",
+    "QueryMinMaxScaler",
+    "QueryStandardScaler",
+]

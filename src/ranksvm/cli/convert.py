@@ -1,0 +1,55 @@
+"""``ranksvm convert``: a data file in another format."""
+
+from pathlib import Path
+
+import click
+
+from ranksvm.cli.errors import debug_option
+from ranksvm.cli.files import read
+from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, zero_based_option
+from ranksvm.cli.progress import Progress, Stopwatch
+from ranksvm.cli.tables import print_json
+
+
+@click.command("convert", short_help="Convert a data file to another format.")
+@click.argument("source", metavar="IN", type=EXISTING_FILE)
+@click.argument("target", metavar="OUT", type=OUTPUT_FILE)
+@zero_based_option
+@json_option
+@quiet_option
+@debug_option
+def convert_command(source: Path, target: Path, zero_based: bool | None, as_json: bool, quiet: bool) -> None:
+    """Convert the data file IN to OUT; the ending of OUT says to what.
+
+    \b
+    .rsd                     binary cache, mapped into memory instead of being read
+    .parquet, .pq            Parquet (needs pip install "ranksvm[parquet]")
+    .txt, .letor, .svm, ...  LETOR text, with .gz, .bz2, .xz or .zst compressed
+
+    \b
+    ranksvm convert train.txt.gz train.rsd
+    """
+    if target.exists() and source.samefile(target):
+        raise click.UsageError("IN and OUT are the same file.")
+    from ranksvm.data import write_data
+
+    watch = Stopwatch()
+    with Progress(quiet) as progress:
+        data = read(source, progress, watch, zero_based)
+        progress.now(f"Writing {target}")
+        with watch("writing"):
+            write_data(data, target)
+        progress.line(f"Wrote {target}: {target.stat().st_size:,} bytes, {watch.seconds['writing']:.2f} s")
+    if as_json:
+        print_json(
+            {
+                "command": "convert",
+                "source": str(source),
+                "target": str(target),
+                "rows": data.n_rows,
+                "queries": data.queries.n_queries,
+                "features": data.n_features,
+                "bytes": target.stat().st_size,
+                "seconds": watch.seconds,
+            }
+        )

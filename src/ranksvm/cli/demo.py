@@ -1,0 +1,93 @@
+"""``ranksvm demo``: the main job from end to end, through the real commands, on data made on the spot."""
+
+import contextlib
+import io
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ranksvm.cli.errors import debug_option, is_debugging
+from ranksvm.cli.options import json_option, n_jobs_option, quiet_option
+from ranksvm.cli.tables import print_json
+
+N_QUERIES = 3_000
+PARTS = {"train": 0.6, "vali": 0.2, "test": 0.2}
+
+
+@click.command("demo", short_help="Run the main job on data made on the spot.")
+@click.option(
+    "--output-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="demo-output",
+    show_default=True,
+    metavar="DIR",
+    help="Folder for data, model and rankings; made where absent.",
+)
+@click.option("--queries", type=click.IntRange(min=20), default=N_QUERIES, show_default=True, help="Queries to make.")
+@n_jobs_option
+@json_option
+@quiet_option
+@debug_option
+@click.pass_context
+def demo_command(
+    ctx: click.Context, output_dir: Path, queries: int, n_jobs: int | None, as_json: bool, quiet: bool
+) -> None:
+    """Make ranking data with five grades, train with a C chosen on validation data, evaluate and rank.
+
+    Every step is a command of its own, shown as it runs, to be copied.
+    """
+    output_dir.mkdir(parents=True, exist_ok=True)
+    files = _make_data(output_dir, queries)
+    if not quiet:
+        click.echo(f"Wrote {queries:,} queries with five grades to {', '.join(map(str, files.values()))}", err=True)
+    train, vali, test = (str(files[part]) for part in PARTS)
+    model, run = str(output_dir / "model.rsvm"), str(output_dir / "run.txt")
+    threads = [] if n_jobs is None else ["--n-jobs", str(n_jobs)]
+    commands = [
+        ["train", train, "--valid", vali, "--test", test, "--C-range", "2^-15:2^1:2", "-o", model, *threads],
+        ["evaluate", test, "--model", model, "--metrics", "ndcg@1,ndcg@5,ndcg@10,map,err,pairwise_accuracy"],
+        ["rank", model, test, "--format", "trec", "-o", run],
+        ["rank", model, test, "--format", "table", "--top", "5"],
+    ]
+    results = [_run(ctx, arguments, as_json, quiet) for arguments in commands]
+    if as_json:
+        print_json({"command": "demo", "output_dir": str(output_dir), "runs": results})
+    elif not quiet:
+        click.echo(f"\nData, model and TREC run are in {output_dir}", err=True)
+
+
+def _make_data(folder: Path, n_queries: int) -> dict[str, Path]:
+    """The three parts as LETOR text, divided by query."""
+    import numpy as np
+
+    from ranksvm.data import make_ranking, write_letor
+
+    data = make_ranking(n_queries, (20, 60), 25, n_levels=5, noise=1.0, random_state=0)
+    pointers = data.queries.pointers
+    data.docid = np.array([f"q{query}-d{i}" for query, size in enumerate(data.queries.sizes, 1) for i in range(size)])
+    files, first, share = {}, 0, 0.0
+    for part, size in PARTS.items():
+        share += size
+        last = round(share * n_queries)
+        files[part] = folder / f"{part}.txt"
+        write_letor(files[part], data.select(slice(pointers[first], pointers[last])))
+        first = last
+    return files
+
+
+def _run(ctx: click.Context, arguments: list[str], as_json: bool, quiet: bool) -> dict[str, Any]:
+    """Run one command as if it had been typed; with ``as_json`` its document is returned."""
+    program = ctx.find_root().command
+    typed = [*arguments, "--json"] if as_json else arguments
+    if not quiet:
+        click.secho(f"\n$ ranksvm {shlex.join(typed)}", err=True, bold=True)
+    hidden = ["--quiet"] * quiet + ["--debug"] * is_debugging(ctx)
+    captured = io.StringIO()
+    with contextlib.redirect_stdout(captured) if as_json else contextlib.nullcontext():
+        code = program.main([*typed, *hidden], prog_name="ranksvm", standalone_mode=False)
+    if code:
+        ctx.exit(code)
+    return {"arguments": typed, "result": json.loads(captured.getvalue())} if as_json else {}

@@ -1,0 +1,82 @@
+"""From exceptions to one line on stderr and an exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+
+import errno
+import warnings
+from typing import Any
+
+import click
+
+__all__ = ["EXIT_INTERRUPTED", "Program", "debug_option", "is_debugging"]
+
+# click's own: 1 for a ClickException, 2 for a UsageError
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+_DEBUG = "ranksvm.debug"
+
+
+def debug_option(command: Any) -> Any:
+    """The option ``--debug``: errors come with their traceback."""
+    return click.option(
+        "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show the traceback of an error."
+    )(command)
+
+
+def _set_debug(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    root = ctx.find_root()
+    root.meta[_DEBUG] = value or root.meta.get(_DEBUG, False)
+
+
+def is_debugging(ctx: click.Context) -> bool:
+    """Whether ``--debug`` was given, to the program or to a command."""
+    return ctx.find_root().meta.get(_DEBUG, False)
+
+
+class Program(click.Group):
+    """The group of all commands, which turns whatever one of them raises into a sentence and an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of use, not of the alphabet."""
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            try:
+                return super().invoke(ctx)
+            except (click.ClickException, click.exceptions.Exit, click.Abort):
+                raise
+            except KeyboardInterrupt:
+                if is_debugging(ctx):
+                    raise
+                click.echo("\nInterrupted: nothing was written.", err=True)
+                ctx.exit(EXIT_INTERRUPTED)
+            except Exception as error:
+                if is_debugging(ctx) or _is_broken_pipe(error):
+                    raise
+                raise _as_click_exception(error) from error
+
+
+def _as_click_exception(error: Exception) -> click.ClickException:
+    # The exceptions module loads scikit-learn, which has happened by now.
+    from ranksvm.exceptions import OptionError, RankSVMError
+
+    if isinstance(error, OptionError):
+        return click.UsageError(str(error))
+    if isinstance(error, RankSVMError):
+        return click.ClickException(str(error))
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return click.ClickException(f"{where}{error.strerror or error}.")
+    if isinstance(error, MemoryError):
+        return click.ClickException(f"Not enough memory. {error}".strip())
+    return click.ClickException(
+        f"{type(error).__name__}: {error}\nThis should not happen; please report it with the output of --debug."
+    )
+
+
+def _is_broken_pipe(error: Exception) -> bool:
+    # click ends quietly when the reader of a pipe, such as `head`, has gone
+    return isinstance(error, OSError) and error.errno == errno.EPIPE
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    click.secho(f"Warning: {message}", err=True, fg="yellow")

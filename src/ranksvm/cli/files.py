@@ -1,0 +1,171 @@
+"""Files in and out: data, models, scores, and text written whole or not at all."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ranksvm.cli.progress import Progress, Stopwatch
+from ranksvm.cli.tables import count
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ranksvm.data import RankingData
+
+__all__ = [
+    "described",
+    "load_model",
+    "model_scores",
+    "read",
+    "read_scores",
+    "row_labels",
+    "with_features",
+    "write_text",
+]
+
+
+def read(path: Path, progress: Progress, watch: Stopwatch, zero_based: bool | None = None) -> "RankingData":
+    """A data file of any kind, with a progress line that says what was in it."""
+    from ranksvm.data import read_data
+
+    progress.now(f"Reading {path}")
+    before = watch.seconds.get("reading", 0.0)
+    with watch("reading"):
+        data = read_data(path, zero_based="auto" if zero_based is None else zero_based)
+    progress.line(f"Read {path}: {described(data)}, {watch.seconds['reading'] - before:.2f} s")
+    return data
+
+
+def described(data: "RankingData") -> str:
+    """Rows, queries and features in words."""
+    import scipy.sparse
+
+    kind = "sparse" if scipy.sparse.issparse(data.X) else "dense"
+    features = f"{count(data.n_features)} features ({kind})"
+    return f"{count(data.n_rows)} rows, {count(data.queries.n_queries)} queries, {features}"
+
+
+def with_features(X: Any, n_features: int, path: Path) -> Any:
+    """X with the features a model knows: those that a file never mentions are 0, unknown ones are left out.
+
+    LETOR text leaves out zeros, so a file may end before the last feature of another one.
+    """
+    found = X.shape[1]
+    if found == n_features:
+        return X
+    import numpy as np
+    import scipy.sparse
+
+    if found > n_features:
+        click.secho(
+            f"Warning: {path} has {count(found)} features, the training data {count(n_features)}: "
+            "the others are left out.",
+            err=True,
+            fg="yellow",
+        )
+        return X[:, :n_features]
+    if scipy.sparse.issparse(X):
+        X = X.copy()
+        X.resize(X.shape[0], n_features)
+        return X
+    wider = np.zeros((X.shape[0], n_features), dtype=X.dtype)
+    wider[:, :found] = X
+    return wider
+
+
+def load_model(path: Path) -> Any:
+    """A saved model that can score documents."""
+    from ranksvm import load
+    from ranksvm.exceptions import ModelFileError
+
+    model = load(path)
+    if not hasattr(model, "predict"):
+        raise ModelFileError(f"{path}: it holds a {type(model).__name__}, which gives no scores.")
+    return model
+
+
+def model_scores(model: Any, data: "RankingData", path: Path) -> "np.ndarray":
+    """Scores of the rows of a data file, in their order."""
+    X = with_features(data.X, model.n_features_in_, path)
+    return predict(model, X, data.qid)
+
+
+def predict(model: Any, X: Any, qid: Any) -> "np.ndarray":
+    """``model.predict(X)``; a scaler in front of it that works query by query is given the queries."""
+    import sklearn
+
+    from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
+
+    steps = [step for _, step in getattr(model, "steps", [])]
+    by_query = any(isinstance(step, QueryMinMaxScaler | QueryStandardScaler) for step in steps)
+    with sklearn.config_context(enable_metadata_routing=True):
+        return model.predict(X, qid=qid) if by_query else model.predict(X)
+
+
+def read_scores(path: Path, n_rows: int) -> "np.ndarray":
+    """One score per line, as `ranksvm predict` writes them; compressed files too.
+
+    Raises
+    ------
+    DataError
+        When a line is no number, the file is no text, or there are not ``n_rows`` scores.
+    """
+    import numpy as np
+
+    from ranksvm.exceptions import DataError
+
+    lines = _text(path).split("\n")
+    if not lines[-1].strip():
+        lines.pop()
+    try:
+        scores = np.array([float(line) for line in lines])
+    except ValueError:
+        number, line = next((i, line) for i, line in enumerate(lines, 1) if not _is_number(line))
+        raise DataError(f"{path}:{number}: {line.strip()[:40]!r} is no score: expected one number a line.") from None
+    if len(scores) != n_rows:
+        raise DataError(f"{path} has {count(len(scores))} scores but the data have {count(n_rows)} rows.")
+    return scores
+
+
+def _text(path: Path) -> str:
+    from ranksvm.data._compression import BrokenStreamError, compression_of, decompressed
+    from ranksvm.exceptions import DataError
+
+    try:
+        with open(path, "rb") as file:
+            kind = compression_of(file.read(16))
+            file.seek(0)
+            return (file.read() if kind is None else b"".join(decompressed(file, kind))).decode("utf-8-sig")
+    except BrokenStreamError as error:
+        raise DataError(f"{path}: {error}.") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is no text: expected one number a line.") from error
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def row_labels(data: "RankingData") -> list[str]:
+    """Document ids as text; the row's number, from 0, where the file names none."""
+    if data.docid is None:
+        return [str(row) for row in range(data.n_rows)]
+    return [str(docid) or str(row) for row, docid in enumerate(data.docid.tolist())]
+
+
+def write_text(path: Path | None, lines: Iterable[str]) -> None:
+    """Lines to a file, whole or not at all, compressed where its name says so; to stdout where ``path`` is None."""
+    if path is None:
+        for line in lines:
+            click.echo(line)
+        return
+    from ranksvm.data._files import atomic_text_file
+
+    with atomic_text_file(path) as file:
+        file.writelines(f"{line}\n".encode() for line in lines)

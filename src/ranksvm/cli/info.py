@@ -1,0 +1,215 @@
+"""``ranksvm info``: what is in a data file or a model file."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ranksvm.cli.errors import debug_option
+from ranksvm.cli.files import read
+from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, zero_based_option
+from ranksvm.cli.progress import Progress, Stopwatch
+from ranksvm.cli.tables import aligned, count, print_facts, print_json, print_table, weight
+
+# more levels than this are summed up, not listed
+LISTED_LEVELS = 20
+
+
+@click.command("info", short_help="Show what is in a data or model file.")
+@click.argument("file", type=EXISTING_FILE)
+@click.option(
+    "--weights", type=click.IntRange(min=0), default=15, show_default=True, help="Largest weights of a model to list."
+)
+@zero_based_option
+@json_option
+@quiet_option
+@debug_option
+def info_command(file: Path, weights: int, zero_based: bool | None, as_json: bool, quiet: bool) -> None:
+    """Show what is in FILE: rows, queries, levels and pairs of data; parameters, certificate and weights of a model.
+
+    Features are counted from 0: in the usual LETOR text, whose ids begin at 1, column 0 is feature 1.
+    """
+    with open(file, "rb") as opened:
+        is_model = opened.read(4) == b"PK\x03\x04"
+    if is_model:
+        report = _describe_model(file, None if as_json else weights)
+        show = _show_model
+    else:
+        with Progress(quiet) as progress:
+            data = read(file, progress, Stopwatch(), zero_based)
+        report = _describe_data(file, data)
+        show = _show_data
+    if as_json:
+        print_json(report)
+    else:
+        show(report)
+
+
+def _describe_data(file: Path, data: Any) -> dict[str, Any]:
+    import numpy as np
+    import scipy.sparse
+
+    n_rows, n_features = data.X.shape
+    queries = data.queries
+    pairs = _pairs_per_query(data.y, queries)
+    sparse = scipy.sparse.issparse(data.X)
+    nonzero = data.X.count_nonzero() if sparse else np.count_nonzero(data.X)
+    levels, counts = np.unique(data.y, return_counts=True)
+    sizes = queries.sizes
+    return {
+        "command": "info",
+        "kind": "data",
+        "path": str(file),
+        "rows": n_rows,
+        "queries": queries.n_queries,
+        "features": n_features,
+        "storage": f"{'sparse' if sparse else 'dense'} {data.X.dtype}",
+        "density": float(nonzero / max(1, n_rows * n_features)),
+        "document_ids": data.docid is not None,
+        "rows_per_query": {
+            "min": sizes.min(initial=n_rows),
+            "median": float(np.median(sizes)) if len(sizes) else 0.0,
+            "mean": float(sizes.mean()) if len(sizes) else 0.0,
+            "max": sizes.max(initial=0),
+        },
+        "levels": [{"level": float(level), "rows": int(n)} for level, n in zip(levels, counts, strict=True)],
+        "pairs": int(pairs.sum()),
+        "queries_without_pairs": int((pairs == 0).sum()),
+    }
+
+
+def _pairs_per_query(y: Any, queries: Any) -> Any:
+    """Number of pairs of rows of each query whose labels differ."""
+    import numpy as np
+
+    query = queries.numbers()
+    order = np.lexsort((y, query))
+    query, y = query[order], y[order]
+    # rows of one query with one label are neighbours now
+    starts = np.flatnonzero(np.concatenate(([True], (query[1:] != query[:-1]) | (y[1:] != y[:-1]))))[: len(y)]
+    sizes = np.diff(starts, append=len(y))
+    tied = np.zeros(queries.n_queries, dtype=np.int64)
+    np.add.at(tied, query[starts], sizes * (sizes - 1) // 2)
+    return queries.sizes * (queries.sizes - 1) // 2 - tied
+
+
+def _show_data(report: dict[str, Any]) -> None:
+    sizes = report["rows_per_query"]
+    print_facts(
+        [
+            ("rows", count(report["rows"])),
+            ("queries", count(report["queries"])),
+            ("features", f"{count(report['features'])} ({report['storage']})"),
+            ("density", f"{100 * report['density']:.3g} % of the values are not 0"),
+            (
+                "rows a query",
+                f"{count(sizes['min'])} to {count(sizes['max'])}, median {sizes['median']:g}, mean {sizes['mean']:.1f}",
+            ),
+            ("pairs", f"{count(report['pairs'])} with different labels"),
+            ("queries without pairs", count(report["queries_without_pairs"])),
+            ("document ids", "yes" if report["document_ids"] else "no"),
+        ],
+        title=report["path"],
+    )
+    click.echo()
+    levels = report["levels"]
+    rows = [[f"{x['level']:g}", count(x["rows"]), f"{x['rows'] / report['rows']:.1%}"] for x in levels]
+    if len(levels) > LISTED_LEVELS:
+        half = LISTED_LEVELS // 2
+        rows = [*rows[:half], [f"... {count(len(levels) - 2 * half)} more", "", ""], *rows[-half:]]
+    print_table(["level", "rows", "share"], rows)
+
+
+def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
+    from ranksvm import load
+    from ranksvm.persistence import read_header
+
+    header = read_header(file)
+    model = load(file)
+    steps = [step for _, step in getattr(model, "steps", [("", model)])]
+    ranker = steps[-1]
+    report: dict[str, Any] = {
+        "command": "info",
+        "kind": "model",
+        "path": str(file),
+        "class": " + ".join(type(step).__name__ for step in steps),
+        "format_version": header["version"],
+        "written_by": header["written_by"],
+        "parameters": {type(step).__name__: _parameters(step) for step in steps},
+    }
+    for key in ("solver_", "status_", "C_", "objective_", "duality_gap_", "converged_", "n_iter_", "n_pairs_"):
+        if hasattr(ranker, key):
+            report[key.rstrip("_")] = getattr(ranker, key)
+    if report.get("objective"):
+        report["relative_gap"] = report["duality_gap"] / report["objective"]
+    if hasattr(ranker, "coef_"):
+        report.update(_weights(ranker, n_weights))
+    return report
+
+
+def _parameters(step: Any) -> dict[str, Any]:
+    return {key: value for key, value in step.get_params(deep=False).items()}
+
+
+def _weights(ranker: Any, n_weights: int | None) -> dict[str, Any]:
+    """The largest weights (all where ``n_weights`` is None), largest first, and what they have in common."""
+    import numpy as np
+
+    coef = np.ravel(ranker.coef_)
+    names = getattr(ranker, "feature_names_in_", None)
+    largest = np.argsort(-np.abs(coef), kind="stable")[:n_weights]
+    total = float(np.abs(coef).sum())
+    return {
+        "features": len(coef),
+        "nonzero_weights": int(np.count_nonzero(coef)),
+        "norm": float(np.linalg.norm(coef)),
+        "weights": [
+            {
+                "column": int(j),
+                "name": None if names is None else str(names[j]),
+                "weight": float(coef[j]),
+                "share": float(abs(coef[j]) / total) if total else 0.0,
+            }
+            for j in largest
+        ],
+    }
+
+
+def _show_model(report: dict[str, Any]) -> None:
+    facts = [("class", report["class"]), ("written by", f"ranksvm {report['written_by']['ranksvm']}")]
+    for step, parameters in report["parameters"].items():
+        facts.append((step, ", ".join(f"{key}={_short(value)}" for key, value in parameters.items())))
+    if "C" in report:
+        facts.append(("C chosen", weight(report["C"])))
+    if "relative_gap" in report:
+        facts.append(("certificate", f"relative duality gap {report['relative_gap']:.1e}"))
+        facts.append(("objective", f"{report['objective']:.10g}"))
+    if "status" in report:
+        facts.append(("status", str(report["status"])))
+    if "n_pairs" in report:
+        facts.append(("trained on", f"{count(report['n_pairs'])} pairs"))
+    if "weights" not in report:
+        print_facts(facts, title=report["path"])
+        return
+    facts.append(
+        (
+            "weights",
+            f"{count(report['features'])}, of which {count(report['nonzero_weights'])} are not 0; "
+            f"norm {report['norm']:.6g}",
+        )
+    )
+    print_facts(facts, title=report["path"])
+    if report["weights"]:
+        click.echo()
+        values = aligned([x["weight"] for x in report["weights"]])
+        rows = [
+            [x["name"] or str(x["column"]), value, f"{x['share']:.1%}"]
+            for x, value in zip(report["weights"], values, strict=True)
+        ]
+        named = report["weights"][0]["name"] is not None
+        print_table(["feature" if named else "column", "weight", "share of all"], rows)
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,55 @@
+"""``ranksvm predict``: one score per row of a data file."""
+
+from pathlib import Path
+
+import click
+
+from ranksvm.cli.errors import debug_option
+from ranksvm.cli.files import load_model, model_scores, read, write_text
+from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, zero_based_option
+from ranksvm.cli.progress import Progress, Stopwatch
+from ranksvm.cli.tables import count, print_json
+
+
+@click.command("predict", short_help="Score the rows of a data file.")
+@click.argument("model", type=EXISTING_FILE)
+@click.argument("data", type=EXISTING_FILE)
+@click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File of scores to write.  [default: stdout]")
+@zero_based_option
+@json_option
+@quiet_option
+@debug_option
+def predict_command(
+    model: Path, data: Path, output: Path | None, zero_based: bool | None, as_json: bool, quiet: bool
+) -> None:
+    """Score every row of DATA with MODEL: one score a line, in the order of the data.
+
+    A higher score means a better rank within the query; scores of different queries are not comparable.
+
+    \b
+    ranksvm predict model.rsvm test.txt -o scores.txt
+    """
+    watch = Stopwatch()
+    with Progress(quiet) as progress:
+        ranker = load_model(model)
+        rows = read(data, progress, watch, zero_based)
+        with watch("predicting"):
+            scores = model_scores(ranker, rows, data)
+        # repr: the shortest text that reads back as the same number
+        lines = map(repr, scores.astype(float).tolist())
+        if output is not None:
+            write_text(output, lines)
+            progress.line(f"Wrote {output}: {count(len(scores))} scores")
+    if as_json:
+        document = {
+            "command": "predict",
+            "model": str(model),
+            "data": str(data),
+            "rows": len(scores),
+            "output": None if output is None else str(output),
+            "scores": scores if output is None else None,
+            "seconds": watch.seconds,
+        }
+        print_json(document)
+    elif output is None:
+        write_text(None, lines)

@@ -1,0 +1,103 @@
+"""What a command is doing, on stderr: a live line on a terminal, plain lines elsewhere, nothing when quiet."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+__all__ = ["Progress", "Stopwatch"]
+
+
+class Stopwatch:
+    """Seconds spent, by name."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+class Progress:
+    """Shows steps, and what the library logs under ``ranksvm`` while the block lasts.
+
+    Parameters
+    ----------
+    quiet : bool
+        Show nothing.
+    """
+
+    def __init__(self, quiet: bool = False):
+        self.quiet = quiet
+        self._console: Any = None
+        self._status: Any = None
+        self._handler = _Handler(self)
+        self._logger = logging.getLogger("ranksvm")
+        self._level = self._logger.level
+
+    def __enter__(self) -> "Progress":
+        if self.quiet:
+            return self
+        from rich.console import Console
+
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        if self._console.is_terminal:
+            self._status = self._console.status("")
+            self._status.start()
+        self._level = self._logger.level
+        self._logger.setLevel(logging.INFO)
+        self._logger.addHandler(self._handler)
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if self.quiet:
+            return
+        self._logger.removeHandler(self._handler)
+        self._logger.setLevel(self._level)
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def line(self, text: str) -> None:
+        """Print a line that stays."""
+        if self._console is not None:
+            self._console.print(text, markup=False)
+
+    def now(self, text: str) -> None:
+        """Say what is going on now, in a live line that the next one replaces; only on a terminal."""
+        if self._status is not None:
+            from rich.text import Text
+
+            self._status.update(Text(text))
+
+    def iteration(self, text: str) -> None:
+        """Say how an iteration went: in the live line on a terminal, in a line of its own elsewhere."""
+        if self._status is not None:
+            self.now(text)
+        else:
+            self.line(text)
+
+
+class _Handler(logging.Handler):
+    """Log records become progress: those of an iteration are passing, all others stay."""
+
+    def __init__(self, progress: Progress):
+        super().__init__(logging.INFO)
+        self._progress = progress
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            text = record.getMessage()
+            if record.levelno >= logging.WARNING or not record.name.startswith("ranksvm.solvers"):
+                self._progress.line(text)
+            else:
+                self._progress.iteration(f"  {text}")
+        except Exception:  # logging must never end a fit
+            self.handleError(record)

@@ -1,0 +1,174 @@
+"""``ranksvm rank``: the documents of every query, best first."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from ranksvm.cli.errors import debug_option
+from ranksvm.cli.files import load_model, model_scores, read, row_labels, write_text
+from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, zero_based_option
+from ranksvm.cli.progress import Progress, Stopwatch
+from ranksvm.cli.tables import aligned, count, print_json, print_table
+
+# what a table on a screen shows unless told otherwise; the other formats hold everything
+TABLE_TOP = 10
+TABLE_QUERIES = 5
+
+
+class Ranked(NamedTuple):
+    """A document at its rank."""
+
+    rank: int
+    docid: str
+    score: float
+    row: int
+
+
+@click.command("rank", short_help="Rank the documents of every query.")
+@click.argument("model", type=EXISTING_FILE)
+@click.argument("data", type=EXISTING_FILE)
+@click.option(
+    "--format",
+    "layout",
+    type=click.Choice(["table", "tsv", "trec"]),
+    default=None,
+    help="table for reading; tsv; trec for a run file of trec_eval.  [default: table on a terminal, else tsv]",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="K",
+    help=f"Documents of a query.  [default: all, in a table {TABLE_TOP}]",
+)
+@click.option(
+    "--query",
+    "wanted",
+    multiple=True,
+    metavar="ID",
+    help=f"This query only; may be repeated.  [default: all, in a table {TABLE_QUERIES}]",
+)
+@click.option("--run-name", default="ranksvm", show_default=True, help="Last column of a TREC run file.")
+@click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File to write.  [default: stdout]")
+@zero_based_option
+@json_option
+@quiet_option
+@debug_option
+def rank_command(
+    model: Path,
+    data: Path,
+    layout: str | None,
+    top: int | None,
+    wanted: tuple[str, ...],
+    run_name: str,
+    output: Path | None,
+    zero_based: bool | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Rank the documents of every query of DATA by MODEL, best first: query, rank, docid, score.
+
+    A document without an id in its comment is named by its row, from 0. Equal scores keep the order of the file.
+
+    \b
+    ranksvm rank model.rsvm test.txt --top 3
+    ranksvm rank model.rsvm test.txt --format trec -o run.txt
+    """
+    if layout is None:
+        # what goes into a file or a pipe is all there is, one document a line
+        layout = "table" if output is None and sys.stdout.isatty() else "tsv"
+    if layout == "table" and output is not None:
+        raise click.UsageError("a table is for the screen: use --format tsv or trec with -o.")
+    if any(character.isspace() for character in run_name) or not run_name:
+        raise click.UsageError("--run-name must be one word.")
+    limit = TABLE_QUERIES if layout == "table" and not as_json and not wanted else None
+    if layout == "table" and not as_json and top is None:
+        top = TABLE_TOP
+    with Progress(quiet) as progress:
+        ranker = load_model(model)
+        rows = read(data, progress, Stopwatch(), zero_based)
+        rankings = _wanted(_rankings(rows, model_scores(ranker, rows, data)), wanted, data)
+        shown = {query: documents[:top] for query, documents in list(rankings.items())[:limit]}
+        if output is not None:
+            write_text(output, _lines(shown, layout, run_name))
+            progress.line(f"Wrote {output}")
+    if as_json:
+        print_json(
+            {
+                "command": "rank",
+                "model": str(model),
+                "data": str(data),
+                "queries": [
+                    {"query": query, "documents": [document._asdict() for document in documents]}
+                    for query, documents in shown.items()
+                ],
+            }
+        )
+    elif layout == "table":
+        _print_tables(shown, rankings)
+    elif output is None:
+        write_text(None, _lines(shown, layout, run_name))
+
+
+def _wanted(rankings: dict[str, list[Ranked]], wanted: tuple[str, ...], data: Path) -> dict[str, list[Ranked]]:
+    """The rankings asked for; all of them where none is named."""
+    for query in wanted:
+        if query not in rankings:
+            raise click.ClickException(f"{data} has no query {query!r}.")
+    return {query: rankings[query] for query in wanted} if wanted else rankings
+
+
+def _rankings(data: Any, scores: Any) -> dict[str, list[Ranked]]:
+    """Documents by query id, in the order in which the queries appear."""
+    import numpy as np
+
+    docids = row_labels(data)
+    rankings = {}
+    for query, rows in data.queries:
+        best_first = rows[np.argsort(-scores[rows], kind="stable")]
+        rankings[str(query)] = [
+            Ranked(rank, docids[row], float(scores[row]), int(row)) for rank, row in enumerate(best_first, 1)
+        ]
+    return rankings
+
+
+def _print_tables(shown: dict[str, list[Ranked]], rankings: dict[str, list[Ranked]]) -> None:
+    rows = []
+    for query, documents in shown.items():
+        scores = aligned([document.score for document in documents])
+        rows += [
+            [query, document.docid, str(document.rank), score]
+            for document, score in zip(documents, scores, strict=True)
+        ]
+        left_out = len(rankings[query]) - len(documents)
+        if left_out:
+            rows.append([query, f"... {count(left_out)} more", "", ""])
+    print_table(["query", "document", "rank", "score"], rows, left=2)
+    if len(shown) < len(rankings):
+        click.echo(
+            f"{count(len(rankings) - len(shown))} more queries: --format tsv prints all, --query ID one of them.",
+            err=True,
+        )
+
+
+def _lines(rankings: dict[str, list[Ranked]], layout: str, run_name: str) -> Iterator[str]:
+    return _tsv(rankings) if layout == "tsv" else _trec(rankings, run_name)
+
+
+def _tsv(rankings: dict[str, list[Ranked]]) -> Iterator[str]:
+    yield "query\trank\tdocid\tscore"
+    for query, documents in rankings.items():
+        for document in documents:
+            # a tabulator in an id would be a column
+            docid = document.docid.replace("\t", " ")
+            yield f"{query}\t{document.rank}\t{docid}\t{document.score!r}"
+
+
+def _trec(rankings: dict[str, list[Ranked]], run_name: str) -> Iterator[str]:
+    # Columns are separated by spaces, so there can be none in an id.
+    for query, documents in rankings.items():
+        for document in documents:
+            docid = "_".join(document.docid.split())
+            yield f"{'_'.join(query.split())} Q0 {docid} {document.rank} {document.score!r} {run_name}"

@@ -1,0 +1,104 @@
+"""Results on stdout: tables for people, one JSON document for machines."""
+
+import json
+import math
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+__all__ = ["aligned", "count", "number", "print_facts", "print_json", "print_table", "seconds", "weight"]
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None, left: int = 1) -> None:
+    """A table whose first ``left`` columns are aligned to the left, the others (numbers) to the right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for i, column in enumerate(columns):
+        table.add_column(Text(column), justify="left" if i < left else "right", overflow="fold")
+    for row in rows:
+        # Text, not str: file names may hold square brackets, which rich would take for markup
+        table.add_row(*(Text(cell) for cell in row))
+    _print(title, table)
+
+
+def print_facts(facts: Iterable[tuple[str, str]], title: str | None = None) -> None:
+    """Names and what they are, one pair a line."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(Text(name), Text(value))
+    _print(title, table)
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """The document on stdout; numbers that JSON has no name for (nan, inf) are null."""
+    click.echo(json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A measured value with fixed digits; a dash where there is none."""
+    return "-" if value is None or math.isnan(value) else f"{value:.{digits}f}"
+
+
+def weight(value: float) -> str:
+    """A value of C: as a power of two where it is one, which is what ranges of C are made of."""
+    mantissa, exponent = math.frexp(value)
+    return f"2^{exponent - 1}" if mantissa == 0.5 and abs(exponent - 1) > 3 else f"{value:.6g}"
+
+
+def aligned(values: Sequence[float]) -> list[str]:
+    """Numbers with as many digits after the point as give the largest five significant ones."""
+    largest = max((abs(value) for value in values), default=0.0)
+    digits = 4 - math.floor(math.log10(largest)) if 0 < largest < math.inf else 4
+    return [f"{value:.{min(max(digits, 0), 15)}f}" for value in values]
+
+
+def count(value: float) -> str:
+    """A whole number with its thousands set apart."""
+    return f"{int(value):,}"
+
+
+def seconds(value: float) -> str:
+    """A duration for people."""
+    return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
+
+
+def _print(title: str | None, table: Any) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    # Into a file or a pipe tables go whole, however wide.
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 200
+    console = Console(width=width, highlight=False)
+    with console.capture() as capture:
+        if title:
+            console.print(Text(title, style="bold"))
+        console.print(table)
+    # rich fills lines up with spaces
+    for line in capture.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def _plain(value: Any) -> Any:
+    """Builtins for NumPy's arrays and scalars, and None for what JSON cannot hold."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)

@@ -1,0 +1,122 @@
+"""Compressed files: recognised by their first bytes when read, by their name when written."""
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+from ranksvm.exceptions import MissingDependencyError
+
+__all__ = ["BrokenStreamError", "compression_of", "compression_of_name", "compressor", "decompressed"]
+
+_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
+_CHUNK = 1 << 14  # compressed bytes taken at a time
+_MOST_TEXT = 1 << 20  # text handed out at a time
+
+
+class BrokenStreamError(Exception):
+    """The compressed data end early or are damaged; the text before is good."""
+
+
+def compression_of(head: bytes) -> str | None:
+    """Name of the compression that a file with these first bytes has."""
+    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+
+
+def compression_of_name(name: str) -> str | None:
+    """Name of the compression that a file name asks for."""
+    return next((kind for suffix, kind in _SUFFIXES.items() if name.lower().endswith(suffix)), None)
+
+
+def _zstd() -> Any:
+    try:
+        from compression import zstd  # Python 3.14
+
+        return zstd
+    except ImportError:
+        pass
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingDependencyError(
+            "reading and writing .zst files needs zstandard: pip install 'ranksvm[zstd]'"
+        ) from None
+    return zstandard
+
+
+def _zstd_error(kind: str) -> type[Exception]:
+    return _zstd().ZstdError if kind == "zstd" else zlib.error
+
+
+def _decompressor(kind: str) -> Callable[[], Any]:
+    if kind == "gzip":
+        return lambda: zlib.decompressobj(wbits=31)
+    if kind == "bzip2":
+        return bz2.BZ2Decompressor
+    if kind == "xz":
+        return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    zstd = _zstd()
+    if hasattr(zstd, "ZstdCompressor") and hasattr(zstd.ZstdDecompressor, "decompressobj"):
+        # Unlike a stream reader, this object tells whether the frame was complete.
+        return lambda: zstd.ZstdDecompressor().decompressobj()
+    return zstd.ZstdDecompressor
+
+
+def decompressed(file: IO[bytes], kind: str) -> Iterator[bytes]:
+    """The text of a compressed file, in chunks; several streams one after the other are one text.
+
+    Raises
+    ------
+    BrokenStreamError
+        When the file ends before its last stream does, or is damaged. All good text was handed out before.
+    MissingDependencyError
+        When the package for this compression is not installed.
+    """
+    make = _decompressor(kind)
+    stream, started = make(), False
+    while data := file.read(_CHUNK):
+        while data:
+            if not started and not (data := data.lstrip(b"\0")):
+                break  # padding between or after streams
+            started = True
+            try:
+                yield from _texts(stream, data, kind)
+            except (zlib.error, lzma.LZMAError, OSError, _zstd_error(kind)) as error:
+                raise BrokenStreamError(f"the {kind} data are damaged: {error}") from error
+            data = b""
+            if stream.eof:
+                data, stream, started = stream.unused_data, make(), False
+    if started:
+        raise BrokenStreamError(f"the {kind} data end early: the file is truncated")
+
+
+def _texts(stream: Any, data: bytes, kind: str) -> Iterator[bytes]:
+    """Text of some compressed bytes, a bounded amount at a time where the library lets it."""
+    if kind == "gzip":
+        while text := stream.decompress(data, _MOST_TEXT):
+            yield text
+            data = stream.unconsumed_tail
+    elif kind != "zstd" or not hasattr(stream, "flush"):
+        yield stream.decompress(data, _MOST_TEXT)
+        while not (stream.needs_input or stream.eof):
+            yield stream.decompress(b"", _MOST_TEXT)
+    else:  # the zstandard package
+        yield stream.decompress(data)
+
+
+def compressor(file: IO[bytes], kind: str) -> Any:
+    """A file that compresses what is written to it into ``file``; the same text gives the same bytes."""
+    import gzip
+
+    if kind == "gzip":
+        return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6)
+    if kind == "bzip2":
+        return bz2.BZ2File(file, "wb")
+    if kind == "xz":
+        return lzma.LZMAFile(file, "wb")
+    zstd = _zstd()
+    if hasattr(zstd, "ZstdFile"):
+        return zstd.ZstdFile(file, "w")
+    return zstd.ZstdCompressor().stream_writer(file, closefd=False)

@@ -1,0 +1,156 @@
+"""RankingData as Parquet, a block of rows at a time."""
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ranksvm.data._files import atomic_write
+from ranksvm.exceptions import DataError, MissingDependencyError
+
+__all__ = ["read_parquet", "write_parquet"]
+
+_ROWS = 1 << 16
+_METADATA = b"ranksvm"
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingDependencyError(
+            "reading and writing Parquet needs pyarrow: pip install 'ranksvm[parquet]'"
+        ) from None
+    return pyarrow
+
+
+def write_parquet(path: Any, data: Any, compression: str) -> None:
+    """Write the fields of a RankingData; see `RankingData.to_parquet`."""
+    pa = _pyarrow()
+    sparse = sp.issparse(data.X)
+    info = {"version": 1, "n_features": data.n_features, "feature_names": data.feature_names, "sparse": sparse}
+    schema = _table(pa, data, data.feature_names, slice(0, 0)).schema.with_metadata({_METADATA: json.dumps(info)})
+    if len(set(schema.names)) != len(schema.names):
+        twice = next(name for name in schema.names if schema.names.count(name) > 1)
+        raise DataError(f"two columns would be named {twice!r}: rename the feature.")
+    with (
+        atomic_write(path) as file,
+        pa.parquet.ParquetWriter(file, schema, compression=compression) as writer,
+    ):
+        for start in range(0, max(1, data.n_rows), _ROWS):
+            table = _table(pa, data, data.feature_names, slice(start, start + _ROWS))
+            writer.write_table(table.replace_schema_metadata(schema.metadata))
+
+
+def _table(pa: Any, data: Any, names: tuple[str, ...] | None, rows: slice) -> Any:
+    columns = {"label": pa.array(data.y[rows])}
+    for name in ("qid", "docid"):
+        if (values := getattr(data, name)) is not None:
+            kind = pa.string() if values.dtype.kind in "UOT" else None
+            columns[name] = pa.array(values[rows].tolist() if kind else values[rows], type=kind)
+    if sp.issparse(data.X):
+        block = data.X[rows]
+        offsets = pa.array(block.indptr.astype(np.int64))
+        columns["feature_indices"] = pa.LargeListArray.from_arrays(offsets, pa.array(block.indices))
+        columns["feature_values"] = pa.LargeListArray.from_arrays(offsets, pa.array(block.data))
+        return pa.table(columns)
+    features = np.ascontiguousarray(data.X[rows].T)
+    return pa.table(
+        [*columns.values(), *(pa.array(column) for column in features)],
+        names=[*columns, *(names or _made_up_names(data.n_features))],
+    )
+
+
+def _made_up_names(n_features: int) -> list[str]:
+    return [f"f{number}" for number in range(1, n_features + 1)]
+
+
+def read_parquet(path: Any, label: str, qid: str, docid: str, dtype: Any) -> dict[str, Any]:
+    """Fields of a RankingData; see `RankingData.from_parquet`."""
+    pa = _pyarrow()
+    name = os.fspath(path)
+    try:
+        # A handle of ours: pyarrow would keep its own open for as long as the reader lives.
+        with open(path, "rb") as handle, pa.parquet.ParquetFile(handle) as file:
+            return _read_columns(pa, file, name, label, qid, docid, dtype)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{name} is no Parquet file, or a damaged one: {error}") from error
+
+
+def _read_columns(pa: Any, file: Any, name: str, label: str, qid: str, docid: str, dtype: Any) -> dict[str, Any]:
+    schema = file.schema_arrow
+    if label not in schema.names:
+        raise DataError(f"{name} has no column {label!r} for the labels; its columns are {_some(schema.names)}.")
+    info = json.loads((schema.metadata or {}).get(_METADATA, b"{}"))
+    features = [column for column in schema.names if column not in (label, qid, docid)]
+    fields: dict[str, Any] = {"y": _numbers(pa, file.read([label])[label], name, label, None)}
+    for field, column in (("qid", qid), ("docid", docid)):
+        fields[field] = _ids(pa, file.read([column])[column], name, column) if column in schema.names else None
+    if info.get("sparse"):
+        fields["X"] = _read_csr(file, info["n_features"], dtype)
+        fields["feature_names"] = info["feature_names"]
+        return fields
+    fields["X"] = _read_dense(pa, file, name, features, dtype)
+    made_up = features == _made_up_names(len(features))
+    fields["feature_names"] = None if made_up and not info.get("feature_names") else features
+    return fields
+
+
+def _read_dense(pa: Any, file: Any, name: str, features: list[str], dtype: Any) -> np.ndarray:
+    schema = file.schema_arrow
+    if not features:
+        raise DataError(f"{name} has no feature columns.")
+    for column in features:
+        kind = schema.field(column).type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+            raise DataError(f"column {column!r} of {name} has type {kind}: features must be numbers.")
+    if dtype is None:
+        narrow = (pa.float32(), pa.float16(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.bool_())
+        dtype = np.float32 if all(schema.field(column).type in narrow for column in features) else np.float64
+    X = np.empty((file.metadata.num_rows, len(features)), dtype=dtype)
+    row = 0
+    for batch in file.iter_batches(batch_size=_ROWS, columns=features):
+        for number, column in enumerate(features):
+            X[row : row + len(batch), number] = _numbers(pa, batch.column(column), name, column, row)
+        row += len(batch)
+    return X
+
+
+def _read_csr(file: Any, n_features: int, dtype: Any) -> sp.csr_matrix:
+    blocks = []
+    for batch in file.iter_batches(batch_size=_ROWS, columns=["feature_indices", "feature_values"]):
+        lists, values = batch.column("feature_indices"), batch.column("feature_values")
+        pointers = lists.offsets.to_numpy()
+        parts = values.flatten().to_numpy(), lists.flatten().to_numpy(), pointers - pointers[0]
+        blocks.append(sp.csr_matrix(parts, shape=(len(batch), n_features)))
+    if not blocks:
+        return sp.csr_matrix((0, n_features), dtype=dtype or np.float32)
+    X = sp.vstack(blocks, format="csr")
+    X.check_format(full_check=True)
+    return X if dtype is None else X.astype(dtype, copy=False)
+
+
+def _numbers(pa: Any, column: Any, name: str, title: str, first_row: int | None) -> np.ndarray:
+    if column.null_count:
+        row = column.is_null().to_numpy(zero_copy_only=False).argmax() if first_row is not None else None
+        place = f" (row {first_row + int(row)})" if row is not None and first_row is not None else ""
+        raise DataError(f"column {title!r} of {name} has missing values{place}: fill or drop them first.")
+    values = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
+    if values.dtype.kind not in "biuf":
+        raise DataError(f"column {title!r} of {name} has type {column.type}: it must be numeric.")
+    return values
+
+
+def _ids(pa: Any, column: Any, name: str, title: str) -> np.ndarray:
+    if column.null_count:
+        raise DataError(f"column {title!r} of {name} has missing values: every row needs an id.")
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        return column.to_numpy()
+    return np.array(column.cast(pa.string()).to_pylist(), dtype=np.str_)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")

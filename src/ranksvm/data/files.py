@@ -1,0 +1,88 @@
+"""One function to read any file of ranking data, and one to write it."""
+
+import os
+from typing import Any
+
+from ranksvm.data._cache import MAGIC
+from ranksvm.data.letor import read_letor
+from ranksvm.data.letor_writer import write_letor
+from ranksvm.data.ranking_data import RankingData
+from ranksvm.exceptions import OptionError
+
+__all__ = ["read_data", "write_data"]
+
+_CACHE_SUFFIXES = (".rsd",)
+_PARQUET_SUFFIXES = (".parquet", ".pq")
+_TEXT_SUFFIXES = ("", ".txt", ".letor", ".dat", ".data", ".svm", ".svmlight", ".libsvm", ".train", ".test", ".vali")
+_COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+
+
+def read_data(path: Any, **options: Any) -> RankingData:
+    """Read ranking data: a cache (`RankingData.save`), Parquet, or else LETOR text, told by the first bytes.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    **options
+        For `read_letor`, where the file is text. Of these ``dtype`` serves Parquet too; others are ignored there.
+
+    Returns
+    -------
+    RankingData
+        The data.
+
+    Raises
+    ------
+    ParseError
+        When a line of text is malformed.
+    DataError
+        When the file holds no data.
+    ModelFileError
+        When a cache is truncated or altered.
+    MissingDependencyError
+        When the file's kind needs a package that is not installed.
+    """
+    with open(path, "rb") as file:
+        head = file.read(len(MAGIC)) if file.seekable() else b""
+    if head.startswith(b"ranksvm-data"):
+        return RankingData.load(path)
+    if head.startswith(b"PAR1"):
+        return RankingData.from_parquet(path, dtype=options.get("dtype"))
+    return read_letor(path, **options)
+
+
+def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None) -> None:
+    """Write ranking data in the format that the file's name asks for.
+
+    ``.rsd`` is a cache, ``.parquet`` or ``.pq`` is Parquet; ``.txt``, ``.letor``, ``.dat``, ``.svm`` and the like, or
+    no suffix, is LETOR text, with ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` after it compressed text.
+
+    Parameters
+    ----------
+    data : RankingData
+        What to write.
+    path : path-like
+        The file; written whole or not at all.
+    n_jobs : int, optional
+        Number of threads that format text; None is all processors.
+
+    Raises
+    ------
+    OptionError
+        When the suffix is none of these.
+    DataError
+        When the format cannot hold the data.
+    MissingDependencyError
+        When the format needs a package that is not installed.
+    """
+    suffix = os.path.splitext(os.fspath(path).lower())[1]
+    if suffix in _CACHE_SUFFIXES:
+        data.save(path)
+    elif suffix in _PARQUET_SUFFIXES:
+        data.to_parquet(path)
+    elif suffix in _TEXT_SUFFIXES or suffix in _COMPRESSIONS:
+        write_letor(path, data, n_jobs=n_jobs)
+    else:
+        known = ", ".join([*_CACHE_SUFFIXES, *_PARQUET_SUFFIXES, *_TEXT_SUFFIXES[1:], *_COMPRESSIONS])
+        raise OptionError(f"{os.fspath(path)}: the suffix {suffix!r} names no known format; use one of {known}.")

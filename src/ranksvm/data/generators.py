@@ -1,0 +1,203 @@
+"""Ranking problems made to order, with a known answer."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+
+from ranksvm._parallel import effective_n_jobs, parallel_map
+from ranksvm.data.ranking_data import RankingData
+from ranksvm.exceptions import OptionError
+
+__all__ = ["make_ranking"]
+
+# Rows made by one random stream: fixed, so that a seed gives the same data on any number of threads.
+_BLOCK_VALUES = 1 << 20
+# Below this density X is CSR, as `read_letor` has it.
+_DENSE_FROM = 0.25
+
+
+def make_ranking(
+    n_queries: int = 100,
+    n_docs: int | tuple[int, int] = 50,
+    n_features: int = 20,
+    *,
+    n_levels: int | None = 5,
+    level_probabilities: Any = "skewed",
+    density: float = 1.0,
+    noise: float = 0.5,
+    dtype: Any = np.float32,
+    return_coef: bool = False,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Any:
+    """Make ranking data whose labels follow a known weight vector.
+
+    Features are standard normal where they are not 0, the latent relevance of a row is ``X @ coef`` (variance 1 over
+    the rows) plus normal noise, and labels are its levels: cut at the quantiles that ``level_probabilities`` asks
+    for over all rows, so that queries differ in how many good documents they have.
+
+    Parameters
+    ----------
+    n_queries : int, default=100
+        Number of queries.
+    n_docs : int or (int, int), default=50
+        Rows of each query, or the range (both ends included) from which each query's number is drawn.
+    n_features : int, default=20
+        Number of columns.
+    n_levels : int or None, default=5
+        Number of labels: 0, 1, ..., n_levels - 1. None: all labels of a query are distinct, 0, 1, ... by relevance.
+    level_probabilities : "skewed", "uniform" or array-like of shape (n_levels,), default="skewed"
+        Share of the rows with each label. "skewed": falling geometrically, the best label 16 times rarer than the
+        worst, which for five levels halves from one to the next.
+    density : float, default=1.0
+        Share of the values of X that are not 0; below a quarter X is CSR.
+    noise : float, default=0.5
+        Standard deviation of the noise; 0 makes labels a function of ``X @ coef``.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
+        Type of X.
+    return_coef : bool, default=False
+        Whether to return the weight vector too.
+    random_state : int, numpy.random.RandomState or None, default=None
+        Seed; the same seed gives the same data, whatever the number of threads.
+    n_jobs : int, optional
+        Number of threads; None is all processors.
+
+    Returns
+    -------
+    data : RankingData
+        X, y (float64) and qid (1, 2, ...), query by query.
+    coef : ndarray of float64, shape (n_features,)
+        The weight vector; only with ``return_coef=True``.
+
+    Raises
+    ------
+    OptionError
+        When an option has a value it cannot have.
+
+    Examples
+    --------
+    >>> data, coef = make_ranking(10, (5, 15), 4, return_coef=True, random_state=0)
+    >>> data
+    RankingData(105 rows, 4 features, 10 queries, dense float32)
+    """
+    shares = _shares(n_levels, level_probabilities)
+    _check(n_queries, n_features, density, noise, dtype)
+    random = check_random_state(random_state)
+    seed = np.random.SeedSequence(random.randint(0, 1 << 32, size=4, dtype=np.uint64).tolist())
+    head, *streams = seed.spawn(1 + -(-n_queries * _most_docs(n_docs) * n_features // _BLOCK_VALUES))
+    rng = np.random.default_rng(head)
+    pointers = np.concatenate(([0], np.cumsum(_sizes(n_docs, n_queries, rng))))
+    n_rows = int(pointers[-1])
+    coef = rng.standard_normal(n_features)
+    coef /= np.linalg.norm(coef) * np.sqrt(density)
+    X, relevance = _features(n_rows, coef, density, noise, np.dtype(dtype), streams, effective_n_jobs(n_jobs))
+    qid = np.repeat(np.arange(1, n_queries + 1), np.diff(pointers))
+    y = _ranks(relevance, qid, pointers) if shares is None else _levels(relevance, shares)
+    data = RankingData(X, y, qid)
+    return (data, coef) if return_coef else data
+
+
+def _check(n_queries: Any, n_features: Any, density: Any, noise: Any, dtype: Any) -> None:
+    for name, value in (("n_queries", n_queries), ("n_features", n_features)):
+        if not isinstance(value, int | np.integer) or value < 1:
+            raise OptionError(f"{name} must be a positive integer, got {value!r}.")
+    if not 0 < density <= 1:
+        raise OptionError(f"density must be over 0 and at most 1, got {density!r}.")
+    if not noise >= 0:
+        raise OptionError(f"noise must be 0 or more, got {noise!r}.")
+    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise OptionError(f"dtype must be numpy.float32 or numpy.float64, got {dtype!r}.")
+
+
+def _most_docs(n_docs: Any) -> int:
+    low, high = (n_docs, n_docs) if isinstance(n_docs, int | np.integer) else tuple(n_docs)
+    if not (isinstance(low, int | np.integer) and isinstance(high, int | np.integer) and 1 <= low <= high):
+        raise OptionError(f"n_docs must be a positive integer or a range (low, high) of them, got {n_docs!r}.")
+    return int(high)
+
+
+def _sizes(n_docs: Any, n_queries: int, rng: np.random.Generator) -> np.ndarray:
+    if isinstance(n_docs, int | np.integer):
+        return np.full(n_queries, n_docs, dtype=np.int64)
+    return rng.integers(n_docs[0], n_docs[1], size=n_queries, endpoint=True)
+
+
+def _shares(n_levels: int | None, level_probabilities: Any) -> np.ndarray | None:
+    if n_levels is None:
+        return None
+    if not isinstance(n_levels, int | np.integer) or n_levels < 1:
+        raise OptionError(f"n_levels must be None or a positive integer, got {n_levels!r}.")
+    if isinstance(level_probabilities, str):
+        if level_probabilities not in ("skewed", "uniform"):
+            raise OptionError(
+                f"level_probabilities must be 'skewed', 'uniform' or an array, got {level_probabilities!r}."
+            )
+        ratio = 16.0 if level_probabilities == "skewed" else 1.0
+        shares = ratio ** -(np.arange(n_levels) / max(1, n_levels - 1))
+    else:
+        shares = np.asarray(level_probabilities, dtype=np.float64)
+        if shares.shape != (n_levels,) or not np.all(shares >= 0) or not np.isclose(shares.sum(), 1):
+            raise OptionError(f"level_probabilities must be {n_levels} non-negative numbers that add up to 1.")
+    return shares / shares.sum()
+
+
+def _features(
+    n_rows: int,
+    coef: np.ndarray,
+    density: float,
+    noise: float,
+    dtype: np.dtype,
+    streams: list[np.random.SeedSequence],
+    n_threads: int,
+) -> tuple[Any, np.ndarray]:
+    n_features = len(coef)
+    step = max(1, _BLOCK_VALUES // n_features)
+    starts = range(0, n_rows, step)
+    if len(starts) > len(streams):  # blocks of whole rows hold a little less than _BLOCK_VALUES
+        streams = streams + streams[0].spawn(len(starts) - len(streams))
+    relevance = np.empty(n_rows)
+    sparse = density < _DENSE_FROM
+    X = None if sparse else np.empty((n_rows, n_features), dtype=dtype)
+
+    def make(number: int) -> sp.csr_matrix | None:
+        rng = np.random.default_rng(streams[number])
+        rows = slice(starts[number], min(starts[number] + step, n_rows))
+        if X is None:
+            block = _sparse_block(rng, rows.stop - rows.start, n_features, density, dtype)
+        else:
+            block = X[rows]
+            rng.standard_normal(dtype=dtype.type, out=block)
+            if density < 1:
+                block[rng.random(block.shape, dtype=np.float32) >= density] = 0
+        relevance[rows] = block @ coef.astype(dtype) + noise * rng.standard_normal(len(relevance[rows]))
+        return block if X is None else None
+
+    blocks = parallel_map(make, range(len(starts)), n_threads)
+    return (sp.vstack(blocks, format="csr") if X is None else X), relevance
+
+
+def _sparse_block(
+    rng: np.random.Generator, n_rows: int, n_features: int, density: float, dtype: np.dtype
+) -> sp.csr_matrix:
+    """Every value is there with probability ``density``, independently, without a look at each."""
+    # Poisson hits per cell with mean -log(1 - density) leave a cell empty with probability 1 - density.
+    hits = rng.poisson(-np.log1p(-density) * n_rows * n_features)
+    cells = np.unique(rng.integers(0, n_rows * n_features, size=hits))
+    rows, columns = np.divmod(cells, n_features)
+    pointers = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n_rows))))
+    values = rng.standard_normal(len(cells), dtype=dtype.type)
+    return sp.csr_matrix((values, columns.astype(np.int32), pointers), shape=(n_rows, n_features))
+
+
+def _levels(relevance: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    cuts = np.quantile(relevance, np.clip(np.cumsum(shares)[:-1], 0, 1))
+    return np.searchsorted(cuts, relevance, side="left").astype(np.float64)
+
+
+def _ranks(relevance: np.ndarray, qid: np.ndarray, pointers: np.ndarray) -> np.ndarray:
+    order = np.lexsort((relevance, qid))
+    y = np.empty(len(relevance))
+    y[order] = np.arange(len(relevance)) - np.repeat(pointers[:-1], np.diff(pointers))
+    return y

@@ -1,0 +1,206 @@
+"""RankingData: what a file of ranking data holds."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ranksvm.data.queries import Queries
+from ranksvm.exceptions import DataError
+
+__all__ = ["RankingData"]
+
+
+@dataclass(eq=False, repr=False)
+class RankingData:
+    """Documents (rows) with features, labels, and the queries they were judged for.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features), or CSR matrix of that shape
+        Features.
+    y : ndarray of shape (n_rows,)
+        Labels; a larger one is better.
+    qid : ndarray of shape (n_rows,), optional
+        Query id of each row, in any order. None: all rows are one query.
+    docid : ndarray of str, shape (n_rows,), optional
+        Document ids.
+    feature_names : sequence of str, optional
+        Name of each column of X.
+
+    Raises
+    ------
+    DataError
+        When shapes do not agree.
+    """
+
+    X: Any
+    y: np.ndarray
+    qid: np.ndarray | None = None
+    docid: np.ndarray | None = None
+    feature_names: tuple[str, ...] | None = None
+    _queries: tuple[Any, Queries] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        if sp.issparse(self.X):
+            self.X = self.X.tocsr()
+        else:
+            self.X = np.asarray(self.X)
+        if self.X.ndim != 2:
+            raise DataError(f"X must be two-dimensional, got shape {self.X.shape}.")
+        self.y = np.asarray(self.y)
+        self.qid = None if self.qid is None else np.asarray(self.qid)
+        self.docid = None if self.docid is None else np.asarray(self.docid)
+        for name in ("y", "qid", "docid"):
+            values = getattr(self, name)
+            if values is not None and values.shape != (self.X.shape[0],):
+                raise DataError(f"{name} has shape {values.shape} but X has {self.X.shape[0]} rows: they must agree.")
+        if self.feature_names is not None:
+            self.feature_names = tuple(str(name) for name in self.feature_names)
+            if len(self.feature_names) != self.X.shape[1]:
+                raise DataError(
+                    f"there are {len(self.feature_names)} feature names but X has {self.X.shape[1]} columns."
+                )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of X."""
+        return int(self.X.shape[1])
+
+    @property
+    def queries(self) -> Queries:
+        """The rows grouped by query; found once for a ``qid``."""
+        if self._queries is None or self._queries[0] is not self.qid:
+            self._queries = (self.qid, Queries.from_qid(self.qid, self.n_rows))
+        return self._queries[1]
+
+    def select(self, rows: Any) -> "RankingData":
+        """Some of the rows.
+
+        Parameters
+        ----------
+        rows : array-like of int or bool, or slice
+            Which rows, in the order wanted.
+
+        Returns
+        -------
+        RankingData
+            Those rows; views of this data's arrays for a slice, else copies.
+        """
+        rows = rows if isinstance(rows, slice) else np.asarray(rows)
+        qid, docid = (None if values is None else values[rows] for values in (self.qid, self.docid))
+        return RankingData(self.X[rows], self.y[rows], qid, docid, self.feature_names)
+
+    def save(self, path: Any) -> None:
+        """Write a binary cache that `load` maps into memory; by custom its name ends in ``.rsd``.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; written whole or not at all.
+
+        Raises
+        ------
+        DataError
+            When an array has a type that cannot be stored (mixed Python objects).
+        """
+        from ranksvm.data._cache import write_cache
+
+        write_cache(path, self)
+
+    @classmethod
+    def load(cls, path: Any, *, mmap: bool = True, verify: bool | None = None) -> "RankingData":
+        """Read a cache written by `save`.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        mmap : bool, default=True
+            Whether to map the arrays, read-only, so that pages are read when used; else they are copied into memory.
+        verify : bool, optional
+            Whether to compare every array with its checksum. None: all but the values of a mapped X, which would
+            have to be read whole. The header and the size of the file are always checked.
+
+        Returns
+        -------
+        RankingData
+            The data, with the types they were saved with.
+
+        Raises
+        ------
+        ModelFileError
+            When the file is no cache, is truncated or altered, or was written by a newer version.
+        """
+        from ranksvm.data._cache import read_cache
+
+        return read_cache(path, mapped=mmap, verify=verify)
+
+    def to_parquet(self, path: Any, *, compression: str = "zstd") -> None:
+        """Write Parquet: columns ``label``, ``qid``, ``docid`` and one per feature.
+
+        A feature's column has its name, or ``f1``, ``f2``, ... without names. CSR data have two columns of lists,
+        ``feature_indices`` (from 0) and ``feature_values``.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; written whole or not at all.
+        compression : str, default="zstd"
+            Compression that pyarrow knows, or "none".
+
+        Raises
+        ------
+        MissingDependencyError
+            When pyarrow is not installed.
+        DataError
+            When a feature's name is used twice or is that of another column.
+        """
+        from ranksvm.data._parquet import write_parquet
+
+        write_parquet(path, self, compression)
+
+    @classmethod
+    def from_parquet(
+        cls, path: Any, *, label: str = "label", qid: str = "qid", docid: str = "docid", dtype: Any = None
+    ) -> "RankingData":
+        """Read Parquet: a file written by `to_parquet`, or any whose other columns are numeric features.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+        label, qid, docid : str
+            Names of the columns of labels, query ids and document ids; the last two may be absent.
+        dtype : {numpy.float32, numpy.float64}, optional
+            Type of X. None: float64 when a feature column has more than 32 bits, else float32.
+
+        Returns
+        -------
+        RankingData
+            The data, with the names of the feature columns unless they are those that `to_parquet` makes up.
+
+        Raises
+        ------
+        MissingDependencyError
+            When pyarrow is not installed.
+        DataError
+            When the file is no Parquet file, has no label column, a column that is not numeric, or missing values.
+        """
+        from ranksvm.data._parquet import read_parquet
+
+        return cls(**read_parquet(path, label, qid, docid, dtype))
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __repr__(self) -> str:
+        kind = "CSR" if sp.issparse(self.X) else "dense"
+        queries = "one query" if self.qid is None else f"{self.queries.n_queries} queries"
+        return f"RankingData({self.n_rows} rows, {self.n_features} features, {queries}, {kind} {self.X.dtype})"

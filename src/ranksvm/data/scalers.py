@@ -1,0 +1,261 @@
+"""Scaling features query by query, as LETOR's query-level normalisation does."""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ranksvm.data.queries import Queries
+from ranksvm.exceptions import DataError
+
+__all__ = ["QueryMinMaxScaler", "QueryStandardScaler"]
+
+# Values scaled at a time (whole queries), so that the work space stays in cache and small beside X.
+_BLOCK = 1 << 18
+
+
+class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """What both scalers share: they learn nothing but the number of features, and scale each query by itself."""
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
+    __metadata_request__transform: ClassVar[dict[str, bool]] = {"qid": True}
+
+    copy: bool
+
+    def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
+        """Check X and remember its number of features; nothing else is learnt.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_rows, n_features)
+            Features.
+        y : None
+            Ignored.
+        qid : array-like of shape (n_rows,), optional
+            Query id of each row, in any order. None: all rows are one query.
+
+        Returns
+        -------
+        self
+            The scaler.
+        """
+        X = self._validated(X, reset=True, copy=False)
+        Queries.from_qid(qid, X.shape[0])
+        return self
+
+    def transform(self, X: Any, *, qid: Any = None) -> Any:
+        """Scale the features of each query by the query's own statistics.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_rows, n_features)
+            Features.
+        qid : array-like of shape (n_rows,), optional
+            Query id of each row, in any order. None: all rows are one query.
+
+        Returns
+        -------
+        ndarray or CSR matrix of shape (n_rows, n_features)
+            Scaled features; float32 stays float32, other types become float64.
+
+        Raises
+        ------
+        DataError
+            When ``qid`` and X differ in length.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False, copy=self.copy)
+        queries = Queries.from_qid(qid, X.shape[0])
+        return self._scale_sparse(X, queries) if sp.issparse(X) else self._scale_dense(X, queries)
+
+    def fit_transform(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
+        """`fit`, then `transform` of the same data.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_rows, n_features)
+            Features.
+        y : None
+            Ignored.
+        qid : array-like of shape (n_rows,), optional
+            Query id of each row, in any order. None: all rows are one query.
+
+        Returns
+        -------
+        ndarray or CSR matrix of shape (n_rows, n_features)
+            Scaled features.
+        """
+        return self.fit(X, y, qid=qid).transform(X, qid=qid)
+
+    def _validated(self, X: Any, reset: bool, copy: bool) -> Any:
+        if sp.issparse(X):
+            self._check_sparse()
+        return validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), copy=copy, order=None
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = False
+        return tags
+
+    def _scale_dense(self, X: np.ndarray, queries: Queries) -> np.ndarray:
+        for first, last in _blocks(queries, X.shape[1]):
+            start, stop = queries.pointers[first], queries.pointers[last]
+            rows: Any = slice(start, stop) if queries.order is None else queries.order[start:stop]
+            block = X[rows].astype(np.float64)
+            starts = queries.pointers[first:last] - start
+            shift, scale = self._shift_and_scale(block, starts, queries.sizes[first:last])
+            number = np.repeat(np.arange(last - first), queries.sizes[first:last])
+            block -= shift[number]
+            block *= scale[number]
+            X[rows] = block
+        return X
+
+    def _shift_and_scale(
+        self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        raise NotImplementedError
+
+    def _scale_sparse(self, X: sp.csr_matrix, queries: Queries) -> sp.csr_matrix:
+        raise NotImplementedError
+
+    def _check_sparse(self) -> None:
+        raise NotImplementedError
+
+
+class QueryMinMaxScaler(_QueryScaler):
+    """Scale each feature of each query linearly to 0 .. 1, as the query-normalised LETOR files are.
+
+    ``(x - min) / (max - min)`` over the rows of the query; 0 where the feature is constant in the query. Nothing is
+    learnt in `fit`, so a test query is scaled by itself, with no leak between queries.
+
+    Parameters
+    ----------
+    copy : bool, default=True
+        Whether `transform` leaves X as it is; False scales a float array in place where it can.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the columns, when X had any.
+
+    Examples
+    --------
+    >>> QueryMinMaxScaler().fit_transform([[1.0], [3.0], [10.0], [30.0]], qid=[1, 1, 2, 2]).ravel().tolist()
+    [0.0, 1.0, 0.0, 1.0]
+    """
+
+    def __init__(self, *, copy: bool = True):
+        self.copy = copy
+
+    def _check_sparse(self) -> None:
+        raise DataError(
+            "QueryMinMaxScaler would make a sparse X dense: it subtracts the smallest value. Pass X.toarray(), or use "
+            "QueryStandardScaler(with_mean=False), which keeps zeros."
+        )
+
+    def _shift_and_scale(
+        self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        low = np.minimum.reduceat(block, starts, axis=0)
+        return low, _inverse(np.maximum.reduceat(block, starts, axis=0) - low)
+
+
+class QueryStandardScaler(_QueryScaler):
+    """Scale each feature of each query to mean 0 and variance 1.
+
+    ``(x - mean) / standard deviation`` (of the population) over the rows of the query; 0 where the feature is
+    constant in the query (with ``with_mean=False``: the value itself). Nothing is learnt in `fit`.
+
+    Parameters
+    ----------
+    with_mean : bool, default=True
+        Whether to subtract the mean; must be False for sparse X, which stays sparse.
+    with_std : bool, default=True
+        Whether to divide by the standard deviation.
+    copy : bool, default=True
+        Whether `transform` leaves X as it is; False scales a float array in place where it can.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the columns, when X had any.
+
+    Examples
+    --------
+    >>> QueryStandardScaler().fit_transform([[1.0], [3.0], [10.0], [30.0]], qid=[1, 1, 2, 2]).ravel().tolist()
+    [-1.0, 1.0, -1.0, 1.0]
+    """
+
+    def __init__(self, *, with_mean: bool = True, with_std: bool = True, copy: bool = True):
+        self.with_mean = with_mean
+        self.with_std = with_std
+        self.copy = copy
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self.with_mean
+        return tags
+
+    def _check_sparse(self) -> None:
+        if self.with_mean:
+            raise DataError(
+                "QueryStandardScaler would make a sparse X dense: it subtracts the mean. Use with_mean=False, or pass "
+                "X.toarray()."
+            )
+
+    def _shift_and_scale(
+        self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        # Around the first row of the query: a constant feature is then exactly 0 and large means cost no digits.
+        pivot = block[starts]
+        number = np.repeat(np.arange(len(starts)), sizes)
+        centred = block - pivot[number]
+        offset = np.add.reduceat(centred, starts, axis=0) / sizes[:, None]
+        shift = pivot + offset if self.with_mean else np.zeros_like(pivot)
+        if not self.with_std:
+            return shift, np.ones_like(pivot)
+        centred -= offset[number]
+        variance = np.add.reduceat(np.square(centred, out=centred), starts, axis=0) / sizes[:, None]
+        return shift, _inverse(np.sqrt(variance), 0.0 if self.with_mean else 1.0)
+
+    def _scale_sparse(self, X: sp.csr_matrix, queries: Queries) -> sp.csr_matrix:
+        if not self.with_std:
+            return X
+        # A cell is a (query, feature) that holds a value; its statistics count the zeros that are not stored.
+        n_features = X.shape[1]
+        query = np.repeat(queries.numbers(), np.diff(X.indptr))
+        cells, first, cell = np.unique(query * n_features + X.indices, return_index=True, return_inverse=True)
+        rows = queries.sizes[cells // n_features]
+        missing = rows - np.bincount(cell, minlength=len(cells))
+        # Around 0 where there are zeros, else around the first value: a constant feature has variance 0 exactly.
+        centred = X.data.astype(np.float64)
+        centred -= np.where(missing, 0, centred[first])[cell]
+        mean = np.bincount(cell, weights=centred, minlength=len(cells)) / rows
+        squares = np.bincount(cell, weights=np.square(centred - mean[cell]), minlength=len(cells))
+        variance = (squares + missing * np.square(mean)) / rows
+        X.data *= _inverse(np.sqrt(variance), 1.0)[cell].astype(X.dtype)
+        return X
+
+
+def _blocks(queries: Queries, n_features: int) -> Iterator[tuple[int, int]]:
+    """Ranges of queries with about `_BLOCK` values each."""
+    first = 0
+    while first < queries.n_queries:
+        reach = queries.pointers[first] + _BLOCK // max(1, n_features)
+        last = max(first + 1, int(np.searchsorted(queries.pointers, reach, side="right")) - 1)
+        yield first, min(last, queries.n_queries)
+        first = last
+
+
+def _inverse(spread: np.ndarray, where_zero: float = 0.0) -> np.ndarray:
+    return np.divide(1.0, spread, out=np.full_like(spread, where_zero), where=spread > 0)

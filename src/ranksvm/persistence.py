@@ -1,0 +1,351 @@
+"""Save and load fitted models: one zip file of plain arrays and a JSON header, without pickle.
+
+A model file holds ``header.json`` and one ``.npy`` file per array (so `numpy.load` reads it too). Nothing in it is
+ever executed: loading creates an object of a class named in a fixed list, gives its constructor the parameters and
+sets its fitted attributes. Checksums detect a truncated or altered file; they are no signature.
+"""
+
+import hashlib
+import importlib
+import inspect
+import io
+import json
+import os
+import re
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ranksvm.data._files import atomic_write
+from ranksvm.exceptions import ModelFileError, OptionError
+
+__all__ = ["save", "load", "read_header"]
+
+FORMAT = "ranksvm-model"
+VERSION = 1
+
+# Public classes a file may name, and the module each is taken from. ranksvm's own are found through the public API,
+# which keeps this module below the estimators it saves.
+_CLASSES = {
+    "RankSVM": "ranksvm",
+    "RankSVMCV": "ranksvm",
+    "QueryMinMaxScaler": "ranksvm",
+    "QueryStandardScaler": "ranksvm",
+    "QueryKFold": "ranksvm",
+    "QueryShuffleSplit": "ranksvm",
+    "StandardScaler": "sklearn.preprocessing",
+    "MinMaxScaler": "sklearn.preprocessing",
+    "MaxAbsScaler": "sklearn.preprocessing",
+    "RobustScaler": "sklearn.preprocessing",
+    "Pipeline": "sklearn.pipeline",
+}
+
+_HEADER = "header.json"
+# Every member carries the same date, so that the same model gives the same bytes.
+_DATE = (1980, 1, 1, 0, 0, 0)
+_FITTED_NAME = re.compile(r"[A-Za-z]\w*_|_[A-Za-z]\w*_")
+
+
+def save(model: Any, path: str | os.PathLike) -> None:
+    """Write a model to one file, whole or not at all.
+
+    The parameters and the fitted attributes (those whose names end in an underscore) are written.
+
+    Parameters
+    ----------
+    model : estimator
+        An estimator or scaler of ranksvm, one of scikit-learn's scalers (StandardScaler, MinMaxScaler,
+        MaxAbsScaler, RobustScaler), or a Pipeline of these.
+    path : str or path-like
+        File to write. An existing file is replaced.
+
+    Raises
+    ------
+    OptionError
+        When the model is of another class, or a parameter or attribute is not made of numbers, strings, arrays,
+        lists and dicts (a function, for instance); the message names it.
+    """
+    import ranksvm
+
+    arrays: dict[str, np.ndarray] = {}
+    encoded = _encode_object(model, type(model).__name__, "", arrays)
+    members = {f"{name}.npy": _npy_bytes(array) for name, array in arrays.items()}
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": {"ranksvm": ranksvm.__version__, "numpy": np.__version__, "scikit-learn": _sklearn_version()},
+        "model": encoded,
+        "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in members.items()},
+    }
+    header["header_sha256"] = _header_checksum(header)
+    _write_zip(path, {_HEADER: json.dumps(header, indent=1).encode(), **members})
+
+
+def load(path: str | os.PathLike) -> Any:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    estimator
+        A new object of the class that was saved, fitted as it was.
+
+    Raises
+    ------
+    ModelFileError
+        When the file is no model file, is truncated or altered, was written in a newer format, or names something
+        this version of ranksvm does not know.
+    OSError
+        When the file cannot be opened.
+    """
+    header, arrays = _read(path)
+    decode = _DECODERS[header["version"]]
+    try:
+        model = decode(header["model"], arrays)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path}: the model in it cannot be rebuilt ({_describe(error)}).") from error
+    return model
+
+
+def read_header(path: str | os.PathLike) -> dict[str, Any]:
+    """Header of a model file, checked as `load` checks it: format version, writing versions, class, parameters.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    dict
+        The parsed JSON.
+
+    Raises
+    ------
+    ModelFileError
+        As `load` raises it.
+    """
+    return _read(path)[0]
+
+
+# ---- objects to JSON and arrays
+
+
+def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """``{"class", "params", "fitted"}`` of an object; its arrays are added to ``arrays`` under dotted names."""
+    name = type(obj).__name__
+    if name not in _CLASSES or type(obj) is not _public_class(name):
+        raise OptionError(
+            f"{where} is a {type(obj).__module__}.{name}, which a model file cannot hold. "
+            f"It can hold: {', '.join(_CLASSES)}."
+        )
+    fitted = {name: value for name, value in vars(obj).items() if _FITTED_NAME.fullmatch(name)}
+    return {
+        "class": name,
+        "params": {
+            key: _encode(value, f"parameter {key!r} of {where}", f"{prefix}{key}", arrays)
+            for key, value in _parameters(obj).items()
+        },
+        "fitted": {
+            key: _encode(value, f"attribute {key!r} of {where}", f"{prefix}{key}", arrays)
+            for key, value in fitted.items()
+        },
+    }
+
+
+def _parameters(obj: Any) -> dict[str, Any]:
+    if hasattr(obj, "get_params"):
+        return obj.get_params(deep=False)
+    return {name: getattr(obj, name) for name in inspect.signature(type(obj)).parameters}
+
+
+def _encode(value: Any, where: str, name: str, arrays: dict[str, np.ndarray]) -> Any:
+    """A value as JSON: plain where JSON gives the same value back, else ``{"type": ..., ...}``."""
+    if value is None or isinstance(value, bool | str) or type(value) is int:
+        return value
+    if type(value) is float:
+        # JSON has no nan and no infinities
+        return value if np.isfinite(value) else {"type": "float", "value": repr(value)}
+    if isinstance(value, np.generic) and value.dtype.kind in "biufU":
+        return {"type": "scalar", "dtype": value.dtype.str, "value": _encode(value.item(), where, name, arrays)}
+    if isinstance(value, np.ndarray):
+        return _encode_array(value, where, name, arrays)
+    if isinstance(value, list):
+        return [_encode(item, f"item {i} of {where}", f"{name}.{i}", arrays) for i, item in enumerate(value)]
+    if isinstance(value, tuple):
+        return {"type": "tuple", "items": _encode(list(value), where, name, arrays)}
+    if isinstance(value, dict):
+        items = [
+            [_encode(key, f"a key of {where}", "", {}), _encode(item, f"{where}[{key!r}]", f"{name}.{i}", arrays)]
+            for i, (key, item) in enumerate(value.items())
+        ]
+        return {"type": "dict", "items": items}
+    if type(value).__name__ in _CLASSES:
+        return {"type": "object", **_encode_object(value, where, f"{name}.", arrays)}
+    described = getattr(value, "__qualname__", None) or type(value).__name__
+    raise OptionError(
+        f"{where} is {described!s} ({type(value).__name__}), which a model file cannot hold: "
+        "numbers, strings, arrays, and lists and dicts of these can be saved. Use pickle or joblib for such a model."
+    )
+
+
+def _encode_array(array: np.ndarray, where: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    if array.dtype.kind in "biufU":
+        name = _member_name(name, arrays)
+        arrays[name] = array
+        return {"type": "array", "name": name}
+    if array.dtype == object and array.ndim == 1:
+        return {"type": "objects", "items": _encode(array.tolist(), where, name, arrays)}
+    raise OptionError(f"{where} is an array of dtype {array.dtype}, which a model file cannot hold.")
+
+
+def _member_name(name: str, arrays: dict[str, np.ndarray]) -> str:
+    # Names are for people who look inside; characters that file systems refuse, and doubles, are avoided.
+    safe = re.sub(r"[^\w.-]", "_", name) or "array"
+    return safe if safe not in arrays else f"{safe}.{len(arrays)}"
+
+
+# ---- JSON and arrays to objects
+
+
+def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    name = encoded["class"]
+    if name not in _CLASSES:
+        raise ModelFileError(
+            f"it holds a {name!r}, which this version of ranksvm does not know; a newer version may: "
+            "pip install --upgrade ranksvm."
+        )
+    params = {key: _decode(value, arrays) for key, value in encoded["params"].items()}
+    obj = _public_class(name)(**params)
+    for key, value in encoded["fitted"].items():
+        if not _FITTED_NAME.fullmatch(key):
+            raise ModelFileError(f"{key!r} is no name of a fitted attribute.")
+        setattr(obj, key, _decode(value, arrays))
+    return obj
+
+
+def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    if isinstance(value, list):
+        return [_decode(item, arrays) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kind = value["type"]
+    if kind == "float":
+        return float(value["value"])
+    if kind == "scalar":
+        return np.dtype(value["dtype"]).type(_decode(value["value"], arrays))
+    if kind == "array":
+        return arrays[value["name"]]
+    if kind == "objects":
+        items = _decode(value["items"], arrays)
+        array = np.empty(len(items), dtype=object)
+        array[:] = items
+        return array
+    if kind == "tuple":
+        return tuple(_decode(value["items"], arrays))
+    if kind == "dict":
+        return {_decode(key, arrays): _decode(item, arrays) for key, item in value["items"]}
+    if kind == "object":
+        return _decode_object(value, arrays)
+    raise ModelFileError(f"it holds a value of the unknown type {kind!r}.")
+
+
+# One entry per format version ever released: a file of any of them is read here and nowhere else.
+_DECODERS: dict[int, Callable[[dict[str, Any], dict[str, np.ndarray]], Any]] = {1: _decode_object}
+
+
+def _public_class(name: str) -> Any:
+    return getattr(importlib.import_module(_CLASSES[name]), name)
+
+
+# ---- the file
+
+
+def _read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays (by name) of a model file, every checksum compared."""
+    with open(path, "rb") as file:
+        start = file.read(4)
+    if not start:
+        raise ModelFileError(f"{path}: the file is empty, not a ranksvm model.")
+    if not start.startswith(b"PK"):
+        raise ModelFileError(f"{path}: not a ranksvm model file (those are zip archives with a {_HEADER}).")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if _HEADER not in archive.namelist():
+                raise ModelFileError(f"{path}: a zip archive, but not a ranksvm model: it has no {_HEADER}.")
+            members = {name: archive.read(name) for name in archive.namelist()}
+    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"{path}: the model file is truncated or damaged ({_describe(error)}).") from error
+    header = _parse_header(path, members.pop(_HEADER))
+    expected = header["sha256"]
+    if set(expected) != set(members):
+        different = ", ".join(sorted(set(expected) ^ set(members)))
+        raise ModelFileError(f"{path}: the model file was altered: {different} missing or added.")
+    for name, content in members.items():
+        if hashlib.sha256(content).hexdigest() != expected[name]:
+            raise ModelFileError(f"{path}: the model file was altered: {name} does not match its checksum.")
+    try:
+        arrays = {
+            name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+            for name, content in members.items()
+        }
+    except (ValueError, EOFError) as error:
+        raise ModelFileError(f"{path}: an array in the model file cannot be read ({_describe(error)}).") from error
+    return header, arrays
+
+
+def _parse_header(path: str | os.PathLike, content: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(content)
+    except ValueError as error:
+        raise ModelFileError(f"{path}: the header of the model file is no JSON ({_describe(error)}).") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ModelFileError(f"{path}: not a ranksvm model file: its {_HEADER} does not say so.")
+    version = header.get("version")
+    if version not in _DECODERS:
+        by = header.get("written_by")
+        writer = by.get("ranksvm", "of an unknown version") if isinstance(by, dict) else "of an unknown version"
+        raise ModelFileError(
+            f"{path}: written in format version {version} by ranksvm {writer}; this ranksvm reads versions up to "
+            f"{VERSION}. Upgrade it: pip install --upgrade ranksvm."
+        )
+    if header.get("header_sha256") != _header_checksum(header):
+        raise ModelFileError(f"{path}: the model file was altered: its header does not match its checksum.")
+    return header
+
+
+def _header_checksum(header: dict[str, Any]) -> str:
+    covered = {key: value for key, value in header.items() if key != "header_sha256"}
+    return hashlib.sha256(json.dumps(covered, sort_keys=True).encode()).hexdigest()
+
+
+def _npy_bytes(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _write_zip(path: str | os.PathLike, members: dict[str, bytes]) -> None:
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name, _DATE), content)
+
+
+def _sklearn_version() -> str:
+    import sklearn
+
+    return sklearn.__version__
+
+
+def _describe(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,45 @@
+"""``ranksvm convert``."""
+
+import numpy as np
+import pytest
+
+import ranksvm as package
+
+SUFFIXES = [".txt.gz", ".rsd", ".parquet"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_there_and_back(ranksvm, ranksvm_json, folder, tmp_path, suffix):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    there, back = tmp_path / f"data{suffix}", tmp_path / "back.txt"
+    document = ranksvm_json("convert", folder / "train.txt", there)
+    assert document["bytes"] == there.stat().st_size
+    assert (document["rows"], document["queries"], document["features"]) == (240, 30, 5)
+    ranksvm("convert", there, back)
+    original = package.data.read_data(folder / "train.txt")
+    for path in (there, back):
+        data = package.data.read_data(path)
+        np.testing.assert_array_equal(data.X, original.X)
+        np.testing.assert_array_equal(data.y, original.y)
+        assert [str(query) for query in data.qid] == [str(query) for query in original.qid]
+        assert list(data.docid) == list(original.docid)
+
+
+def test_every_command_reads_a_cache(ranksvm, ranksvm_json, folder, model, tmp_path):
+    cache = tmp_path / "test.rsd"
+    ranksvm("convert", folder / "test.txt", cache)
+    assert ranksvm_json("info", cache)["rows"] == 120
+    assert ranksvm("predict", model, cache).stdout == ranksvm("predict", model, folder / "test.txt").stdout
+
+
+def test_the_file_itself_is_not_overwritten(ranksvm, folder):
+    result = ranksvm("convert", folder / "train.txt", folder / "train.txt", code=2)
+    assert "same file" in result.stderr
+
+
+def test_bad_data_leave_no_file(ranksvm, tmp_path):
+    bad = tmp_path / "bad.txt"
+    bad.write_text("1 qid:1 1:0.5\n1 qid:1 2\n")
+    assert "bad.txt:2:" in ranksvm("convert", bad, tmp_path / "out.rsd", code=1).stderr
+    assert list(tmp_path.iterdir()) == [bad]

@@ -1,0 +1,103 @@
+"""``ranksvm evaluate``."""
+
+import numpy as np
+import pytest
+
+import ranksvm as package
+from ranksvm.metrics import evaluate
+
+
+@pytest.fixture
+def other_scores(folder, tmp_path):
+    """A score file of random scores."""
+    path = tmp_path / "random.txt"
+    scores = np.random.default_rng(0).normal(size=120)
+    path.write_text("".join(f"{score!r}\n" for score in scores.tolist()))
+    return path
+
+
+def test_metrics_are_those_of_the_library(ranksvm_json, folder, model, other_scores):
+    document = ranksvm_json(
+        *("evaluate", folder / "test.txt", "--model", model, "--scores", other_scores),
+        *("--metrics", "NDCG@5,map,err", "--convention", "letor"),
+    )
+    data = package.data.read_data(folder / "test.txt")
+    scores = {"model.rsvm": package.load(model).predict(data.X), "random.txt": np.loadtxt(other_scores)}
+    assert [system["name"] for system in document["systems"]] == list(scores)
+    for system in document["systems"]:
+        expected = evaluate(data.y, scores[system["name"]], data.qid, ["ndcg@5", "map", "err"], convention="letor")
+        assert system["metrics"] == expected.means
+    assert document["queries"] == 15
+    assert document["convention"] == "letor"
+    assert [test["metric"] for test in document["comparisons"]] == ["ndcg@5", "map", "err"]
+    for test in document["comparisons"]:
+        assert (test["baseline"], test["system"]) == ("model.rsvm", "random.txt")
+        assert test["difference"] < 0
+        assert test["p_value"] < 0.05
+        assert test["wins"] + test["losses"] + test["ties"] == test["n_queries"]
+
+
+def test_one_system_is_compared_with_nothing(ranksvm_json, ranksvm, folder, model):
+    assert ranksvm_json("evaluate", folder / "test.txt", "-m", model)["comparisons"] == []
+    result = ranksvm("evaluate", folder / "test.txt", "-m", model)
+    assert "15 queries" in result.stdout
+    assert "ndcg@10" in result.stdout
+    assert "Against" not in result.stdout
+
+
+def test_a_person_sees_systems_side_by_side(ranksvm, folder, model, other_scores):
+    stdout = ranksvm("evaluate", folder / "test.txt", "-m", model, "-s", other_scores).stdout
+    for text in ["model.rsvm", "random.txt", "Against model.rsvm", "95 % interval", "better/worse/same"]:
+        assert text in stdout
+
+
+def test_per_query_values_average_to_the_mean(ranksvm_json, folder, model, other_scores, tmp_path):
+    out = tmp_path / "queries.tsv"
+    document = ranksvm_json(
+        "evaluate", folder / "test.txt", "-m", model, "-s", other_scores, "--metrics", "map,mrr", "--per-query", out
+    )
+    header, *lines = out.read_text().splitlines()
+    assert header == "system\tquery\tmap\tmrr"
+    assert len(lines) == 30
+    rows = [line.split("\t") for line in lines]
+    assert [row[1] for row in rows[:2]] == ["100", "101"]
+    for system in document["systems"]:
+        values = [float(row[2]) for row in rows if row[0] == system["name"]]
+        assert np.mean(values) == pytest.approx(system["metrics"]["map"])
+
+
+def test_names_tell_files_apart(ranksvm_json, folder, model):
+    document = ranksvm_json("evaluate", folder / "test.txt", "-m", model, "-m", model)
+    assert [system["name"] for system in document["systems"]] == [str(model), f"{model} (2)"]
+    assert {test["p_value"] for test in document["comparisons"]} == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("1\n2\n", "has 2 scores but the data have 120 rows"),
+        ("1\n" * 60 + "x\n" + "1\n" * 59, "bad.txt:61: 'x' is no score"),
+        ("1\n" * 119 + "nan\n", "scores is nan in row 119"),
+    ],
+)
+def test_bad_score_files(ranksvm, folder, tmp_path, content, message):
+    path = tmp_path / "bad.txt"
+    path.write_text(content)
+    assert message in ranksvm("evaluate", folder / "test.txt", "--scores", path, code=1).stderr
+
+
+def test_compressed_scores_as_predict_writes_them(ranksvm, ranksvm_json, folder, model, tmp_path):
+    scores = tmp_path / "scores.txt.gz"
+    ranksvm("predict", model, folder / "test.txt", "-o", scores)
+    assert scores.read_bytes().startswith(b"\x1f\x8b")
+    by_model, by_scores = ranksvm_json("evaluate", folder / "test.txt", "-m", model, "-s", scores)["systems"]
+    assert by_model["metrics"] == by_scores["metrics"]
+    scores.write_bytes(scores.read_bytes()[:-30])
+    ranksvm("evaluate", folder / "test.txt", "-s", scores, code=1)
+    assert "is no text" in ranksvm("evaluate", folder / "test.txt", "-s", model, code=1).stderr
+
+
+def test_wrong_usage(ranksvm, folder, model):
+    assert "give --model or --scores" in ranksvm("evaluate", folder / "test.txt", code=2).stderr
+    result = ranksvm("evaluate", folder / "test.txt", "-m", model, "--metrics", "map@", code=2)
+    assert "map@" in result.stderr

@@ -1,0 +1,80 @@
+"""Values of options: numbers, ranges, lists and files."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from ranksvm.cli.options import CONVENTIONS, OUTPUT_FILE, CommaList, Number, NumberRange
+
+KNOWN_CONVENTIONS = CONVENTIONS
+
+
+def convert(kind, text):
+    return kind.convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1", 1), ("0.25", 0.25), ("1e-4", 1e-4), ("2^-3", 0.125), ("2**5", 32), ("10^0.5", 10**0.5), (" 2^4 ", 16)],
+)
+def test_numbers(text, value):
+    assert convert(Number(), text) == value
+
+
+@pytest.mark.parametrize("text", ["", "x", "0", "-1", "nan", "inf", "2^", "^3", "2^x", "10^999", "-2^2", "-8^0.5"])
+def test_what_is_no_positive_number(text):
+    with pytest.raises(click.BadParameter, match="is no positive number"):
+        convert(Number(), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("2^-2:2^1", [0.25, 0.5, 1, 2]),
+        ("2^-2:2^2:2", [0.25, 1, 4]),
+        ("2^-2:2^1:2", [0.25, 1]),
+        ("2^0:2^1:0.5", [1, 2**0.5, 2]),
+        ("10^-1:10^1", [0.1, 1, 10]),
+        ("1e-2:100", [0.01, 0.1, 1, 10, 100]),
+        ("2^3:2^3", [8]),
+        ("0.1,1,2^3", [0.1, 1, 8]),
+        ("0.5", [0.5]),
+    ],
+)
+def test_ranges(text, values):
+    assert convert(NumberRange(), text) == pytest.approx(values, rel=1e-15)
+
+
+def test_the_usual_range_has_21_values():
+    values = convert(NumberRange(), "2^-15:2^5")
+    assert values == [2.0**e for e in range(-15, 6)]
+
+
+@pytest.mark.parametrize(
+    "text", ["", ",", "1,x", "0,1", "2^1:2^0", "2^1:3^4", "1:3", "2^0:2^1:0", "2^0:2^1:1:1", "1^0:1^5", ":", "0:1"]
+)
+def test_what_is_no_range(text):
+    with pytest.raises(click.BadParameter, match="is no range of positive numbers"):
+        convert(NumberRange(), text)
+
+
+def test_lists_keep_their_order_without_doubles():
+    assert convert(CommaList(), "map, ndcg@10,map,,") == ["map", "ndcg@10"]
+    with pytest.raises(click.BadParameter, match="empty"):
+        convert(CommaList(), " , ")
+
+
+def test_the_conventions_are_those_of_the_library():
+    assert list(KNOWN_CONVENTIONS) == CONVENTIONS
+
+
+def test_a_folder_that_is_not_there_is_told_before_any_work(tmp_path):
+    @click.command()
+    @click.option("-o", type=OUTPUT_FILE)
+    def command(o):
+        click.echo(o)
+
+    result = CliRunner().invoke(command, ["-o", str(tmp_path / "absent" / "file")])
+    assert result.exit_code == 2
+    assert "is no folder" in result.stderr
+    assert CliRunner().invoke(command, ["-o", "file"]).stdout == "file\n"

@@ -1,0 +1,119 @@
+"""The program as a whole: help, start-up, errors and exit codes."""
+
+import errno
+import subprocess
+import sys
+import warnings
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from ranksvm.cli import main
+from ranksvm.cli.errors import Program, debug_option
+from ranksvm.exceptions import DataError, ModelFileError, OptionError
+
+COMMANDS = ["train", "predict", "rank", "evaluate", "convert", "info", "demo"]
+
+
+def program_that(action):
+    """A program with one command, ``go``, that runs ``action``."""
+
+    @click.group(cls=Program)
+    @debug_option
+    def program():
+        pass
+
+    @program.command()
+    @debug_option
+    def go():
+        action()
+
+    return program
+
+
+def program_that_raises(error):
+    def action():
+        raise error
+
+    return program_that(action)
+
+
+def test_help_lists_the_commands_in_the_order_of_use():
+    result = CliRunner().invoke(main, ["--help"])
+    assert result.exit_code == 0
+    places = [result.stdout.index(f"\n  {name} ") for name in COMMANDS]
+    assert places == sorted(places)
+    assert "Exit codes" in result.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_json_and_debug(command):
+    result = CliRunner().invoke(main, [command, "-h"])
+    assert result.exit_code == 0
+    assert "--json" in result.stdout
+    assert "--debug" in result.stdout
+
+
+def test_help_loads_no_heavy_package():
+    script = (
+        "import sys; from ranksvm.cli import main\n"
+        "for arguments in (['--help'], ['train', '--help'], ['demo', '--help'], ['train', '-C', 'x']):\n"
+        "    try: main(arguments)\n"
+        "    except SystemExit: pass\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'rich', 'pyarrow', 'pandas'} & set(sys.modules)\n"
+        "sys.exit(f'loaded: {heavy}' if heavy else 0)"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+def test_python_m_ranksvm_is_the_command():
+    result = subprocess.run([sys.executable, "-m", "ranksvm", "--version"], capture_output=True, text=True)
+    assert result.returncode == 0
+    assert "version" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (DataError("labels are missing"), 1, "Error: labels are missing"),
+        (ModelFileError("m: damaged"), 1, "Error: m: damaged"),
+        (OptionError("tol must be positive"), 2, "Error: tol must be positive"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "x.txt"), 1, "Error: x.txt: No such file"),
+        (OSError("odd"), 1, "Error: odd."),
+        (MemoryError("14 GiB"), 1, "Not enough memory. 14 GiB"),
+        (ZeroDivisionError("division by zero"), 1, "ZeroDivisionError: division by zero\nThis should not happen"),
+    ],
+)
+def test_errors_are_sentences_and_exit_codes(error, code, message):
+    result = CliRunner().invoke(program_that_raises(error), ["go"])
+    assert result.exit_code == code
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "go"], ["go", "--debug"]])
+def test_debug_lets_the_exception_through(arguments):
+    error = DataError("labels are missing")
+    assert CliRunner().invoke(program_that_raises(error), arguments).exception is error
+
+
+def test_an_interrupt_has_an_exit_code_of_its_own():
+    result = CliRunner().invoke(program_that_raises(KeyboardInterrupt()), ["go"])
+    assert result.exit_code == 130
+    assert "Interrupted" in result.stderr
+
+
+def test_warnings_are_one_line():
+    result = CliRunner().invoke(program_that(lambda: warnings.warn("not converged", stacklevel=1)), ["go"])
+    assert result.exit_code == 0
+    assert result.stderr == "Warning: not converged\n"
+
+
+@pytest.mark.parametrize("arguments", [["fly"], ["train"], ["predict", "absent", "absent"], ["--fly"]])
+def test_wrong_usage_is_exit_code_2(arguments):
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert "Usage:" in result.stderr

@@ -1,0 +1,68 @@
+"""Progress lines, and the log of the library turned into them."""
+
+import io
+import logging
+import time
+
+import pytest
+from rich.console import Console
+
+from ranksvm.cli import progress as module
+from ranksvm.cli.progress import Progress, Stopwatch
+
+
+@pytest.fixture
+def logger():
+    return logging.getLogger("ranksvm.solvers")
+
+
+def test_lines_and_log_records_go_to_stderr(capsys, logger):
+    with Progress() as progress:
+        progress.line("Read [bold] file")
+        logger.info("iteration %d", 1)
+        logging.getLogger("ranksvm.estimators").info("C = %g", 0.5)
+        progress.now("passing")
+    captured = capsys.readouterr()
+    assert captured.err.splitlines() == ["Read [bold] file", "  iteration 1", "C = 0.5"]
+    assert captured.out == ""
+
+
+def test_quiet_is_silent(capsys, logger):
+    with Progress(quiet=True) as progress:
+        progress.line("Read")
+        progress.now("Training")
+        logger.info("iteration 1")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_logger_is_left_as_it_was(logger):
+    root = logging.getLogger("ranksvm")
+    before = root.level, list(root.handlers)
+    with Progress():
+        assert root.level == logging.INFO
+    assert (root.level, root.handlers) == before
+
+
+def test_on_a_terminal_iterations_pass_and_lines_stay(monkeypatch, logger):
+    terminal = io.StringIO()
+
+    def console(**_):
+        return Console(file=terminal, force_terminal=True, width=80, color_system=None)
+
+    monkeypatch.setattr("rich.console.Console", console)
+    with Progress() as progress:
+        logger.info("iteration 1: objective [1, 2]")
+        time.sleep(0.2)  # the live line is drawn ten times a second or so
+        progress.line("C = 1 done")
+    assert "iteration 1: objective [1, 2]" in terminal.getvalue()
+    assert "C = 1 done\n" in terminal.getvalue()
+
+
+def test_a_stopwatch_adds_up_by_name(monkeypatch):
+    clock = iter([0.0, 1.0, 5.0, 7.0, 10.0, 10.5])
+    monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
+    watch = Stopwatch()
+    for name in ["reading", "training", "reading"]:
+        with watch(name):
+            pass
+    assert watch.seconds == {"reading": 1.5, "training": 2.0}

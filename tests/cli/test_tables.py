@@ -1,0 +1,45 @@
+"""Tables and JSON on stdout."""
+
+import json
+
+import numpy as np
+
+from ranksvm.cli.tables import count, number, print_facts, print_json, print_table, seconds
+
+
+def test_json_takes_numpy_and_has_no_nan(capsys):
+    print_json(
+        {
+            "array": np.array([1.5, np.nan]),
+            "scalar": np.float32(0.5),
+            "count": np.int64(3),
+            "flag": np.bool_(True),
+            "infinite": float("inf"),
+            "nested": [{"text": "ü", "none": None, 7: (1, 2)}],
+            "other": object,
+        }
+    )
+    document = json.loads(capsys.readouterr().out)
+    assert document["array"] == [1.5, None]
+    assert (document["scalar"], document["count"], document["flag"]) == (0.5, 3, True)
+    assert document["infinite"] is None
+    assert document["nested"] == [{"text": "ü", "none": None, "7": [1, 2]}]
+    assert document["other"] == "<class 'object'>"
+
+
+def test_tables_go_whole_into_a_pipe_and_take_text_as_it_is(capsys):
+    long = "a/very/long/[bold]name/" * 5
+    print_table(["file", "value"], [[long, "1"]], title="[red] title")
+    print_facts([("key", long)], title="[blue]")
+    out = capsys.readouterr().out
+    assert out.count(long) == 2
+    assert "[red] title" in out
+    assert "[blue]" in out
+
+
+def test_numbers_for_people():
+    assert number(0.123456) == "0.1235"
+    assert number(float("nan")) == number(None) == "-"
+    assert count(np.int64(1234567)) == "1,234,567"
+    assert seconds(1.234) == "1.23 s"
+    assert seconds(123.4) == "123 s"

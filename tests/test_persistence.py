@@ -1,0 +1,280 @@
+"""Model files: what goes in comes out, and a file that is not whole is refused with a sentence that says why."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+import ranksvm
+from ranksvm import persistence
+from ranksvm.exceptions import ModelFileError, OptionError
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).normal(size=(20, 3)) * [1, 10, 1000]
+
+
+@pytest.fixture
+def model_file(tmp_path, X):
+    path = tmp_path / "model"
+    persistence.save(make_pipeline(StandardScaler(), MinMaxScaler((-1, 1))).fit(X), path)
+    return path
+
+
+def rewrite(path, change):
+    """The same zip file with its members (name -> bytes) changed."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def rewrite_header(path, change, checksum=True):
+    def change_members(members):
+        header = json.loads(members["header.json"])
+        change(header)
+        if checksum:
+            header["header_sha256"] = persistence._header_checksum(header)
+        members["header.json"] = json.dumps(header).encode()
+
+    rewrite(path, change_members)
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((0, 2)), MaxAbsScaler(), RobustScaler()])
+def test_a_scaler_transforms_as_before(scaler, X, tmp_path):
+    scaler.fit(X)
+    persistence.save(scaler, tmp_path / "scaler")
+    loaded = ranksvm.load(tmp_path / "scaler")
+    assert type(loaded) is type(scaler)
+    assert loaded.get_params() == scaler.get_params()
+    np.testing.assert_array_equal(loaded.transform(X), scaler.transform(X))
+
+
+def test_a_pipeline_keeps_its_steps(model_file, X):
+    loaded = ranksvm.load(model_file)
+    assert isinstance(loaded, Pipeline)
+    assert list(loaded.named_steps) == ["standardscaler", "minmaxscaler"]
+    assert loaded.named_steps["minmaxscaler"].feature_range == (-1, 1)
+    expected = make_pipeline(StandardScaler(), MinMaxScaler((-1, 1))).fit_transform(X)
+    np.testing.assert_array_equal(loaded.transform(X), expected)
+
+
+def test_every_kind_of_value_comes_back_equal_and_of_the_same_type(X, tmp_path):
+    scaler = StandardScaler().fit(X)
+    values = {
+        "none_": None,
+        "flag_": True,
+        "count_": 2**60,
+        "number_": 0.1,
+        "infinite_": float("-inf"),
+        "text_": "a 'quoted' ü\n",
+        "float32_": np.float32(0.1),
+        "int64_": np.int64(-3),
+        "list_": [1, 2.5, "x", [None]],
+        "tuple_": (1, (2, 3)),
+        "table_": {"a": [1.0], 3: {"deep": (1,)}},
+        "single_": np.arange(3, dtype=np.float32),
+        "fortran_": np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        "empty_": np.zeros((0, 4)),
+        "unicode_": np.array(["a", "bcd"]),
+        "zero_dimensional_": np.array(2.5),
+    }
+    vars(scaler).update(values)
+    persistence.save(scaler, tmp_path / "scaler")
+    loaded = ranksvm.load(tmp_path / "scaler")
+    for name, value in values.items():
+        found = getattr(loaded, name)
+        assert type(found) is type(value), name
+        if isinstance(value, np.ndarray):
+            assert found.dtype == value.dtype
+            np.testing.assert_array_equal(found, value)
+        else:
+            assert found == value, name
+    scaler.nan_ = float("nan")
+    persistence.save(scaler, tmp_path / "scaler")
+    assert np.isnan(ranksvm.load(tmp_path / "scaler").nan_)
+
+
+def test_feature_names_come_back(X, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    scaler = StandardScaler().fit(pandas.DataFrame(X, columns=["bm25", "länge", "x"]))
+    persistence.save(scaler, tmp_path / "scaler")
+    loaded = ranksvm.load(tmp_path / "scaler")
+    assert loaded.feature_names_in_.dtype == object
+    assert loaded.feature_names_in_.tolist() == ["bm25", "länge", "x"]
+
+
+def test_an_unfitted_model_is_saved_with_its_parameters(tmp_path):
+    persistence.save(MinMaxScaler(clip=True), tmp_path / "scaler")
+    loaded = ranksvm.load(tmp_path / "scaler")
+    assert loaded.clip is True
+    assert not hasattr(loaded, "scale_")
+
+
+def test_the_same_model_gives_the_same_bytes_and_numpy_reads_them(model_file, X, tmp_path):
+    again = tmp_path / "again"
+    persistence.save(ranksvm.load(model_file), again)
+    assert again.read_bytes() == model_file.read_bytes()
+    with np.load(model_file, allow_pickle=False) as archive:
+        np.testing.assert_allclose(archive["steps.0.1.mean_"], X.mean(axis=0))
+
+
+def test_what_a_file_cannot_hold_is_named(X, tmp_path):
+    path = tmp_path / "model"
+    with pytest.raises(OptionError, match=r"sklearn.decomposition.*PCA, which a model file cannot hold"):
+        persistence.save(PCA(2).fit(X), path)
+    with pytest.raises(OptionError, match=r"item 1 of item 0 of parameter 'steps' of Pipeline.*FunctionTransformer"):
+        persistence.save(make_pipeline(FunctionTransformer(np.log1p)), path)
+    with pytest.raises(OptionError, match=r"parameter 'copy' of StandardScaler is .*lambda.*\(function\)"):
+        persistence.save(StandardScaler(copy=lambda: True), path)
+    scaler = StandardScaler().fit(X)
+    scaler.odd_ = np.zeros((2, 2), dtype=object)
+    with pytest.raises(OptionError, match="attribute 'odd_' of StandardScaler is an array of dtype object"):
+        persistence.save(scaler, path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_class_of_the_same_name_is_not_taken_for_the_real_one(tmp_path):
+    impostor = type("StandardScaler", (StandardScaler,), {})
+    with pytest.raises(OptionError, match="cannot hold"):
+        persistence.save(impostor(), tmp_path / "model")
+
+
+def test_a_failed_write_leaves_the_old_file(model_file, monkeypatch):
+    before = model_file.read_bytes()
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(persistence.os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        persistence.save(StandardScaler(), model_file)
+    assert model_file.read_bytes() == before
+    assert list(model_file.parent.iterdir()) == [model_file]
+
+
+def test_a_file_cut_anywhere_is_refused(model_file):
+    whole = model_file.read_bytes()
+    for length in range(0, len(whole), 7):
+        model_file.write_bytes(whole[:length])
+        with pytest.raises(ModelFileError, match=r"truncated or damaged|not a ranksvm model|the file is empty"):
+            ranksvm.load(model_file)
+
+
+def test_a_byte_changed_anywhere_never_changes_the_model(model_file, X):
+    whole = model_file.read_bytes()
+    expected = ranksvm.load(model_file).transform(X)
+    refused = 0
+    for position in range(0, len(whole), 11):
+        altered = bytearray(whole)
+        altered[position] ^= 0x20
+        model_file.write_bytes(altered)
+        try:
+            # zip files hold a few bytes that mean nothing to a reader (dates, system flags)
+            np.testing.assert_array_equal(ranksvm.load(model_file).transform(X), expected)
+        except ModelFileError:
+            refused += 1
+    assert refused > 0.8 * len(range(0, len(whole), 11))
+
+
+def test_altered_contents_are_refused(model_file):
+    original = model_file.read_bytes()
+
+    def double_scale(members):
+        members["steps.0.1.scale_.npy"] = persistence._npy_bytes(np.ones(3))
+
+    rewrite(model_file, double_scale)
+    with pytest.raises(ModelFileError, match=r"altered: steps.0.1.scale_.npy does not match its checksum"):
+        ranksvm.load(model_file)
+
+    model_file.write_bytes(original)
+    rewrite(model_file, lambda members: members.update({"extra.npy": b""}))
+    with pytest.raises(ModelFileError, match=r"altered: extra.npy missing or added"):
+        ranksvm.load(model_file)
+
+    model_file.write_bytes(original)
+    rewrite_header(model_file, lambda header: header["model"]["params"].update(verbose=True), checksum=False)
+    with pytest.raises(ModelFileError, match="altered: its header does not match"):
+        ranksvm.load(model_file)
+
+
+def test_a_newer_format_asks_for_an_upgrade(model_file):
+    rewrite_header(model_file, lambda header: header.update(version=99, written_by={"ranksvm": "7.0"}))
+    with pytest.raises(ModelFileError, match=r"format version 99 by ranksvm 7\.0.*pip install --upgrade"):
+        ranksvm.load(model_file)
+
+
+def test_only_known_classes_and_fitted_names_are_accepted(model_file):
+    original = model_file.read_bytes()
+    rewrite_header(model_file, lambda header: header["model"].update({"class": "Popen"}))
+    with pytest.raises(ModelFileError, match="'Popen', which this version of ranksvm does not know"):
+        ranksvm.load(model_file)
+
+    for name in ["predict", "__class__", "a b_"]:
+        model_file.write_bytes(original)
+        rewrite_header(model_file, lambda header, name=name: header["model"]["fitted"].update({name: 1}))
+        with pytest.raises(ModelFileError, match="no name of a fitted attribute"):
+            ranksvm.load(model_file)
+
+    model_file.write_bytes(original)
+    rewrite_header(model_file, lambda header: header["model"]["params"].update(bogus=1))
+    with pytest.raises(ModelFileError, match="cannot be rebuilt"):
+        ranksvm.load(model_file)
+
+
+def test_pickled_arrays_are_never_loaded(tmp_path):
+    path = tmp_path / "model"
+    persistence.save(StandardScaler(), path)
+    buffer = tmp_path / "evil.npy"
+    np.save(buffer, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    content = buffer.read_bytes()
+
+    def add(members):
+        header = json.loads(members["header.json"])
+        header["sha256"]["evil.npy"] = persistence.hashlib.sha256(content).hexdigest()
+        header["header_sha256"] = persistence._header_checksum(header)
+        members.update({"header.json": json.dumps(header).encode(), "evil.npy": content})
+
+    rewrite(path, add)
+    with pytest.raises(ModelFileError, match="an array in the model file cannot be read"):
+        ranksvm.load(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"1 qid:1 1:0.5\n", "not a ranksvm model file"),
+        (b"PK\x03\x04 and then nothing", "truncated or damaged"),
+    ],
+)
+def test_foreign_files_are_told_apart(tmp_path, content, message):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=message):
+        ranksvm.load(path)
+
+
+def test_a_zip_file_of_another_kind_is_refused(tmp_path):
+    path = tmp_path / "data.npz"
+    np.savez(path, a=np.zeros(3))
+    with pytest.raises(ModelFileError, match=r"it has no header\.json"):
+        ranksvm.load(path)
+
+
+def test_a_missing_file_is_an_os_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        ranksvm.load(tmp_path / "absent")
+
+
+def test_the_header_says_what_is_inside(model_file):
+    header = persistence.read_header(model_file)
+    assert header["model"]["class"] == "Pipeline"
+    assert header["written_by"]["ranksvm"] == ranksvm.__version__
