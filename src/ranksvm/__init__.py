@@ -8,6 +8,8 @@ __version__ = "0.1.0"
 # public name -> module that defines it
 _API = {
     "RankSVM": "ranksvm.estimators",
+    "RankSVMCV": "ranksvm.estimators",
+    "regularization_path": "ranksvm.estimators",
     "Queries": "ranksvm.data",
     "load": "ranksvm.persistence",
     "RankingData": "ranksvm.data",

@@ -3,13 +3,16 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 from ranksvm.exceptions import OptionError
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
+_blas: ThreadpoolController | None = None
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
 
@@ -41,6 +44,14 @@ def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_th
     if n_threads <= 1 or len(work) <= 1:
         return [function(task) for task in work]
     return list(_pool(n_threads).map(function, work))
+
+
+def one_blas_thread() -> Any:
+    """Context in which BLAS keeps to one thread: the threads are ours, and BLAS threads would spin beside them."""
+    global _blas
+    if _blas is None:
+        _blas = ThreadpoolController()
+    return _blas.limit(limits=1, user_api="blas")
 
 
 def _pool(n_threads: int) -> ThreadPoolExecutor:

@@ -1,11 +1,12 @@
 """The comparable pairs of a data set: who is preferred to whom and with what weight, never listed."""
 
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ranksvm._compiled import sweep
+import ranksvm._compiled.sweep as sweep
 from ranksvm._parallel import parallel_map
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError, NoComparablePairsError
@@ -183,7 +184,7 @@ def _compress(pointers: np.ndarray, y: np.ndarray, levels: np.ndarray, n_levels:
 
 def _ranges(n_queries: int, n_threads: int) -> list[slice]:
     cuts = np.linspace(0, n_queries, 4 * n_threads + 1).astype(int)
-    return [slice(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True) if b > a]
+    return [slice(int(a), int(b)) for a, b in pairwise(cuts) if b > a]
 
 
 def _weights(name: str, values: Any, queries: Queries) -> np.ndarray:
@@ -207,12 +208,14 @@ def _check_constant(query_weight: np.ndarray, queries: Queries) -> None:
     varies = np.flatnonzero(query_weight != np.repeat(first, queries.sizes[filled]))
     if len(varies):
         query = int(np.searchsorted(queries.pointers, varies[0], side="right")) - 1
-        raise DataError(f"query_weight varies within query {queries.ids[query]!r}: give every row of a query its weight.")
+        raise DataError(
+            f"query_weight varies within query {queries.ids[query]!r}: give every row of a query its weight."
+        )
 
 
 def _why_no_pairs(queries: Queries, pairs: ComparablePairs) -> str:
     if pairs.n_pairs:
-        return f"All {pairs.n_pairs} comparable pairs have weight 0: there is nothing to learn from."
+        return f"All {pairs.n_pairs} comparable pairs have zero weight: there is nothing to learn from."
     if queries.n_rows == 1:
         return "No comparable pair: X has 1 sample (n_samples = 1), and ranking compares two documents of a query."
     if len(queries.ids) == queries.n_rows > 1:

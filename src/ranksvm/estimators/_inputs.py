@@ -6,39 +6,34 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils.validation import validate_data
 
-from ranksvm._compiled import linear
+import ranksvm._compiled.linear as linear
 from ranksvm._parallel import parallel_map
-from ranksvm.data import ComparablePairs, Queries
+from ranksvm.data import Queries
 from ranksvm.exceptions import DataError
 
-FLOATS = (np.float64, np.float32)
+# NaN is looked for by ourselves, on all threads and with its place.
+_FEATURE_CHECKS: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "dtype": (np.float64, np.float32),
+    "order": "C",
+    "ensure_all_finite": False,
+}
 # Values checked for NaN by one task of a thread.
 CHUNK = 1 << 20
 
 
-def features(estimator: Any, X: Any, *, reset: bool, n_threads: int, y: Any = None) -> Any:
-    """X (and y, where given) as scikit-learn would have it: a C-contiguous float array or CSR, copied only if it is not.
+def features(estimator: Any, X: Any, *, reset: bool, n_threads: int) -> Any:
+    """X as scikit-learn would have it: a C-contiguous float array or CSR, copied only if it is not.
 
     Raises DataError where X has NaN or infinite values, with their place.
     """
-    checks: dict[str, Any] = {
-        "accept_sparse": "csr",
-        "dtype": FLOATS,
-        "order": "C",
-        "ensure_all_finite": False,
-        "reset": reset,
-    }
-    if y is None:
-        X = validate_data(estimator, X, **checks)
-    else:
-        X, y = validate_data(estimator, X, y, y_numeric=True, **checks)
-    values = X.data if scipy.sparse.issparse(X) else X.reshape(-1)
-    chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
-    if not all(parallel_map(linear.all_finite, chunks, n_threads)):
-        raise DataError(_where_not_finite(X))
-    if y is None:
-        return X
-    return X, np.asarray(y, dtype=np.float64)
+    return _finite(validate_data(estimator, X, reset=reset, **_FEATURE_CHECKS), n_threads)
+
+
+def features_and_labels(estimator: Any, X: Any, y: Any, *, n_threads: int) -> tuple[Any, np.ndarray]:
+    """X as `features` gives it, and y as float64."""
+    X, y = validate_data(estimator, X, y, y_numeric=True, reset=True, **_FEATURE_CHECKS)
+    return _finite(X, n_threads), np.asarray(y, dtype=np.float64)
 
 
 def queries(qid: Any, group: Any, n_rows: int) -> Queries:
@@ -50,13 +45,12 @@ def queries(qid: Any, group: Any, n_rows: int) -> Queries:
     return Queries.from_group(group, n_rows)
 
 
-def comparable_pairs(
-    y: np.ndarray, grouping: Queries, sample_weight: Any, query_weight: Any, n_threads: int
-) -> ComparablePairs:
-    """The pairs that labels imply; raises NoComparablePairsError where there is none."""
-    return ComparablePairs.from_labels(
-        grouping, y, sample_weight=sample_weight, query_weight=query_weight, n_threads=n_threads
-    )
+def _finite(X: Any, n_threads: int) -> Any:
+    values = X.data if scipy.sparse.issparse(X) else X.reshape(-1)
+    chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
+    if not all(parallel_map(linear.all_finite, chunks, n_threads)):
+        raise DataError(_where_not_finite(X))
+    return X
 
 
 def _where_not_finite(X: Any) -> str:
@@ -65,7 +59,7 @@ def _where_not_finite(X: Any) -> str:
         bad = int(np.flatnonzero(~np.isfinite(entries.data))[0])
         row, column, value = entries.row[bad], entries.col[bad], entries.data[bad]
     else:
-        for row in range(len(X)):  # noqa: B007
+        for row in range(len(X)):
             bad_columns = np.flatnonzero(~np.isfinite(X[row]))
             if len(bad_columns):
                 break

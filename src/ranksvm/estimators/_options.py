@@ -20,7 +20,7 @@ def positive(value: Any) -> str | None:
 
 def count(value: Any) -> str | None:
     """What is wrong with a whole number that must be at least 1."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= 1:
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1:
         return None
     return f"must be a whole number from 1, got {value!r}"
 

@@ -1,7 +1,7 @@
 """What all rankers that score with a linear function share: scores, ranking, evaluation, persistence."""
 
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,8 +22,8 @@ PREDICT_ROWS = 1 << 15
 class LinearRanker(BaseEstimator):
     """Base of the estimators whose score of a document is ``<coef_, x>``."""
 
-    __metadata_request__fit = {"qid": True, "sample_weight": True, "query_weight": True}
-    __metadata_request__score = {"qid": True, "sample_weight": True}
+    __metadata_request__fit: ClassVar = {"qid": True, "sample_weight": True, "query_weight": True}
+    __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True}
 
     def predict(self, X: Any) -> np.ndarray:
         """Score of each document; the higher, the further up it belongs.

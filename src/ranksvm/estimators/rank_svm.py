@@ -1,23 +1,13 @@
 """RankSVM: the linear ranking support vector machine."""
 
-import logging
-import warnings
 from typing import Any
 
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-
-from ranksvm._parallel import effective_n_jobs
-from ranksvm.data import ComparablePairs
-from ranksvm.estimators import _inputs, _options
-from ranksvm.estimators._linear_problem import LOSSES, SOLVERS, LinearProblem
+from ranksvm.estimators import _options
+from ranksvm.estimators._linear_problem import keep_result, linear_problem
 from ranksvm.estimators._ranker import LinearRanker
 from ranksvm.exceptions import DataError
-from ranksvm.solvers import SolverResult, Status
 
 __all__ = ["RankSVM"]
-
-logger = logging.getLogger("ranksvm.estimators")
 
 
 class RankSVM(LinearRanker):
@@ -169,49 +159,17 @@ class RankSVM(LinearRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
-        _options.check(
-            C=_options.positive(self.C),
-            loss=_options.one_of(self.loss, LOSSES),
-            solver=_options.one_of(self.solver, SOLVERS),
-            tol=_options.positive(self.tol),
-            max_iter=_options.count(self.max_iter),
+        _options.check(C=_options.positive(self.C))
+        problem = linear_problem(
+            self, X, y, qid=qid, group=group, sample_weight=sample_weight, query_weight=query_weight
         )
-        n_threads = effective_n_jobs(self.n_jobs)
-        X, y = _inputs.features(self, X, reset=True, n_threads=n_threads, y=y)
-        grouping = _inputs.queries(qid, group, X.shape[0])
-        pairs = _inputs.comparable_pairs(y, grouping, sample_weight, query_weight, n_threads)
         start = None
         if self.warm_start and hasattr(self, "coef_"):
-            if self.coef_.shape != (X.shape[1],):
-                raise DataError(f"warm_start: the last fit had {len(self.coef_)} features, X has {X.shape[1]}.")
+            n_features = problem.objective.n_variables
+            if self.coef_.shape != (n_features,):
+                raise DataError(f"warm_start: the last fit had {len(self.coef_)} features, X has {n_features}.")
             start = self.coef_
         with _options.verbosity(self.verbose):
-            problem = LinearProblem(
-                X,
-                pairs,
-                loss=self.loss,
-                solver=self.solver,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                keep_on_interrupt=self.keep_on_interrupt,
-                n_threads=n_threads,
-            )
             result = problem.solve(self.C, start)
-        self._keep(result, problem.solver, pairs)
+        keep_result(self, result, problem)
         return self
-
-    def _keep(self, result: SolverResult, solver: str, pairs: ComparablePairs) -> None:
-        """Take over a solver's result as fitted attributes, and warn where it did not converge."""
-        self.coef_ = np.array(result.w)
-        self.objective_ = float(result.value)
-        self.duality_gap_ = float(result.gap)
-        self.converged_ = result.status is Status.CONVERGED
-        self.status_ = result.status.value
-        self.n_iter_ = result.n_iter
-        self.solver_ = solver
-        self.history_ = result.history.as_dict()
-        self.n_pairs_ = pairs.n_pairs
-        self.n_queries_ = pairs.n_queries
-        if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
-            relative = result.gap / result.value if result.value > 0 else 0.0
-            warnings.warn(f"{self.status_} (relative duality gap {relative:.1e})", ConvergenceWarning, stacklevel=3)

@@ -48,6 +48,9 @@ class PairwiseLoss(Protocol):
 
     pairs: ComparablePairs
 
+    def over(self, pairs: ComparablePairs) -> "PairwiseLoss":
+        """The same loss over other pairs."""
+
     def evaluate(
         self, scores: np.ndarray, state: SweepState, first: int, last: int, gradient_range: np.ndarray
     ) -> float:

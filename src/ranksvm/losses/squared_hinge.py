@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ranksvm._compiled import sweep
+import ranksvm._compiled.sweep as sweep
 from ranksvm.data.pairs import ComparablePairs
 from ranksvm.losses.protocol import SweepState
 
@@ -26,6 +26,21 @@ class SquaredHinge:
 
     def __init__(self, pairs: ComparablePairs):
         self.pairs = pairs
+
+    def over(self, pairs: ComparablePairs) -> "SquaredHinge":
+        """The same loss over other pairs.
+
+        Parameters
+        ----------
+        pairs : ComparablePairs
+            Those pairs.
+
+        Returns
+        -------
+        SquaredHinge
+            The loss.
+        """
+        return SquaredHinge(pairs)
 
     def evaluate(
         self, scores: np.ndarray, state: SweepState, first: int, last: int, gradient_range: np.ndarray
@@ -74,9 +89,7 @@ class SquaredHinge:
         v_range, out_range : ndarray of float64
             A value for each of their rows, and where the product goes.
         """
-        sweep.laplacian(
-            self.pairs.arrays, first, last, state.order, state.window, state.counts, v_range, out_range
-        )
+        sweep.laplacian(self.pairs.arrays, first, last, state.order, state.window, state.counts, v_range, out_range)
         out_range *= 2.0
 
     def curvature_diagonal(self, state: SweepState, start: int, stop: int) -> np.ndarray:
@@ -110,7 +123,5 @@ class SquaredHinge:
         X_range, Z_range : ndarray of float64, shape (rows, n_features)
             Their rows, centred by query, and where Z goes.
         """
-        sweep.laplacian_rows(
-            self.pairs.arrays, first, last, state.order, state.window, state.counts, X_range, Z_range
-        )
+        sweep.laplacian_rows(self.pairs.arrays, first, last, state.order, state.window, state.counts, X_range, Z_range)
         Z_range *= 2.0

@@ -15,7 +15,7 @@ from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, parse_metr
 from ranksvm.metrics.conventions import convention_named
 from ranksvm.model_selection.splitters import QueryKFold
 
-__all__ = ["CrossValidation", "cross_validate"]
+__all__ = ["CrossValidation", "cross_validate", "query_splits"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -185,7 +185,7 @@ def cross_validate(
         return fitted if return_estimator else None, result, middle - started, ended - middle
 
     estimators, folds, fit_seconds, predict_seconds = zip(
-        *parallel_map(run, _splits(cv, X, y, queries), n_threads), strict=True
+        *parallel_map(run, query_splits(cv, X, y, queries), n_threads), strict=True
     )
     return CrossValidation(
         folds=list(folds),
@@ -195,8 +195,30 @@ def cross_validate(
     )
 
 
-def _splits(cv: Any, X: Any, y: np.ndarray, queries: Queries) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Row numbers of each split, checked before the first fit."""
+def query_splits(cv: Any, X: Any, y: Any, queries: Queries) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Row numbers of the training and the test part of each split, checked before the first fit.
+
+    Parameters
+    ----------
+    cv : int, splitter, or iterable of (train, test)
+        As in `cross_validate`.
+    X, y : array-like
+        Passed to the splitter.
+    queries : Queries
+        The rows' queries.
+
+    Returns
+    -------
+    list of (ndarray of int, ndarray of int)
+        The splits.
+
+    Raises
+    ------
+    DataError
+        When a part is empty or a query lies in both parts of a split.
+    OptionError
+        When ``cv`` is none of these or gives no split.
+    """
     number = queries.numbers()
     if isinstance(cv, int) and not isinstance(cv, bool):
         cv = QueryKFold(cv)

@@ -1,11 +1,11 @@
 """Design matrices: the products an objective needs, one class per storage, so that no objective has a sparse branch."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse
 
-from ranksvm._compiled import linear
+import ranksvm._compiled.linear as linear
 
 __all__ = ["DenseDesign", "DesignMatrix", "SparseDesign", "as_design_matrix"]
 
@@ -52,19 +52,19 @@ class DenseDesign:
         self.n_features = X.shape[1]
         self.row_bytes = max(1, X.shape[1] * X.itemsize)
 
-    def scores(self, rows, start, stop, w, out_range):  # noqa: D102
+    def scores(self, rows, start, stop, w, out_range):
         linear.dense_scores(self.X, rows, start, stop, w, out_range)
 
-    def accumulate(self, rows, start, stop, u_range, out):  # noqa: D102
+    def accumulate(self, rows, start, stop, u_range, out):
         linear.dense_accumulate(self.X, rows, start, stop, u_range, out)
 
-    def accumulate_squares(self, rows, start, stop, u_range, out):  # noqa: D102
+    def accumulate_squares(self, rows, start, stop, u_range, out):
         block = np.empty((stop - start, self.n_features))
         linear.dense_gather(self.X, rows, start, stop, block)
         block *= block
         linear.dense_accumulate(block, None, 0, stop - start, u_range, out)
 
-    def gather(self, rows, start, stop, out_range):  # noqa: D102
+    def gather(self, rows, start, stop, out_range):
         linear.dense_gather(self.X, rows, start, stop, out_range)
 
 
@@ -86,20 +86,20 @@ class SparseDesign:
         self.n_features = X.shape[1]
         self.row_bytes = max(1.0, X.nnz / max(1, X.shape[0]) * (data.itemsize + indices.itemsize))
 
-    def scores(self, rows, start, stop, w, out_range):  # noqa: D102
+    def scores(self, rows, start, stop, w, out_range):
         linear.sparse_scores(*self._csr, rows, start, stop, w, out_range)
 
-    def accumulate(self, rows, start, stop, u_range, out):  # noqa: D102
+    def accumulate(self, rows, start, stop, u_range, out):
         linear.sparse_accumulate(*self._csr, rows, start, stop, u_range, out)
 
-    def accumulate_squares(self, rows, start, stop, u_range, out):  # noqa: D102
+    def accumulate_squares(self, rows, start, stop, u_range, out):
         linear.sparse_accumulate(*self._csr, rows, start, stop, u_range, out, squares=True)
 
-    def gather(self, rows, start, stop, out_range):  # noqa: D102
+    def gather(self, rows, start, stop, out_range):
         linear.sparse_gather(*self._csr, rows, start, stop, out_range)
 
 
-def as_design_matrix(X) -> DesignMatrix:
+def as_design_matrix(X: Any) -> DesignMatrix:
     """The design matrix of a dense array or a sparse matrix, without copying C-contiguous floats or CSR.
 
     Parameters

@@ -1,12 +1,11 @@
 """The objective of a linear model: 1/2 |w|^2 + C * loss(X w), in blocks of whole queries."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
-from ranksvm._compiled import linear
+import ranksvm._compiled.linear as linear
 from ranksvm._parallel import parallel_map
 from ranksvm.losses.protocol import PairwiseLoss, SweepState
 from ranksvm.objectives.design_matrix import DesignMatrix
@@ -22,20 +21,14 @@ HESSIAN_BLOCK_BYTES = 8 << 20
 PARALLEL_WORK = 1 << 19
 # Beyond this many variables an explicit Hessian is not worth its n^2 memory and n^3 factorisation.
 HESSIAN_VARIABLES = 2000
-# Rows per variable below which a sampled Hessian is too noisy to be of use, and rows worth sampling at all.
+# A Hessian of all rows that costs no more multiplications than this is always worth it.
+EXACT_HESSIAN_WORK = 1e8
+# Otherwise that of a sample: at least so many rows per variable, below which it is too noisy to be of use, and as many
+# as cost so many passes over X, a matrix product doing PRODUCT_SPEED multiplications in the time a pass takes for one
+# (measured: 136 float32 features, 2 threads, a Hessian of all rows costs 13.6 passes).
 SAMPLE_ROWS_PER_VARIABLE = 60
-# Multiply-adds of a matrix product done in the time of one multiply-add of a pass over X (measured, 2 cores).
-PRODUCT_SPEED = 24.0
-
-_blas: ThreadpoolController | None = None
-
-
-def _one_blas_thread() -> Any:
-    """Context in which BLAS keeps to one thread: ours are the threads."""
-    global _blas
-    if _blas is None:
-        _blas = ThreadpoolController()
-    return _blas.limit(limits=1, user_api="blas")
+SAMPLE_PASSES = 0.8
+PRODUCT_SPEED = 10.0
 
 
 class LinearPoint:
@@ -86,6 +79,7 @@ class LinearObjective:
         work = self.pairs.n_rows * design.row_bytes / 4
         self.n_threads = n_threads if work > PARALLEL_WORK else 1
         self.hessian_fraction = self._worthwhile_fraction()
+        self._curvature: np.ndarray | None = None  # of the loss, when it was last asked for
         self._spare: list[LinearPoint] = []
         self._sampled: tuple[LinearObjective, np.ndarray] | None = None
         self._tasks, self._large = self._plan()
@@ -134,13 +128,14 @@ class LinearObjective:
 
         return along
 
-    def change_C(self, C: float, point: LinearPoint | None = None) -> LinearPoint | None:
+    def reweight(self, C: float, point: LinearPoint | None = None) -> None:
         """Go on with another C; the value and gradient of a point are reckoned anew without a pass over X."""
         if self._sampled is not None:
             sampled = self._sampled[0]
-            sampled.change_C(sampled.C * (C / self.C))
+            sampled.reweight(sampled.C * (C / self.C))
         self.C = C
-        return None if point is None else self._weigh(point)
+        if point is not None:
+            self._weigh(point)
 
     def gap(self, point: LinearPoint) -> float:
         """Duality gap ``1/2 |grad f(w)|^2``."""
@@ -172,12 +167,19 @@ class LinearObjective:
             part.scores[:] = point.scores[positions]
             gradient = np.empty(sampled.pairs.n_rows)
             sampled.loss.evaluate(part.scores, part.state, 0, sampled.pairs.n_queries, gradient)
-            hessian = sampled._loss_hessian(part)
+            self._curvature = sampled._loss_hessian(part)
+            self._curvature *= sampled.C / self.C
             sampled.release(part)
-            hessian *= sampled.C
         else:
-            hessian = self._loss_hessian(point)
-            hessian *= self.C
+            self._curvature = self._loss_hessian(point)
+        return self._weigh_hessian(self._curvature)
+
+    def earlier_hessian(self) -> np.ndarray | None:
+        """The Hessian for this C with the violating pairs of the point where `hessian` was last called, if it was."""
+        return None if self._curvature is None else self._weigh_hessian(self._curvature)
+
+    def _weigh_hessian(self, curvature: np.ndarray) -> np.ndarray:
+        hessian = self.C * curvature
         hessian[np.diag_indices_from(hessian)] += 1.0
         return hessian
 
@@ -221,15 +223,18 @@ class LinearObjective:
         parts += [self._large_query(w, middle, block) for block in self._large]
         return sum(value for value, _ in parts), np.sum([total for _, total in parts], axis=0)
 
-    def _large_query(self, w: np.ndarray | None, middle: Callable[..., float], block: tuple) -> tuple[float, np.ndarray]:
+    def _large_query(
+        self, w: np.ndarray | None, middle: Callable[..., float], block: tuple
+    ) -> tuple[float, np.ndarray]:
         """The same for one query that outweighs a thread's share: the products in parallel, row by row."""
         first, last, start, stop = block
         rows = self.pairs.rows
         cuts = np.linspace(start, stop, 4 * self.n_threads + 1).astype(int)
-        chunks = list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+        chunks = list(pairwise(cuts.tolist()))
         v, u = np.empty(stop - start), np.empty(stop - start)
 
         def scores(chunk: tuple[int, int]) -> None:
+            assert w is not None
             self.design.scores(rows, *chunk, w, v[chunk[0] - start : chunk[1] - start])
 
         def accumulate(chunk: tuple[int, int]) -> np.ndarray:
@@ -250,8 +255,7 @@ class LinearObjective:
             return total
 
         blocks = list(_blocks(self.pairs.pointers, 0, self.pairs.n_queries, self._hessian_rows()))
-        with _one_blas_thread():
-            parts = parallel_map(part, _shares(blocks, self.n_threads, 1), self.n_threads)
+        parts = parallel_map(part, _shares(blocks, self.n_threads, 1), self.n_threads)
         total = parts[0]
         for other in parts[1:]:
             total += other
@@ -306,17 +310,17 @@ class LinearObjective:
         n, n_rows = self.n_variables, self.pairs.n_rows
         if n > HESSIAN_VARIABLES:
             return 0.0
-        entries = self.design.row_bytes / 4
-        # A Hessian of all rows costs n_rows * n^2 products, a pass over X n_rows * entries of another kind.
-        cost_in_passes = n * n / (PRODUCT_SPEED * entries)
-        fraction = max(0.5 / cost_in_passes, SAMPLE_ROWS_PER_VARIABLE * n / max(1, n_rows))
+        if n_rows * n * n <= EXACT_HESSIAN_WORK:
+            return 1.0
+        cost_in_passes = n * n / (PRODUCT_SPEED * self.design.row_bytes / 4)
+        fraction = max(SAMPLE_PASSES / cost_in_passes, SAMPLE_ROWS_PER_VARIABLE * n / n_rows)
         return 1.0 if fraction > 0.4 else fraction
 
     def _sample(self) -> "tuple[LinearObjective, np.ndarray]":
         if self._sampled is None:
             pairs, positions = self.pairs.sample(int(self.hessian_fraction * self.pairs.n_rows) + 1)
             scale = self.pairs.weight / pairs.weight
-            objective = LinearObjective(self.design, type(self.loss)(pairs), self.C * scale, self.n_threads)
+            objective = LinearObjective(self.design, self.loss.over(pairs), self.C * scale, self.n_threads)
             self._sampled = objective, positions
         return self._sampled
 
@@ -325,7 +329,8 @@ class LinearObjective:
         pointers = self.pairs.pointers
         block_rows = max(1, int(BLOCK_BYTES / self.design.row_bytes))
         large_rows = max(block_rows, self.pairs.n_rows // (2 * self.n_threads)) if self.n_threads > 1 else np.inf
-        blocks, large = [], []
+        blocks: list[tuple[int, int, int, int]] = []
+        large: list[tuple[int, int, int, int]] = []
         for block in _blocks(pointers, 0, self.pairs.n_queries, block_rows):
             (large if block[3] - block[2] > large_rows else blocks).append(block)
         return _shares(blocks, self.n_threads, 4), large
@@ -353,4 +358,4 @@ def _shares(blocks: list, n_threads: int, per_thread: int) -> list[list]:
     ends = np.cumsum([stop - start for _, _, start, stop in blocks])
     share = np.minimum((ends - 1) * n_shares // ends[-1], n_shares - 1)
     cuts = np.searchsorted(share, np.arange(n_shares + 1))
-    return [blocks[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True) if b > a]
+    return [blocks[a:b] for a, b in pairwise(cuts) if b > a]

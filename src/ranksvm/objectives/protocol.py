@@ -1,7 +1,7 @@
 """What a solver may know of the problem it solves."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -31,28 +31,31 @@ class Objective(Protocol):
     n_variables: int
     hessian_fraction: float
 
-    def evaluate(self, w: np.ndarray, near: Point | None = None) -> Point:
+    def evaluate(self, w: np.ndarray, near: Any = None) -> Any:
         """Value and gradient at w; ``near`` is a point evaluated nearby, if there is one."""
 
-    def gap(self, point: Point) -> float:
+    def gap(self, point: Any) -> float:
         """Duality gap at a point: a bound on how far its value is above the optimum."""
 
-    def line(self, point: Point, trial: Point) -> Callable[[float], tuple[float, float]]:
+    def line(self, point: Any, trial: Any) -> Callable[[float], tuple[float, float]]:
         """Value and slope along the segment from one point to another, as a function of the position in [0, 1]."""
 
-    def between(self, point: Point, trial: Point, alpha: float) -> Point:
+    def between(self, point: Any, trial: Any, alpha: float) -> Any:
         """The point at ``alpha`` on the segment."""
 
-    def hessian_product(self, point: Point, v: np.ndarray) -> np.ndarray:
+    def hessian_product(self, point: Any, v: np.ndarray) -> np.ndarray:
         """Hessian at a point times a vector."""
 
-    def hessian(self, point: Point) -> np.ndarray:
+    def hessian(self, point: Any) -> np.ndarray:
         """Hessian at a point, from ``hessian_fraction`` of the data, shape (n_variables, n_variables)."""
 
-    def hessian_diagonal(self, point: Point) -> np.ndarray:
+    def earlier_hessian(self) -> np.ndarray | None:
+        """The Hessian for the present weights with the curvature found by an earlier call of `hessian`, if any."""
+
+    def hessian_diagonal(self, point: Any) -> np.ndarray:
         """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,)."""
 
-    def release(self, point: Point) -> None:
+    def release(self, point: Any) -> None:
         """Say that a point is no longer needed."""
 
     def sample(self) -> "Objective | None":

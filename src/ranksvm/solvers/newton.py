@@ -19,6 +19,8 @@ SAMPLE_REDUCTION = 0.03
 SAMPLE_ITERATIONS = 12
 # A step that reduced the gradient, in the norm of the inverse Hessian, by less than this asks for a new Hessian.
 GOOD_REDUCTION = 0.3
+# A Hessian from the solution for another C is taken to be as good as if it had reduced the gradient by this.
+EARLIER_REDUCTION = 0.1
 # Part of the gradient that a preconditioner from a sample leaves over, roughly.
 SAMPLE_ACCURACY = 0.3
 # Accept a step when the slope at its end is no more than this part of that at its start ...
@@ -26,6 +28,9 @@ SLOPE = 0.9
 # ... and end a line search at this one.
 LINE_SEARCH_SLOPE = 0.2
 LINE_SEARCH_TRIALS = 12
+# A step by the sample's Hessian alone that ends with a slope above this part of its first shows that the sample misses
+# some of the curvature: from then on conjugate gradients see to it.
+TRUSTED_SLOPE = 0.5
 CG_PRODUCTS = 20
 
 
@@ -71,15 +76,25 @@ def newton(
     monitor = Monitor(objective, tol, max_iter, interrupted)
     point = monitor.evaluate(start)
     exact = objective.hessian_fraction >= 1.0
-    solve: Callable[[np.ndarray], np.ndarray] | None = None
-    reduction = 1.0
+    earlier = objective.earlier_hessian()
+    solve = None if earlier is None else by_cholesky(earlier)
+    # How far the last step reduced the gradient, in the norm of the inverse Hessian: small where the model is good.
+    reduction, trusted = (1.0 if solve is None else EARLIER_REDUCTION), True
     while (status := monitor.record(point)) is None:
         gradient = point.gradient
-        if solve is None or exact or reduction > GOOD_REDUCTION:
+        if fresh := solve is None or reduction > GOOD_REDUCTION:
             solve = by_cholesky(objective.hessian(point))
-        step = -solve(gradient) if exact else _inexact_step(objective, point, solve, reduction, monitor)
+        assert solve is not None
+        # Conjugate gradients go no further than the last step's nonlinearity, or the goal, makes useful.
+        goal = float(np.sqrt(tol * abs(point.value) / objective.gap(point)))
+        tolerance = max(SAMPLE_ACCURACY * min(reduction, 1.0), 0.5 * goal)
+        if fresh and (exact or (trusted and tolerance >= SAMPLE_ACCURACY)):
+            step = -solve(gradient)
+        else:
+            step = _inexact_step(objective, point, solve, min(tolerance, 0.5 * SAMPLE_ACCURACY), monitor)
         before = float(gradient @ solve(gradient))
-        point = _take(objective, point, step, monitor)
+        point, end = _take(objective, point, step, monitor)
+        trusted = trusted and abs(end) <= TRUSTED_SLOPE * abs(float(gradient @ step))
         after = float(point.gradient @ solve(point.gradient))
         reduction = float(np.sqrt(after / before)) if before > 0.0 else 0.0
     return monitor.result(point, status)
@@ -96,13 +111,9 @@ def _solve_sample(objective: Objective, w: np.ndarray, interrupted: threading.Ev
 
 
 def _inexact_step(
-    objective: Objective, point: Point, solve: Callable[[np.ndarray], np.ndarray], reduction: float, monitor: Monitor
+    objective: Objective, point: Point, solve: Callable[[np.ndarray], np.ndarray], tolerance: float, monitor: Monitor
 ) -> np.ndarray:
-    """Conjugate gradients as far as is useful: no further than the last step's nonlinearity, or the goal, allows."""
-    goal = float(np.sqrt(monitor.tol * abs(point.value) / objective.gap(point)))
-    tolerance = max(SAMPLE_ACCURACY * min(reduction, 1.0), 0.5 * goal)
-    if tolerance >= SAMPLE_ACCURACY:
-        return -solve(point.gradient)
+    """Conjugate gradients on the exact Hessian, preconditioned by an approximate one."""
     newton_step = conjugate_gradient(
         lambda v: objective.hessian_product(point, v),
         point.gradient,
@@ -114,13 +125,13 @@ def _inexact_step(
     return newton_step.step
 
 
-def _take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor) -> Point:
-    """The point after a step, shortened if it overshoots."""
+def _take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor) -> tuple[Point, float]:
+    """The point after a step, shortened if it overshoots, and the slope that the full step ends with."""
     trial = monitor.evaluate(point.w + step, point)
     slope, end = float(point.gradient @ step), float(trial.gradient @ step)
     if abs(end) <= SLOPE * abs(slope) or objective.gap(trial) < objective.gap(point):
         objective.release(point)
-        return trial
+        return trial, end
     along = objective.line(point, trial)
     low, low_slope, high, high_slope = 0.0, slope, 1.0, end
     alpha = 0.5
@@ -138,4 +149,4 @@ def _take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor
     monitor.n_evaluations += 1
     objective.release(point)
     objective.release(trial)
-    return new
+    return new, end

@@ -82,7 +82,8 @@ class Monitor:
 
     def result(self, point: Point, status: Status) -> SolverResult:
         """The outcome at the last iterate."""
-        return SolverResult(point, self.objective.gap(point), self.n_iter, status, self.history)
+        gap = self.objective.gap(point)
+        return SolverResult(point.w, point.value, gap, self.n_iter, status, self.history, point)
 
 
 @contextmanager

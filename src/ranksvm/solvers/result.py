@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import numpy as np
-
-from ranksvm.objectives.protocol import Point
 
 __all__ = ["History", "Status", "SolverResult"]
 
@@ -44,8 +43,10 @@ class SolverResult:
 
     Attributes
     ----------
-    point : Point
+    w : ndarray of float64
         Best point found.
+    value : float
+        Objective there.
     gap : float
         Duality gap there: the optimum is not below ``value - gap``.
     n_iter : int
@@ -54,20 +55,14 @@ class SolverResult:
         Why it stopped.
     history : History
         Trace.
+    point : Point
+        The evaluation there, from which another solve of the same objective can go on.
     """
 
-    point: Point
+    w: np.ndarray
+    value: float
     gap: float
     n_iter: int
     status: Status
     history: History
-
-    @property
-    def w(self) -> np.ndarray:
-        """The variables."""
-        return self.point.w
-
-    @property
-    def value(self) -> float:
-        """The objective."""
-        return self.point.value
+    point: Any

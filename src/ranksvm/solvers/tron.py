@@ -1,6 +1,7 @@
 """TRON: trust-region Newton without a Hessian, for many variables or sparse data."""
 
 import threading
+from functools import partial
 
 import numpy as np
 
@@ -59,11 +60,10 @@ def tron(
     while (status := monitor.record(point)) is None:
         diagonal = objective.hessian_diagonal(point)
         precondition = by_diagonal(diagonal)
-        here = point
         if radius is None:
             radius = float(np.sqrt(point.gradient @ precondition(point.gradient)))
         newton_step = conjugate_gradient(
-            lambda v, here=here: objective.hessian_product(here, v),
+            partial(objective.hessian_product, point),
             point.gradient,
             precondition,
             tolerance=CG_TOLERANCE,

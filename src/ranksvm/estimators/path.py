@@ -1,0 +1,143 @@
+"""The regularisation path: one solution after another along C, each the start of the next."""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ranksvm.estimators import _options
+from ranksvm.estimators._linear_problem import LinearProblem, linear_problem
+from ranksvm.estimators.rank_svm import RankSVM
+from ranksvm.exceptions import OptionError
+from ranksvm.solvers import SolverResult, Status
+
+__all__ = ["RegularizationPath", "regularization_path"]
+
+logger = logging.getLogger("ranksvm.estimators")
+
+
+@dataclass(frozen=True, eq=False)
+class RegularizationPath:
+    """Solutions for several values of C.
+
+    Attributes
+    ----------
+    Cs : ndarray of float64, shape (n_Cs,)
+        The values, ascending.
+    coefs : ndarray of float64, shape (n_Cs, n_features)
+        The weights for each.
+    objectives, duality_gaps : ndarray of float64, shape (n_Cs,)
+        Value of the objective, and how far at most it is above its minimum.
+    n_iter : ndarray of int, shape (n_Cs,)
+        Iterations of the solver.
+    converged : ndarray of bool, shape (n_Cs,)
+        Whether the gap met ``tol``.
+    """
+
+    Cs: np.ndarray
+    coefs: np.ndarray
+    objectives: np.ndarray
+    duality_gaps: np.ndarray
+    n_iter: np.ndarray
+    converged: np.ndarray
+
+
+def regularization_path(
+    X: Any,
+    y: Any,
+    *,
+    qid: Any = None,
+    group: Any = None,
+    Cs: Any = None,
+    sample_weight: Any = None,
+    query_weight: Any = None,
+    loss: str = "squared_hinge",
+    solver: str = "auto",
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    n_jobs: int | None = None,
+) -> RegularizationPath:
+    """Fit `RankSVM` for several values of C, from the smallest up, each from the solution before.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Features.
+    y : array-like of shape (n_samples,)
+        Labels.
+    qid, group : array-like, optional
+        Queries, as in `RankSVM.fit`.
+    Cs : array-like of float, optional
+        The values of C, positive, in any order; by default the powers of 2 from 2^-15 to 2^5.
+    sample_weight, query_weight : array-like of shape (n_samples,), optional
+        Weights, as in `RankSVM.fit`.
+    loss, solver, tol, max_iter, n_jobs : optional
+        As in `RankSVM`.
+
+    Returns
+    -------
+    RegularizationPath
+        The solutions, by ascending C.
+
+    Raises
+    ------
+    OptionError
+        When a C is not positive.
+
+    Warns
+    -----
+    ConvergenceWarning
+        When a certificate does not meet ``tol``.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking, regularization_path
+    >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+    >>> path = regularization_path(data.X, data.y, qid=data.qid, Cs=[0.001, 0.01, 0.1])
+    >>> path.coefs.shape
+    (3, 10)
+    """
+    estimator = RankSVM(loss=loss, solver=solver, tol=tol, max_iter=max_iter, n_jobs=n_jobs)
+    problem = linear_problem(
+        estimator, X, y, qid=qid, group=group, sample_weight=sample_weight, query_weight=query_weight
+    )
+    values = np.sort(c_values(Cs))
+    solutions = [result for _, result in solve_along(problem, values)]
+    return RegularizationPath(
+        Cs=values,
+        coefs=np.array([result.w for result in solutions]),
+        objectives=np.array([result.value for result in solutions]),
+        duality_gaps=np.array([result.gap for result in solutions]),
+        n_iter=np.array([result.n_iter for result in solutions]),
+        converged=np.array([result.status is Status.CONVERGED for result in solutions]),
+    )
+
+
+def c_values(Cs: Any) -> np.ndarray:
+    """The values of C to try, checked; by default 2^-15, 2^-14, ..., 2^5."""
+    if Cs is None:
+        return 2.0 ** np.arange(-15, 6)
+    values = np.atleast_1d(np.asarray(Cs, dtype=np.float64))
+    if values.ndim != 1 or len(values) == 0:
+        raise OptionError(f"Cs must be a list of numbers, got {Cs!r}.")
+    for value in values:
+        _options.check(Cs=_options.positive(float(value)))
+    return values
+
+
+def solve_along(problem: LinearProblem, Cs: np.ndarray) -> Iterator[tuple[float, SolverResult]]:
+    """Solutions for ascending values of C, one after another; ends early when the user interrupts."""
+    point = None
+    for C in Cs:
+        result = problem.solve(float(C), point)
+        point = result.point
+        logger.info("C = %.6g: objective %.9g, relative gap %.2e", C, result.value, result.gap / result.value)
+        if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
+            warnings.warn(f"C = {C:g}: {result.status.value}", ConvergenceWarning, stacklevel=3)
+        yield float(C), result
+        if result.status is Status.INTERRUPTED:
+            return
