@@ -15,7 +15,7 @@ __all__ = ["ComparablePairs"]
 
 # Queries of up to this many levels take the direct form of the sweep, O(k) a document, others the tree, O(log k).
 # Measured by benchmarks/sweep_levels.py (benchmarks/results/sweep_levels.md).
-DIRECT_LIMIT = 31
+DIRECT_LIMIT = 95
 
 
 class ComparablePairs:
