@@ -30,7 +30,7 @@ def make_file(path, megabytes):
     """A file like LETOR's: five grades, 120 documents a query, values of six decimals, a fifth of them 0."""
     from ranksvm import make_ranking, write_letor
 
-    rows = max(240, int(megabytes * 1e6 / 1510))
+    rows = max(240, int(megabytes * 1e6 / 1450))
     data = make_ranking(rows // 120, 120, N_FEATURES, density=0.8, random_state=0)
     np.round(np.minimum(np.abs(data.X) / 4, 1), 6, out=data.X)
     write_letor(path, data)
