@@ -4,7 +4,7 @@
     python benchmarks/read_letor.py --write         ... and writes benchmarks/results/read_letor.md
     python benchmarks/read_letor.py --smoke         a small file, to see that it runs
 
-Each row is a process of its own, the best time of three (scikit-learn: one) with the file in the page cache. Memory is
+Each row is a process of its own, the best time of three with the file in the page cache. Memory is
 the largest growth of anonymous memory (Linux's RssAnon, sampled every 2 ms) over the size of the arrays returned; the
 mapping of a file is not anonymous.
 """
@@ -123,7 +123,7 @@ def benchmark(megabytes):
         make_file(path, megabytes)
         size = path.stat().st_size / 1e6
         repeats = 3 if megabytes < 1000 else 1
-        rows = [("scikit-learn `load_svmlight_file`", run("sklearn", path, 1, 1))]
+        rows = [("scikit-learn `load_svmlight_file`", run("sklearn", path, 1, repeats))]
         rows += [(f"`read_letor`, {n} thread{'s' * (n > 1)}", run("ranksvm", path, n, repeats)) for n in (1, 2)]
         for suffix in (".gz", ".zst"):
             try:
