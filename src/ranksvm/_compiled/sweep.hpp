@@ -48,7 +48,8 @@ struct SortedQuery {
     std::vector<double> z, a, b;          // centred scores and weights, sorted
     std::vector<int32_t> level, start;    // sorted levels; first document of lower(i)
     const int32_t *window = nullptr;      // sorted
-    std::vector<double> table, values, v, upper, lower;
+    std::vector<double> table, split, values, v;
+    std::vector<double> sums;             // window sums: upper(i)'s, then lower(i)'s
 
     void resize(int64_t size) {
         m = size;
@@ -63,8 +64,7 @@ struct SortedQuery {
         start.resize(needed);
         values.resize(4 * needed);
         v.resize(needed);
-        upper.resize(2 * needed);
-        lower.resize(2 * needed);
+        sums.resize(4 * needed);
     }
 };
 
@@ -117,7 +117,9 @@ RANKSVM_INLINE bool sort_by_score(const Real *scores, int32_t *order, SortedQuer
     if (!ordered) return false;
     if (descents > 0) {
         bool sorted = descents * 4 <= m && insertion_sort(keyed, m, 4 * m);
-        if (!sorted && high - low <= std::numeric_limits<double>::max()) {
+        // (a range so small or so large that positions in it overflow is left to std::sort)
+        const double range = high - low;
+        if (!sorted && range > 1e-290 && range < 1e290) {
             bucket_sort(keyed, m, low, high, query.level.data(), query.start.data(), query.spread.data());
             std::swap(query.keyed, query.spread);
             keyed = query.keyed.data();
@@ -189,7 +191,7 @@ RANKSVM_INLINE void gather_pairs(const Pairs &pairs, int64_t first, const int32_
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Window sums: for every i, upper[i] = sum of values over upper(i) and lower[i] = sum over lower(i), kSums values each.
+// Window sums: for every i, the sums over upper(i) and over lower(i) of kSums values each, into query.sums.
 
 // Direct form, O(m k): running totals of the documents of level >= c, for every c, kept at every position of the sorted
 // order, in vectors of 8 levels. No branch depends on the data. Up to 7 levels the totals stay in registers.
@@ -230,81 +232,159 @@ RANKSVM_INLINE void window_sums_direct(SortedQuery &query, const double *preferr
         const int64_t at = own / 8 * 8 * kSums + own % 8, at_above = above / 8 * 8 * kSums + above % 8;
         const double *within = table + query.window[i] * row, *before = others + query.start[i] * row;
         for (int sum = 0; sum < kSums; ++sum) {
-            query.upper[i * kSums + sum] = within[at_above + sum * 8];
-            query.lower[i * kSums + sum] = (all[sum * 8] - all[at + sum * 8]) - (before[sum * 8] - before[at + sum * 8]);
+            query.sums[2 * i * kSums + sum] = within[at_above + sum * 8];
+            query.sums[(2 * i + 1) * kSums + sum] =
+                (all[sum * 8] - all[at + sum * 8]) - (before[sum * 8] - before[at + sum * 8]);
         }
     }
 }
 
-// Many-level form, O(m log k): a tree of fan-out 16 over the levels, in which a node holds, for each child, the sums of
-// the children after it. Unlike in a binary indexed tree the number of steps is fixed and each is a vector operation.
-template <int kSums>
-struct LevelTree {
-    static constexpr int kFan = 16, kShift = 4;
-    std::vector<double> &totals;
-    int depth = 0;
-    int64_t offset[9] = {0};
-
-    LevelTree(std::vector<double> &memory, int32_t n_levels) : totals(memory) {
-        int64_t size = 0, nodes = n_levels;
-        do {
-            nodes = (nodes + kFan - 1) / kFan;
-            offset[depth++] = size;
-            size += nodes * kFan * kSums;
-        } while (nodes > 1);
-        totals.assign(static_cast<size_t>(size), 0.0);
-    }
+// Many-level form, O(m log k): part the documents by level into kFan groups, each in score order. All pairs between the
+// groups are counted by the running sums of the groups, read at the windows; then each group by itself, its windows
+// renumbered. No branch depends on the data; a group of few documents is summed pair by pair.
+template <int kTotals>
+struct SplitItem {
+    int32_t id, level, window, start;
+    double values[kTotals];  // as the preferred document (the first kSums) and as the other (the last kSums)
 };
 
-template <int kSums>
-RANKSVM_INLINE void add_level(LevelTree<kSums> &tree, int32_t level, const double *value) {
-    constexpr int kFan = LevelTree<kSums>::kFan;
-    for (int d = 0; d < tree.depth; ++d, level >>= LevelTree<kSums>::kShift) {
-        const double child = level & (kFan - 1);
-        double *RANKSVM_RESTRICT node =
-            tree.totals.data() + tree.offset[d] + static_cast<int64_t>(level >> LevelTree<kSums>::kShift) * kFan * kSums;
-        for (int sum = 0; sum < kSums; ++sum)
-            for (int c = 0; c < kFan; ++c) node[sum * kFan + c] += static_cast<double>(c) < child ? value[sum] : 0.0;
+template <int kFan, int kTotals>
+struct RunningSums {
+    double from[kTotals][kFan];  // over the documents before this position, of group c and above
+    int32_t count[kFan];         // of group c
+};
+
+constexpr int64_t kPairwiseDocuments = 12;
+
+template <int kSums, int kTotals>
+RANKSVM_INLINE void sum_pairwise(const SplitItem<kTotals> *items, int64_t m, double *out) {
+    for (int64_t i = 0; i < m; ++i) {
+        double upper[kSums] = {0.0}, lower[kSums] = {0.0};
+        for (int64_t p = 0; p < m; ++p) {
+            const double above = (items[p].level > items[i].level) & (p < items[i].window);
+            const double below = (items[p].level < items[i].level) & (p >= items[i].start);
+            for (int sum = 0; sum < kSums; ++sum) {
+                upper[sum] += above * items[p].values[sum];
+                lower[sum] += below * items[p].values[kTotals - kSums + sum];
+            }
+        }
+        double *own = out + items[i].id * 2 * kSums;
+        for (int sum = 0; sum < kSums; ++sum) own[sum] += upper[sum], own[kSums + sum] += lower[sum];
     }
 }
 
-template <int kSums>
-RANKSVM_INLINE void sum_above(const LevelTree<kSums> &tree, int32_t level, double *out) {
-    constexpr int kFan = LevelTree<kSums>::kFan;
-    for (int sum = 0; sum < kSums; ++sum) out[sum] = 0.0;
-    for (int d = 0; d < tree.depth; ++d, level >>= LevelTree<kSums>::kShift) {
-        const double *node = tree.totals.data() + tree.offset[d] +
-                             static_cast<int64_t>(level >> LevelTree<kSums>::kShift) * kFan * kSums +
-                             (level & (kFan - 1));
-        for (int sum = 0; sum < kSums; ++sum) out[sum] += node[sum * kFan];
+// One parting by (level - low) >> shift; counts[c] receives the size of group c.
+template <int kFan, int kSums, int kTotals>
+RANKSVM_INLINE void part_by_level(const SplitItem<kTotals> *items, SplitItem<kTotals> *parted, void *memory, int64_t m,
+                                  int32_t low, int shift, int32_t *counts, double *out) {
+    using Running = RunningSums<kFan, kTotals>;
+    Running *running = static_cast<Running *>(memory);
+    Running total = {};
+    for (int64_t p = 0; p < m; ++p) {
+        running[p] = total;
+        const int32_t group = (items[p].level - low) >> shift;
+        for (int sum = 0; sum < kTotals; ++sum)
+            for (int c = 0; c < kFan; ++c) total.from[sum][c] += c <= group ? items[p].values[sum] : 0.0;
+        for (int c = 0; c < kFan; ++c) total.count[c] += c == group;
+    }
+    running[m] = total;
+    int32_t offset[kFan], position = 0;
+    for (int c = 0; c < kFan; ++c) {
+        offset[c] = position;
+        position += counts[c] = total.count[c];
+    }
+    for (int64_t i = 0; i < m; ++i) {
+        const SplitItem<kTotals> &item = items[i];
+        const int32_t group = (item.level - low) >> shift, above = (group + 1) % kFan;
+        const Running &window = running[item.window], &start = running[item.start];
+        double *own = out + item.id * 2 * kSums;
+        for (int sum = 0; sum < kSums; ++sum) {
+            const int other = kTotals - kSums + sum;
+            own[sum] += above ? window.from[sum][above] : 0.0;
+            own[kSums + sum] += (total.from[other][0] - total.from[other][group]) -
+                                (start.from[other][0] - start.from[other][group]);
+        }
+        SplitItem<kTotals> &moved = parted[offset[group] + running[i].count[group]];
+        moved = item;
+        moved.window = window.count[group];
+        moved.start = start.count[group];
     }
 }
 
-template <int kSums>
-RANKSVM_INLINE void window_sums_tree(SortedQuery &query, const double *preferred, const double *other) {
+// Parts beyond this size take the binary parting: the running sums of the eightfold one would leave the cache.
+constexpr int64_t kEightfoldDocuments = 16384;
+
+template <int kSums, int kTotals>
+RANKSVM_INLINE void window_sums_split(SplitItem<kTotals> *items, SplitItem<kTotals> *spare, void *memory, int64_t m,
+                                      int32_t n_levels, double *out) {
+    struct Part {
+        int64_t first, size;
+        int32_t low, n_levels;
+        bool in_spare;
+    };
+    Part stack[8 * 32];
+    int depth = 0;
+    stack[depth++] = {0, m, 0, n_levels, false};
+    while (depth > 0) {
+        const Part part = stack[--depth];
+        if (part.size < 2 || part.n_levels < 2) continue;
+        SplitItem<kTotals> *here = (part.in_spare ? spare : items) + part.first;
+        SplitItem<kTotals> *there = (part.in_spare ? items : spare) + part.first;
+        if (part.size <= kPairwiseDocuments) {
+            sum_pairwise<kSums>(here, part.size, out);
+            continue;
+        }
+        const int fan = part.size > kEightfoldDocuments ? 2 : 8;
+        int shift = 0;
+        while ((fan << shift) < part.n_levels) ++shift;
+        int32_t counts[8];
+        if (fan == 2)
+            part_by_level<2, kSums>(here, there, memory, part.size, part.low, shift, counts, out);
+        else
+            part_by_level<8, kSums>(here, there, memory, part.size, part.low, shift, counts, out);
+        int64_t first = part.first;
+        for (int c = 0; c < fan && (c << shift) < part.n_levels; ++c) {
+            const int32_t left = part.n_levels - (c << shift);
+            stack[depth++] = {first, counts[c], part.low + (c << shift), std::min(1 << shift, left), !part.in_spare};
+            first += counts[c];
+        }
+    }
+}
+
+template <int kSums, int kTotals>
+RANKSVM_INLINE void window_sums_many_levels(SortedQuery &query, const double *preferred, const double *other) {
+    using Item = SplitItem<kTotals>;
     const int64_t m = query.m;
-    const int32_t top = query.n_levels - 1;
-    LevelTree<kSums> above(query.table, query.n_levels);
-    for (int64_t i = 0, p = 0; i < m; ++i) {
-        for (; p < query.window[i]; ++p) add_level(above, query.level[p], preferred + p * kSums);
-        sum_above(above, query.level[i], query.upper.data() + i * kSums);
+    const size_t bytes = 2 * m * sizeof(Item) + (m + 1) * sizeof(RunningSums<2, kTotals>) +
+                         (std::min(m, kEightfoldDocuments) + 1) * sizeof(RunningSums<8, kTotals>);
+    if (query.split.size() * sizeof(double) < bytes) query.split.resize(bytes / sizeof(double) + 1);
+    Item *items = reinterpret_cast<Item *>(query.split.data()), *spare = items + m;
+    for (int64_t i = 0; i < m; ++i) {
+        items[i].id = static_cast<int32_t>(i);
+        items[i].level = query.level[i];
+        items[i].window = query.window[i];
+        items[i].start = query.start[i];
+        for (int sum = 0; sum < kSums; ++sum) {
+            items[i].values[sum] = preferred[i * kSums + sum];
+            items[i].values[kTotals - kSums + sum] = other[i * kSums + sum];
+        }
     }
-    LevelTree<kSums> below(query.table, query.n_levels);  // levels counted from the top
-    for (int64_t i = m - 1, p = m - 1; i >= 0; --i) {
-        for (; p >= query.start[i]; --p) add_level(below, top - query.level[p], other + p * kSums);
-        sum_above(below, top - query.level[i], query.lower.data() + i * kSums);
-    }
+    double *out = query.sums.data();
+    std::fill_n(out, 2 * kSums * m, 0.0);
+    window_sums_split<kSums>(items, spare, static_cast<void *>(spare + m), m, query.n_levels, out);
 }
 
-// Longer lists take the tree: the direct form's table would leave the cache.
+// Longer lists are split: the direct form's table would leave the cache.
 constexpr int64_t kDirectDocuments = 4096;
 
 template <int kSums>
 RANKSVM_INLINE void window_sums(const Pairs &pairs, SortedQuery &query, const double *preferred, const double *other) {
     if (query.n_levels <= pairs.direct_limit && query.m <= kDirectDocuments)
         window_sums_direct<kSums>(query, preferred, other);
+    else if (preferred == other)
+        window_sums_many_levels<kSums, kSums>(query, preferred, other);
     else
-        window_sums_tree<kSums>(query, preferred, other);
+        window_sums_many_levels<kSums, 2 * kSums>(query, preferred, other);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -351,7 +431,7 @@ RANKSVM_INLINE double squared_hinge_range(const Pairs &pairs, int64_t first_quer
         window_sums<2>(pairs, query, values, other);
         double hinges = 0.0, product = 0.0;
         for (int64_t i = 0; i < m; ++i) {
-            const double *up = query.upper.data() + 2 * i, *down = query.lower.data() + 2 * i;
+            const double *up = query.sums.data() + 4 * i, *down = up + 2;
             double as_other = up[0] * (threshold + z[i]) - up[1], as_preferred = down[0] * (threshold - z[i]) + down[1];
             double count_up = up[0], count_down = down[0];
             if (query.weighted) {
@@ -397,7 +477,7 @@ RANKSVM_INLINE void laplacian_range(const Pairs &pairs, int64_t first_query, int
         }
         window_sums<1>(pairs, query, values, other);
         for (int64_t i = 0; i < m; ++i) {
-            double up = query.upper[i], down = query.lower[i];
+            double up = query.sums[2 * i], down = query.sums[2 * i + 1];
             if (query.weighted) up *= query.b[i], down *= query.a[i];
             out[query_order[i]] = counts[first + query_order[i]] * sorted[i] - up - down;
         }
