@@ -296,7 +296,9 @@ def test_a_pipe(tmp_path):
     [
         ({"n_features": 0}, "n_features must be None or a positive integer, got 0"),
         ({"n_features": 2.5}, "n_features"),
+        ({"n_features": "3"}, "n_features"),
         ({"dtype": np.int32}, "dtype must be numpy.float32 or numpy.float64"),
+        ({"dtype": "half a float"}, "dtype must be numpy.float32 or numpy.float64, got 'half a float'"),
         ({"sparse": "auto"}, "sparse must be None, True or False"),
         ({"zero_based": "yes"}, "zero_based must be True, False or 'auto'"),
         ({"n_jobs": 0}, "n_jobs"),
