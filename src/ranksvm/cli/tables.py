@@ -51,9 +51,10 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def weight(value: float) -> str:
-    """A value of C: as a power of two where it is one, which is what ranges of C are made of."""
+    """A value of C: where it is a power of two, of which ranges of C are made, as that too."""
     mantissa, exponent = math.frexp(value)
-    return f"2^{exponent - 1}" if mantissa == 0.5 and abs(exponent - 1) > 3 else f"{value:.6g}"
+    decimal = f"{value:.4g}"
+    return f"{decimal} = 2^{exponent - 1}" if mantissa == 0.5 and abs(exponent - 1) > 3 else decimal
 
 
 def aligned(values: Sequence[float]) -> list[str]:

@@ -161,7 +161,6 @@ def _fit(parts: dict[str, "RankingData"], X: dict[str, Any], options: dict[str, 
     from ranksvm import RankSVM, RankSVMCV
 
     common = {name: options[name] for name in ("solver", "tol", "n_jobs", "keep_on_interrupt")}
-    common["verbose"] = 1
     if options["max_iter"] is not None:
         common["max_iter"] = options["max_iter"]
     data = parts["train"]
@@ -250,7 +249,7 @@ def _show(report: dict[str, Any]) -> None:
     spent = report["seconds"]
     print_facts(
         [
-            ("C", f"{weight(report['C'])} ({report['C']:.4g})" if "^" in weight(report["C"]) else weight(report["C"])),
+            ("C", weight(report["C"])),
             ("certificate", f"relative duality gap {report['relative_gap']:.1e} (tol {report['tol']:.0e})"),
             ("status", report["status"]),
             ("objective", f"{report['objective']:.10g}"),
