@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-__all__ = ["aligned", "count", "number", "print_facts", "print_json", "print_table", "seconds", "weight"]
+__all__ = ["aligned", "count", "number", "print_facts", "print_json", "print_table", "queries", "seconds", "weight"]
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None, left: int = 1) -> None:
@@ -67,6 +67,11 @@ def aligned(values: Sequence[float]) -> list[str]:
 def count(value: float) -> str:
     """A whole number with its thousands set apart."""
     return f"{int(value):,}"
+
+
+def queries(value: int) -> str:
+    """A number of queries in words."""
+    return "1 query" if value == 1 else f"{count(value)} queries"
 
 
 def seconds(value: float) -> str:
