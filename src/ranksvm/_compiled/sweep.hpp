@@ -96,6 +96,19 @@ RANKSVM_INLINE void bucket_sort(const Keyed *keyed, int64_t m, double low, doubl
     for (int64_t i = 0; i < m; ++i) out[next[bucket[i]]++] = keyed[i];
 }
 
+// Sort in O(m) where keys spread, in O(m log m) at worst; bucket and next are scratch of m numbers each.
+RANKSVM_INLINE void sort_keyed(std::vector<Keyed> &keyed, std::vector<Keyed> &spread, int64_t m, double low, double high,
+                               int32_t *bucket, int32_t *next) {
+    const double range = high - low;
+    // (a range so small or so large that positions in it overflow is left to std::sort)
+    if (range > 1e-290 && range < 1e290) {
+        bucket_sort(keyed.data(), m, low, high, bucket, next, spread.data());
+        std::swap(keyed, spread);
+        if (insertion_sort(keyed.data(), m, 8 * m)) return;
+    }
+    std::sort(keyed.begin(), keyed.begin() + m, [](const Keyed &x, const Keyed &y) { return x.score < y.score; });
+}
+
 // Sort by score, beginning from `order` (the documents in the order of an earlier score vector): where few have moved,
 // insertion alone is enough. Leaves the sorted scores less the middle one in z. False if a score is NaN.
 template <class Real>
@@ -116,17 +129,9 @@ RANKSVM_INLINE bool sort_by_score(const Real *scores, int32_t *order, SortedQuer
     }
     if (!ordered) return false;
     if (descents > 0) {
-        bool sorted = descents * 4 <= m && insertion_sort(keyed, m, 4 * m);
-        // (a range so small or so large that positions in it overflow is left to std::sort)
-        const double range = high - low;
-        if (!sorted && range > 1e-290 && range < 1e290) {
-            bucket_sort(keyed, m, low, high, query.level.data(), query.start.data(), query.spread.data());
-            std::swap(query.keyed, query.spread);
-            keyed = query.keyed.data();
-            sorted = insertion_sort(keyed, m, 8 * m);
-        }
-        if (!sorted)
-            std::sort(keyed, keyed + m, [](const Keyed &x, const Keyed &y) { return x.score < y.score; });
+        if (descents * 4 > m || !insertion_sort(keyed, m, 4 * m))
+            sort_keyed(query.keyed, query.spread, m, low, high, query.level.data(), query.start.data());
+        keyed = query.keyed.data();
         for (int64_t i = 0; i < m; ++i) order[i] = keyed[i].index;
     }
     // The middle score as the origin: a common offset of the scores then costs no digits in the sums.
