@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sweep.hpp"
+#include "sorted_query.hpp"
 
 namespace ranksvm {
 
