@@ -81,9 +81,8 @@ RANKSVM_INLINE bool insertion_sort(Keyed *keyed, int64_t m, int64_t moves_left) 
 }
 
 // Distribute over as many buckets of equal width as there are documents: nearly sorted then, unless scores cluster.
-RANKSVM_INLINE void bucket_sort(const Keyed *keyed, int64_t m, double low, double high, int32_t *bucket, int32_t *next,
+RANKSVM_INLINE void bucket_sort(const Keyed *keyed, int64_t m, double low, double scale, int32_t *bucket, int32_t *next,
                                 Keyed *out) {
-    const double scale = static_cast<double>(m - 1) / (high - low);
     std::fill_n(next, m, 0);
     for (int64_t i = 0; i < m; ++i) bucket[i] = static_cast<int32_t>((keyed[i].score - low) * scale);
     for (int64_t i = 0; i < m; ++i) ++next[bucket[i]];
@@ -117,8 +116,10 @@ RANKSVM_INLINE bool sort_by_score(const Real *scores, int32_t *order, SortedQuer
     if (!ordered) return false;
     if (descents > 0) {
         bool sorted = descents * 4 <= m && insertion_sort(keyed, m, 4 * m);
-        if (!sorted && high - low <= std::numeric_limits<double>::max()) {
-            bucket_sort(keyed, m, low, high, query.level.data(), query.start.data(), query.spread.data());
+        // Neither the range of the scores nor the buckets per unit may overflow (scores in [0, 5e-324] have such a scale).
+        const double scale = static_cast<double>(m - 1) / (high - low);
+        if (!sorted && high - low <= std::numeric_limits<double>::max() && std::isfinite(scale)) {
+            bucket_sort(keyed, m, low, scale, query.level.data(), query.start.data(), query.spread.data());
             std::swap(query.keyed, query.spread);
             keyed = query.keyed.data();
             sorted = insertion_sort(keyed, m, 8 * m);
