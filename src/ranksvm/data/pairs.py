@@ -137,6 +137,8 @@ class ComparablePairs:
     def sample(self, n_rows: int, seed: int = 0) -> tuple["ComparablePairs", np.ndarray]:
         """A random part: whole queries, and of a query larger than the part itself a random subset of its rows.
 
+        There is at least one pair of positive weight in it.
+
         Parameters
         ----------
         n_rows : int
@@ -158,24 +160,39 @@ class ComparablePairs:
         # the first queries whose rows, counted up to n_rows each, reach the number wanted
         enough = int(np.searchsorted(np.cumsum(np.minimum(sizes[chosen], n_rows)), n_rows)) + 1
         chosen = np.sort(chosen[:enough])
-        parts = []
+        parts, levels, n_levels = [], [], []
         for query in chosen:
-            first, last = self.pointers[query], self.pointers[query + 1]
-            if last - first <= n_rows:
-                parts.append(np.arange(first, last))
+            part = np.arange(self.pointers[query], self.pointers[query + 1])
+            if len(part) > n_rows:
+                part = self._subset(part, n_rows, random)
+                present, ranks = np.unique(self.levels[part], return_inverse=True)
+                levels.append(ranks.astype(np.int32))
+                n_levels.append(len(present))
             else:
-                parts.append(first + np.sort(random.choice(last - first, n_rows, replace=False)))
+                levels.append(self.levels[part])
+                n_levels.append(self.n_levels[query])
+            parts.append(part)
         positions = np.concatenate(parts)
         pointers = np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
         pairs = ComparablePairs(
             pointers,
             positions if self.rows is None else self.rows[positions],
-            self.levels[positions],
-            self.n_levels[chosen],
+            np.concatenate(levels),
+            np.array(n_levels, dtype=np.int32),
             None if self.preferred is None else self.preferred[positions],
             None if self.other is None else self.other[positions],
         )
         return pairs, positions
+
+    def _subset(self, positions: np.ndarray, n_rows: int, random: np.random.Generator) -> np.ndarray:
+        """Random positions of a query, with one that is preferred and one that is not, however rare these are."""
+        levels = self.levels[positions]
+        upper, lower = levels, levels
+        if self.preferred is not None and self.other is not None:
+            upper = np.where(self.preferred[positions] > 0, levels, -1)
+            lower = np.where(self.other[positions] > 0, levels, levels.max() + 1)
+        drawn = random.choice(len(positions), n_rows, replace=False)
+        return positions[np.unique(np.append(drawn, [np.argmax(upper), np.argmin(lower)]))]
 
 
 def _compress(pointers: np.ndarray, y: np.ndarray, levels: np.ndarray, n_levels: np.ndarray, part: slice) -> None:
