@@ -43,8 +43,8 @@ def effective_n_jobs(n_jobs: int | None) -> int:
 def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_threads: int) -> list[Result]:
     """``[function(task) for task in tasks]``, on up to ``n_threads`` threads, results in order.
 
-    Within a task of another call it runs in the task's own thread: the pool's threads are taken, and tasks that wait for
-    tasks of the same pool would wait for ever.
+    Within a task of another call it runs in the task's own thread: the pool's threads are taken, and tasks that wait
+    for tasks of the same pool would wait for ever.
     """
     work: Sequence[Task] = tasks if isinstance(tasks, Sequence) else list(tasks)
     if n_threads <= 1 or len(work) <= 1 or getattr(_local, "worker", False):
