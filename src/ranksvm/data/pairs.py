@@ -140,6 +140,8 @@ class ComparablePairs:
     def sample(self, n_rows: int, seed: int = 0) -> tuple["ComparablePairs", np.ndarray]:
         """A random part of the queries; of long ones a random part of their rows, weighted to stand for all pairs.
 
+        There is at least one pair of positive weight in it.
+
         Parameters
         ----------
         n_rows : int
@@ -161,18 +163,22 @@ class ComparablePairs:
         limit = max(2, n_rows // min(len(candidates), SAMPLE_QUERIES))
         enough = int(np.searchsorted(np.cumsum(np.minimum(sizes[candidates], limit)), n_rows)) + 1
         chosen = np.sort(candidates[:enough])
-        parts = []
-        for query in chosen:
-            first, last = self.pointers[query], self.pointers[query + 1]
-            if last - first <= limit:
-                parts.append(np.arange(first, last))
-            else:
-                parts.append(first + np.sort(random.choice(last - first, limit, replace=False)))
+        parts, parts_levels, n_levels = [], [], self.n_levels[chosen]
+        for number, query in enumerate(chosen):
+            part = np.arange(self.pointers[query], self.pointers[query + 1])
+            part_levels = self.levels[part[0] : part[-1] + 1]
+            if len(part) > limit:
+                part = self._subset(part, limit, random)
+                # ranked anew: an explicit Hessian allots memory for each level
+                present, part_levels = np.unique(self.levels[part], return_inverse=True)
+                n_levels[number] = len(present)
+            parts.append(part)
+            parts_levels.append(part_levels.astype(np.int32, copy=False))
         positions = np.concatenate(parts)
         kept = np.array([len(part) for part in parts])
         pointers = np.concatenate(([0], np.cumsum(kept))).astype(np.int64)
         rows = positions if self.rows is None else self.rows[positions]
-        levels, n_levels = self.levels[positions], self.n_levels[chosen]
+        levels = np.concatenate(parts_levels)
         preferred = None if self.preferred is None else self.preferred[positions]
         other = None if self.other is None else self.other[positions]
         pairs = ComparablePairs(pointers, rows, levels, n_levels, preferred, other)
@@ -184,6 +190,16 @@ class ComparablePairs:
             other = np.ones(len(positions)) if other is None else other
             pairs = ComparablePairs(pointers, rows, levels, n_levels, preferred, other)
         return pairs, positions
+
+    def _subset(self, positions: np.ndarray, n_rows: int, random: np.random.Generator) -> np.ndarray:
+        """Random positions of a query, with one that is preferred and one that is not, however rare these are."""
+        levels = self.levels[positions]
+        upper, lower = levels, levels
+        if self.preferred is not None and self.other is not None:
+            upper = np.where(self.preferred[positions] > 0, levels, -1)
+            lower = np.where(self.other[positions] > 0, levels, levels.max() + 1)
+        drawn = random.choice(len(positions), n_rows, replace=False)
+        return positions[np.unique(np.append(drawn, [np.argmax(upper), np.argmin(lower)]))]
 
 
 def _compress(pointers: np.ndarray, y: np.ndarray, levels: np.ndarray, n_levels: np.ndarray, part: slice) -> None:
