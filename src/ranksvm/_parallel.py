@@ -1,6 +1,7 @@
 """Threads: compiled loops release the GIL and take a range of the work; this runs the ranges."""
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ Result = TypeVar("Result")
 
 _blas: ThreadpoolController | None = None
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
+_local = threading.local()
 
 
 def available_cpus() -> int:
@@ -39,9 +41,13 @@ def effective_n_jobs(n_jobs: int | None) -> int:
 
 
 def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_threads: int) -> list[Result]:
-    """``[function(task) for task in tasks]``, on up to ``n_threads`` threads, results in order."""
+    """``[function(task) for task in tasks]``, on up to ``n_threads`` threads, results in order.
+
+    Within a task of another call it runs in the task's own thread: the pool's threads are taken, and tasks that wait
+    for tasks of the same pool would wait for ever.
+    """
     work: Sequence[Task] = tasks if isinstance(tasks, Sequence) else list(tasks)
-    if n_threads <= 1 or len(work) <= 1:
+    if n_threads <= 1 or len(work) <= 1 or getattr(_local, "worker", False):
         return [function(task) for task in work]
     return list(_pool(n_threads).map(function, work))
 
@@ -59,5 +65,9 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
     key = (os.getpid(), n_threads)
     pool = _pools.get(key)
     if pool is None:
-        pool = _pools[key] = ThreadPoolExecutor(n_threads, thread_name_prefix="ranksvm")
+        pool = _pools[key] = ThreadPoolExecutor(n_threads, thread_name_prefix="ranksvm", initializer=_mark_worker)
     return pool
+
+
+def _mark_worker() -> None:
+    _local.worker = True

@@ -17,6 +17,9 @@ __all__ = ["ComparablePairs"]
 # Measured by benchmarks/sweep_levels.py (benchmarks/results/sweep_levels.md).
 DIRECT_LIMIT = 95
 
+# Of how many queries a sample consists at least, if there are as many.
+SAMPLE_QUERIES = 64
+
 
 class ComparablePairs:
     """All pairs (i, j) of one query with ``y_i > y_j``: i is the preferred document, j the other.
@@ -135,7 +138,9 @@ class ComparablePairs:
         return float(self.weight_per_query.sum())
 
     def sample(self, n_rows: int, seed: int = 0) -> tuple["ComparablePairs", np.ndarray]:
-        """A random part: whole queries, and of a query larger than the part itself a random subset of its rows.
+        """A random part of the queries; of long ones a random part of their rows, weighted to stand for all pairs.
+
+        There is at least one pair of positive weight in it.
 
         Parameters
         ----------
@@ -147,35 +152,54 @@ class ComparablePairs:
         Returns
         -------
         pairs : ComparablePairs
-            The pairs among the chosen rows.
+            The pairs among the chosen rows; their weights add up to those of the chosen queries.
         positions : ndarray of int64
             Their positions here, ascending.
         """
         random = np.random.default_rng(seed)
         sizes = np.diff(self.pointers)
-        candidates = np.flatnonzero(self.weight_per_query > 0)
-        chosen = random.permutation(candidates)
-        # the first queries whose rows, counted up to n_rows each, reach the number wanted
-        enough = int(np.searchsorted(np.cumsum(np.minimum(sizes[chosen], n_rows)), n_rows)) + 1
-        chosen = np.sort(chosen[:enough])
-        parts = []
-        for query in chosen:
-            first, last = self.pointers[query], self.pointers[query + 1]
-            if last - first <= n_rows:
-                parts.append(np.arange(first, last))
-            else:
-                parts.append(first + np.sort(random.choice(last - first, n_rows, replace=False)))
+        candidates = random.permutation(np.flatnonzero(self.weight_per_query > 0))
+        # A few long lists would say little about the others, so long ones give part of their rows.
+        limit = max(2, n_rows // min(len(candidates), SAMPLE_QUERIES))
+        enough = int(np.searchsorted(np.cumsum(np.minimum(sizes[candidates], limit)), n_rows)) + 1
+        chosen = np.sort(candidates[:enough])
+        parts, parts_levels, n_levels = [], [], self.n_levels[chosen]
+        for number, query in enumerate(chosen):
+            part = np.arange(self.pointers[query], self.pointers[query + 1])
+            part_levels = self.levels[part[0] : part[-1] + 1]
+            if len(part) > limit:
+                part = self._subset(part, limit, random)
+                # ranked anew: an explicit Hessian allots memory for each level
+                present, part_levels = np.unique(self.levels[part], return_inverse=True)
+                n_levels[number] = len(present)
+            parts.append(part)
+            parts_levels.append(part_levels.astype(np.int32, copy=False))
         positions = np.concatenate(parts)
-        pointers = np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
-        pairs = ComparablePairs(
-            pointers,
-            positions if self.rows is None else self.rows[positions],
-            self.levels[positions],
-            self.n_levels[chosen],
-            None if self.preferred is None else self.preferred[positions],
-            None if self.other is None else self.other[positions],
-        )
+        kept = np.array([len(part) for part in parts])
+        pointers = np.concatenate(([0], np.cumsum(kept))).astype(np.int64)
+        rows = positions if self.rows is None else self.rows[positions]
+        levels = np.concatenate(parts_levels)
+        preferred = None if self.preferred is None else self.preferred[positions]
+        other = None if self.other is None else self.other[positions]
+        pairs = ComparablePairs(pointers, rows, levels, n_levels, preferred, other)
+        if np.any(kept < sizes[chosen]):
+            # The pairs among the rows kept stand for all pairs of their query.
+            weight = self.weight_per_query[chosen] / np.maximum(pairs.weight_per_query, 1e-300)
+            scale = np.repeat(np.where(pairs.weight_per_query > 0, weight, 0.0), kept)
+            preferred = scale if preferred is None else preferred * scale
+            other = np.ones(len(positions)) if other is None else other
+            pairs = ComparablePairs(pointers, rows, levels, n_levels, preferred, other)
         return pairs, positions
+
+    def _subset(self, positions: np.ndarray, n_rows: int, random: np.random.Generator) -> np.ndarray:
+        """Random positions of a query, with one that is preferred and one that is not, however rare these are."""
+        levels = self.levels[positions]
+        upper, lower = levels, levels
+        if self.preferred is not None and self.other is not None:
+            upper = np.where(self.preferred[positions] > 0, levels, -1)
+            lower = np.where(self.other[positions] > 0, levels, levels.max() + 1)
+        drawn = random.choice(len(positions), n_rows, replace=False)
+        return positions[np.unique(np.append(drawn, [np.argmax(upper), np.argmin(lower)]))]
 
 
 def _compress(pointers: np.ndarray, y: np.ndarray, levels: np.ndarray, n_levels: np.ndarray, part: slice) -> None:

@@ -76,11 +76,14 @@ class Queries:
         ids = unique[by_appearance]
         if len(ids) == len(run_start):
             return cls(np.append(run_start, len(qid)).astype(np.int64), None, ids)
-        number = np.empty(len(ids), dtype=np.int64)
+        number = np.empty(len(ids), dtype=np.int32 if len(ids) < 1 << 31 else np.int64)
         number[by_appearance] = np.arange(len(ids))
         run_query = number[run_query]
-        sizes = np.bincount(run_query, weights=run_length, minlength=len(ids)).astype(np.int64)
         runs = np.argsort(run_query, kind="stable")
+        if len(run_start) == len(qid):
+            pointers = np.concatenate(([0], np.cumsum(np.bincount(run_query, minlength=len(ids)))))
+            return cls(pointers, runs, ids)
+        sizes = np.bincount(run_query, weights=run_length, minlength=len(ids)).astype(np.int64)
         # Rows of run r are run_start[r], run_start[r] + 1, ...: a running sum of ones with jumps between runs.
         steps = np.ones(len(qid), dtype=np.int64)
         lengths = run_length[runs]

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from ranksvm.exceptions import DataError
 from ranksvm.objectives.protocol import Objective, Point
 from ranksvm.solvers.result import History, SolverResult, Status
 
@@ -59,9 +60,18 @@ class Monitor:
         self.n_evaluations += 1
         return self.objective.evaluate(start, near)
 
-    def record(self, point: Point) -> Status | None:
-        """Note an iterate; the reason to stop there, or None to go on."""
+    def record(self, point: Point, *, rejected: bool = False) -> Status | None:
+        """Note an iterate; the reason to stop there, or None to go on.
+
+        ``rejected`` says that the point is the last one again because a step worth taking turned out too long: that the
+        objective stands still then says nothing about round-off.
+        """
         gap = self.objective.gap(point)
+        if not (np.isfinite(gap) and np.isfinite(point.value)):
+            raise DataError(
+                f"The objective and its duality gap overflow float64 ({point.value:g}, {gap:g}): features or C are too "
+                "large. Scale the features."
+            )
         history = self.history
         history.objective.append(point.value)
         history.duality_gap.append(gap)
@@ -75,7 +85,8 @@ class Monitor:
         if self.n_iter >= self.max_iter:
             return Status.MAX_ITERATIONS
         # The objective stands still and the gradient falls no more: several steps of that are round-off.
-        still = self.n_iter > 0 and abs(history.objective[-2] - point.value) <= ROUND_OFF * abs(point.value)
+        still = not rejected and self.n_iter > 0
+        still = still and abs(history.objective[-2] - point.value) <= ROUND_OFF * abs(point.value)
         self._without_progress = self._without_progress + 1 if still and gap >= 0.5 * self._best_gap else 0
         self._best_gap = min(self._best_gap, gap)
         return Status.PRECISION if self._without_progress >= 3 else None

@@ -8,7 +8,7 @@ import numpy as np
 from ranksvm.objectives.protocol import Objective, Point
 from ranksvm.solvers.conjugate_gradient import conjugate_gradient
 from ranksvm.solvers.preconditioner import by_diagonal
-from ranksvm.solvers.progress import Monitor
+from ranksvm.solvers.progress import ROUND_OFF, Monitor
 from ranksvm.solvers.result import SolverResult
 
 __all__ = ["tron"]
@@ -56,8 +56,8 @@ def tron(
     """
     monitor = Monitor(objective, tol, max_iter, interrupted)
     point = monitor.evaluate(start)
-    radius = None
-    while (status := monitor.record(point)) is None:
+    radius, rejected = None, False
+    while (status := monitor.record(point, rejected=rejected)) is None:
         diagonal = objective.hessian_diagonal(point)
         precondition = by_diagonal(diagonal)
         if radius is None:
@@ -73,14 +73,16 @@ def tron(
         monitor.n_products += newton_step.n_products
         step = newton_step.step
         trial = monitor.evaluate(point.w + step, point)
-        ratio = _decrease(point, trial, step) / newton_step.model_decrease(point.gradient)
+        promised = newton_step.model_decrease(point.gradient)
+        ratio = _decrease(point, trial, step) / promised
         length = float(np.sqrt(step @ (diagonal * step)))
         radius = _new_radius(radius, length, ratio, newton_step.on_boundary)
         if ratio > ACCEPT:
             objective.release(point)
-            point = trial
+            point, rejected = trial, False
         else:
             objective.release(trial)
+            rejected = promised > ROUND_OFF * abs(point.value)
     return monitor.result(point, status)
 
 

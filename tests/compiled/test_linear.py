@@ -1,0 +1,97 @@
+"""Products of stored rows with vectors, against NumPy in float64."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranksvm._compiled import linear
+from ranksvm.objectives import as_design_matrix
+
+STORAGES = {
+    "dense": lambda X: X,
+    "csr": sp.csr_array,
+    "csr-int64": lambda X: _wide(sp.csr_array(X)),
+    "csr-unsorted": lambda X: _reversed(sp.csr_array(X)),
+}
+
+
+def _wide(X):
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
+
+
+def _reversed(X):
+    for a, b in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        X.indices[a:b], X.data[a:b] = X.indices[a:b][::-1].copy(), X.data[a:b][::-1].copy()
+    X.has_sorted_indices = False
+    return X
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 37), st.integers(1, 37), st.booleans(), st.integers(0, 2**32))
+def test_products_are_those_of_numpy(storage, dtype, n_rows, n_features, gathered, seed):
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(n_rows, n_features)) * (rng.random((n_rows, n_features)) < 0.5)).astype(dtype)
+    design = as_design_matrix(STORAGES[storage](X.copy()))
+    rows = rng.permutation(n_rows) if gathered else None
+    start, stop = sorted(rng.integers(0, n_rows + 1, 2))
+    part = (X if rows is None else X[rows])[start:stop].astype(np.float64)
+    w, u = rng.normal(size=n_features), rng.normal(size=stop - start) * (rng.random(stop - start) < 0.6)
+    out = np.full(stop - start, np.nan)
+    design.scores(rows, start, stop, w, out)
+    np.testing.assert_allclose(out, part @ w, rtol=1e-13, atol=1e-13)
+    for power, accumulate in ((1, design.accumulate), (2, design.accumulate_squares)):
+        total = np.ones(n_features)
+        accumulate(rows, start, stop, u, total)
+        np.testing.assert_allclose(total, 1.0 + (part**power).T @ u, rtol=1e-13, atol=1e-12)
+    block = np.full((stop - start, n_features), np.nan)
+    design.gather(rows, start, stop, block)
+    np.testing.assert_array_equal(block, part)
+
+
+def test_sums_of_float32_are_in_float64():
+    """1e8 + 1 - 1e8 is 0 in float32."""
+    X = np.array([[1e8, 1.0, -1e8], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], dtype=np.float32)
+    for stored in (X, sp.csr_array(X)):
+        design, out, total = as_design_matrix(stored), np.empty(3), np.zeros(3)
+        design.scores(None, 0, 3, np.ones(3), out)
+        assert out[0] == 1.0
+        design.accumulate(None, 0, 3, np.array([1.0, -1e8, 0.0]), total)
+        assert total[0] == 0.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_value_that_is_not_finite_is_found_wherever_it_is(dtype):
+    for size in (0, 1, 31, 32, 33, 100):
+        values = np.random.default_rng(size).normal(size=size).astype(dtype) * 1e30
+        assert linear.all_finite(values)
+        for place in range(size):
+            for bad in (np.nan, np.inf, -np.inf):
+                spoilt = values.copy()
+                spoilt[place] = bad
+                assert not linear.all_finite(spoilt)
+
+
+def test_centring_takes_the_mean_row_of_each_query():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(10, 3)) + 1e6
+    pointers = np.array([0, 4, 4, 5, 15], dtype=np.int64)
+    out = X.copy()
+    linear.centre_queries(pointers, 3, 4, out)
+    np.testing.assert_allclose(out, X - X.mean(axis=0), atol=1e-9)
+
+
+def test_what_is_stored_as_it_should_be_is_not_copied():
+    X = np.zeros((4, 3), dtype=np.float32)
+    assert as_design_matrix(X).X is X
+    sparse = sp.csr_array(np.eye(4))
+    assert np.shares_memory(as_design_matrix(sparse)._csr[0], sparse.data)
+    assert as_design_matrix(np.zeros((4, 3), dtype=np.int8)).X.dtype == np.float64
+    assert as_design_matrix(sp.csc_array(np.eye(3, dtype=np.int64)))._csr[0].dtype == np.float64
+    empty, out = as_design_matrix(sp.csr_array((4, 3))), np.ones(4)
+    empty.scores(None, 0, 4, np.ones(3), out)
+    np.testing.assert_array_equal(out, 0.0)

@@ -1,0 +1,64 @@
+"""Levels and pair counts, and the empty ranges that the callers may hand over."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ranksvm._compiled import sweep
+
+
+def compressed(y, pointers):
+    levels = np.full(len(y), -1, dtype=np.int32)
+    n_levels = np.full(len(pointers) - 1, -1, dtype=np.int32)
+    sweep.compress_levels(
+        np.array(pointers, dtype=np.int64), 0, len(n_levels), np.array(y, dtype=float), levels, n_levels
+    )
+    return levels, n_levels
+
+
+LABELS = st.one_of(st.integers(0, 4), st.integers(-3, 70), st.floats(-1e300, 1e300), st.sampled_from([0.0, -0.0, 63.0]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(LABELS, min_size=1, max_size=20).flatmap(
+        lambda first: st.lists(st.lists(LABELS, max_size=20), max_size=4).map(lambda rest: [*rest, first])
+    )
+)
+def test_levels_are_ranks_among_the_distinct_labels_of_the_query(queries):
+    pointers = np.concatenate(([0], np.cumsum([len(query) for query in queries])))
+    levels, n_levels = compressed([label for query in queries for label in query], pointers)
+    for query, first, last, k in zip(queries, pointers[:-1], pointers[1:], n_levels, strict=True):
+        distinct, ranks = np.unique(np.array(query, dtype=float), return_inverse=True)
+        assert k == len(distinct)
+        np.testing.assert_array_equal(levels[first:last], ranks)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pairs_are_counted_query_by_query(weighted):
+    rng = np.random.default_rng(0)
+    pointers = np.array([0, 5, 5, 6, 40], dtype=np.int64)
+    y = rng.integers(0, 6, 40).astype(float)
+    levels, n_levels = compressed(y, pointers)
+    a, b = (rng.random(40), rng.random(40)) if weighted else (None, None)
+    n_pairs, weight = np.empty(4), np.empty(4)
+    arrays = sweep.PairArrays(pointers, levels, n_levels, a, b, 31)
+    sweep.count_pairs(arrays, 0, 4, n_pairs, weight)
+    a, b = (np.ones(40), np.ones(40)) if a is None else (a, b)
+    for q in range(4):
+        part = slice(pointers[q], pointers[q + 1])
+        above = y[part][:, None] > y[part][None, :]
+        assert n_pairs[q] == above.sum()
+        assert weight[q] == pytest.approx((above * np.outer(a[part], b[part])).sum())
+
+
+def test_ranges_without_rows_do_nothing():
+    none = np.empty(0)
+    pointers, nothing = np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int32)
+    arrays = sweep.PairArrays(pointers, nothing, np.zeros(1, dtype=np.int32), None, None, 31)
+    assert sweep.squared_hinge(arrays, 0, 1, none, 1.0, nothing, nothing, none, none) == 0.0
+    sweep.laplacian(arrays, 0, 1, nothing, nothing, none, none, none)
+    sweep.laplacian_rows(arrays, 0, 1, nothing, nothing, none, np.empty((0, 3)), np.empty((0, 3)))
+    sweep.compress_levels(pointers, 0, 0, none, nothing, nothing)
+    sweep.count_pairs(arrays, 0, 0, none, none)

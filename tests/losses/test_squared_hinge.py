@@ -1,0 +1,188 @@
+"""The squared hinge by the margin sweep, against every pair written out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oracle import ExplicitPairs
+from ranksvm.data import ComparablePairs, Queries
+from ranksvm.losses import SquaredHinge, SweepState
+from sweep_checks import DIRECT, TREE, check_against_pairs, evaluate, make_loss, product
+
+ulp = np.spacing(1.0)
+NEAR_MARGIN = [0.0, 1.0 - ulp / 2, 1.0, 1.0 + ulp, 2.0, 2.0 - ulp, -1.0, 0.5, 1.5, -1.0 + ulp, 0.1, 1.1]
+
+
+@st.composite
+def problems(draw):
+    """Labels, unsorted qid, scores and weights, small enough to write out the pairs."""
+    n = draw(st.integers(2, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    qid = rng.integers(0, draw(st.integers(1, 6)), n)
+    labels = draw(st.sampled_from(["few", "many", "distinct", "real"]))
+    y = {
+        "few": lambda: rng.integers(0, 3, n),
+        "many": lambda: rng.integers(-9, 9, n),
+        "distinct": lambda: rng.permutation(n),
+        "real": lambda: rng.choice(rng.normal(size=n), n),
+    }[labels]().astype(float)
+    y[:2], qid[:2] = (0, 1), qid[0]  # a pair at least
+    if draw(st.booleans()):
+        scores = np.array(draw(st.lists(st.sampled_from(NEAR_MARGIN), min_size=n, max_size=n)))
+    else:
+        scores = rng.normal(size=n) * 10.0 ** draw(st.integers(-3, 3))
+    scores = scores + draw(st.sampled_from([0.0, 0.0, 1.0, -3e3, 1e6]))
+    if draw(st.booleans()):
+        scores = scores.astype(np.float32)
+    weights = {}
+    if draw(st.booleans()):
+        weights["sample_weight"] = rng.choice([0.0, 0.1, 1.0, 2.0, 7.5], n)
+        weights["sample_weight"][:2] = 1.0
+    if draw(st.booleans()):
+        weights["query_weight"] = rng.choice([0.5, 1.0, 3.0], 6)[qid]
+    return y, qid, scores, weights
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems(), st.sampled_from([None, DIRECT, TREE]))
+def test_equals_the_sums_over_explicit_pairs(problem, direct_limit):
+    y, qid, scores, weights = problem
+    check_against_pairs(y, qid, scores, direct_limit, **weights)
+
+
+@settings(max_examples=100, deadline=None)
+@given(problems(), st.sampled_from([DIRECT, TREE]), st.integers(0, 2**32))
+def test_any_order_to_begin_with_gives_the_same(problem, direct_limit, seed):
+    y, qid, scores, weights = problem
+    loss = make_loss(y, qid, direct_limit, **weights)
+    if loss.pairs.rows is not None:
+        scores = scores[loss.pairs.rows]
+    value, gradient, state = evaluate(loss, scores)
+    rng = np.random.default_rng(seed)
+    other = SweepState(loss.pairs)
+    for a, b in zip(loss.pairs.pointers[:-1], loss.pairs.pointers[1:], strict=True):
+        other.order[a:b] = rng.permutation(b - a)
+    value2, gradient2, _ = evaluate(loss, scores, other)
+    size = (1.0 + float(np.ptp(scores))) * len(y) * (1.0 + loss.pairs.weight)
+    assert value2 == pytest.approx(value, rel=1e-12, abs=1e-14 * size * size)
+    np.testing.assert_allclose(gradient2, gradient, rtol=1e-12, atol=1e-14 * size)
+    np.testing.assert_allclose(other.counts, state.counts, rtol=1e-12, atol=1e-12)
+    near = SweepState(loss.pairs, state)
+    assert near.order is not state.order
+    assert evaluate(loss, scores, near)[0] == pytest.approx(value, rel=1e-12)
+
+
+@settings(max_examples=150, deadline=None)
+@given(problems(), st.sampled_from([DIRECT, TREE]))
+def test_the_laplacian_is_symmetric_whatever_the_margins(problem, direct_limit):
+    """Both sides of a pair are decided by one predicate: no round-off puts it on one side only."""
+    y, qid, scores, weights = problem
+    loss = make_loss(y, qid, direct_limit, **weights)
+    if loss.pairs.rows is not None:
+        scores = scores[loss.pairs.rows]
+    _, _, state = evaluate(loss, scores)
+    H = np.array([product(loss, state, e) for e in np.eye(len(y))])
+    bound = 1e-13 * (1.0 + loss.pairs.weight)
+    np.testing.assert_allclose(H, H.T, atol=bound)
+    np.testing.assert_allclose(H.sum(axis=1), 0.0, atol=bound * len(y))
+    np.testing.assert_allclose(np.diagonal(H), loss.curvature_diagonal(state, 0, len(y)), atol=bound)
+    assert np.linalg.eigvalsh(H).min() >= -bound * len(y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_levels", [2, 5, 40, 700])
+@pytest.mark.parametrize("spread", [1e-3, 1.0, 30.0])
+def test_queries_of_hundreds_of_documents(dtype, n_levels, spread):
+    rng = np.random.default_rng(n_levels)
+    y, qid = rng.integers(0, n_levels, 700), rng.integers(0, 2, 700)
+    check_against_pairs(y, qid, (rng.normal(size=700) * spread).astype(dtype))
+
+
+def test_a_query_longer_than_the_direct_form_takes():
+    rng = np.random.default_rng(1)
+    n = 4500
+    y, scores = rng.integers(0, 3, n).astype(float), rng.normal(size=n)
+    loss = make_loss(y, np.zeros(n))
+    value, gradient, state = evaluate(loss, scores)
+    z = scores - np.sort(scores)[n // 2]
+    margin = z[:, None] - z[None, :]
+    hinge = np.where(y[:, None] > y[None, :], np.maximum(0.0, 1.0 - margin), 0.0)
+    assert value == pytest.approx((hinge**2).sum(), rel=1e-12)
+    np.testing.assert_allclose(gradient, 2.0 * (hinge.sum(axis=0) - hinge.sum(axis=1)), rtol=1e-10, atol=1e-8)
+    edges = (hinge > 0).astype(float)
+    edges += edges.T
+    v = rng.normal(size=n)
+    expected = 2.0 * (edges.sum(axis=1) * v - edges @ v)
+    np.testing.assert_allclose(product(loss, state, v), expected, rtol=1e-10, atol=1e-8)
+
+
+def test_both_forms_agree_on_a_long_list_and_many_levels():
+    rng = np.random.default_rng(2)
+    n = 4000
+    y, qid, scores = rng.integers(0, 300, n), np.zeros(n), rng.normal(size=n)
+    weights = {"sample_weight": rng.random(n)}
+    direct, tree = (make_loss(y, qid, limit, **weights) for limit in (DIRECT, TREE))
+    (value, gradient, state), (value2, gradient2, state2) = evaluate(direct, scores), evaluate(tree, scores)
+    assert value == pytest.approx(value2, rel=1e-12)
+    np.testing.assert_allclose(gradient, gradient2, rtol=1e-9, atol=1e-8)
+    np.testing.assert_array_equal(state.window, state2.window)
+    v = rng.normal(size=n)
+    np.testing.assert_allclose(product(direct, state, v), product(tree, state2, v), rtol=1e-9, atol=1e-8)
+
+
+def test_a_range_of_queries_touches_no_other():
+    rng = np.random.default_rng(3)
+    y, qid, scores = rng.integers(0, 3, 60), np.repeat(np.arange(6), 10), rng.normal(size=60)
+    loss = make_loss(y, qid)
+    whole, gradient, state = evaluate(loss, scores)
+    part_state, total = SweepState(loss.pairs), 0.0
+    part_state.window[:], part_state.counts[:] = -1, -1.0
+    for first, last in [(2, 4), (0, 2), (4, 6)]:
+        part = np.empty(10 * (last - first))
+        total += loss.evaluate(scores, part_state, first, last, part)
+        np.testing.assert_array_equal(part, gradient[10 * first : 10 * last])
+        if first == 2:
+            assert (part_state.window[:20] == -1).all()
+            assert (part_state.counts[40:] == -1.0).all()
+    assert total == pytest.approx(whole, rel=1e-14)
+    np.testing.assert_array_equal(part_state.window, state.window)
+
+
+def test_queries_without_a_pair_or_a_document_count_nothing():
+    y = np.array([1.0, 0.0, 2.0, 2.0, 5.0])
+    pairs = ComparablePairs.from_labels(Queries.from_group([0, 2, 0, 2, 1, 0], 5), y)
+    loss = SquaredHinge(pairs)
+    value, gradient, state = evaluate(loss, np.array([0.0, 0.0, 3.0, -3.0, np.nan]))
+    assert value == 1.0
+    np.testing.assert_array_equal(gradient, [-2.0, 2.0, 0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(product(loss, state, np.arange(5.0)), [-2.0, 2.0, 0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("direct_limit", [DIRECT, TREE])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_scores_that_are_not_finite_spoil_the_value_and_nothing_else(bad, direct_limit):
+    rng = np.random.default_rng(4)
+    for place in range(12):
+        y, scores = rng.integers(0, 3, 12).astype(float), rng.normal(size=12)
+        y[:2] = 0, 1
+        scores[place] = bad
+        loss = make_loss(y, np.zeros(12), direct_limit)
+        value, _, state = evaluate(loss, scores)
+        assert not np.isfinite(value) or np.isfinite(ExplicitPairs(y, np.zeros(12)).loss(scores))
+        if np.isnan(bad):
+            assert np.isnan(value)
+        product(loss, state, np.ones(12))  # does not crash
+        assert sorted(state.order) == list(range(12))
+
+
+def test_the_gradient_is_the_derivative():
+    """Five-point stencil, exact for a piecewise quadratic but for round-off where no margin is crossed."""
+    rng = np.random.default_rng(5)
+    y, qid, scores = rng.integers(0, 4, 20), rng.integers(0, 3, 20), rng.normal(size=20)
+    loss = make_loss(np.sort(y), np.sort(qid))
+    _, gradient, _ = evaluate(loss, scores)
+    h = 1e-4
+    for i, e in enumerate(np.eye(20)):
+        f = [evaluate(loss, scores + k * h * e)[0] for k in (-2, -1, 1, 2)]
+        assert (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * h) == pytest.approx(gradient[i], rel=1e-6, abs=1e-6)
