@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracle import ExplicitPairs
 
+from oracle import ExplicitPairs
 from ranksvm import RankSVM
 
 # Both objectives are sums in float64 of up to a few hundred terms, all positive.
