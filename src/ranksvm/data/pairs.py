@@ -232,9 +232,8 @@ def _check_constant(query_weight: np.ndarray, queries: Queries) -> None:
     varies = np.flatnonzero(query_weight != np.repeat(first, queries.sizes[filled]))
     if len(varies):
         query = int(np.searchsorted(queries.pointers, varies[0], side="right")) - 1
-        raise DataError(
-            f"query_weight varies within query {queries.ids[query]!r}: give every row of a query its weight."
-        )
+        name = queries.ids.tolist()[query]
+        raise DataError(f"query_weight varies within query {name!r}: give every row of a query its weight.")
 
 
 def _why_no_pairs(queries: Queries, pairs: ComparablePairs) -> str:

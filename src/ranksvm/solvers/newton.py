@@ -23,7 +23,7 @@ GOOD_REDUCTION = 0.3
 EARLIER_REDUCTION = 0.1
 # Part of the gradient that a preconditioner from a sample leaves over, roughly.
 SAMPLE_ACCURACY = 0.3
-# Accept a step when the slope at its end is no more than this part of that at its start ...
+# Accept a step when it ends no steeper uphill than this part of the slope it began with ...
 SLOPE = 0.9
 # ... and end a line search at this one.
 LINE_SEARCH_SLOPE = 0.2
@@ -132,7 +132,8 @@ def _take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor
     """The point after a step, shortened if it overshoots, and the slope that the full step ends with."""
     trial = monitor.evaluate(point.w + step, point)
     slope, end = float(point.gradient @ step), float(trial.gradient @ step)
-    if abs(end) <= SLOPE * abs(slope) or objective.gap(trial) < objective.gap(point):
+    # A step that ends going down still was none too long; one that does not begin so is round-off.
+    if end <= SLOPE * abs(slope) or slope >= 0.0 or objective.gap(trial) < objective.gap(point):
         objective.release(point)
         return trial, end
     along = objective.line(point, trial)
