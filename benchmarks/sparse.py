@@ -7,15 +7,21 @@ import json
 import subprocess
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse
+from sklearn.exceptions import ConvergenceWarning
 
-from _common import arguments, data_folder, interleaved, page, publish, read, table
+from _common import arguments, data_folder, page, publish, read, seconds, table
 from ranksvm import RankingData, RankSVM, make_ranking, metrics
 
-CS = (1e-3, 1.0, 128.0)
+CS = (1e-3, 2.0**-5, 1.0, 128.0)
+# Where the certificate cannot be met in so many iterations, the page says so.
+MAX_ITER = 200
+# A fit that takes longer than this is not repeated.
+LONG = 2.0
 
 
 def datasets(smoke: bool) -> dict[str, tuple[RankingData, RankingData]]:
@@ -34,8 +40,13 @@ def fits(train: RankingData, test: RankingData, repeats: int) -> str:
     rows = []
     for C in CS:
         for solver, tol in (("auto", 1e-4), ("tron", 1e-4), ("tron", 1e-8)):
-            ranker = RankSVM(C=C, solver=solver, tol=tol)
-            times = interleaved({"fit": lambda r=ranker: r.fit(train.X, train.y, qid=train.qid)}, repeats)["fit"]
+            ranker = RankSVM(C=C, solver=solver, tol=tol, max_iter=MAX_ITER)
+
+            def fit(ranker=ranker):
+                ranker.fit(train.X, train.y, qid=train.qid)
+
+            first = seconds(fit)
+            times = np.array([first] if first > LONG else [first, *(seconds(fit) for _ in range(repeats - 1))])
             found = metrics.evaluate(test.y, ranker.predict(test.X), test.qid, ["map", "mrr"]).means
             rows.append(
                 (
@@ -59,7 +70,7 @@ def fits(train: RankingData, test: RankingData, repeats: int) -> str:
 def memory(train: RankingData) -> str:
     """What a fit needs beyond its data, in a process of its own."""
     rows = []
-    for C in CS:
+    for C in CS[:-1]:
         with tempfile.TemporaryDirectory() as name:
             scipy.sparse.save_npz(Path(name) / "X.npz", train.X, compressed=False)
             np.save(Path(name) / "y.npy", train.y)
@@ -73,6 +84,7 @@ def memory(train: RankingData) -> str:
 
 def report(options) -> str:
     """The page."""
+    warnings.simplefilter("ignore", ConvergenceWarning)  # the table says which
     parts = []
     for name, (train, test) in datasets(options.smoke).items():
         shape = f"{train.n_rows:,} rows, {train.n_features:,} features, {train.X.nnz:,} stored values"

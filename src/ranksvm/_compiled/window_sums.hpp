@@ -11,49 +11,68 @@
 
 namespace ranksvm {
 
-// Direct form, O(m k): running totals of the documents of level >= c, for every c, kept at every position of the sorted
-// order, in vectors of 8 levels. No branch depends on the data. Up to 7 levels the totals stay in registers.
-template <int kTotals>
-RANKSVM_INLINE void running_totals(int64_t m, const int32_t *level, const double *values, int64_t first_level,
-                                   int64_t row, double *RANKSVM_RESTRICT table) {
-    double total[kTotals][8] = {{0.0}};
+// The sums over upper(i) are read off running sums from the front, those over lower(i) off running sums from the back:
+// as total less running sum, a score far off, in no violating pair, would cost all others their digits.
+
+// Direct form, O(m k): the running sums of the documents of level >= c (from the front), then < c (from the back), for
+// every c, kept at every position of the sorted order, in vectors of 8 levels. No branch depends on the data.
+template <int kSums>
+RANKSVM_INLINE void sums_from_front(int64_t m, const int32_t *level, const double *values, int64_t first_level,
+                                    int64_t row, double *RANKSVM_RESTRICT table) {
+    double total[kSums][8] = {{0.0}};
     for (int64_t p = 0; p < m; ++p, table += row) {
         const double own = static_cast<double>(level[p] - first_level);
-        for (int sum = 0; sum < kTotals; ++sum) {
-            const double x = values[p * kTotals + sum];
+        for (int sum = 0; sum < kSums; ++sum) {
+            const double x = values[p * kSums + sum];
             for (int c = 0; c < 8; ++c) {
                 table[sum * 8 + c] = total[sum][c];
                 total[sum][c] += static_cast<double>(c) <= own ? x : 0.0;
             }
         }
     }
-    for (int sum = 0; sum < kTotals; ++sum)
+    for (int sum = 0; sum < kSums; ++sum)
         for (int c = 0; c < 8; ++c) table[sum * 8 + c] = total[sum][c];
 }
 
 template <int kSums>
-RANKSVM_INLINE void window_sums_direct(SortedQuery &query, const double *preferred, const double *other) {
-    // row p of the table: for every group of 8 levels, the sums over the first p documents; preferred's, then other's
-    const int64_t m = query.m, groups = (query.n_levels + 8) / 8, half = groups * 8 * kSums;
-    const bool same = preferred == other;
-    const int64_t row = same ? half : 2 * half;
-    if (static_cast<int64_t>(query.table.size()) < (m + 1) * row) query.table.resize((m + 1) * row);
-    double *table = query.table.data();
-    const int32_t *level = query.level.data();
-    for (int64_t group = 0; group < groups; ++group) {
-        running_totals<kSums>(m, level, preferred, 8 * group, row, table + group * 8 * kSums);
-        if (!same) running_totals<kSums>(m, level, other, 8 * group, row, table + half + group * 8 * kSums);
-    }
-    const double *others = same ? table : table + half, *all = others + m * row;
-    for (int64_t i = 0; i < m; ++i) {
-        const int64_t own = level[i], above = own + 1;
-        const int64_t at = own / 8 * 8 * kSums + own % 8, at_above = above / 8 * 8 * kSums + above % 8;
-        const double *within = table + query.window[i] * row, *before = others + query.start[i] * row;
+RANKSVM_INLINE void sums_from_back(int64_t m, const int32_t *level, const double *values, int64_t first_level,
+                                   int64_t row, double *RANKSVM_RESTRICT table) {
+    double total[kSums][8] = {{0.0}};
+    table += m * row;
+    for (int sum = 0; sum < kSums; ++sum)
+        for (int c = 0; c < 8; ++c) table[sum * 8 + c] = 0.0;
+    for (int64_t p = m - 1; p >= 0; --p) {
+        table -= row;
+        const double own = static_cast<double>(level[p] - first_level);
         for (int sum = 0; sum < kSums; ++sum) {
-            query.sums[2 * i * kSums + sum] = within[at_above + sum * 8];
-            query.sums[(2 * i + 1) * kSums + sum] =
-                (all[sum * 8] - all[at + sum * 8]) - (before[sum * 8] - before[at + sum * 8]);
+            const double x = values[p * kSums + sum];
+            for (int c = 0; c < 8; ++c) {
+                total[sum][c] += static_cast<double>(c) > own ? x : 0.0;
+                table[sum * 8 + c] = total[sum][c];
+            }
         }
+    }
+}
+
+template <int kSums>
+RANKSVM_INLINE void window_sums_direct(SortedQuery &query, const double *preferred, const double *other) {
+    // a row of the table: for every group of 8 levels, kSums times 8 running sums
+    const int64_t m = query.m, group_size = 8 * kSums, row = (query.n_levels + 8) / 8 * group_size;
+    if (static_cast<int64_t>(query.table.size()) < (m + 1) * row) query.table.resize((m + 1) * row);
+    double *table = query.table.data(), *out = query.sums.data();
+    const int32_t *level = query.level.data();
+    for (int64_t at = 0; at < row; at += group_size)
+        sums_from_front<kSums>(m, level, preferred, at / kSums, row, table + at);
+    for (int64_t i = 0; i < m; ++i) {
+        const int64_t above = level[i] + 1;
+        const double *within = table + query.window[i] * row + above / 8 * group_size + above % 8;
+        for (int sum = 0; sum < kSums; ++sum) out[2 * i * kSums + sum] = within[sum * 8];
+    }
+    for (int64_t at = 0; at < row; at += group_size)
+        sums_from_back<kSums>(m, level, other, at / kSums, row, table + at);
+    for (int64_t i = 0; i < m; ++i) {
+        const double *beyond = table + query.start[i] * row + level[i] / 8 * group_size + level[i] % 8;
+        for (int sum = 0; sum < kSums; ++sum) out[(2 * i + 1) * kSums + sum] = beyond[sum * 8];
     }
 }
 
@@ -66,10 +85,11 @@ struct SplitItem {
     double values[kTotals];  // as the preferred document (the first kSums) and as the other (the last kSums)
 };
 
-template <int kFan, int kTotals>
+template <int kFan, int kSums>
 struct RunningSums {
-    double from[kTotals][kFan];  // over the documents before this position, of group c and above
-    int32_t count[kFan];         // of group c
+    double sums[kSums][kFan];  // of the documents before this position in group c and above; then, of those from this
+                               // position on in groups below c
+    int32_t count[kFan];       // of the documents before this position in group c
 };
 
 constexpr int64_t kPairwiseDocuments = 12;
@@ -95,37 +115,54 @@ RANKSVM_INLINE void sum_pairwise(const SplitItem<kTotals> *items, int64_t m, dou
 template <int kFan, int kSums, int kTotals>
 RANKSVM_INLINE void part_by_level(const SplitItem<kTotals> *items, SplitItem<kTotals> *parted, void *memory, int64_t m,
                                   int32_t low, int shift, int32_t *counts, double *out) {
-    using Running = RunningSums<kFan, kTotals>;
+    using Running = RunningSums<kFan, kSums>;
     Running *running = static_cast<Running *>(memory);
-    Running total = {};
-    for (int64_t p = 0; p < m; ++p) {
-        running[p] = total;
+    double total[kSums][kFan] = {{0.0}};
+    int32_t count[kFan] = {0};
+    for (int64_t p = 0; p <= m; ++p) {
+        for (int sum = 0; sum < kSums; ++sum)
+            for (int c = 0; c < kFan; ++c) running[p].sums[sum][c] = total[sum][c];
+        for (int c = 0; c < kFan; ++c) running[p].count[c] = count[c];
+        if (p == m) break;
         const int32_t group = (items[p].level - low) >> shift;
-        for (int sum = 0; sum < kTotals; ++sum)
-            for (int c = 0; c < kFan; ++c) total.from[sum][c] += c <= group ? items[p].values[sum] : 0.0;
-        for (int c = 0; c < kFan; ++c) total.count[c] += c == group;
+        for (int sum = 0; sum < kSums; ++sum) {
+            const double x = items[p].values[sum];
+            for (int c = 0; c < kFan; ++c) total[sum][c] += c <= group ? x : 0.0;
+        }
+        for (int c = 0; c < kFan; ++c) count[c] += c == group;
     }
-    running[m] = total;
     int32_t offset[kFan], position = 0;
     for (int c = 0; c < kFan; ++c) {
         offset[c] = position;
-        position += counts[c] = total.count[c];
+        position += counts[c] = count[c];
     }
     for (int64_t i = 0; i < m; ++i) {
         const SplitItem<kTotals> &item = items[i];
         const int32_t group = (item.level - low) >> shift, above = (group + 1) % kFan;
-        const Running &window = running[item.window], &start = running[item.start];
+        const Running &window = running[item.window];
         double *own = out + item.id * 2 * kSums;
-        for (int sum = 0; sum < kSums; ++sum) {
-            const int other = kTotals - kSums + sum;
-            own[sum] += above ? window.from[sum][above] : 0.0;
-            own[kSums + sum] += (total.from[other][0] - total.from[other][group]) -
-                                (start.from[other][0] - start.from[other][group]);
-        }
+        for (int sum = 0; sum < kSums; ++sum) own[sum] += above ? window.sums[sum][above] : 0.0;
         SplitItem<kTotals> &moved = parted[offset[group] + running[i].count[group]];
         moved = item;
         moved.window = window.count[group];
-        moved.start = start.count[group];
+        moved.start = running[item.start].count[group];
+    }
+    for (int sum = 0; sum < kSums; ++sum)
+        for (int c = 0; c < kFan; ++c) total[sum][c] = running[m].sums[sum][c] = 0.0;
+    for (int64_t p = m - 1; p >= 0; --p) {
+        const int32_t group = (items[p].level - low) >> shift;
+        for (int sum = 0; sum < kSums; ++sum) {
+            const double x = items[p].values[kTotals - kSums + sum];
+            for (int c = 0; c < kFan; ++c) {
+                total[sum][c] += c > group ? x : 0.0;
+                running[p].sums[sum][c] = total[sum][c];
+            }
+        }
+    }
+    for (int64_t i = 0; i < m; ++i) {
+        const int32_t group = (items[i].level - low) >> shift;
+        double *own = out + (items[i].id * 2 + 1) * kSums;
+        for (int sum = 0; sum < kSums; ++sum) own[sum] += running[items[i].start].sums[sum][group];
     }
 }
 
@@ -173,8 +210,8 @@ template <int kSums, int kTotals>
 RANKSVM_INLINE void window_sums_many_levels(SortedQuery &query, const double *preferred, const double *other) {
     using Item = SplitItem<kTotals>;
     const int64_t m = query.m;
-    const size_t bytes = 2 * m * sizeof(Item) + (m + 1) * sizeof(RunningSums<2, kTotals>) +
-                         (std::min(m, kEightfoldDocuments) + 1) * sizeof(RunningSums<8, kTotals>);
+    const size_t bytes = 2 * m * sizeof(Item) + (m + 1) * sizeof(RunningSums<2, kSums>) +
+                         (std::min(m, kEightfoldDocuments) + 1) * sizeof(RunningSums<8, kSums>);
     if (query.split.size() * sizeof(double) < bytes) query.split.resize(bytes / sizeof(double) + 1);
     Item *items = reinterpret_cast<Item *>(query.split.data()), *spare = items + m;
     for (int64_t i = 0; i < m; ++i) {

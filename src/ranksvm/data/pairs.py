@@ -13,9 +13,9 @@ from ranksvm.exceptions import DataError, NoComparablePairsError
 
 __all__ = ["ComparablePairs"]
 
-# Queries of up to this many levels take the direct form of the sweep, O(k) a document, others the tree, O(log k).
+# Queries of up to this many levels take the direct form of the sweep, O(k) a document, others the parting, O(log k).
 # Measured by benchmarks/sweep_levels.py (benchmarks/results/sweep_levels.md).
-DIRECT_LIMIT = 95
+DIRECT_LIMIT = 23
 
 # Of how many queries a sample consists at least, if there are as many.
 SAMPLE_QUERIES = 64
@@ -232,9 +232,8 @@ def _check_constant(query_weight: np.ndarray, queries: Queries) -> None:
     varies = np.flatnonzero(query_weight != np.repeat(first, queries.sizes[filled]))
     if len(varies):
         query = int(np.searchsorted(queries.pointers, varies[0], side="right")) - 1
-        raise DataError(
-            f"query_weight varies within query {queries.ids[query]!r}: give every row of a query its weight."
-        )
+        name = queries.ids.tolist()[query]
+        raise DataError(f"query_weight varies within query {name!r}: give every row of a query its weight.")
 
 
 def _why_no_pairs(queries: Queries, pairs: ComparablePairs) -> str:

@@ -23,7 +23,7 @@ GOOD_REDUCTION = 0.3
 EARLIER_REDUCTION = 0.1
 # Part of the gradient that a preconditioner from a sample leaves over, roughly.
 SAMPLE_ACCURACY = 0.3
-# Accept a step when the slope at its end is no more than this part of that at its start ...
+# Accept a step when it ends no steeper uphill than this part of the slope it began with ...
 SLOPE = 0.9
 # ... and end a line search at this one.
 LINE_SEARCH_SLOPE = 0.2
@@ -42,6 +42,7 @@ def newton(
     max_iter: int = 100,
     warm_start: bool = False,
     interrupted: threading.Event | None = None,
+    label: str = "",
 ) -> SolverResult:
     """Minimise a strongly convex objective of few variables.
 
@@ -65,6 +66,8 @@ def newton(
         Whether ``start`` is near the solution already, so that the sample's problem need not be solved first.
     interrupted : threading.Event, optional
         Stops the run at the next evaluation when set.
+    label : str
+        Put before the lines of the log.
 
     Returns
     -------
@@ -73,7 +76,7 @@ def newton(
     """
     if not warm_start and isinstance(start, np.ndarray):
         start = _solve_sample(objective, start, interrupted)
-    monitor = Monitor(objective, tol, max_iter, interrupted)
+    monitor = Monitor(objective, tol, max_iter, interrupted, label)
     point = monitor.evaluate(start)
     exact = objective.hessian_fraction >= 1.0
     earlier = objective.earlier_hessian()
@@ -107,7 +110,7 @@ def _solve_sample(objective: Objective, w: np.ndarray, interrupted: threading.Ev
         return w
     start = sample.evaluate(_solve_sample(sample, w, interrupted))
     tol = SAMPLE_REDUCTION**2 * sample.gap(start) / start.value
-    return newton(sample, start, tol=tol, max_iter=SAMPLE_ITERATIONS, interrupted=interrupted).w
+    return newton(sample, start, tol=tol, max_iter=SAMPLE_ITERATIONS, interrupted=interrupted, label="on a sample: ").w
 
 
 def _inexact_step(
@@ -129,7 +132,8 @@ def _take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor
     """The point after a step, shortened if it overshoots, and the slope that the full step ends with."""
     trial = monitor.evaluate(point.w + step, point)
     slope, end = float(point.gradient @ step), float(trial.gradient @ step)
-    if abs(end) <= SLOPE * abs(slope) or objective.gap(trial) < objective.gap(point):
+    # A step that ends going down still was none too long; one that does not begin so is round-off.
+    if end <= SLOPE * abs(slope) or slope >= 0.0 or objective.gap(trial) < objective.gap(point):
         objective.release(point)
         return trial, end
     along = objective.line(point, trial)

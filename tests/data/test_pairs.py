@@ -1,0 +1,120 @@
+"""ComparablePairs: who is preferred to whom, with what weight, and random parts of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oracle import ExplicitPairs, pairs_of
+from ranksvm.data import ComparablePairs, Queries
+from ranksvm.exceptions import DataError, NoComparablePairsError
+
+
+def make_pairs(y, qid=None, **weights):
+    return ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), np.asarray(y, dtype=float), **weights)
+
+
+def listed(pairs):
+    """Every pair as (row, row): weight, from the levels and factors."""
+    rows = np.arange(pairs.n_rows) if pairs.rows is None else pairs.rows
+    found = {}
+    for a, b in zip(pairs.pointers[:-1], pairs.pointers[1:], strict=True):
+        upper, lower = np.nonzero(pairs.levels[a:b, None] > pairs.levels[None, a:b])
+        for i, j in zip(upper + a, lower + a, strict=True):
+            weight = 1.0 if pairs.preferred is None else pairs.preferred[i] * pairs.other[j]
+            found[int(rows[i]), int(rows[j])] = weight
+    return found
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(2, 30), st.integers(1, 5), st.integers(2, 9), st.booleans(), st.integers(0, 2**32))
+def test_pairs_are_those_of_the_labels(n, n_queries, levels, weighted, seed):
+    rng = np.random.default_rng(seed)
+    y, qid = rng.integers(-2, levels, n), rng.integers(0, n_queries, n)
+    y[:2], qid[:2] = (0, 1), 0
+    weights = {"sample_weight": 1 + rng.random(n), "query_weight": 2.0 + qid} if weighted else {}
+    pairs, oracle = make_pairs(y, qid, **weights), ExplicitPairs(y, qid, **weights)
+    expected = dict(zip(zip(oracle.upper.tolist(), oracle.lower.tolist(), strict=True), oracle.weight, strict=True))
+    assert listed(pairs) == pytest.approx(expected)
+    assert pairs.n_pairs == oracle.n_pairs
+    assert pairs.weight == pytest.approx(oracle.weight.sum())
+    many = ComparablePairs.from_labels(Queries.from_qid(qid, n), y.astype(float), **weights, n_threads=3)
+    np.testing.assert_array_equal(many.levels, pairs.levels)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 60), st.integers(1, 4), st.booleans(), st.integers(0, 2**32))
+def test_a_sample_is_a_part_with_a_pair(n_rows, n_queries, weighted, seed):
+    rng = np.random.default_rng(seed)
+    n = 50
+    y, qid = (rng.random(n) < 0.05).astype(int), rng.integers(0, n_queries, n)
+    y[:2], qid[:2] = (0, 1), 0
+    weights = {}
+    if weighted:
+        weights["sample_weight"] = (rng.random(n) < 0.3) * 2.0
+        weights["sample_weight"][:2] = 1.0
+    pairs = make_pairs(y, qid, **weights)
+    sample, positions = pairs.sample(n_rows, seed=seed % 1000)
+    assert sample.weight > 0
+    assert (np.diff(positions) > 0).all()
+    whole = listed(pairs)
+    for pair, weight in listed(sample).items():
+        assert whole[pair] == weight
+    rows = sample.rows if sample.rows is not None else positions
+    expected = len(pairs_of(y[rows], qid[rows])[0])
+    assert sample.n_pairs == expected
+    for a, b, k in zip(sample.pointers[:-1], sample.pointers[1:], sample.n_levels, strict=True):
+        assert sample.levels[a:b].max() < k
+
+
+def test_a_sample_of_one_large_query_keeps_its_rare_levels_and_no_others():
+    """The one relevant document of a large query was mostly left out, and with it every pair."""
+    y = np.zeros(10_000)
+    y[77] = 1.0
+    sample, positions = make_pairs(y).sample(100)
+    assert 77 in positions
+    assert sample.n_pairs == len(positions) - 1
+    distinct = make_pairs(np.random.default_rng(0).permutation(10_000)).sample(100)[0]
+    assert distinct.n_levels.tolist() == [distinct.n_rows]  # a Hessian needs memory for each level
+    assert 100 <= distinct.n_rows <= 102
+
+
+def test_the_same_seed_gives_the_same_sample():
+    pairs = make_pairs(np.arange(300) % 3, np.arange(300) // 6)
+    np.testing.assert_array_equal(pairs.sample(50)[1], pairs.sample(50)[1])
+    assert pairs.sample(50, seed=1)[1].tolist() != pairs.sample(50)[1].tolist()
+    np.testing.assert_array_equal(pairs.sample(10_000)[1], np.arange(300))
+
+
+@pytest.mark.parametrize(
+    ("y", "qid", "weights", "message"),
+    [
+        ([1, 1, 1], [1, 1, 2], {}, "within each of the 2 queries all labels are the same"),
+        ([1, 2, 3], [1, 2, 3], {}, "each of the 3 rows is a query of its own"),
+        ([1], None, {}, "n_samples = 1"),
+        ([0, 1], None, {"sample_weight": [1, 0]}, "All 1 comparable pairs have zero weight"),
+        ([0, 1], None, {"query_weight": [0, 0]}, "All 1 comparable pairs have zero weight"),
+    ],
+)
+def test_no_pair_to_learn_from(y, qid, weights, message):
+    with pytest.raises(NoComparablePairsError, match=message):
+        make_pairs(y, qid, **weights)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"sample_weight": [1, 1]}, "sample_weight has shape .2,. but X has 3 rows"),
+        ({"sample_weight": [1, -1, 1]}, "sample_weight is -1.0 in row 1"),
+        ({"query_weight": [1, np.nan, 1]}, "query_weight is nan in row 1"),
+        ({"sample_weight": [1, 1, np.inf]}, "sample_weight is inf in row 2"),
+        ({"query_weight": [1, 1, 2]}, "query_weight varies within query 'b'"),
+    ],
+)
+def test_weights_that_cannot_be(weights, message):
+    with pytest.raises(DataError, match=message):
+        make_pairs([0, 1, 2], ["a", "b", "b"] if "varies" in message else None, **weights)
+
+
+def test_a_weight_for_all_rows_may_be_a_number():
+    assert make_pairs([0, 1], sample_weight=3.0).weight == 9.0

@@ -1,0 +1,75 @@
+"""The certificate is never below the true gap, on problems of every kind."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from oracle import ExplicitPairs
+from ranksvm import RankSVM
+
+# Both objectives are sums in float64 of up to a few hundred terms, all positive.
+ROUND_OFF = 1e-12
+
+
+@st.composite
+def problems(draw):
+    """Small problems: ties, degenerate queries, collinear and unscaled features, weights, duplicates."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n, n_features = draw(st.integers(2, 25)), draw(st.integers(1, 6))
+    X = rng.normal(size=(n, n_features))
+    kind = draw(st.sampled_from(["normal", "integer", "collinear", "unscaled", "repeated rows", "sparse"]))
+    if kind == "integer":
+        X = rng.integers(-2, 3, size=X.shape).astype(float)
+    elif kind == "collinear":
+        X = X[:, :1] * rng.normal(size=n_features) + draw(st.sampled_from([0.0, 1e-7])) * X
+    elif kind == "unscaled":
+        X *= 10.0 ** rng.integers(-3, 5, n_features)
+    elif kind == "repeated rows":
+        X = X[rng.integers(0, max(1, n // 3), n)]
+    elif kind == "sparse":
+        X *= rng.random(X.shape) < 0.2
+    y = rng.integers(0, draw(st.sampled_from([2, 3, 20])), n)
+    qid = rng.integers(0, draw(st.sampled_from([1, 2, 5])), n)
+    y[:2], qid[:2] = (0, 1), 0
+    weights = {}
+    if draw(st.booleans()):
+        weights["sample_weight"] = rng.choice([0.0, 0.5, 1.0, 3.0], n)
+        weights["sample_weight"][:2] = 1.0
+    options = {
+        "C": 2.0 ** draw(st.integers(-12, 12)),
+        "solver": draw(st.sampled_from(["newton", "tron"])),
+        "tol": 10.0 ** -draw(st.integers(0, 9)),
+        "max_iter": draw(st.sampled_from([1, 2, 1000])),
+    }
+    return X.astype(draw(st.sampled_from([np.float32, np.float64]))), y, qid, weights, options
+
+
+def check(problem):
+    X, y, qid, weights, options = problem
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = RankSVM(n_jobs=1, **options).fit(X, y, qid=qid, **weights)
+    oracle, C = ExplicitPairs(y, qid, X, **weights), options["C"]
+    assert model.n_pairs_ == oracle.n_pairs
+    value = oracle.value(model.coef_, C)
+    assert model.objective_ == pytest.approx(value, rel=1e-11)
+    optimum = oracle.value(oracle.solve(C), C)
+    assert optimum <= (1.0 + 1e-10) * value  # or the oracle is not at the optimum
+    assert value - optimum <= model.duality_gap_ + ROUND_OFF * value
+    assert model.converged_ == (model.duality_gap_ <= options["tol"] * model.objective_)
+
+
+@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problems())
+def test_certificates_bound_the_true_gap(problem):
+    check(problem)
+
+
+@pytest.mark.slow
+@settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problems())
+def test_certificates_bound_the_true_gap_in_thousands_of_problems(problem):
+    check(problem)

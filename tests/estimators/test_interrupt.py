@@ -1,0 +1,66 @@
+"""Ctrl-C while `fit` runs: a real signal to this process."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from ranksvm import RankSVM, make_ranking
+from ranksvm.objectives import LinearObjective
+
+
+@pytest.fixture
+def interrupt_at(monkeypatch):
+    """Send SIGINT from another thread while the given evaluation of the objective runs."""
+
+    def arm(number):
+        count = 0
+        original = LinearObjective.evaluate
+
+        def evaluate(self, w, near=None):
+            nonlocal count
+            count += 1
+            if count == number:
+                thread = threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGINT))
+                thread.start()
+                thread.join()
+            return original(self, w, near)
+
+        monkeypatch.setattr(LinearObjective, "evaluate", evaluate)
+
+    return arm
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_ranking(n_queries=100, n_docs=30, n_features=20, random_state=0)
+
+
+@pytest.mark.parametrize("solver", ["newton", "tron"])
+def test_the_best_model_so_far_is_kept_if_asked_for(solver, data, interrupt_at):
+    handler = signal.getsignal(signal.SIGINT)
+    whole = RankSVM(C=0.1, solver=solver, tol=1e-8).fit(data.X, data.y, qid=data.qid)
+    assert whole.n_iter_ >= 3
+    interrupt_at(3)
+    model = RankSVM(C=0.1, solver=solver, tol=1e-8, keep_on_interrupt=True).fit(data.X, data.y, qid=data.qid)
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert not model.converged_
+    assert model.status_.startswith("Interrupted")
+    assert model.n_iter_ == 2
+    np.testing.assert_allclose(model.history_["objective"], whole.history_["objective"][:3], rtol=1e-9)
+    assert model.objective_ - whole.objective_ <= model.duality_gap_
+    assert model.predict(data.X).shape == (3000,)
+    model.set_params(warm_start=True).fit(data.X, data.y, qid=data.qid)
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1e-7)
+
+
+def test_without_it_fit_is_interrupted(data, interrupt_at):
+    interrupt_at(2)
+    model = RankSVM(C=0.1, tol=1e-8)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(data.X, data.y, qid=data.qid)
+    assert not hasattr(model, "coef_")
+    model.fit(data.X, data.y, qid=data.qid)  # nothing is left broken
+    assert model.converged_

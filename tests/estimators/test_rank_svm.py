@@ -1,0 +1,408 @@
+"""RankSVM: invariances, weights, warm starts, options, errors, persistence."""
+
+import logging
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+import ranksvm
+from oracle import ExplicitPairs
+from ranksvm import RankSVM, make_ranking
+from ranksvm.estimators import _inputs
+from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
+from ranksvm.metrics import evaluate
+
+SOLVERS = pytest.mark.parametrize("solver", ["newton", "tron"])
+
+
+def make_data(seed=0, n=80, n_features=4, n_queries=8):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, n_features))
+    y = np.digitize(X @ rng.normal(size=n_features) + rng.normal(size=n), [-1, 0, 2])
+    qid = rng.integers(0, n_queries, n)
+    y[:2], qid[:2] = (0, 1), 0
+    return X, y, qid, rng
+
+
+def fit(X, y, qid=None, **options):
+    weights = {name: options.pop(name) for name in ("sample_weight", "query_weight", "group") if name in options}
+    return RankSVM(**{"C": 0.1, "tol": 1e-12, "n_jobs": 1, **options}).fit(X, y, qid=qid, **weights)
+
+
+def assert_same(a, b, rtol=1e-5):
+    """Equal up to the certificates: |w - w'| <= sqrt(2 gap) + sqrt(2 gap')."""
+    assert a.objective_ == pytest.approx(b.objective_, rel=1e-9)
+    bound = np.sqrt(2 * a.duality_gap_) + np.sqrt(2 * b.duality_gap_) + 1e-9 * np.linalg.norm(b.coef_)
+    assert np.linalg.norm(a.coef_ - b.coef_) <= bound
+    assert a.n_pairs_ == b.n_pairs_
+
+
+# -- invariances ------------------------------------------------------------------------------------------------------
+
+seeds = st.integers(0, 2**32)
+quickly = settings(max_examples=30, deadline=None)
+
+
+@SOLVERS
+@quickly
+@given(seeds)
+def test_the_order_of_rows_does_not_matter(solver, seed):
+    X, y, qid, rng = make_data(seed)
+    order = rng.permutation(len(y))
+    assert_same(fit(X[order], y[order], qid[order], solver=solver), fit(X, y, qid, solver=solver))
+
+
+@SOLVERS
+@quickly
+@given(seeds)
+def test_names_of_queries_do_not_matter(solver, seed):
+    X, y, qid, rng = make_data(seed)
+    plain = fit(X, y, qid, solver=solver)
+    names = rng.permutation([f"query {n}" for n in range(8)])
+    for renamed in (names[qid], -1000 * qid - 7, qid + 0.5, names[qid].astype(object), (qid + 2**40).astype(np.uint64)):
+        assert_same(fit(X, y, renamed, solver=solver), plain)
+
+
+@SOLVERS
+@quickly
+@given(seeds, st.floats(-1e3, 1e3))
+def test_a_constant_feature_does_not_matter(solver, seed, constant):
+    X, y, qid, _ = make_data(seed)
+    plain = fit(X, y, qid, solver=solver)
+    wide = fit(np.hstack([X, np.full((len(y), 1), constant)]), y, qid, solver=solver)
+    assert abs(wide.coef_[4]) <= np.sqrt(2 * wide.duality_gap_) + 1e-9
+    wide.coef_ = wide.coef_[:4]
+    assert_same(wide, plain)
+
+
+@SOLVERS
+@quickly
+@given(seeds)
+def test_only_the_order_of_labels_matters(solver, seed):
+    X, y, qid, _ = make_data(seed)
+    plain = fit(X, y, qid, solver=solver)
+    for labels in (np.exp(y), -5.0 + y / 7, 2**40 * y, y + 100.0 * qid):  # the last one differs by query
+        assert_same(fit(X, labels, qid, solver=solver), plain)
+
+
+@SOLVERS
+@quickly
+@given(seeds)
+def test_weight_two_is_the_row_twice(solver, seed):
+    X, y, qid, rng = make_data(seed)
+    v = rng.integers(0, 4, len(y))
+    v[:2] = 1
+    weighted, repeated = (
+        fit(X, y, qid, sample_weight=v, solver=solver),
+        fit(np.repeat(X, v, axis=0), np.repeat(y, v), np.repeat(qid, v), solver=solver),
+    )
+    weighted.n_pairs_ = repeated.n_pairs_  # pairs are counted without their weights
+    assert_same(weighted, repeated)
+
+
+@SOLVERS
+@quickly
+@given(seeds)
+def test_weight_two_of_a_query_is_the_query_twice(solver, seed):
+    X, y, qid, rng = make_data(seed)
+    v = np.array([1, *rng.integers(0, 3, 7)])[qid]
+    copies = [np.flatnonzero(v >= copy) for copy in (1, 2)]
+    rows = np.concatenate(copies)
+    names = np.concatenate([qid[copies[0]], 100 + qid[copies[1]]])
+    weighted, repeated = fit(X, y, qid, query_weight=v, solver=solver), fit(X[rows], y[rows], names, solver=solver)
+    weighted.n_pairs_ = repeated.n_pairs_
+    assert_same(weighted, repeated)
+
+
+# -- what X, qid and group may be -------------------------------------------------------------------------------------
+
+
+@SOLVERS
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_storage_does_not_matter(solver, dtype):
+    X, y, qid, _ = make_data()
+    X = np.round(X * 64).astype(dtype) / 64
+    plain = fit(X.astype(float), y, qid, solver=solver)
+    assert_same(fit(X, y, qid, solver=solver), plain)
+    for other in (np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], X.tolist(), pd.DataFrame(X), sp.csr_array(X)):
+        assert_same(fit(other, y, qid, solver=solver), plain)
+    for other in (sp.csc_matrix(X), sp.coo_array(X), sp.csr_matrix(X)):
+        assert_same(fit(other, y, qid, solver=solver), plain)
+    whole = (X * 64).astype(np.int32)
+    assert_same(fit(whole, y, qid, solver=solver), fit(whole.astype(float), y, qid, solver=solver))
+
+
+def test_floats_in_C_order_and_CSR_are_used_where_they_lie(monkeypatch):
+    X, y, qid, _ = make_data()
+    seen = []
+    original = _inputs.features_and_labels
+    monkeypatch.setattr(_inputs, "features_and_labels", lambda *a, **k: seen.append(original(*a, **k)) or seen[-1])
+    for dtype in (np.float32, np.float64):
+        dense = X.astype(dtype)
+        dense.setflags(write=False)
+        fit(dense, y, qid)
+        assert np.shares_memory(seen[-1][0], dense)
+        sparse = sp.csr_array(dense)
+        fit(sparse, y, qid)
+        assert np.shares_memory(seen[-1][0].data, sparse.data)
+
+
+def test_labels_of_any_kind():
+    X, y, qid, _ = make_data()
+    plain = fit(X, y, qid)
+    for labels in (y.astype(np.int8), y.tolist(), pd.Series(y, index=range(900, 980)), y.astype(float) - 1.5):
+        assert_same(fit(X, labels, qid), plain)
+    assert_same(fit(X, y > 1, qid), fit(X, np.where(y > 1, 1.0, -1.0), qid))
+
+
+def test_group_is_qid_of_consecutive_rows():
+    X, y, qid, _ = make_data()
+    order = np.argsort(qid, kind="stable")
+    X, y, qid = X[order], y[order], qid[order]
+    group = np.bincount(qid)
+    plain = fit(X, y, qid)
+    assert_same(fit(X, y, group=group), plain)
+    assert_same(fit(X, y, group=np.insert(group, 2, 0).tolist()), plain)
+
+
+def test_no_qid_is_one_query():
+    X, y, _, _ = make_data()
+    model = fit(X, y)
+    assert_same(model, fit(X, y, np.full(len(y), 3)))
+    assert model.n_queries_ == 1
+    assert model.score(X, y) == model.score(X, y, qid=np.zeros(len(y)))
+
+
+@SOLVERS
+def test_the_number_of_threads_does_not_matter(solver):
+    data = make_ranking(n_queries=300, n_docs=(1, 80), n_features=20, random_state=0)
+    one, two = (fit(data.X, data.y, data.qid, n_jobs=n, solver=solver, C=1e-3, tol=1e-10) for n in (1, 2))
+    assert_same(one, two)
+    np.testing.assert_allclose(one.predict(data.X), two.predict(data.X), rtol=1e-3, atol=1e-5)
+
+
+def test_one_long_query_on_two_threads():
+    data = make_ranking(n_queries=1, n_docs=40_000, n_features=20, n_levels=None, random_state=0)
+    one, two = (fit(data.X, data.y, n_jobs=n, C=1e-8, tol=1e-10) for n in (1, 2))
+    assert_same(one, two)
+    assert one.n_pairs_ == 40_000 * 39_999 // 2
+
+
+# -- the fitted model -------------------------------------------------------------------------------------------------
+
+
+@SOLVERS
+def test_fitted_attributes(solver):
+    X, y, qid, _ = make_data()
+    model = RankSVM(C=0.5, solver=solver, tol=1e-8).fit(X, y, qid=qid)
+    oracle = ExplicitPairs(y, qid, X)
+    assert model.objective_ == pytest.approx(oracle.value(model.coef_, 0.5))
+    assert isinstance(model.objective_, float)
+    assert isinstance(model.duality_gap_, float)
+    assert model.converged_ is True
+    assert model.status_.startswith("Converged")
+    assert model.solver_ == solver
+    assert model.n_iter_ == len(model.history_["objective"]) - 1
+    assert model.history_["duality_gap"][-1] == model.duality_gap_
+    assert (model.n_pairs_, model.n_queries_, model.n_features_in_) == (oracle.n_pairs, 8, 4)
+    assert model.get_params() == RankSVM(C=0.5, solver=solver, tol=1e-8).get_params()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    assert RankSVM().fit(frame, y, qid=qid).feature_names_in_.tolist() == list("abcd")
+
+
+def test_auto_takes_tron_for_many_features():
+    X = sp.random_array((50, 3000), density=0.01, random_state=0, format="csr")
+    assert RankSVM().fit(X, np.arange(50) % 3).solver_ == "tron"
+    assert RankSVM().fit(*make_data()[:2]).solver_ == "newton"
+    with pytest.raises(OptionError, match="too large for 3000 features"):
+        RankSVM(solver="newton").fit(X, np.arange(50) % 3)
+
+
+def test_predict_rank_and_score():
+    X, y, qid, _ = make_data()
+    X[5] = X[4]  # a tie
+    qid[5] = qid[4]
+    model = fit(X, y, qid)
+    scores = model.predict(X)
+    np.testing.assert_allclose(scores, X @ model.coef_, rtol=1e-12)
+    np.testing.assert_allclose(model.predict(sp.csr_array(X)), scores, rtol=1e-12)
+    ranking = model.rank(X, qid)
+    assert list(ranking) == list(dict.fromkeys(qid.tolist()))
+    for query, rows in ranking.items():
+        expected = sorted(np.flatnonzero(qid == query), key=lambda row: (-scores[row], row))
+        assert rows.tolist() == expected
+    assert list(model.rank(X)) == [0]
+    assert model.score(X, y, qid=qid) == evaluate(y, scores, qid, ["ndcg@10"]).means["ndcg@10"]
+    weight = 1.0 + qid
+    expected = evaluate(y, scores, qid, ["ndcg@10"], sample_weight=weight).means["ndcg@10"]
+    assert model.score(X, y, qid=qid, sample_weight=weight) == expected
+    with pytest.raises(DataError, match="enable_metadata_routing"):
+        model.score(X, y)
+
+
+def test_sums_of_float32_predictions_are_in_float64():
+    model = fit(*make_data()[:2])
+    model.coef_ = np.array([1.0, 1.0, -1.0, 0.0])
+    assert model.predict(np.array([[1e8, 1.0, 1e8, 0.0]], dtype=np.float32))[0] == 1.0
+
+
+@SOLVERS
+def test_warm_start_goes_on_from_the_last_fit(solver):
+    data = make_ranking(n_queries=100, n_docs=20, n_features=30, random_state=0)
+    model = RankSVM(C=0.01, solver=solver, warm_start=True, tol=1e-6).fit(data.X, data.y, qid=data.qid)
+    cold = model.history_["evaluations"][-1]
+    model.fit(data.X, data.y, qid=data.qid)
+    assert model.n_iter_ == 0
+    model.set_params(C=0.011).fit(data.X, data.y, qid=data.qid)
+    assert model.converged_
+    assert model.history_["evaluations"][-1] <= cold
+    again = RankSVM(C=0.011, solver=solver, tol=1e-6).fit(data.X, data.y, qid=data.qid)
+    assert model.objective_ == pytest.approx(again.objective_, rel=2e-6)
+    assert model.history_["objective"][0] < again.history_["objective"][0]
+    with pytest.raises(DataError, match="last fit had 30 features, X has 29"):
+        model.fit(data.X[:, :29], data.y, qid=data.qid)
+
+
+def test_fit_again_forgets_the_last_fit():
+    X, y, qid, _ = make_data()
+    model = fit(X[:, :2], -y, qid)
+    model.fit(X, y, qid=qid)
+    np.testing.assert_array_equal(model.coef_, fit(X, y, qid).coef_)
+
+
+@pytest.mark.parametrize("copy", [lambda m, _: pickle.loads(pickle.dumps(m)), "joblib", "save"])
+def test_copies_predict_as_the_model(copy, tmp_path):
+    X, y, qid, _ = make_data()
+    model = fit(X, y, qid)
+    if copy == "joblib":
+        joblib.dump(model, tmp_path / "model.joblib")
+        copied = joblib.load(tmp_path / "model.joblib")
+    elif copy == "save":
+        model.save(tmp_path / "model")
+        copied = ranksvm.load(tmp_path / "model")
+    else:
+        copied = copy(model, tmp_path)
+    np.testing.assert_array_equal(copied.predict(X), model.predict(X))
+    assert copied.get_params() == model.get_params()
+    assert copied.objective_ == model.objective_
+    assert copied.history_ == model.history_
+    assert not hasattr(clone(model), "coef_")
+    assert clone(model).get_params() == model.get_params()
+
+
+# -- warnings, logs and errors ----------------------------------------------------------------------------------------
+
+
+def test_stopping_early_warns_with_the_reason():
+    X, y, qid, _ = make_data()
+    with pytest.warns(ConvergenceWarning, match=r"Stopped at max_iter.*relative duality gap") as caught:
+        model = fit(X * 10.0 ** np.array([-3, 4, 0, 2]), y, qid, solver="tron", C=100.0, max_iter=1)
+    assert caught[0].filename == __file__  # where fit was called
+    assert model.converged_ is False
+    assert model.status_.startswith("Stopped at max_iter")
+    with pytest.warns(ConvergenceWarning, match="round-off"):
+        fit(X, y, qid, tol=1e-40)
+
+
+def test_verbose_logs_the_iterations_and_leaves_the_logger_as_it_was(caplog):
+    X, y, qid, _ = make_data()
+    logger = logging.getLogger("ranksvm")
+    level = logger.level
+    fit(X, y, qid)
+    assert not caplog.records
+    fit(X, y, qid, verbose=1)
+    assert any("relative gap" in record.message for record in caplog.records)
+    assert logger.level == level
+
+
+def test_nothing_is_printed(capsys):
+    X, y, qid, _ = make_data()
+    fit(X, y, qid).rank(X, qid)
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": 0}, "C must be a positive, finite number, got 0"),
+        ({"C": -1.0}, "C must be"),
+        ({"C": np.inf}, "C must be"),
+        ({"C": "1"}, "C must be"),
+        ({"C": True}, "C must be"),
+        ({"loss": "hinge2"}, "loss must be one of 'squared_hinge', got 'hinge2'"),
+        ({"solver": "sgd"}, "solver must be one of 'auto', 'newton', 'tron', got 'sgd'"),
+        ({"tol": 0.0}, "tol must be"),
+        ({"max_iter": 0}, "max_iter must be a whole number from 1, got 0"),
+        ({"max_iter": 1.5}, "max_iter must be"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"n_jobs": "all"}, "n_jobs must be"),
+    ],
+)
+def test_options_that_cannot_be(options, message):
+    X, y, qid, _ = make_data()
+    with pytest.raises(OptionError, match=message):
+        fit(X, y, qid, **options)
+
+
+def test_whole_numbers_of_numpy_are_options_too():
+    X, y, qid, _ = make_data()
+    fit(X, y, qid, n_jobs=np.int64(1), max_iter=np.int32(50), C=np.float32(0.5))
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("bad", "name"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_value_that_is_not_finite_is_named_with_its_place(bad, name, storage, dtype):
+    X, y, qid, _ = make_data()
+    model = fit(X, y, qid)
+    X = X.astype(dtype)
+    X[17, 2] = bad
+    with pytest.raises(DataError, match=f"{name} in row 17, column 2"):
+        fit(storage(X), y, qid)
+    with pytest.raises(DataError, match=f"{name} in row 17, column 2"):
+        model.predict(storage(X))
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda d: {**d, "y": np.zeros(80)}, NoComparablePairsError, "all labels are the same"),
+        (lambda d: {**d, "qid": np.arange(80)}, NoComparablePairsError, "a query of its own"),
+        (lambda d: {**d, "qid": np.zeros(79)}, DataError, "qid has 79 entries but X has 80 rows"),
+        (lambda d: {**d, "y": d["y"][:-1]}, ValueError, "inconsistent numbers of samples"),
+        (lambda d: {**d, "y": np.where(d["y"] > 1, np.nan, 0.0)}, ValueError, "NaN"),
+        (lambda d: {**d, "sample_weight": np.ones(3)}, DataError, "sample_weight has shape"),
+        (lambda d: {**d, "sample_weight": -np.ones(80)}, DataError, "sample_weight is -1.0 in row 0"),
+        (lambda d: {**d, "query_weight": np.arange(80.0)}, DataError, "query_weight varies within query"),
+        (lambda d: {**d, "group": [40, 40]}, DataError, "not both"),
+        (lambda d: {**d, "qid": None, "group": [40, 41]}, DataError, "add up to 81 but X has 80"),
+        (lambda d: {**d, "X": np.zeros((0, 4)), "y": []}, ValueError, "0 sample"),
+        (lambda d: {**d, "X": np.zeros(80)}, ValueError, "2D array"),
+        (lambda d: {**d, "X": d["X"] * 1e200}, DataError, "overflow"),
+    ],
+)
+def test_data_that_cannot_be(change, error, message):
+    X, y, qid, _ = make_data()
+    with pytest.raises(error, match=message):
+        RankSVM().fit(**change({"X": X, "y": y, "qid": qid}))
+
+
+def test_predict_before_fit_and_with_other_features():
+    X, y, qid, _ = make_data()
+    for call in (RankSVM().predict, RankSVM().rank):
+        with pytest.raises(NotFittedError):
+            call(X)
+    with pytest.raises(NotFittedError):
+        RankSVM().save("never written")
+    with pytest.raises(ValueError, match="expecting 4 features"):
+        fit(X, y, qid).predict(X[:, :3])

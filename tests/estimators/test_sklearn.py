@@ -1,0 +1,104 @@
+"""RankSVM and RankSVMCV as scikit-learn estimators: its checks, pipelines, searches."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ranksvm import QueryKFold, QueryMinMaxScaler, RankSVM, RankSVMCV, cross_validate, make_ranking
+from ranksvm.estimators import rank_svm_cv
+from ranksvm.exceptions import DataError
+
+
+@pytest.fixture
+def one_query_twice(monkeypatch):
+    """The checks' data are one query, which no split may divide: let both parts be all of it."""
+
+    def splits(cv, X, y, queries):
+        return [(np.arange(queries.n_rows), np.arange(queries.n_rows))]
+
+    monkeypatch.setattr(rank_svm_cv, "query_splits", splits)
+
+
+@pytest.mark.usefixtures("one_query_twice")
+@parametrize_with_checks([RankSVM(solver="newton"), RankSVM(solver="tron"), RankSVMCV(Cs=[0.01, 1.0])])
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_ranking(n_queries=40, n_docs=(5, 25), n_features=6, random_state=0)
+
+
+@pytest.mark.usefixtures("routing")
+def test_pipelines_pass_qid_on(data):
+    pipeline = make_pipeline(StandardScaler(), RankSVM(C=0.01, tol=1e-10)).fit(data.X, data.y, qid=data.qid)
+    X = StandardScaler().fit_transform(data.X)
+    by_hand = RankSVM(C=0.01, tol=1e-10).fit(X, data.y, qid=data.qid)
+    np.testing.assert_array_equal(pipeline.predict(data.X), by_hand.predict(X))
+    assert pipeline.score(data.X, data.y, qid=data.qid) == by_hand.score(X, data.y, qid=data.qid)
+
+
+@pytest.mark.usefixtures("routing")
+def test_query_scalers_in_a_pipeline(data):
+    pipeline = make_pipeline(QueryMinMaxScaler(), RankSVM(C=0.1)).fit(data.X, data.y, qid=data.qid)
+    X = QueryMinMaxScaler().fit_transform(data.X, qid=data.qid)
+    by_hand = RankSVM(C=0.1).fit(X, data.y, qid=data.qid)
+    np.testing.assert_array_equal(pipeline.predict(data.X, qid=data.qid), by_hand.predict(X))
+    assert pipeline.score(data.X, data.y, qid=data.qid) == by_hand.score(X, data.y, qid=data.qid)
+
+
+@pytest.mark.usefixtures("routing")
+def test_weights_reach_the_last_step(data):
+    weight = 1.0 + data.qid % 3
+    pipeline = make_pipeline(StandardScaler(), RankSVM(C=0.01))
+    pipeline.named_steps["standardscaler"].set_fit_request(sample_weight=False)
+    pipeline.fit(data.X, data.y, qid=data.qid, sample_weight=weight, query_weight=weight)
+    X = StandardScaler().fit_transform(data.X)
+    by_hand = RankSVM(C=0.01).fit(X, data.y, qid=data.qid, sample_weight=weight, query_weight=weight)
+    np.testing.assert_array_equal(pipeline.predict(data.X), by_hand.predict(X))
+
+
+@pytest.mark.usefixtures("routing")
+def test_grid_search(data):
+    Cs = [1e-4, 1e-2, 1.0]
+    search = GridSearchCV(RankSVM(), {"C": Cs}, cv=QueryKFold(3)).fit(data.X, data.y, qid=data.qid)
+    for C, mean in zip(Cs, search.cv_results_["mean_test_score"], strict=True):
+        scores = []
+        for train, test in QueryKFold(3).split(data.X, qid=data.qid):
+            model = RankSVM(C=C).fit(data.X[train], data.y[train], qid=data.qid[train])
+            scores.append(model.score(data.X[test], data.y[test], qid=data.qid[test]))
+        assert mean == pytest.approx(np.mean(scores))
+    assert search.best_estimator_.n_queries_ == 40
+
+
+def test_cross_val_score_and_our_cross_validate_agree(data):
+    ours = cross_validate(RankSVM(), data.X, data.y, qid=data.qid, metrics="ndcg@10", cv=4)
+    with sklearn.config_context(enable_metadata_routing=True):
+        theirs = cross_val_score(RankSVM(), data.X, data.y, params={"qid": data.qid}, cv=QueryKFold(4))
+    np.testing.assert_allclose(ours.scores["ndcg@10"], theirs)
+    threads = cross_validate(RankSVM(n_jobs=2), data.X, data.y, qid=data.qid, metrics="ndcg@10", cv=4, n_jobs=2)
+    np.testing.assert_allclose(threads.scores["ndcg@10"], theirs)
+
+
+def test_without_routing_score_says_how_to_go_on(data):
+    model = RankSVM().fit(data.X, data.y, qid=data.qid)
+    with pytest.raises(DataError, match=r"enable_metadata_routing=True.*ranksvm.cross_validate needs no"):
+        model.score(data.X, data.y)
+
+
+def test_fit_writes_no_hyper_parameter(data):
+    for model in (RankSVM(C=0.1), RankSVMCV(Cs=[0.1, 0.01], cv=3)):
+        before = {name: (id(value), repr(value)) for name, value in model.get_params().items()}
+        model.fit(data.X, data.y, qid=data.qid)
+        assert {name: (id(value), repr(value)) for name, value in model.get_params().items()} == before

@@ -1,0 +1,207 @@
+"""The linear objective: blocks, threads and storages against every pair written out."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oracle import ExplicitPairs
+from ranksvm.data import ComparablePairs, Queries
+from ranksvm.losses import SquaredHinge
+from ranksvm.objectives import LinearObjective, as_design_matrix
+from ranksvm.objectives import linear as linear_module
+
+STORAGES = {"dense": np.ascontiguousarray, "csr": sp.csr_array}
+
+
+def make_objective(X, y, qid, C=1.0, n_threads=1, **weights):
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), np.asarray(y, dtype=float), **weights)
+    return LinearObjective(as_design_matrix(X), SquaredHinge(pairs), C, n_threads)
+
+
+def make_data(seed=0, n=60, n_features=5, n_queries=6, levels=4, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, n_features)).astype(dtype)
+    return X, rng.integers(0, levels, n), rng.integers(0, n_queries, n), rng
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of a few rows and threads for the smallest data, so that every path is taken."""
+    monkeypatch.setattr(linear_module, "BLOCK_BYTES", 300)
+    monkeypatch.setattr(linear_module, "HESSIAN_BLOCK_ROWS", 7)
+    monkeypatch.setattr(linear_module, "PARALLEL_WORK", 0)
+
+
+def check(objective, oracle, C, w, v):
+    point = objective.evaluate(w)
+    f, g, H = oracle.value(w, C), oracle.gradient(w, C), oracle.hessian(w, C)
+    size = max(1.0, np.abs(H).max())
+    assert point.value == pytest.approx(f, rel=1e-12)
+    np.testing.assert_allclose(point.gradient, g, rtol=1e-10, atol=1e-12 * size)
+    assert objective.gap(point) == pytest.approx(0.5 * g @ g, rel=1e-9, abs=1e-20 * size)
+    np.testing.assert_allclose(objective.hessian_product(point, v), H @ v, rtol=1e-10, atol=1e-12 * size)
+    np.testing.assert_allclose(objective.hessian(point), H, rtol=1e-10, atol=1e-12 * size)
+    if objective.design.dense:
+        diagonal = np.diagonal(H)
+    else:
+        degrees = np.diagonal(oracle.laplacian(oracle.X @ w))
+        diagonal = 1.0 + 2.0 * C * (oracle.X**2).T @ degrees
+    np.testing.assert_allclose(objective.hessian_diagonal(point), diagonal, rtol=1e-10, atol=1e-12 * size)
+    return point
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_value_gradient_and_hessian(storage, dtype, n_threads, weighted, small_blocks):
+    X, y, qid, rng = make_data(dtype=dtype)
+    weights = {"sample_weight": rng.integers(0, 3, len(y)), "query_weight": 1.0 + qid} if weighted else {}
+    for ids in (qid, np.sort(qid), np.zeros(len(y), dtype=int), np.repeat([0, 1, 2], [50, 6, 4])):
+        if weighted:
+            weights["query_weight"] = 1.0 + ids
+        objective = make_objective(STORAGES[storage](X), y, ids, 0.3, n_threads, **weights)
+        assert objective.n_threads == n_threads
+        oracle = ExplicitPairs(y, ids, X, **weights)
+        for scale in (0.0, 0.1, 3.0):
+            check(objective, oracle, 0.3, scale * rng.normal(size=5), rng.normal(size=5))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(2, 40),
+    st.integers(1, 20),
+    st.integers(1, 8),
+    st.sampled_from([1, 2, 3]),
+    st.sampled_from(list(STORAGES)),
+    st.integers(0, 2**32),
+)
+def test_any_shape(n, n_features, n_queries, n_threads, storage, seed):
+    X, y, qid, rng = make_data(seed, n, n_features, n_queries, 3)
+    y[:2], qid[:2] = (0, 1), 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(linear_module, "PARALLEL_WORK", 0)
+        patch.setattr(linear_module, "BLOCK_BYTES", int(rng.integers(1, 4000)))
+        patch.setattr(linear_module, "HESSIAN_BLOCK_ROWS", int(rng.integers(1, 30)))
+        objective = make_objective(STORAGES[storage](X), y, qid, 2.0, n_threads)
+        planned = [block for task in objective._tasks for block in task] + objective._large
+        covered = np.concatenate([np.arange(start, stop) for _, _, start, stop in planned])
+        assert sorted(covered) == list(range(n))
+        check(objective, ExplicitPairs(y, qid, X), 2.0, rng.normal(size=n_features), rng.normal(size=n_features))
+
+
+def test_one_large_query_is_shared_among_the_threads(small_blocks):
+    X, y, _, rng = make_data(n=200)
+    qid = np.repeat([0, 1, 2], [10, 180, 10])
+    objective = make_objective(X, y, qid, 0.5, 2)
+    assert objective._large == [(1, 2, 10, 190)]
+    assert make_objective(X, y, qid, 0.5, 1)._large == []
+    oracle = ExplicitPairs(y, qid, X)
+    w, step = rng.normal(size=(2, 5))
+    point = check(objective, oracle, 0.5, w, rng.normal(size=5))
+    trial = objective.evaluate(w + step, point)
+    assert objective.line(point, trial)(0.25)[0] == pytest.approx(oracle.value(w + 0.25 * step, 0.5), rel=1e-12)
+    between = objective.between(point, trial, 0.25)
+    np.testing.assert_allclose(between.gradient, oracle.gradient(w + 0.25 * step, 0.5), rtol=1e-10)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_segment_is_followed_without_reading_X(n_threads, small_blocks):
+    X, y, qid, rng = make_data(1)
+    objective = make_objective(X, y, qid, 0.7, n_threads)
+    oracle = ExplicitPairs(y, qid, X)
+    w, step = rng.normal(size=(2, 5))
+    point = objective.evaluate(w)
+    trial = objective.evaluate(w + step, point)
+    along = objective.line(point, trial)
+    for alpha in (0.0, 0.1, 0.5, 0.9, 1.0):
+        at = w + alpha * step
+        value, slope = along(alpha)
+        assert value == pytest.approx(oracle.value(at, 0.7), rel=1e-12)
+        assert slope == pytest.approx(oracle.gradient(at, 0.7) @ step, rel=1e-9)
+        between, fresh = objective.between(point, trial, alpha), objective.evaluate(at)
+        np.testing.assert_allclose(between.w, at, rtol=1e-14)
+        assert between.value == pytest.approx(fresh.value, rel=1e-12)
+        np.testing.assert_allclose(between.gradient, fresh.gradient, rtol=1e-9, atol=1e-9)
+        v = rng.normal(size=5)
+        np.testing.assert_allclose(
+            objective.hessian_product(between, v), objective.hessian_product(fresh, v), rtol=1e-9
+        )
+
+
+def test_the_gradient_is_the_derivative():
+    """Five-point stencil, in directions where it crosses no margin."""
+    X, y, qid, rng = make_data(2)
+    objective, oracle = make_objective(X, y, qid, 0.4), ExplicitPairs(y, qid, X)
+    w, h, checked = rng.normal(size=5), 1e-5, 0
+    for d in rng.normal(size=(10, 5)):
+        edges = [oracle.violators(X @ (w + k * h * d)) for k in (-2, 2)]
+        if (edges[0] == edges[1]).all():
+            f = [objective.evaluate(w + k * h * d).value for k in (-2, -1, 1, 2)]
+            slope = (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * h)
+            assert slope == pytest.approx(objective.evaluate(w).gradient @ d, rel=1e-7)
+            checked += 1
+    assert checked >= 5
+
+
+def test_another_C_needs_no_pass_over_X(monkeypatch):
+    X, y, qid, rng = make_data(3)
+    objective, oracle = make_objective(X, y, qid, 1.0), ExplicitPairs(y, qid, X)
+    w = rng.normal(size=5)
+    point = objective.evaluate(w)
+    before = objective.hessian(point)
+    monkeypatch.setattr(objective, "_pass", None)
+    objective.reweight(8.0, point)
+    assert point.value == pytest.approx(oracle.value(w, 8.0), rel=1e-12)
+    np.testing.assert_allclose(point.gradient, oracle.gradient(w, 8.0), rtol=1e-10)
+    np.testing.assert_allclose(objective.earlier_hessian(), oracle.hessian(w, 8.0), rtol=1e-10)
+    np.testing.assert_allclose(before, oracle.hessian(w, 1.0), rtol=1e-10)
+    assert make_objective(X, y, qid).earlier_hessian() is None
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_sampled_hessian_is_that_of_the_sample(weighted, monkeypatch):
+    X, y, qid, rng = make_data(4, n=400, n_queries=40)
+    weights = {"sample_weight": rng.random(400)} if weighted else {}
+    monkeypatch.setattr(linear_module, "EXACT_HESSIAN_WORK", 0)
+    monkeypatch.setattr(linear_module, "SAMPLE_PASSES", 0.0)
+    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", 16)
+    objective = make_objective(X, y, qid, 0.2, **weights)
+    assert objective.hessian_fraction == pytest.approx(0.2)
+    objective.reweight(0.6)
+    sample = objective.sample()
+    rows = sample.pairs.rows
+    assert 80 <= len(rows) < 120
+    assert len(np.unique(rows)) == len(rows)
+    assert {q: (qid == q).sum() for q in qid[rows]} == {q: (qid[rows] == q).sum() for q in qid[rows]}  # whole queries
+    assert sample.C * sample.pairs.weight == pytest.approx(0.6 * objective.pairs.weight)
+    w = rng.normal(size=5)
+    part = {name: value[rows] for name, value in weights.items()}
+    oracle = ExplicitPairs(y[rows], qid[rows], X[rows], **part)
+    point = objective.evaluate(w)
+    np.testing.assert_allclose(objective.hessian(point), oracle.hessian(w, sample.C), rtol=1e-9)
+    assert sample.evaluate(w).value == pytest.approx(oracle.value(w, sample.C), rel=1e-11)
+    objective.reweight(1.2)
+    assert pytest.approx(2 * 0.6 * objective.pairs.weight / sample.pairs.weight) == objective.sample().C
+    np.testing.assert_allclose(objective.earlier_hessian(), oracle.hessian(w, sample.C), rtol=1e-9)
+
+
+def test_released_memory_serves_the_next_point():
+    X, y, qid, rng = make_data(5)
+    objective = make_objective(X, y, qid)
+    w = rng.normal(size=(3, 5))
+    first = objective.evaluate(w[0])
+    scores, value = first.scores, first.value
+    objective.release(first)
+    second = objective.evaluate(w[1])
+    assert second.scores is scores
+    assert objective.evaluate(w[0]).value == pytest.approx(value, rel=1e-14)
+
+
+@pytest.mark.parametrize(("n_features", "expected"), [(50, 1.0), (2000, None), (2001, 0.0)])
+def test_the_hessian_is_explicit_where_that_is_worth_it(n_features, expected):
+    X = np.zeros((100, n_features))
+    fraction = make_objective(X, np.arange(100), np.zeros(100)).hessian_fraction
+    assert (0.0 < fraction <= 1.0) if expected is None else fraction == expected

@@ -1,0 +1,72 @@
+"""Conjugate gradients and the approximate inverses they are given."""
+
+import numpy as np
+import pytest
+
+from ranksvm.solvers.conjugate_gradient import conjugate_gradient
+from ranksvm.solvers.preconditioner import by_cholesky, by_diagonal
+
+
+def make_system(n=8, seed=0):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n, n))
+    return A @ A.T + np.eye(n), rng.normal(size=n), 1.0 + rng.random(n)
+
+
+def test_solves_the_system_in_as_many_products_as_variables():
+    H, g, d = make_system()
+    found = conjugate_gradient(lambda v: H @ v, g, by_diagonal(d), tolerance=1e-12, max_products=50)
+    np.testing.assert_allclose(found.step, -np.linalg.solve(H, g), rtol=1e-8)
+    np.testing.assert_allclose(found.residual, -(g + H @ found.step), atol=1e-10)
+    assert found.n_products <= 10
+    assert not found.on_boundary
+    promised = -(g @ found.step + 0.5 * found.step @ H @ found.step)
+    assert found.model_decrease(g) == pytest.approx(promised, rel=1e-9)
+
+
+@pytest.mark.parametrize("radius", [1e-6, 0.1, 0.5])
+def test_stops_on_the_boundary_in_the_norm_of_the_preconditioner(radius):
+    H, g, d = make_system()
+    found = conjugate_gradient(lambda v: H @ v, g, by_diagonal(d), tolerance=1e-12, max_products=50, radius=radius)
+    assert found.on_boundary
+    assert np.sqrt(found.step @ (d * found.step)) == pytest.approx(radius, rel=1e-9)
+    np.testing.assert_allclose(found.residual, -(g + H @ found.step), atol=1e-10)
+    assert found.model_decrease(g) > 0
+
+
+def test_tolerance_and_number_of_products():
+    H, g, d = make_system(30)
+    loose, tight = (
+        conjugate_gradient(lambda v: H @ v, g, by_diagonal(d), tolerance=t, max_products=500) for t in (0.5, 1e-3)
+    )
+    assert loose.n_products < tight.n_products
+    assert conjugate_gradient(lambda v: H @ v, g, by_diagonal(d), tolerance=0.0, max_products=3).n_products == 3
+    nothing = conjugate_gradient(lambda v: H @ v, 0 * g, by_diagonal(d), tolerance=0.1, max_products=3)
+    assert nothing.n_products == 0
+    np.testing.assert_array_equal(nothing.step, 0.0)
+
+
+def test_the_exact_inverse_needs_one_product():
+    H, g, _ = make_system()
+    found = conjugate_gradient(lambda v: H @ v, g, by_cholesky(H.copy()), tolerance=1e-8, max_products=50)
+    assert found.n_products == 1
+
+
+def test_cholesky_of_features_of_very_different_size():
+    H, g, _ = make_system()
+    scale = np.geomspace(1e-6, 1e8, 8)
+    scaled = by_cholesky(H * scale * scale[:, None])(g * scale)
+    np.testing.assert_allclose(scaled * scale, np.linalg.solve(H, g), rtol=1e-10)
+
+
+@pytest.mark.parametrize("size", [1e6, 1e14, 1e20])
+def test_cholesky_of_collinear_features(size):
+    """Round-off makes an eigenvalue of ``I + C X'LX`` negative: a growing shift lets the factorisation go through."""
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(50, 2))
+    X = np.hstack([a, a, 3 * a, a @ rng.normal(size=(2, 3))])
+    H = np.eye(9) + size * X.T @ X
+    solve = by_cholesky(H.copy())
+    v = rng.normal(size=9)
+    assert np.isfinite(solve(v)).all()
+    assert v @ solve(v) > 0  # a descent direction

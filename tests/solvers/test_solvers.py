@@ -1,0 +1,271 @@
+"""Every solver against every property: problems with known answers, certificates, and each way to stop."""
+
+import logging
+import threading
+
+import numpy as np
+import pytest
+
+from oracle import ExplicitPairs
+from ranksvm.data import ComparablePairs, Queries
+from ranksvm.exceptions import DataError
+from ranksvm.losses import SquaredHinge
+from ranksvm.objectives import LinearObjective, as_design_matrix
+from ranksvm.objectives import linear as linear_module
+from ranksvm.solvers import Status, newton, tron
+
+SOLVERS = pytest.mark.parametrize("solver", [newton, tron])
+
+
+class Point:
+    def __init__(self, w, value, gradient):
+        self.w, self.value, self.gradient = w, value, gradient
+
+
+class Hinges:
+    """``offset + 1/2 |w|^2 + C sum max(0, 1 - D w)^2`` with D small and explicit: an Objective of its own."""
+
+    hessian_fraction = 1.0
+
+    def __init__(self, D, C, offset=0.0):
+        self.D, self.C, self.offset = np.atleast_2d(np.asarray(D, dtype=float)), C, offset
+        self.n_variables = self.D.shape[1]
+        self.n_evaluations = 0
+
+    def evaluate(self, w, near=None):
+        self.n_evaluations += 1
+        hinge = np.maximum(0.0, 1.0 - self.D @ w)
+        value = self.offset + 0.5 * w @ w + self.C * hinge @ hinge
+        return Point(w, float(value), w - 2.0 * self.C * self.D.T @ hinge)
+
+    def gap(self, point):
+        return 0.5 * float(point.gradient @ point.gradient)
+
+    def line(self, point, trial):
+        step = trial.w - point.w
+
+        def along(alpha):
+            at = self.evaluate(point.w + alpha * step)
+            return at.value, float(at.gradient @ step)
+
+        return along
+
+    def between(self, point, trial, alpha):
+        return self.evaluate(point.w + alpha * (trial.w - point.w))
+
+    def hessian(self, point):
+        active = (self.D @ point.w < 1.0).astype(float)
+        return np.eye(self.n_variables) + 2.0 * self.C * (self.D.T * active) @ self.D
+
+    def earlier_hessian(self):
+        return None
+
+    def hessian_product(self, point, v):
+        return self.hessian(point) @ v
+
+    def hessian_diagonal(self, point):
+        return np.diagonal(self.hessian(point)).copy()
+
+    def release(self, point):
+        point.gradient = None  # whoever reads it still is wrong
+
+    def sample(self):
+        return None
+
+
+def ranking(seed=0, n=300, n_features=6, n_queries=30, C=0.1, scales=None, **weights):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, n_features)) * (1.0 if scales is None else scales)
+    y = np.digitize(X @ (rng.normal(size=n_features) / np.std(X, axis=0)) + rng.normal(size=n), [-1, 0, 2])
+    qid = rng.integers(0, n_queries, n)
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, n), y.astype(float), **weights)
+    return LinearObjective(as_design_matrix(X), SquaredHinge(pairs), C), ExplicitPairs(y, qid, X, **weights)
+
+
+@SOLVERS
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3, 1e6])
+def test_one_pair_has_a_closed_form(solver, C):
+    """``w = 2C d / (1 + 2C |d|^2)``."""
+    d = np.array([3.0, -4.0])
+    result = solver(Hinges(d, C), np.zeros(2), tol=1e-12)
+    # strong convexity: |w - w*|^2 <= 2 (f - f*)
+    assert np.linalg.norm(result.w - 2 * C * d / (1 + 2 * C * 25)) <= np.sqrt(2 * result.gap) + 1e-15
+    assert result.value == pytest.approx(C / (1 + 50 * C), rel=1e-12)
+    assert result.status is Status.CONVERGED
+
+
+@SOLVERS
+@pytest.mark.parametrize("spread", [1.0, 1e3, 1e6])
+def test_a_quadratic_of_any_conditioning(solver, spread):
+    """All pairs violate up to the solution: no kink is met."""
+    rng = np.random.default_rng(0)
+    D = rng.normal(size=(20, 5)) * np.geomspace(1.0, 1.0 / spread, 5) * 1e-2
+    result = solver(Hinges(D, 50.0), np.zeros(5), tol=1e-10)
+    exact = np.linalg.solve(np.eye(5) + 100.0 * D.T @ D, 100.0 * D.sum(axis=0))
+    assert (D @ exact < 1).all()
+    assert result.status is Status.CONVERGED
+    np.testing.assert_allclose(result.w, exact, rtol=1e-3, atol=1e-5)
+    if solver is newton:
+        assert result.n_iter == 1
+
+
+@SOLVERS
+def test_a_kink_at_the_first_step(solver):
+    """Just beyond the start a pair takes hold that is a hundred million times steeper: the full step goes astray."""
+    objective = Hinges([[1.0]], 1e8)
+    result = solver(objective, np.array([1.0]), tol=1e-4)
+    assert result.status is Status.CONVERGED
+    assert result.w[0] == pytest.approx(2e8 / (1 + 2e8), rel=1e-10)
+    assert objective.n_evaluations < 60
+
+
+@SOLVERS
+def test_steps_past_kinks_are_shortened(solver):
+    """From far away every pair flips on the way: f must fall all the same."""
+    rng = np.random.default_rng(1)
+    D = rng.normal(size=(100, 4)) + np.array([1.0, 0.5, 0.0, 0.0])
+    objective = Hinges(D, 10.0)
+    reference = solver(objective, np.zeros(4), tol=1e-13)
+    for start in rng.normal(size=(10, 4)) * 30.0:
+        result = solver(objective, start, tol=1e-10)
+        assert result.status is Status.CONVERGED
+        assert result.value == pytest.approx(reference.value, rel=1e-9)
+
+
+@SOLVERS
+@pytest.mark.parametrize("C", [1e-5, 1e-2, 1.0, 1e4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_reaches_the_optimum_of_a_ranking_problem(solver, C, weighted):
+    rng = np.random.default_rng(7)
+    weights = {"sample_weight": rng.integers(0, 4, 300)} if weighted else {}
+    objective, oracle = ranking(C=C, **weights)
+    optimum = oracle.value(oracle.solve(C), C)
+    for tol in (1e-2, 1e-4, 1e-8):
+        result = solver(objective, np.zeros(6), tol=tol)
+        assert result.status is Status.CONVERGED
+        assert result.gap <= tol * result.value
+        assert -1e-12 * optimum <= result.value - optimum <= result.gap + 1e-12 * optimum
+        assert result.value == pytest.approx(oracle.value(result.w, C), rel=1e-12)
+        assert result.gap == pytest.approx(
+            0.5 * np.sum(oracle.gradient(result.w, C) ** 2), rel=1e-3, abs=1e-13 * optimum
+        )
+
+
+@SOLVERS
+def test_unscaled_features(solver):
+    scales = 10.0 ** np.array([-3, 4, 0, 2, -1, 3])
+    objective, oracle = ranking(scales=scales, C=1e-2)
+    result = solver(objective, np.zeros(6), tol=1e-6)
+    assert result.status is Status.CONVERGED
+    assert result.value == pytest.approx(oracle.value(oracle.solve(1e-2), 1e-2), rel=2e-6)
+
+
+@pytest.mark.parametrize("cg_only", [False, True])
+@pytest.mark.parametrize("C", [1e-4, 1e-1, 1e2])
+def test_newton_by_sampled_hessians(C, cg_only, monkeypatch):
+    monkeypatch.setattr(linear_module, "EXACT_HESSIAN_WORK", 0)
+    monkeypatch.setattr(linear_module, "SAMPLE_PASSES", 0.0)
+    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", 10 if cg_only else 60)
+    objective, oracle = ranking(n=2000, n_queries=300, C=C)
+    assert 0.0 < objective.hessian_fraction < 0.4
+    result = newton(objective, np.zeros(6), tol=1e-9)
+    assert result.status is Status.CONVERGED
+    assert result.value == pytest.approx(oracle.value(oracle.solve(C), C), rel=1e-8)
+    assert result.history.hessian_products[-1] > 0
+    # the sample's own problem is a good beginning
+    assert newton(objective, np.zeros(6), tol=1e-9, max_iter=1).history.duality_gap[0] < 0.05 * objective.gap(
+        objective.evaluate(np.zeros(6))
+    )
+
+
+@pytest.mark.parametrize("one_relevant", [False, True])
+def test_newton_on_a_sample_of_one_large_query(one_relevant, monkeypatch):
+    monkeypatch.setattr(linear_module, "EXACT_HESSIAN_WORK", 0)
+    monkeypatch.setattr(linear_module, "SAMPLE_PASSES", 0.0)
+    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", 10)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 5))
+    y = np.zeros(1500) if one_relevant else X[:, 0] + rng.normal(size=1500)
+    y[3] = 9.0
+    pairs = ComparablePairs.from_labels(Queries.from_qid(None, 1500), y)
+    result = newton(LinearObjective(as_design_matrix(X), SquaredHinge(pairs), 0.1), np.zeros(5), tol=1e-8)
+    assert result.status is Status.CONVERGED
+    oracle = ExplicitPairs(y, np.zeros(1500), X)
+    assert 0.5 * np.sum(oracle.gradient(result.w, 0.1) ** 2) <= 1.001e-8 * oracle.value(result.w, 0.1)
+
+
+@SOLVERS
+def test_the_trace_has_an_entry_per_iterate(solver):
+    objective, _ = ranking()
+    result = solver(objective, np.zeros(6), tol=1e-8)
+    trace = result.history.as_dict()
+    assert set(trace) == {"objective", "duality_gap", "evaluations", "hessian_products"}
+    assert {len(entries) for entries in trace.values()} == {result.n_iter + 1}
+    assert trace["objective"][-1] == result.value
+    assert trace["duality_gap"][-1] == result.gap
+    assert np.all(np.diff(trace["evaluations"]) >= 1)
+    assert trace["objective"][0] == pytest.approx(objective.evaluate(np.zeros(6)).value)
+
+
+@SOLVERS
+def test_a_point_of_another_solve_is_where_it_goes_on(solver):
+    objective, oracle = ranking(C=1.0)
+    first = solver(objective, np.zeros(6), tol=1e-8)
+    again = solver(objective, first.point, tol=1e-8)
+    assert again.n_iter == 0
+    assert again.history.evaluations == [0]
+    objective.reweight(1.5, first.point)
+    options = {"warm_start": True} if solver is newton else {}
+    second = solver(objective, first.point, tol=1e-8, **options)
+    assert second.value == pytest.approx(oracle.value(oracle.solve(1.5), 1.5), rel=1e-7)
+    np.testing.assert_allclose(first.w, oracle.solve(1.0), rtol=1e-3)  # not written over
+
+
+@SOLVERS
+def test_max_iter(solver):
+    objective, _ = ranking(C=1e4, scales=10.0 ** np.array([-3, 4, 0, 2, -1, 3]))
+    result = solver(objective, np.zeros(6), tol=1e-14, max_iter=1)
+    assert result.status is Status.MAX_ITERATIONS
+    assert result.n_iter == 1
+    assert "max_iter" in result.status.value
+
+
+@SOLVERS
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e5])
+def test_a_tolerance_that_round_off_does_not_allow(solver, C):
+    objective, oracle = ranking(C=C)
+    result = solver(objective, np.zeros(6), tol=1e-40)
+    assert result.status is Status.PRECISION
+    assert "round-off" in result.status.value
+    assert result.n_iter < 60
+    assert result.value == pytest.approx(oracle.value(oracle.solve(C), C), rel=1e-12)
+
+
+@SOLVERS
+def test_interruption_stops_before_the_next_step(solver):
+    objective, _ = ranking()
+    event = threading.Event()
+    event.set()
+    start = np.full(6, 0.1)
+    result = solver(objective, start, tol=1e-8, interrupted=event)
+    assert result.status is Status.INTERRUPTED
+    assert result.n_iter == 0
+    np.testing.assert_array_equal(result.w, start)
+    assert "warm_start" in result.status.value
+    assert solver(objective, start, tol=1e9, interrupted=event).status is Status.CONVERGED  # nothing was left to do
+
+
+@SOLVERS
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("scale", [1e160, 1e300])
+def test_overflow_is_said_so(solver, scale):
+    with pytest.raises(DataError, match="overflow float64"):
+        solver(Hinges([[scale, scale]], 1.0), np.zeros(2))
+
+
+@SOLVERS
+def test_iterations_are_logged(solver, caplog):
+    objective, _ = ranking()
+    with caplog.at_level(logging.INFO, logger="ranksvm.solvers"):
+        result = solver(objective, np.zeros(6))
+    assert sum("relative gap" in record.message for record in caplog.records) >= result.n_iter + 1
