@@ -15,7 +15,7 @@ __all__ = ["ComparablePairs"]
 
 # Queries of up to this many levels take the direct form of the sweep, O(k) a document, others the parting, O(log k).
 # Measured by benchmarks/sweep_levels.py (benchmarks/results/sweep_levels.md).
-DIRECT_LIMIT = 23
+DIRECT_LIMIT = 31
 
 # Of how many queries a sample consists at least, if there are as many.
 SAMPLE_QUERIES = 64
