@@ -92,7 +92,8 @@ def report(options) -> str:
         parts += [
             f"## {name}",
             f"Training part: {shape} ({train.X.dtype} CSR), {train.queries.n_queries:,} queries, {n_pairs:,} pairs. "
-            "MAP and MRR under the default convention (ties averaged, queries without a relevant document count 0).",
+            f"A row that says NO did not meet its tol in {MAX_ITER} iterations. MAP and MRR "
+            "under the default convention (ties averaged, queries without a relevant document count 0).",
             fits(train, test, 1 if options.smoke else 5),
             "Peak memory of a default fit beyond its data, in a process of its own; a part of it is vectors of one "
             "number a feature, which do not depend on the number of stored values:",

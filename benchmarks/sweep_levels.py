@@ -1,4 +1,4 @@
-"""The margin sweep's direct form, O(m k), against its parting of the levels, O(m log k): time against the number of levels k.
+"""The margin sweep's direct form, O(m k), against its parting of the levels, O(m log k): time against levels k.
 
 python benchmarks/sweep_levels.py -o benchmarks/results/sweep_levels.md
 
