@@ -71,7 +71,7 @@ def test_certificates_bound_the_true_gap(problem):
 
 
 @pytest.mark.slow
-@settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(problems())
 def test_certificates_bound_the_true_gap_in_thousands_of_problems(problem):
     check(problem)
