@@ -1,10 +1,13 @@
 """Model files: what goes in comes out, and a file that is not whole is refused with a sentence that says why."""
 
 import json
+import pathlib
 import zipfile
 
 import numpy as np
 import pytest
+import sklearn
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
@@ -12,6 +15,9 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 import ranksvm
 from ranksvm import persistence
 from ranksvm.exceptions import ModelFileError, OptionError
+
+# one file per format version, made by write_model_of_this_version.py
+RELEASED = pathlib.Path(__file__).parent / "released_models"
 
 
 @pytest.fixture
@@ -278,3 +284,66 @@ def test_the_header_says_what_is_inside(model_file):
     header = persistence.read_header(model_file)
     assert header["model"]["class"] == "Pipeline"
     assert header["written_by"]["ranksvm"] == ranksvm.__version__
+
+
+@pytest.fixture(scope="module")
+def ranking():
+    return ranksvm.make_ranking(n_queries=30, n_docs=10, n_features=6, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ranksvm.RankSVM(C=0.1, solver="tron", tol=1e-6),
+        ranksvm.RankSVMCV(Cs=np.array([0.01, 0.1]), cv=ranksvm.QueryKFold(3), metric="map"),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_a_ranker_comes_back_whole(estimator, ranking, tmp_path):
+    estimator.fit(ranking.X, ranking.y, qid=ranking.qid).save(tmp_path / "model")
+    loaded = ranksvm.load(tmp_path / "model")
+    assert type(loaded) is type(estimator)
+    assert repr(loaded) == repr(estimator)
+    np.testing.assert_array_equal(loaded.predict(ranking.X), estimator.predict(ranking.X))
+    for name, value in vars(estimator).items():
+        if name.endswith("_"):
+            np.testing.assert_equal(getattr(loaded, name), value, err_msg=name)
+            assert type(getattr(loaded, name)) is type(value), name
+    assert set(vars(loaded)) == set(vars(estimator))
+
+
+def test_a_pipeline_with_a_query_scaler_comes_back(ranking, tmp_path):
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(ranksvm.QueryStandardScaler(), ranksvm.RankSVM(C=0.01))
+        pipeline.fit(ranking.X, ranking.y, qid=ranking.qid)
+        persistence.save(pipeline, tmp_path / "model")
+        loaded = ranksvm.load(tmp_path / "model")
+        expected = pipeline.predict(ranking.X, qid=ranking.qid)
+        np.testing.assert_array_equal(loaded.predict(ranking.X, qid=ranking.qid), expected)
+
+
+def test_a_loaded_ranker_fits_again(ranking, tmp_path):
+    ranker = ranksvm.RankSVM(C=0.1, warm_start=True).fit(ranking.X, ranking.y, qid=ranking.qid)
+    ranker.save(tmp_path / "model")
+    again = ranksvm.load(tmp_path / "model").fit(ranking.X, ranking.y, qid=ranking.qid)
+    assert again.n_iter_ == 0
+    assert clone(again).get_params() == ranker.get_params()
+
+
+def test_a_ranker_of_a_data_frame_keeps_its_names(ranking, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(ranking.X, columns=list("abcdef"))
+    ranker = ranksvm.RankSVM(C=0.1).fit(frame, ranking.y, qid=ranking.qid)
+    ranker.save(tmp_path / "model")
+    loaded = ranksvm.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(frame), ranker.predict(frame))
+    with pytest.raises(ValueError, match="feature names should match"):
+        loaded.predict(frame.rename(columns={"a": "z"}))
+
+
+@pytest.mark.parametrize("path", sorted(RELEASED.glob("*.rsvm")), ids=lambda path: path.name)
+def test_models_of_every_released_format_load(path):
+    model = ranksvm.load(path)
+    assert list(model.named_steps) == ["scaler", "ranker"]
+    np.testing.assert_array_equal(model.predict([[2.0, 2.0], [3.0, 1.0]]), [0.25, -0.5])
+    assert model.named_steps["ranker"].C == 0.5

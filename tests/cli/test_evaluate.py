@@ -66,6 +66,16 @@ def test_per_query_values_average_to_the_mean(ranksvm_json, folder, model, other
         assert np.mean(values) == pytest.approx(system["metrics"]["map"])
 
 
+def test_a_metric_that_is_not_defined_is_null(ranksvm, ranksvm_json, model, tmp_path):
+    path = tmp_path / "one.txt"
+    path.write_text("1 qid:1 1:1\n")
+    arguments = ["evaluate", path, "-m", model, "-m", model, "--metrics", "pairwise_accuracy,map"]
+    document = ranksvm_json(*arguments)
+    assert document["systems"][0]["metrics"] == {"pairwise_accuracy": None, "map": 1.0}
+    assert [test["metric"] for test in document["comparisons"]] == ["map"]
+    assert "1 query\n" in ranksvm(*arguments).stdout
+
+
 def test_names_tell_files_apart(ranksvm_json, folder, model):
     document = ranksvm_json("evaluate", folder / "test.txt", "-m", model, "-m", model)
     assert [system["name"] for system in document["systems"]] == [str(model), f"{model} (2)"]

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from ranksvm.cli.tables import count, number, print_facts, print_json, print_table, seconds
+from ranksvm.cli.tables import aligned, count, number, print_facts, print_json, print_table, seconds, weight
 
 
 def test_json_takes_numpy_and_has_no_nan(capsys):
@@ -41,5 +41,13 @@ def test_numbers_for_people():
     assert number(0.123456) == "0.1235"
     assert number(float("nan")) == number(None) == "-"
     assert count(np.int64(1234567)) == "1,234,567"
+    assert weight(2**-15) == "3.052e-05 = 2^-15"
+    assert weight(0.125) == "0.125"
+    assert weight(0.1) == "0.1"
+    assert weight(32) == "32 = 2^5"
+    assert aligned([1.23456, -0.5]) == ["1.2346", "-0.5000"]
+    assert aligned([1.5e-5, 0]) == ["0.000015000", "0.000000000"]
+    assert aligned([123456.7]) == ["123457"]
+    assert aligned([]) == []
     assert seconds(1.234) == "1.23 s"
     assert seconds(123.4) == "123 s"

@@ -154,3 +154,30 @@ def test_an_interrupt_writes_nothing(ranksvm, folder, tmp_path, monkeypatch):
     monkeypatch.setattr(package.RankSVM, "fit", interrupted)
     ranksvm("train", folder / "train.txt", "-o", tmp_path / "model", code=130)
     assert not list(tmp_path.iterdir())
+
+
+def test_keep_on_interrupt_is_passed_on(ranksvm, folder, tmp_path):
+    out = tmp_path / "model"
+    ranksvm("train", folder / "train.txt", "--keep-on-interrupt", "-o", out)
+    assert package.load(out).keep_on_interrupt is True
+    assert package.load(out).verbose == 0
+
+
+def test_data_without_query_ids_are_one_query_with_a_warning(ranksvm, tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text("2 1:0.5 2:1\n1 1:0.2\n0 2:3\n")
+    result = ranksvm("train", path, "-o", tmp_path / "model", "-q")
+    assert result.stderr == f"Warning: {path} has no query ids (qid:...): all its 3 rows are taken for one query.\n"
+    assert package.load(tmp_path / "model").n_pairs_ == 3
+
+
+def test_real_data(ranksvm_json, shared_data, tmp_path):
+    fold = shared_data / "MQ2008" / "Fold1"
+    report = ranksvm_json(
+        *("train", fold / "train.txt.gz", "--valid", fold / "vali.txt.gz", "--test", fold / "test.txt.gz"),
+        *("--C-range", "2^-3:2^7:5", "--metric", "mean_ndcg", "--convention", "letor", "-o", tmp_path / "model"),
+    )
+    assert report["pairs"] == 52_325
+    assert report["converged"]
+    assert report["metrics"]["test"]["mean_ndcg"] > 0.45
+    assert report["metrics"]["test"]["pairwise_accuracy"] > 0.82

@@ -296,7 +296,9 @@ def test_a_pipe(tmp_path):
     [
         ({"n_features": 0}, "n_features must be None or a positive integer, got 0"),
         ({"n_features": 2.5}, "n_features"),
+        ({"n_features": "3"}, "n_features"),
         ({"dtype": np.int32}, "dtype must be numpy.float32 or numpy.float64"),
+        ({"dtype": "half a float"}, "dtype must be numpy.float32 or numpy.float64, got 'half a float'"),
         ({"sparse": "auto"}, "sparse must be None, True or False"),
         ({"zero_based": "yes"}, "zero_based must be True, False or 'auto'"),
         ({"n_jobs": 0}, "n_jobs"),
@@ -315,9 +317,12 @@ def test_bad_options(options, message):
         (gzip.compress(b""), "no line of data"),
         (gzip.compress(b"# only\n"), "no line of data"),
         (b"\xff\xfe1\x00", "UTF-16"),
+        (b"\xfe\xff\x001", "UTF-16"),
         (b"PAR1....", "Parquet file: use"),
         (b"ranksvm-data\r\n\x1a\n", "cache: use RankingData.load"),
     ],
+    # Named: gzip writes the time into its header, and pytest's workers must find the same tests.
+    ids=["empty", "comments", "empty gzip", "comments gzip", "UTF-16 LE", "UTF-16 BE", "Parquet", "cache"],
 )
 def test_no_text_of_this_kind(content, message):
     with pytest.raises(DataError, match=message):

@@ -52,20 +52,14 @@ def test_scores_over_the_whole_range_of_floats(direct_limit):
 @FORMS
 @pytest.mark.parametrize("outlier", [-1e7, 1e7])
 def test_a_document_far_from_all_others(outlier, direct_limit):
-    """The direct form takes the sums over lower(i) as total less prefix: an outlier z leaves a residue of eps z there,
-
-    and of eps z^2 in the value. The tree form adds up what it needs and leaves none.
-    """
+    """Sums over lower(i) taken as total less prefix kept a residue of eps z of an outlier z that violates nothing."""
     rng = np.random.default_rng(2)
     scores, y = rng.normal(size=200), rng.integers(0, 3, 200)
     y[0], scores[0] = (2 if outlier > 0 else 0), outlier  # where it violates nothing
     oracle = ExplicitPairs(y, np.zeros(200))
     value, gradient, _ = evaluate(make_loss(y, np.zeros(200), direct_limit), scores)
-    eps = 2.3e-16 if direct_limit == DIRECT else 1e-24
-    assert value == pytest.approx(oracle.loss(scores), rel=1e-13, abs=10 * eps * outlier**2)
-    np.testing.assert_allclose(
-        gradient, oracle.loss_gradient(scores), rtol=1e-12, atol=200 * eps * abs(outlier) + 1e-10
-    )
+    assert value == pytest.approx(oracle.loss(scores), rel=1e-13)
+    np.testing.assert_allclose(gradient, oracle.loss_gradient(scores), rtol=1e-12, atol=1e-10)
 
 
 @FORMS

@@ -7,14 +7,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "sweep.hpp"
+#include "sorted_query.hpp"
 
 namespace ranksvm {
 
 static void compress_levels(const int64_t *pointers, int64_t first_query, int64_t last_query, const double *y,
                             int32_t *levels, int32_t *n_levels) {
     constexpr int kSmall = 64;  // whole labels 0 .. 63 take a bit mask, anything else a sort
-    std::vector<double> distinct;
+    SortedQuery query;
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t first = pointers[q], last = pointers[q + 1];
         uint64_t mask = 0;
@@ -34,12 +34,21 @@ static void compress_levels(const int64_t *pointers, int64_t first_query, int64_
             n_levels[q] = k;
             continue;
         }
-        distinct.assign(y + first, y + last);
-        std::sort(distinct.begin(), distinct.end());
-        distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-        for (int64_t t = first; t < last; ++t)
-            levels[t] = static_cast<int32_t>(std::lower_bound(distinct.begin(), distinct.end(), y[t]) - distinct.begin());
-        n_levels[q] = static_cast<int32_t>(distinct.size());
+        const int64_t m = last - first;
+        query.resize(m);
+        double low = std::numeric_limits<double>::infinity(), high = -low;
+        for (int64_t i = 0; i < m; ++i) {
+            query.keyed[i] = {y[first + i], static_cast<int32_t>(i)};
+            low = std::min(low, y[first + i]);
+            high = std::max(high, y[first + i]);
+        }
+        sort_keyed(query.keyed, query.spread, m, low, high, query.level.data(), query.start.data());
+        int32_t rank = -1;
+        for (int64_t i = 0; i < m; ++i) {
+            rank += i == 0 || query.keyed[i].score != query.keyed[i - 1].score;
+            levels[first + query.keyed[i].index] = rank;
+        }
+        n_levels[q] = rank + 1;
     }
 }
 

@@ -7,7 +7,10 @@ All arrays over rows are in sorted order (`ranksvm.data.Queries`): query ``q`` h
 
 from libc.stdint cimport int32_t, int64_t
 
-cdef extern from "levels.hpp" namespace "ranksvm" nogil:
+cdef extern from "levels.hpp":
+    pass
+
+cdef extern from "sweep.hpp" namespace "ranksvm" nogil:
     cdef struct Pairs:
         const int64_t *pointers
         const int32_t *levels

@@ -1,5 +1,6 @@
 """``ranksvm convert``: a data file in another format."""
 
+import tempfile
 from pathlib import Path
 
 import click
@@ -33,6 +34,7 @@ def convert_command(source: Path, target: Path, zero_based: bool | None, as_json
         raise click.UsageError("IN and OUT are the same file.")
     from ranksvm.data import write_data
 
+    _try(target)
     watch = Stopwatch()
     with Progress(quiet) as progress:
         data = read(source, progress, watch, zero_based)
@@ -53,3 +55,18 @@ def convert_command(source: Path, target: Path, zero_based: bool | None, as_json
                 "seconds": watch.seconds,
             }
         )
+
+
+def _try(target: Path) -> None:
+    """Write one row under the target's name elsewhere: a wrong ending or a missing package shows before a long read."""
+    import numpy as np
+
+    from ranksvm.data import RankingData, write_data
+    from ranksvm.exceptions import MissingDependencyError, OptionError
+
+    with tempfile.TemporaryDirectory() as folder:
+        trial = Path(folder) / target.name
+        try:
+            write_data(RankingData(np.zeros((1, 1)), np.zeros(1)), trial)
+        except (OptionError, MissingDependencyError) as error:
+            raise type(error)(str(error).replace(str(trial), str(target))) from None

@@ -47,7 +47,7 @@ def demo_command(
     model, run = str(output_dir / "model.rsvm"), str(output_dir / "run.txt")
     threads = [] if n_jobs is None else ["--n-jobs", str(n_jobs)]
     commands = [
-        ["train", train, "--valid", vali, "--test", test, "--C-range", "2^-15:2^1:2", "-o", model, *threads],
+        ["train", train, "--valid", vali, "--test", test, "--C-range", "2^-21:2^1:2", "-o", model, *threads],
         ["evaluate", test, "--model", model, "--metrics", "ndcg@1,ndcg@5,ndcg@10,map,err,pairwise_accuracy"],
         ["rank", model, test, "--format", "trec", "-o", run],
         ["rank", model, test, "--format", "table", "--top", "5"],
@@ -66,6 +66,8 @@ def _make_data(folder: Path, n_queries: int) -> dict[str, Path]:
     from ranksvm.data import make_ranking, write_letor
 
     data = make_ranking(n_queries, (20, 60), 25, n_levels=5, noise=1.0, random_state=0)
+    # Features on different scales, as real ones are: with all alike, hardly any C is wrong.
+    data.X *= (10.0 ** np.random.default_rng(0).uniform(-1, 1, data.n_features)).astype(data.X.dtype)
     pointers = data.queries.pointers
     data.docid = np.array([f"q{query}-d{i}" for query, size in enumerate(data.queries.sizes, 1) for i in range(size)])
     files, first, share = {}, 0, 0.0

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-__all__ = ["EXIT_INTERRUPTED", "Program", "debug_option", "is_debugging"]
+__all__ = ["EXIT_INTERRUPTED", "Program", "debug_option", "is_debugging", "warn"]
 
 # click's own: 1 for a ClickException, 2 for a UsageError
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
@@ -79,4 +79,9 @@ def _is_broken_pipe(error: Exception) -> bool:
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    warn(str(message))
+
+
+def warn(message: str) -> None:
+    """One line on stderr, also where progress is quiet."""
     click.secho(f"Warning: {message}", err=True, fg="yellow")

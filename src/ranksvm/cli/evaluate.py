@@ -1,6 +1,7 @@
 """``ranksvm evaluate``: metrics of models and score files, side by side."""
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from ranksvm.cli.options import (
     zero_based_option,
 )
 from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import count, number, print_json, print_table
+from ranksvm.cli.tables import count, number, print_json, print_table, queries
 
 
 @click.command("evaluate", short_help="Measure models and score files, side by side.")
@@ -96,7 +97,7 @@ def _show(data: Path, results: dict[str, Any], comparisons: list[dict[str, Any]]
     names, first = list(results), next(iter(results.values()))
     rows = [[metric, *(number(result.means[metric]) for result in results.values())] for metric in first.means]
     without = first.n_without_relevant
-    title = f"{data}: {count(first.n_queries)} queries" + (f", {count(without)} without relevant" if without else "")
+    title = f"{data}: {queries(first.n_queries)}" + (f", {count(without)} without relevant" if without else "")
     print_table([f"metric ({first.convention})", *names], rows, title=title)
     if comparisons:
         click.echo()
@@ -158,6 +159,8 @@ def _compare(results: dict[str, Any], metrics: list[str]) -> list[dict[str, Any]
         {"baseline": baseline, "system": name, **dataclasses.asdict(compare(first, result, metric))}
         for metric in metrics
         for name, result in others
+        # a metric may be defined for no query at all
+        if not math.isnan(first.means[metric])
     ]
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ranksvm.cli.errors import warn
 from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import count
+from ranksvm.cli.tables import count, queries
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +36,8 @@ def read(path: Path, progress: Progress, watch: Stopwatch, zero_based: bool | No
     with watch("reading"):
         data = read_data(path, zero_based="auto" if zero_based is None else zero_based)
     progress.line(f"Read {path}: {described(data)}, {watch.seconds['reading'] - before:.2f} s")
+    if data.qid is None:
+        warn(f"{path} has no query ids (qid:...): all its {count(data.n_rows)} rows are taken for one query.")
     return data
 
 
@@ -44,7 +47,7 @@ def described(data: "RankingData") -> str:
 
     kind = "sparse" if scipy.sparse.issparse(data.X) else "dense"
     features = f"{count(data.n_features)} features ({kind})"
-    return f"{count(data.n_rows)} rows, {count(data.queries.n_queries)} queries, {features}"
+    return f"{count(data.n_rows)} rows, {queries(data.queries.n_queries)}, {features}"
 
 
 def with_features(X: Any, n_features: int, path: Path) -> Any:
@@ -59,12 +62,7 @@ def with_features(X: Any, n_features: int, path: Path) -> Any:
     import scipy.sparse
 
     if found > n_features:
-        click.secho(
-            f"Warning: {path} has {count(found)} features, the training data {count(n_features)}: "
-            "the others are left out.",
-            err=True,
-            fg="yellow",
-        )
+        warn(f"{path} has {count(found)} features, the training data {count(n_features)}: the others are left out.")
         return X[:, :n_features]
     if scipy.sparse.issparse(X):
         X = X.copy()

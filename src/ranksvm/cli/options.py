@@ -1,6 +1,7 @@
 """Options and value types that several commands share."""
 
 import math
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,8 @@ class _OutputFile(click.Path):
         path = Path(str(super().convert(value, param, ctx)))
         if not path.parent.is_dir():
             self.fail(f"{str(path.parent)!r} is no folder; make it first.", param, ctx)
+        if not os.access(path.parent, os.W_OK):
+            self.fail(f"{str(path.parent)!r} cannot be written to.", param, ctx)
         return path
 
 

@@ -86,7 +86,7 @@ class Progress:
 
 
 class _Handler(logging.Handler):
-    """Log records become progress: those of an iteration are passing, all others stay."""
+    """Log records become progress: those of the solvers, and of a path of C, are passing, all others stay."""
 
     def __init__(self, progress: Progress):
         super().__init__(logging.INFO)
@@ -95,9 +95,10 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = record.getMessage()
-            if record.levelno >= logging.WARNING or not record.name.startswith("ranksvm.solvers"):
-                self._progress.line(text)
-            else:
+            passing = record.name.startswith("ranksvm.solvers") or record.module == "path"
+            if passing and record.levelno < logging.WARNING:
                 self._progress.iteration(f"  {text}")
+            else:
+                self._progress.line(text)
         except Exception:  # logging must never end a fit
             self.handleError(record)

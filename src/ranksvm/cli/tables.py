@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-__all__ = ["aligned", "count", "number", "print_facts", "print_json", "print_table", "seconds", "weight"]
+__all__ = ["aligned", "count", "number", "print_facts", "print_json", "print_table", "queries", "seconds", "weight"]
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None, left: int = 1) -> None:
@@ -51,9 +51,10 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def weight(value: float) -> str:
-    """A value of C: as a power of two where it is one, which is what ranges of C are made of."""
+    """A value of C: where it is a power of two, of which ranges of C are made, as that too."""
     mantissa, exponent = math.frexp(value)
-    return f"2^{exponent - 1}" if mantissa == 0.5 and abs(exponent - 1) > 3 else f"{value:.6g}"
+    decimal = f"{value:.4g}"
+    return f"{decimal} = 2^{exponent - 1}" if mantissa == 0.5 and abs(exponent - 1) > 3 else decimal
 
 
 def aligned(values: Sequence[float]) -> list[str]:
@@ -66,6 +67,11 @@ def aligned(values: Sequence[float]) -> list[str]:
 def count(value: float) -> str:
     """A whole number with its thousands set apart."""
     return f"{int(value):,}"
+
+
+def queries(value: int) -> str:
+    """A number of queries in words."""
+    return "1 query" if value == 1 else f"{count(value)} queries"
 
 
 def seconds(value: float) -> str:

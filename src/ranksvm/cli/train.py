@@ -64,6 +64,9 @@ SHOWN_METRICS = ["ndcg@10", "map", "mrr", "pairwise_accuracy"]
 @click.option(
     "--max-iter", type=click.IntRange(min=1), default=None, help="Limit of iterations.  [default: the solver's]"
 )
+@click.option(
+    "--keep-on-interrupt", is_flag=True, help="Ctrl-C while training ends it and saves the best model so far."
+)
 @n_jobs_option
 @zero_based_option
 @json_option
@@ -157,7 +160,7 @@ def _make_scaler(name: str, X: Any) -> Any:
 def _fit(parts: dict[str, "RankingData"], X: dict[str, Any], options: dict[str, Any]) -> Any:
     from ranksvm import RankSVM, RankSVMCV
 
-    common = {"solver": options["solver"], "tol": options["tol"], "n_jobs": options["n_jobs"], "verbose": 1}
+    common = {name: options[name] for name in ("solver", "tol", "n_jobs", "keep_on_interrupt")}
     if options["max_iter"] is not None:
         common["max_iter"] = options["max_iter"]
     data = parts["train"]

@@ -78,9 +78,9 @@ def make_ranking(
 
     Examples
     --------
-    >>> data, coef = make_ranking(10, (5, 15), 4, return_coef=True, random_state=0)
+    >>> data, coef = make_ranking(10, 12, 4, return_coef=True, random_state=0)
     >>> data
-    RankingData(105 rows, 4 features, 10 queries, dense float32)
+    RankingData(120 rows, 4 features, 10 queries, dense float32)
     """
     shares = _shares(n_levels, level_probabilities)
     _check(n_queries, n_features, density, noise, dtype)
@@ -107,7 +107,7 @@ def _check(n_queries: Any, n_features: Any, density: Any, noise: Any, dtype: Any
         raise OptionError(f"density must be over 0 and at most 1, got {density!r}.")
     if not noise >= 0:
         raise OptionError(f"noise must be 0 or more, got {noise!r}.")
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+    if dtype not in (np.float32, np.float64, "float32", "float64", np.dtype(np.float32), np.dtype(np.float64)):
         raise OptionError(f"dtype must be numpy.float32 or numpy.float64, got {dtype!r}.")
 
 

@@ -132,9 +132,9 @@ def read_letor(
 def _settings(
     path: Any, n_features: Any, dtype: Any, sparse: Any, zero_based: Any, docids: Any, n_jobs: int | None
 ) -> Settings:
-    if n_features is not None and (isinstance(n_features, bool) or int(n_features) != n_features or n_features < 1):
+    if n_features is not None and not (isinstance(n_features, int | np.integer) and n_features >= 1):
         raise OptionError(f"n_features must be None or a positive integer, got {n_features!r}.")
-    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+    if dtype not in (np.float32, np.float64, "float32", "float64", np.dtype(np.float32), np.dtype(np.float64)):
         raise OptionError(f"dtype must be numpy.float32 or numpy.float64, got {dtype!r}.")
     if sparse not in (None, True, False):
         raise OptionError(f"sparse must be None, True or False, got {sparse!r}.")
@@ -237,8 +237,10 @@ def _parse_stream(
         def parse(text: Any = text, ranges: Any = ranges, layout: Any = layout, before: int = lines) -> Piece | None:
             return None if layout is None else _parse_window(text, ranges, layout, settings, before, empty_pages)
 
-        # One thread parses this window while the other decompresses the next.
-        piece, following = parallel_map(_call, [parse, lambda: next(windows, None)], min(2, settings.n_threads))
+        # One thread parses this window while another decompresses the next. That one comes first in the list: were
+        # the parser's error the first result, it would be raised while the file is still being read.
+        tasks = [lambda: next(windows, None), parse]
+        following, piece = parallel_map(_call, tasks, min(2, settings.n_threads))
         if piece is not None and layout is not None:
             pieces.append(piece)
             layout = widened(layout, piece) or layout

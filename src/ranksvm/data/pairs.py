@@ -13,9 +13,12 @@ from ranksvm.exceptions import DataError, NoComparablePairsError
 
 __all__ = ["ComparablePairs"]
 
-# Queries of up to this many levels take the direct form of the sweep, O(k) a document, others the tree, O(log k).
+# Queries of up to this many levels take the direct form of the sweep, O(k) a document, others the parting, O(log k).
 # Measured by benchmarks/sweep_levels.py (benchmarks/results/sweep_levels.md).
-DIRECT_LIMIT = 31
+DIRECT_LIMIT = 23
+
+# Of how many queries a sample consists at least, if there are as many.
+SAMPLE_QUERIES = 64
 
 
 class ComparablePairs:
@@ -135,7 +138,7 @@ class ComparablePairs:
         return float(self.weight_per_query.sum())
 
     def sample(self, n_rows: int, seed: int = 0) -> tuple["ComparablePairs", np.ndarray]:
-        """A random part: whole queries, and of a query larger than the part itself a random subset of its rows.
+        """A random part of the queries; of long ones a random part of their rows, weighted to stand for all pairs.
 
         There is at least one pair of positive weight in it.
 
@@ -149,39 +152,43 @@ class ComparablePairs:
         Returns
         -------
         pairs : ComparablePairs
-            The pairs among the chosen rows.
+            The pairs among the chosen rows; their weights add up to those of the chosen queries.
         positions : ndarray of int64
             Their positions here, ascending.
         """
         random = np.random.default_rng(seed)
         sizes = np.diff(self.pointers)
-        candidates = np.flatnonzero(self.weight_per_query > 0)
-        chosen = random.permutation(candidates)
-        # the first queries whose rows, counted up to n_rows each, reach the number wanted
-        enough = int(np.searchsorted(np.cumsum(np.minimum(sizes[chosen], n_rows)), n_rows)) + 1
-        chosen = np.sort(chosen[:enough])
-        parts, levels, n_levels = [], [], []
-        for query in chosen:
+        candidates = random.permutation(np.flatnonzero(self.weight_per_query > 0))
+        # A few long lists would say little about the others, so long ones give part of their rows.
+        limit = max(2, n_rows // min(len(candidates), SAMPLE_QUERIES))
+        enough = int(np.searchsorted(np.cumsum(np.minimum(sizes[candidates], limit)), n_rows)) + 1
+        chosen = np.sort(candidates[:enough])
+        parts, parts_levels, n_levels = [], [], self.n_levels[chosen]
+        for number, query in enumerate(chosen):
             part = np.arange(self.pointers[query], self.pointers[query + 1])
-            if len(part) > n_rows:
-                part = self._subset(part, n_rows, random)
-                present, ranks = np.unique(self.levels[part], return_inverse=True)
-                levels.append(ranks.astype(np.int32))
-                n_levels.append(len(present))
-            else:
-                levels.append(self.levels[part])
-                n_levels.append(self.n_levels[query])
+            part_levels = self.levels[part[0] : part[-1] + 1]
+            if len(part) > limit:
+                part = self._subset(part, limit, random)
+                # ranked anew: an explicit Hessian allots memory for each level
+                present, part_levels = np.unique(self.levels[part], return_inverse=True)
+                n_levels[number] = len(present)
             parts.append(part)
+            parts_levels.append(part_levels.astype(np.int32, copy=False))
         positions = np.concatenate(parts)
-        pointers = np.concatenate(([0], np.cumsum([len(part) for part in parts]))).astype(np.int64)
-        pairs = ComparablePairs(
-            pointers,
-            positions if self.rows is None else self.rows[positions],
-            np.concatenate(levels),
-            np.array(n_levels, dtype=np.int32),
-            None if self.preferred is None else self.preferred[positions],
-            None if self.other is None else self.other[positions],
-        )
+        kept = np.array([len(part) for part in parts])
+        pointers = np.concatenate(([0], np.cumsum(kept))).astype(np.int64)
+        rows = positions if self.rows is None else self.rows[positions]
+        levels = np.concatenate(parts_levels)
+        preferred = None if self.preferred is None else self.preferred[positions]
+        other = None if self.other is None else self.other[positions]
+        pairs = ComparablePairs(pointers, rows, levels, n_levels, preferred, other)
+        if np.any(kept < sizes[chosen]):
+            # The pairs among the rows kept stand for all pairs of their query.
+            weight = self.weight_per_query[chosen] / np.maximum(pairs.weight_per_query, 1e-300)
+            scale = np.repeat(np.where(pairs.weight_per_query > 0, weight, 0.0), kept)
+            preferred = scale if preferred is None else preferred * scale
+            other = np.ones(len(positions)) if other is None else other
+            pairs = ComparablePairs(pointers, rows, levels, n_levels, preferred, other)
         return pairs, positions
 
     def _subset(self, positions: np.ndarray, n_rows: int, random: np.random.Generator) -> np.ndarray:

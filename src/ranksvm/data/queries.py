@@ -76,12 +76,15 @@ class Queries:
         ids = unique[by_appearance]
         if len(ids) == len(run_start):
             return cls(np.append(run_start, len(qid)).astype(np.int64), None, ids)
-        number = np.empty(len(ids), dtype=np.int64)
+        number = np.empty(len(ids), dtype=np.int32 if len(ids) < 1 << 31 else np.int64)
         number[by_appearance] = np.arange(len(ids))
         run_query = number[run_query]
+        runs = np.argsort(run_query, kind="stable")
+        if len(run_start) == len(qid):
+            pointers = np.concatenate(([0], np.cumsum(np.bincount(run_query, minlength=len(ids)))))
+            return cls(pointers, runs, ids)
         lengths = np.diff(run_start, append=len(qid))
         sizes = np.bincount(run_query, weights=lengths, minlength=len(ids)).astype(np.int64)
-        runs = np.argsort(run_query, kind="stable")
         del run_query
         run_start, lengths = run_start[runs], lengths[runs]
         del runs

@@ -42,12 +42,21 @@ def check(**complaints: str | None) -> None:
 
 @contextmanager
 def verbosity(verbose: int) -> Iterator[None]:
-    """Log the iterations while it lasts, if asked for; the logger's level is put back."""
+    """Show the iterations while it lasts, if asked for: on stderr, or wherever logging was configured to go."""
+    if not verbose:
+        yield
+        return
     logger = logging.getLogger("ranksvm")
     level = logger.level
-    if verbose and not logger.isEnabledFor(logging.INFO):
+    handler = None if logger.hasHandlers() else logging.StreamHandler()
+    if handler is not None:
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        logger.addHandler(handler)
+    if not logger.isEnabledFor(logging.INFO):
         logger.setLevel(logging.INFO)
     try:
         yield
     finally:
         logger.setLevel(level)
+        if handler is not None:
+            logger.removeHandler(handler)

@@ -40,7 +40,7 @@ class RankSVM(LinearRanker):
     n_jobs : int or None, default None
         Number of threads; None or -1 for all processors. Results do not depend on it but for round-off.
     verbose : int, default 0
-        1 logs every iteration to the logger "ranksvm" at level INFO (configure `logging` to see it).
+        1 shows every iteration: on stderr, or wherever `logging` is configured to send the logger "ranksvm".
 
     Attributes
     ----------

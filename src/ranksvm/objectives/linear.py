@@ -23,10 +23,11 @@ PARALLEL_WORK = 1 << 19
 HESSIAN_VARIABLES = 2000
 # A Hessian of all rows that costs no more multiplications than this is always worth it.
 EXACT_HESSIAN_WORK = 1e8
-# Otherwise that of a sample: at least so many rows per variable, below which it is too noisy to be of use, and as many
-# as cost so many passes over X, a matrix product doing PRODUCT_SPEED multiplications in the time a pass takes for one
-# (measured: 136 float32 features, 2 threads, a Hessian of all rows costs 13.6 passes).
-SAMPLE_ROWS_PER_VARIABLE = 60
+# Otherwise that of a sample: at least so many rows per variable, below which it is too noisy to be of use, at most so
+# many, beyond which it hardly improves, and in between as many as cost so many passes over X. A matrix product does
+# PRODUCT_SPEED multiplications in the time a pass takes for one (measured: with 136 float32 features and 2 threads, a
+# Hessian of all rows costs 13.6 passes).
+SAMPLE_ROWS_PER_VARIABLE = (60, 500)
 SAMPLE_PASSES = 0.8
 PRODUCT_SPEED = 10.0
 
@@ -313,7 +314,8 @@ class LinearObjective:
         if n_rows * n * n <= EXACT_HESSIAN_WORK:
             return 1.0
         cost_in_passes = n * n / (PRODUCT_SPEED * self.design.row_bytes / 4)
-        fraction = max(SAMPLE_PASSES / cost_in_passes, SAMPLE_ROWS_PER_VARIABLE * n / n_rows)
+        fewest, most = (rows * n / n_rows for rows in SAMPLE_ROWS_PER_VARIABLE)
+        fraction = min(max(SAMPLE_PASSES / cost_in_passes, fewest), most)
         return 1.0 if fraction > 0.4 else fraction
 
     def _sample(self) -> "tuple[LinearObjective, np.ndarray]":

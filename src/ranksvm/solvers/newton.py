@@ -42,6 +42,7 @@ def newton(
     max_iter: int = 100,
     warm_start: bool = False,
     interrupted: threading.Event | None = None,
+    label: str = "",
 ) -> SolverResult:
     """Minimise a strongly convex objective of few variables.
 
@@ -65,6 +66,8 @@ def newton(
         Whether ``start`` is near the solution already, so that the sample's problem need not be solved first.
     interrupted : threading.Event, optional
         Stops the run at the next evaluation when set.
+    label : str
+        Put before the lines of the log.
 
     Returns
     -------
@@ -73,7 +76,7 @@ def newton(
     """
     if not warm_start and isinstance(start, np.ndarray):
         start = _solve_sample(objective, start, interrupted)
-    monitor = Monitor(objective, tol, max_iter, interrupted)
+    monitor = Monitor(objective, tol, max_iter, interrupted, label)
     point = monitor.evaluate(start)
     exact = objective.hessian_fraction >= 1.0
     earlier = objective.earlier_hessian()
@@ -107,7 +110,7 @@ def _solve_sample(objective: Objective, w: np.ndarray, interrupted: threading.Ev
         return w
     start = sample.evaluate(_solve_sample(sample, w, interrupted))
     tol = SAMPLE_REDUCTION**2 * sample.gap(start) / start.value
-    return newton(sample, start, tol=tol, max_iter=SAMPLE_ITERATIONS, interrupted=interrupted).w
+    return newton(sample, start, tol=tol, max_iter=SAMPLE_ITERATIONS, interrupted=interrupted, label="on a sample: ").w
 
 
 def _inexact_step(

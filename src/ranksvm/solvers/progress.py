@@ -35,13 +35,23 @@ class Monitor:
         Largest number of iterations.
     interrupted : threading.Event
         Set when the user wants to stop.
+    label : str
+        Put before the lines of the log.
     """
 
-    def __init__(self, objective: Objective, tol: float, max_iter: int, interrupted: threading.Event | None = None):
+    def __init__(
+        self,
+        objective: Objective,
+        tol: float,
+        max_iter: int,
+        interrupted: threading.Event | None = None,
+        label: str = "",
+    ):
         self.objective = objective
         self.tol = tol
         self.max_iter = max_iter
         self.interrupted = interrupted
+        self.label = label
         self.history = History()
         self.n_evaluations = 0
         self.n_products = 0
@@ -77,7 +87,8 @@ class Monitor:
         history.duality_gap.append(gap)
         history.evaluations.append(self.n_evaluations)
         history.hessian_products.append(self.n_products)
-        logger.info("iteration %d: objective %.9g, relative gap %.2e", self.n_iter, point.value, gap / point.value)
+        line = "%siteration %d: objective %.9g, relative gap %.2e"
+        logger.info(line, self.label, self.n_iter, point.value, gap / point.value)
         if gap <= self.tol * point.value:
             return Status.CONVERGED
         if self.interrupted is not None and self.interrupted.is_set():

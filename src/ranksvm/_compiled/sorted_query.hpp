@@ -1,0 +1,199 @@
+// A query's documents sorted by score, and the windows that say which pairs violate the margin.
+//
+// A query has m documents with scores s and label ranks (levels) 0 .. k-1. A pair (i, j) with level_i > level_j, i the
+// preferred and j the other document, violates the margin t when fl(s_i - s_j) < t. With the documents sorted by score
+// this one predicate becomes one array: window[j] = number of documents whose score is less than s_j + t, so that
+//     upper(j) = documents of higher level among the first window[j],
+//     lower(i) = documents j of lower level with i < window[j], that is all from start[i] on.
+// Everything (value, gradient, Laplacian) reads the windows, so that the two sides of a pair always agree.
+// The weight of a pair is a_i * b_j (a: as the preferred document, b: as the other); null pointers mean 1.
+#ifndef RANKSVM_SORTED_QUERY_HPP
+#define RANKSVM_SORTED_QUERY_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "portable.hpp"
+
+namespace ranksvm {
+
+using std::int32_t;
+using std::int64_t;
+
+struct Pairs {
+    const int64_t *pointers;   // (n_queries + 1,) first position of each query
+    const int32_t *levels;     // (n_rows,) rank of the label in its query
+    const int32_t *n_levels;   // (n_queries,)
+    const double *preferred;   // (n_rows,) a, or null
+    const double *other;       // (n_rows,) b, or null
+    int32_t direct_limit;      // queries of up to so many levels take the direct form
+};
+
+// One query, its documents sorted by score; also the scratch memory of a thread.
+
+struct Keyed {
+    double score;
+    int32_t index;
+};
+
+struct SortedQuery {
+    int64_t m = 0;
+    int32_t n_levels = 0;
+    bool weighted = false;
+    std::vector<Keyed> keyed, spread;
+    std::vector<double> z, a, b;          // centred scores and weights, sorted
+    std::vector<int32_t> level, start;    // sorted levels; first document of lower(i)
+    const int32_t *window = nullptr;      // sorted
+    std::vector<double> table, split, values, v;
+    std::vector<double> sums;             // window sums: upper(i)'s, then lower(i)'s
+
+    void resize(int64_t size) {
+        m = size;
+        const size_t needed = static_cast<size_t>(size) + 1;
+        if (z.size() >= needed) return;
+        keyed.resize(needed);
+        spread.resize(needed);
+        z.resize(needed);
+        a.resize(needed);
+        b.resize(needed);
+        level.resize(needed);
+        start.resize(needed);
+        values.resize(4 * needed);
+        v.resize(needed);
+        sums.resize(4 * needed);
+    }
+};
+
+// Straight insertion, given up after so many moves. Whether it came to the end.
+RANKSVM_INLINE bool insertion_sort(Keyed *keyed, int64_t m, int64_t moves_left) {
+    for (int64_t i = 1; i < m; ++i) {
+        const Keyed item = keyed[i];
+        int64_t j = i;
+        for (; j > 0 && item.score < keyed[j - 1].score; --j) keyed[j] = keyed[j - 1];
+        keyed[j] = item;
+        if ((moves_left -= i - j) < 0) return false;
+    }
+    return true;
+}
+
+// Distribute over as many buckets of equal width as there are documents: nearly sorted then, unless scores cluster.
+RANKSVM_INLINE void bucket_sort(const Keyed *keyed, int64_t m, double low, double high, int32_t *bucket, int32_t *next,
+                                Keyed *out) {
+    const double scale = static_cast<double>(m - 1) / (high - low);
+    std::fill_n(next, m, 0);
+    for (int64_t i = 0; i < m; ++i) bucket[i] = static_cast<int32_t>((keyed[i].score - low) * scale);
+    for (int64_t i = 0; i < m; ++i) ++next[bucket[i]];
+    int32_t position = 0;
+    for (int64_t c = 0; c < m; ++c) {
+        const int32_t size = next[c];
+        next[c] = position;
+        position += size;
+    }
+    for (int64_t i = 0; i < m; ++i) out[next[bucket[i]]++] = keyed[i];
+}
+
+// Sort in O(m) where keys spread, in O(m log m) at worst; bucket and next are scratch of m numbers each.
+RANKSVM_INLINE void sort_keyed(std::vector<Keyed> &keyed, std::vector<Keyed> &spread, int64_t m, double low, double high,
+                               int32_t *bucket, int32_t *next) {
+    const double range = high - low;
+    // (a range so small or so large that positions in it overflow is left to std::sort)
+    if (range > 1e-290 && range < 1e290) {
+        bucket_sort(keyed.data(), m, low, high, bucket, next, spread.data());
+        std::swap(keyed, spread);
+        if (insertion_sort(keyed.data(), m, 8 * m)) return;
+    }
+    std::sort(keyed.begin(), keyed.begin() + m, [](const Keyed &x, const Keyed &y) { return x.score < y.score; });
+}
+
+// Sort by score, beginning from `order` (the documents in the order of an earlier score vector): where few have moved,
+// insertion alone is enough. Leaves the sorted scores less the middle one in z. False if a score is NaN.
+template <class Real>
+RANKSVM_INLINE bool sort_by_score(const Real *scores, int32_t *order, SortedQuery &query) {
+    const int64_t m = query.m;
+    Keyed *keyed = query.keyed.data();
+    int64_t descents = 0;
+    bool ordered = true;
+    double last = -std::numeric_limits<double>::infinity(), low = std::numeric_limits<double>::infinity(), high = last;
+    for (int64_t i = 0; i < m; ++i) {
+        const double score = static_cast<double>(scores[order[i]]);
+        keyed[i] = {score, order[i]};
+        descents += score < last;
+        ordered = ordered && score == score;
+        low = std::min(low, score);
+        high = std::max(high, score);
+        last = score;
+    }
+    if (!ordered) return false;
+    if (descents > 0) {
+        if (descents * 4 > m || !insertion_sort(keyed, m, 4 * m))
+            sort_keyed(query.keyed, query.spread, m, low, high, query.level.data(), query.start.data());
+        keyed = query.keyed.data();
+        for (int64_t i = 0; i < m; ++i) order[i] = keyed[i].index;
+    }
+    // The middle score as the origin: a common offset of the scores then costs no digits in the sums.
+    const double centre = keyed[m / 2].score;
+    for (int64_t i = 0; i < m; ++i) query.z[i] = keyed[i].score - centre;
+    return true;
+}
+
+// window[i] = number of p with z[p] - z[i] < t, by two pointers in one loop without a branch on the data. A step waits for
+// the one before it, so several stretches of the list go through side by side.
+RANKSVM_INLINE void find_windows(SortedQuery &query, double threshold, int32_t *window) {
+    constexpr int kStretches = 4;
+    const int64_t m = query.m;
+    double *z = query.z.data();
+    z[m] = std::numeric_limits<double>::infinity();
+    int64_t i[kStretches], p[kStretches], end[kStretches];
+    for (int c = 0; c < kStretches; ++c) {
+        i[c] = m * c / kStretches;
+        end[c] = m * (c + 1) / kStretches;
+        int64_t low = 0, high = m;
+        while (c > 0 && low < high) {
+            const int64_t middle = (low + high) / 2;
+            if (z[middle] - z[i[c]] < threshold)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        p[c] = low;
+    }
+    while (i[0] < end[0] && i[1] < end[1] && i[2] < end[2] && i[3] < end[3])
+        for (int c = 0; c < kStretches; ++c) {
+            const int64_t advance = z[p[c]] - z[i[c]] < threshold;
+            window[i[c]] = static_cast<int32_t>(p[c]);
+            p[c] += advance;
+            i[c] += 1 - advance;
+        }
+    for (int c = 0; c < kStretches; ++c)
+        while (i[c] < end[c]) {
+            const int64_t advance = z[p[c]] - z[i[c]] < threshold;
+            window[i[c]] = static_cast<int32_t>(p[c]);
+            p[c] += advance;
+            i[c] += 1 - advance;
+        }
+}
+
+// Levels, weights and the other side of the windows: start[i] = number of documents p with window[p] <= i.
+RANKSVM_INLINE void gather_pairs(const Pairs &pairs, int64_t first, const int32_t *order, const int32_t *window,
+                                 SortedQuery &query) {
+    const int64_t m = query.m;
+    for (int64_t i = 0; i < m; ++i) query.level[i] = pairs.levels[first + order[i]];
+    query.weighted = pairs.preferred != nullptr;
+    if (query.weighted)
+        for (int64_t i = 0; i < m; ++i) {
+            query.a[i] = pairs.preferred[first + order[i]];
+            query.b[i] = pairs.other[first + order[i]];
+        }
+    int32_t *start = query.start.data();
+    std::fill_n(start, m + 1, 0);
+    for (int64_t p = 0; p < m; ++p) ++start[window[p]];
+    for (int64_t i = 1; i < m; ++i) start[i] += start[i - 1];
+    query.window = window;
+}
+
+}  // namespace ranksvm
+
+#endif
