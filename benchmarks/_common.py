@@ -1,0 +1,144 @@
+"""What the benchmarks share: the machine they ran on, timing, the real data, and result pages."""
+
+import argparse
+import os
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ranksvm
+from ranksvm import metrics
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+
+def arguments(doc: str | None, argv: Sequence[str] | None, *more: tuple[str, dict[str, Any]]) -> argparse.Namespace:
+    """Parse the options that every benchmark has, and some of its own."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes: whether it runs, not how fast")
+    parser.add_argument("-o", "--output", type=Path, help="file to write the page to; else it is printed")
+    for name, options in more:
+        parser.add_argument(name, **options)
+    parsed = parser.parse_args(argv)
+    parsed.command = shlex.join(sys.argv[1:] if argv is None else argv)
+    return parsed
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def machine() -> str:
+    """Processor, cores, memory and system in a sentence."""
+    name = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        models = [
+            line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "name" in line
+        ]
+        name = models[0] if models else name
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    memory = ""
+    if hasattr(os, "sysconf"):
+        memory = f", {os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB of memory"
+    return f"{name} ({platform.machine()}), {cores} cores{memory}, {platform.system()}"
+
+
+def versions(*packages: str) -> str:
+    """Versions of Python, ranksvm, NumPy, and those of ``packages`` that are installed."""
+    found = [f"Python {platform.python_version()}", f"ranksvm {ranksvm.__version__}"]
+    for package in ("numpy", "scipy", "scikit-learn", *packages):
+        try:
+            found.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            continue
+    return ", ".join(found)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def page(title: str, script: str, options: argparse.Namespace, parts: Iterable[str], *packages: str) -> str:
+    """A result page: title, machine, versions, command, and the parts."""
+    load = f" Load average when it ended: {os.getloadavg()[0]:.1f}." if hasattr(os, "getloadavg") else ""
+    head = [
+        f"# {title}",
+        f"{machine()}. {versions(*packages)}. {time.strftime('%Y-%m-%d')}.{load}",
+        f"Command: `{' '.join(['python', f'benchmarks/{script}.py', options.command]).strip()}`",
+    ]
+    return "\n\n".join([*head, *parts]) + "\n"
+
+
+def publish(text: str, options: argparse.Namespace) -> None:
+    """Write a page whole, or print it."""
+    if options.output is None:
+        print(text)
+        return
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    temporary = options.output.with_name(options.output.name + ".part")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, options.output)
+
+
+# -- timing ------------------------------------------------------------------------------------------------------------
+
+
+def seconds(action: Callable[[], Any]) -> float:
+    """Wall-clock time of one call."""
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def interleaved(actions: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, np.ndarray]:
+    """Wall-clock times of several actions, one after the other, round after round: a slow minute slows them all."""
+    times: dict[str, list[float]] = {name: [] for name in actions}
+    for _ in range(repeats):
+        for name, action in actions.items():
+            times[name].append(seconds(action))
+    return {name: np.array(values) for name, values in times.items()}
+
+
+# -- the data ----------------------------------------------------------------------------------------------------------
+
+
+def data_folder() -> Path | None:
+    """Folder of the real data sets (``RANKSVM_DATA``, or ``../shared/data`` beside the repository), if it is there."""
+    folder = Path(os.environ.get("RANKSVM_DATA", ROOT.parent / "shared" / "data"))
+    return folder if folder.is_dir() else None
+
+
+def required_data() -> Path:
+    """The same; ends the program where it is absent."""
+    folder = data_folder()
+    if folder is None:
+        sys.exit("No real data: set RANKSVM_DATA to the folder that holds them.")
+    return folder
+
+
+def read(dataset: str, fold: int = 1, part: str = "train", **options: Any) -> ranksvm.RankingData:
+    """One part of a fold of a real data set."""
+    return ranksvm.read_letor(required_data() / dataset / f"Fold{fold}" / f"{part}.txt.gz", docids=False, **options)
+
+
+def letor(data: ranksvm.RankingData, scores: np.ndarray, names: Sequence[str]) -> metrics.Evaluation:
+    """Evaluation as LETOR's own tool does it."""
+    return metrics.evaluate(data.y, scores, data.qid, names, convention="letor")
+
+
+def power_of_two(text: str) -> float:
+    """The number that "2^-5" stands for."""
+    base, exponent = text.split("^")
+    return float(base) ** int(exponent)

@@ -1,0 +1,43 @@
+"""Every benchmark runs, on tiny data, and writes the page it promises."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+FOLDER = pathlib.Path(__file__).parents[2] / "benchmarks"
+# What the page of each must hold.
+TABLES = {
+    "published": "| **mean: SVM-rank** |",
+    "speed": "| C | seconds | units (least) |",
+    "sweep_levels": "| k | evaluate, direct, ms |",
+    "peers": "| RankSVM (ours) |",
+    "sparse": "| C | solver | tol |",
+}
+
+
+def run(script, output):
+    command = [sys.executable, str(FOLDER / f"{script}.py"), "--smoke", "--output", str(output)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return output.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("script", TABLES)
+def test_benchmark_writes_its_page(script, tmp_path, request):
+    if script == "published":
+        request.getfixturevalue("shared_data")
+    if script == "sweep_levels":
+        pytest.importorskip("matplotlib")
+    page = run(script, tmp_path / f"{script}.md")
+    assert TABLES[script] in page
+    assert f"Command: `python benchmarks/{script}.py --smoke" in page
+    assert "cores" in page
+    assert not list(tmp_path.glob("*.part*"))
+
+
+def test_every_benchmark_is_run_somewhere():
+    # metrics.py and read_letor.py have tests of their own
+    scripts = {path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_")}
+    assert scripts - {"metrics", "read_letor"} == set(TABLES)
