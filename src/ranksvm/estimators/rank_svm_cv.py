@@ -115,7 +115,7 @@ class RankSVMCV(LinearRanker):
             Features.
         y : array-like of shape (n_samples,)
             Labels.
-        qid, group : array-like, optional
+        qid, group : array-like (or for qid str), optional
             Queries, as in `RankSVM.fit`.
         sample_weight, query_weight : array-like of shape (n_samples,), optional
             Weights, as in `RankSVM.fit`.
@@ -144,6 +144,7 @@ class RankSVMCV(LinearRanker):
             When a certificate does not meet ``tol``.
         """
         metric = parse_metric(self.metric)
+        X, qid, self.qid_column_ = _inputs.split_qid(X, qid)
         self.Cs_ = np.sort(c_values(self.Cs))
         with _options.verbosity(self.verbose):
             problem = linear_problem(
@@ -151,6 +152,7 @@ class RankSVMCV(LinearRanker):
             )
             if eval_set is not None:
                 X_eval, y_eval = _validation_pair(eval_set)
+                eval_qid = self._query_ids(X_eval, eval_qid) if eval_group is None else eval_qid
                 grouping = _inputs.queries(eval_qid, eval_group, len(y_eval))
                 self._choose_on_validation(problem, metric, X_eval, y_eval, grouping)
             elif eval_qid is not None or eval_group is not None:
