@@ -118,7 +118,7 @@ class RankSVMCV(LinearRanker):
         qid, group : array-like (or for qid str), optional
             Queries, as in `RankSVM.fit`.
         sample_weight, query_weight : array-like of shape (n_samples,), optional
-            Weights, as in `RankSVM.fit`.
+            Weights, as in `RankSVM.fit`. In the score of a fold a query counts with the mean sample weight of its rows.
         eval_set : tuple (X, y), optional
             Validation data; a list of one such tuple, as LightGBM has it, will do.
         eval_qid, eval_group : array-like, optional
@@ -168,7 +168,7 @@ class RankSVMCV(LinearRanker):
         results, scores = [], []
         for C, result in solve_along(problem, self.Cs_):
             self.coef_ = result.w
-            value = evaluate(y, self.predict(X), ids, [metric], convention=self.convention).means[metric.name]
+            value = self._score(metric, y, self.predict(X), ids)
             logger.info("C = %.6g: %s %.4f on validation data", C, metric.name, value)
             results.append(result)
             scores.append(value)
@@ -191,16 +191,22 @@ class RankSVMCV(LinearRanker):
                 fold = linear_problem(ranker, _rows(X, train), y[train], qid=ids[train], group=None, **part)
             except NoComparablePairsError as error:
                 raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
+            test_weight = weights["sample_weight"]
+            test_weight = None if test_weight is None else np.asarray(test_weight)[test]
             X_test, column = _rows(X, test), []
             for C, result in solve_along(fold, self.Cs_):
                 ranker.coef_ = result.w
-                test_scores = ranker.predict(X_test)
-                value = evaluate(y[test], test_scores, ids[test], [metric], convention=self.convention)
-                column.append(value.means[metric.name])
+                column.append(self._score(metric, y[test], ranker.predict(X_test), ids[test], test_weight))
                 logger.info("C = %.6g: %s %.4f on fold %d", C, metric.name, column[-1], number + 1)
             columns.append(column)
         self.scores_ = np.array(columns).T
         keep_result(self, problem.solve(float(self.Cs_[self._choose()])), problem)
+
+    def _score(
+        self, metric: Any, y: np.ndarray, scores: np.ndarray, ids: np.ndarray, sample_weight: Any = None
+    ) -> float:
+        result = evaluate(y, scores, ids, [metric], convention=self.convention, sample_weight=sample_weight)
+        return result.means[metric.name]
 
     def _choose(self) -> int:
         means = self.scores_.mean(axis=1)
