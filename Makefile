@@ -36,6 +36,8 @@ lint: $(READY)
 	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/ranksvm/*.py' | grep -v /cli/)
 
 test: lint
+	@# compiled modules brought up to date once, not by both workers
+	@$(BIN)/python -c 'import ranksvm.estimators'
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-slow: $(READY)

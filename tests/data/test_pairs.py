@@ -57,9 +57,17 @@ def test_a_sample_is_a_part_with_a_pair(n_rows, n_queries, weighted, seed):
     sample, positions = pairs.sample(n_rows, seed=seed % 1000)
     assert sample.weight > 0
     assert (np.diff(positions) > 0).all()
-    whole = listed(pairs)
-    for pair, weight in listed(sample).items():
-        assert whole[pair] == weight
+    # pairs of the sample are pairs, and those of a query together weigh what they do in the whole
+    whole, part = listed(pairs), listed(sample)
+    factors = {}
+    for (i, j), weight in part.items():
+        assert (i, j) in whole
+        if whole[i, j] > 0:
+            factors.setdefault(qid[i], []).append(weight / whole[i, j])
+    for query, factor in factors.items():
+        assert factor == pytest.approx([factor[0]] * len(factor))
+        total = sum(weight for (i, _), weight in whole.items() if qid[i] == query)
+        assert sum(weight for (i, _), weight in part.items() if qid[i] == query) == pytest.approx(total)
     rows = sample.rows if sample.rows is not None else positions
     expected = len(pairs_of(y[rows], qid[rows])[0])
     assert sample.n_pairs == expected

@@ -55,7 +55,9 @@ def check(problem):
     oracle, C = ExplicitPairs(y, qid, X, **weights), options["C"]
     assert model.n_pairs_ == oracle.n_pairs
     value = oracle.value(model.coef_, C)
-    assert model.objective_ == pytest.approx(value, rel=1e-11)
+    # The sweep's value is a difference of sums of squared scores: round-off is relative to these.
+    size = C * oracle.weight.sum() * (1.0 + np.ptp(X @ model.coef_)) ** 2
+    assert model.objective_ == pytest.approx(value, rel=1e-12, abs=1e-14 * size)
     optimum = oracle.value(oracle.solve(C), C)
     assert optimum <= (1.0 + 1e-10) * value  # or the oracle is not at the optimum
     assert value - optimum <= model.duality_gap_ + ROUND_OFF * value
@@ -69,7 +71,7 @@ def test_certificates_bound_the_true_gap(problem):
 
 
 @pytest.mark.slow
-@settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(problems())
 def test_certificates_bound_the_true_gap_in_thousands_of_problems(problem):
     check(problem)

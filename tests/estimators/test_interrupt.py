@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from ranksvm import RankSVM, make_ranking
+from ranksvm import RankSVM, RankSVMCV, make_ranking
 from ranksvm.objectives import LinearObjective
 
 
@@ -64,3 +64,13 @@ def test_without_it_fit_is_interrupted(data, interrupt_at):
     assert not hasattr(model, "coef_")
     model.fit(data.X, data.y, qid=data.qid)  # nothing is left broken
     assert model.converged_
+
+
+def test_a_choice_of_C_ends_with_the_values_tried_so_far(data, interrupt_at):
+    interrupt_at(12)
+    model = RankSVMCV(Cs=[1e-6, 1e-4, 1e-2, 1.0], solver="tron", tol=1e-8, keep_on_interrupt=True)
+    model.fit(data.X, data.y, qid=data.qid, eval_set=(data.X, data.y), eval_qid=data.qid)
+    assert 1 <= len(model.Cs_) < 4
+    assert model.scores_.shape == (len(model.Cs_), 1)
+    assert model.C_ in model.Cs_
+    assert model.best_score_ == model.scores_.max()

@@ -167,18 +167,21 @@ def test_the_sampled_hessian_is_that_of_the_sample(weighted, monkeypatch):
     weights = {"sample_weight": rng.random(400)} if weighted else {}
     monkeypatch.setattr(linear_module, "EXACT_HESSIAN_WORK", 0)
     monkeypatch.setattr(linear_module, "SAMPLE_PASSES", 0.0)
-    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", 16)
+    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", (16, 16))
     objective = make_objective(X, y, qid, 0.2, **weights)
     assert objective.hessian_fraction == pytest.approx(0.2)
     objective.reweight(0.6)
     sample = objective.sample()
     rows = sample.pairs.rows
-    assert 80 <= len(rows) < 120
+    assert 80 <= len(rows) < 120 + 2 * sample.pairs.n_queries
     assert len(np.unique(rows)) == len(rows)
-    assert {q: (qid == q).sum() for q in qid[rows]} == {q: (qid[rows] == q).sum() for q in qid[rows]}  # whole queries
     assert sample.C * sample.pairs.weight == pytest.approx(0.6 * objective.pairs.weight)
     w = rng.normal(size=5)
-    part = {name: value[rows] for name, value in weights.items()}
+    part = {}
+    if sample.pairs.preferred is not None:
+        part = {"sample_weight": sample.pairs.other, "query_weight": sample.pairs.preferred / sample.pairs.other}
+    if weighted:
+        np.testing.assert_array_equal(part["sample_weight"], weights["sample_weight"][rows])
     oracle = ExplicitPairs(y[rows], qid[rows], X[rows], **part)
     point = objective.evaluate(w)
     np.testing.assert_allclose(objective.hessian(point), oracle.hessian(w, sample.C), rtol=1e-9)

@@ -165,7 +165,7 @@ def test_unscaled_features(solver):
 def test_newton_by_sampled_hessians(C, cg_only, monkeypatch):
     monkeypatch.setattr(linear_module, "EXACT_HESSIAN_WORK", 0)
     monkeypatch.setattr(linear_module, "SAMPLE_PASSES", 0.0)
-    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", 10 if cg_only else 60)
+    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", (10, 10) if cg_only else (60, 60))
     objective, oracle = ranking(n=2000, n_queries=300, C=C)
     assert 0.0 < objective.hessian_fraction < 0.4
     result = newton(objective, np.zeros(6), tol=1e-9)
@@ -173,7 +173,7 @@ def test_newton_by_sampled_hessians(C, cg_only, monkeypatch):
     assert result.value == pytest.approx(oracle.value(oracle.solve(C), C), rel=1e-8)
     assert result.history.hessian_products[-1] > 0
     # the sample's own problem is a good beginning
-    assert newton(objective, np.zeros(6), tol=1e-9, max_iter=1).history.duality_gap[0] < 0.05 * objective.gap(
+    assert newton(objective, np.zeros(6), tol=1e-9, max_iter=1).history.duality_gap[0] < 0.2 * objective.gap(
         objective.evaluate(np.zeros(6))
     )
 
@@ -182,7 +182,7 @@ def test_newton_by_sampled_hessians(C, cg_only, monkeypatch):
 def test_newton_on_a_sample_of_one_large_query(one_relevant, monkeypatch):
     monkeypatch.setattr(linear_module, "EXACT_HESSIAN_WORK", 0)
     monkeypatch.setattr(linear_module, "SAMPLE_PASSES", 0.0)
-    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", 10)
+    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", (10, 10))
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 5))
     y = np.zeros(1500) if one_relevant else X[:, 0] + rng.normal(size=1500)

@@ -68,9 +68,9 @@ class Queries:
             raise DataError(f"qid has {len(qid)} entries but X has {n_rows} rows: they must agree.")
         if len(qid) == 0:
             return cls(np.zeros(1, dtype=np.int64), None, qid)
-        # Runs of equal ids are grouped, not rows: real data come in long runs.
+        # Runs of equal ids are grouped, not rows: real data come in long runs. Where each row is a run of its own, what
+        # is kept meanwhile decides how much memory a fit needs beside X: nothing longer than it is needed.
         run_start = np.concatenate(([0], np.flatnonzero(qid[1:] != qid[:-1]) + 1))
-        run_length = np.diff(run_start, append=len(qid))
         unique, first, run_query = _unique(qid[run_start])
         by_appearance = np.argsort(first, kind="stable")
         ids = unique[by_appearance]
@@ -83,13 +83,19 @@ class Queries:
         if len(run_start) == len(qid):
             pointers = np.concatenate(([0], np.cumsum(np.bincount(run_query, minlength=len(ids)))))
             return cls(pointers, runs, ids)
-        sizes = np.bincount(run_query, weights=run_length, minlength=len(ids)).astype(np.int64)
+        lengths = np.diff(run_start, append=len(qid))
+        sizes = np.bincount(run_query, weights=lengths, minlength=len(ids)).astype(np.int64)
+        del run_query
+        run_start, lengths = run_start[runs], lengths[runs]
+        del runs
         # Rows of run r are run_start[r], run_start[r] + 1, ...: a running sum of ones with jumps between runs.
         steps = np.ones(len(qid), dtype=np.int64)
-        lengths = run_length[runs]
-        steps[0] = run_start[runs[0]]
-        ends = np.cumsum(lengths)[:-1]
-        steps[ends] = run_start[runs[1:]] - (run_start[runs[:-1]] + lengths[:-1] - 1)
+        steps[0] = run_start[0]
+        jumps = np.diff(run_start)
+        jumps -= lengths[:-1]
+        jumps += 1
+        steps[np.cumsum(lengths)[:-1]] = jumps
+        del jumps, lengths, run_start
         return cls(np.concatenate(([0], np.cumsum(sizes))), np.cumsum(steps, out=steps), ids)
 
     @classmethod

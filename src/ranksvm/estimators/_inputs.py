@@ -36,6 +36,15 @@ def features_and_labels(estimator: Any, X: Any, y: Any, *, n_threads: int) -> tu
     return _finite(X, n_threads), np.asarray(y, dtype=np.float64)
 
 
+def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
+    """X and the query ids, and the name of the column of X that held them if ``qid`` is one."""
+    if not isinstance(qid, str):
+        return X, qid, None
+    if not hasattr(X, "columns") or qid not in X.columns:
+        raise DataError(f"qid={qid!r} names a column, but X has none of that name: give one query id per row.")
+    return X.drop(columns=qid), X[qid], qid
+
+
 def queries(qid: Any, group: Any, n_rows: int) -> Queries:
     """The grouping that ``qid`` or ``group`` (not both) gives; one query without either."""
     if group is None:

@@ -31,7 +31,7 @@ class LinearRanker(BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
+            Features. A DataFrame's column of query ids, if `fit` was told one, is left out.
 
         Returns
         -------
@@ -39,6 +39,8 @@ class LinearRanker(BaseEstimator):
             ``X @ coef_``, summed in float64.
         """
         check_is_fitted(self)
+        if self._has_qid_column(X):
+            X = X.drop(columns=self.qid_column_)
         n_threads = effective_n_jobs(self.n_jobs)
         design = as_design_matrix(_inputs.features(self, X, reset=False, n_threads=n_threads))
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -58,8 +60,9 @@ class LinearRanker(BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row, in any order; None: all rows are one query, 0.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, in any order, or the column of X that has them; None: the column that `fit` was told, if
+            X has it, or else all rows are one query, 0.
 
         Returns
         -------
@@ -67,7 +70,7 @@ class LinearRanker(BaseEstimator):
             Query id -> its row numbers, best first; equal scores in row order.
         """
         scores = self.predict(X)
-        grouping = Queries.from_qid(qid, len(scores))
+        grouping = Queries.from_qid(self._query_ids(X, qid), len(scores))
         ids = grouping.ids.tolist()
         ordered = (rows[np.argsort(-scores[rows], kind="stable")] for _, rows in grouping)
         return dict(zip(ids, ordered, strict=True))
@@ -81,8 +84,8 @@ class LinearRanker(BaseEstimator):
             Features.
         y : array-like of shape (n_samples,)
             Labels.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
         sample_weight : array-like of shape (n_samples,), optional
             A query counts with the mean weight of its rows.
 
@@ -97,6 +100,7 @@ class LinearRanker(BaseEstimator):
             When the model was fitted with several queries and ``qid`` is missing.
         """
         scores = self.predict(X)
+        qid = self._query_ids(X, qid)
         if qid is None and self.n_queries_ > 1:
             raise DataError(
                 "This model was fitted with qid, but score was called without: pass qid=... . Inside scikit-learn's "
@@ -104,6 +108,16 @@ class LinearRanker(BaseEstimator):
                 "ranksvm.cross_validate needs no routing."
             )
         return evaluate(y, scores, qid, ["ndcg@10"], sample_weight=sample_weight).means["ndcg@10"]
+
+    def _has_qid_column(self, X: Any) -> bool:
+        column = getattr(self, "qid_column_", None)
+        return column is not None and hasattr(X, "columns") and column in X.columns
+
+    def _query_ids(self, X: Any, qid: Any) -> Any:
+        """The ids given, by name or not, or those in the column that had them in `fit`."""
+        if qid is None and self._has_qid_column(X):
+            return X[self.qid_column_]
+        return _inputs.split_qid(X, qid)[1]
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to a file that `ranksvm.load` reads.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ranksvm.estimators import _options
+from ranksvm.estimators import _inputs, _options
 from ranksvm.estimators._linear_problem import LinearProblem, linear_problem
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError
@@ -102,6 +102,7 @@ def regularization_path(
     (3, 10)
     """
     estimator = RankSVM(loss=loss, solver=solver, tol=tol, max_iter=max_iter, n_jobs=n_jobs)
+    X, qid, _ = _inputs.split_qid(X, qid)
     problem = linear_problem(
         estimator, X, y, qid=qid, group=group, sample_weight=sample_weight, query_weight=query_weight
     )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ranksvm.estimators import _options
+from ranksvm.estimators import _inputs, _options
 from ranksvm.estimators._linear_problem import keep_result, linear_problem
 from ranksvm.estimators._ranker import LinearRanker
 from ranksvm.exceptions import DataError
@@ -68,6 +68,8 @@ class RankSVM(LinearRanker):
         Number of features.
     feature_names_in_ : ndarray of str
         Names of the features, where X had string column names.
+    qid_column_ : str or None
+        Column of X that held the query ids, where ``qid`` named one.
 
     See Also
     --------
@@ -131,8 +133,9 @@ class RankSVM(LinearRanker):
             float64 whatever the storage.
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query counts.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row: any dtype, in any order. None: all rows are one query.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row: any dtype, in any order. None: all rows are one query. The name of a column of a
+            DataFrame X: that column, which is then no feature, here and in `predict`.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries, as LightGBM has them.
         sample_weight : array-like of shape (n_samples,), optional
@@ -160,6 +163,7 @@ class RankSVM(LinearRanker):
             When the certificate does not meet ``tol``.
         """
         _options.check(C=_options.positive(self.C))
+        X, qid, self.qid_column_ = _inputs.split_qid(X, qid)
         problem = linear_problem(
             self, X, y, qid=qid, group=group, sample_weight=sample_weight, query_weight=query_weight
         )

@@ -115,10 +115,10 @@ class RankSVMCV(LinearRanker):
             Features.
         y : array-like of shape (n_samples,)
             Labels.
-        qid, group : array-like, optional
+        qid, group : array-like (or for qid str), optional
             Queries, as in `RankSVM.fit`.
         sample_weight, query_weight : array-like of shape (n_samples,), optional
-            Weights, as in `RankSVM.fit`.
+            Weights, as in `RankSVM.fit`. In the score of a fold a query counts with the mean sample weight of its rows.
         eval_set : tuple (X, y), optional
             Validation data; a list of one such tuple, as LightGBM has it, will do.
         eval_qid, eval_group : array-like, optional
@@ -144,6 +144,7 @@ class RankSVMCV(LinearRanker):
             When a certificate does not meet ``tol``.
         """
         metric = parse_metric(self.metric)
+        X, qid, self.qid_column_ = _inputs.split_qid(X, qid)
         self.Cs_ = np.sort(c_values(self.Cs))
         with _options.verbosity(self.verbose):
             problem = linear_problem(
@@ -151,6 +152,7 @@ class RankSVMCV(LinearRanker):
             )
             if eval_set is not None:
                 X_eval, y_eval = _validation_pair(eval_set)
+                eval_qid = self._query_ids(X_eval, eval_qid) if eval_group is None else eval_qid
                 grouping = _inputs.queries(eval_qid, eval_group, len(y_eval))
                 self._choose_on_validation(problem, metric, X_eval, y_eval, grouping)
             elif eval_qid is not None or eval_group is not None:
@@ -166,7 +168,7 @@ class RankSVMCV(LinearRanker):
         results, scores = [], []
         for C, result in solve_along(problem, self.Cs_):
             self.coef_ = result.w
-            value = evaluate(y, self.predict(X), ids, [metric], convention=self.convention).means[metric.name]
+            value = self._score(metric, y, self.predict(X), ids)
             logger.info("C = %.6g: %s %.4f on validation data", C, metric.name, value)
             results.append(result)
             scores.append(value)
@@ -189,16 +191,22 @@ class RankSVMCV(LinearRanker):
                 fold = linear_problem(ranker, _rows(X, train), y[train], qid=ids[train], group=None, **part)
             except NoComparablePairsError as error:
                 raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
+            test_weight = weights["sample_weight"]
+            test_weight = None if test_weight is None else np.asarray(test_weight)[test]
             X_test, column = _rows(X, test), []
             for C, result in solve_along(fold, self.Cs_):
                 ranker.coef_ = result.w
-                test_scores = ranker.predict(X_test)
-                value = evaluate(y[test], test_scores, ids[test], [metric], convention=self.convention)
-                column.append(value.means[metric.name])
+                column.append(self._score(metric, y[test], ranker.predict(X_test), ids[test], test_weight))
                 logger.info("C = %.6g: %s %.4f on fold %d", C, metric.name, column[-1], number + 1)
             columns.append(column)
         self.scores_ = np.array(columns).T
         keep_result(self, problem.solve(float(self.Cs_[self._choose()])), problem)
+
+    def _score(
+        self, metric: Any, y: np.ndarray, scores: np.ndarray, ids: np.ndarray, sample_weight: Any = None
+    ) -> float:
+        result = evaluate(y, scores, ids, [metric], convention=self.convention, sample_weight=sample_weight)
+        return result.means[metric.name]
 
     def _choose(self) -> int:
         means = self.scores_.mean(axis=1)
