@@ -235,8 +235,8 @@ def report(options) -> str:
         "## Other objectives: time and test figures",
         "Settings are chosen on the validation part, once for each measure; test figures as LETOR's tool counts them, "
         "pairwise accuracy pooled over all pairs, ties wrong. Seconds: the fit that mean NDCG chose (least of 2 to 4), "
-        "and all fits of the grid. All processors are used by those that can: ours, XGBoost, LightGBM, the forest; those "
-        "with OpenMP threads (XGBoost, LightGBM) suffer most where other programs run beside them.",
+        "and all fits of the grid. All processors are used by those that can: ours, XGBoost, LightGBM, the forest; "
+        "those with OpenMP threads (XGBoost, LightGBM) suffer most where other programs run beside them.",
         "What is not comparable: only the rows above minimise the same function. XGBoost's gblinear takes logistic "
         "losses of sampled pairs and stops after a number of rounds; LightGBM's lambdarank weighs pairs by what they "
         "move NDCG and grows trees, not a linear function; LinearSVR, the forest and the boosted trees are pointwise, "
