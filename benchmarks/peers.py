@@ -214,16 +214,13 @@ def side_by_side(name: str, parts: Parts, smoke: bool) -> Iterator[tuple]:
         yield (*cells, f"{published[0]:.2f} % / {published[1]:.4f}" if published else "")
 
 
-def report(options) -> str:
-    """The page."""
-    warnings.simplefilter("ignore")
-    sets = datasets(options.smoke)
-    missing = [name for name in ("xgboost", "lightgbm") if not importlib.util.find_spec(name)]
+def equal_objectives_part(sets: dict[str, Parts]) -> list[str]:
+    """The part of the page on tools with the same objective."""
     header = ["data, fold 1", "C", "explicit pairs (float64)", "ours, s", "over optimum", "building the pairs, s"]
     for variant in ("primal", "dual"):
         header += [f"LinearSVC {variant}, s", "its tol", "over optimum"]
     rows = [row for name, parts in sets.items() for row in equal_objective(name, parts.train)]
-    parts = [
+    return [
         "## The same objective: pairs for LinearSVC",
         '`LinearSVC(loss="squared_hinge", fit_intercept=False)` on the differences of all pairs minimises the same '
         f"function. Its tolerance is tightened by powers of ten until its objective is within {EQUAL:g} (relative) of "
@@ -232,6 +229,12 @@ def report(options) -> str:
         "from rows and labels, float32 features. The optimum is ours at tol = 1e-10 (certified; published.md has those "
         "found by brute force).",
         table(header, rows),
+    ]
+
+
+def figures_part(sets: dict[str, Parts], missing: list[str], smoke: bool) -> list[str]:
+    """The part of the page on tools with other objectives."""
+    parts = [
         "## Other objectives: time and test figures",
         "Settings are chosen on the validation part, once for each measure; test figures as LETOR's tool counts them, "
         "pairwise accuracy pooled over all pairs, ties wrong. Seconds: the fit that mean NDCG chose (least of 2 to 4), "
@@ -248,13 +251,27 @@ def report(options) -> str:
         parts.append(f"Not installed here, so left out: {', '.join(missing)}.")
     header = ["method", "pairwise accuracy", "setting", "mean NDCG", "setting", "fit, s", "grid, s", "published"]
     for name, data in sets.items():
-        parts += [f"### {name}", table(header, side_by_side(name, data, options.smoke))]
+        parts += [f"### {name}", table(header, side_by_side(name, data, smoke))]
+    return parts
+
+
+def report(options) -> str:
+    """The page."""
+    warnings.simplefilter("ignore")
+    sets = datasets(options.smoke)
+    missing = [name for name in ("xgboost", "lightgbm") if not importlib.util.find_spec(name)]
+    parts = []
+    if options.part != "figures":
+        parts += equal_objectives_part(sets)
+    if options.part != "objectives":
+        parts += figures_part(sets, missing, options.smoke)
     return page("RankSVM beside other tools", "peers", options, parts, "xgboost-cpu", "xgboost", "lightgbm")
 
 
 def main(argv=None):
     """Run from the command line."""
-    options = arguments(__doc__, argv)
+    which = {"choices": ("objectives", "figures", "both"), "default": "both", "help": "which part of the page"}
+    options = arguments(__doc__, argv, ("--part", which))
     publish(report(options), options)
 
 
