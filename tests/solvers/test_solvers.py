@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries
@@ -269,3 +270,15 @@ def test_iterations_are_logged(solver, caplog):
     with caplog.at_level(logging.INFO, logger="ranksvm.solvers"):
         result = solver(objective, np.zeros(6))
     assert sum("relative gap" in record.message for record in caplog.records) >= result.n_iter + 1
+
+
+@pytest.mark.parametrize("C", [1.0, 16.0, 128.0])
+def test_tron_on_sparse_data_of_far_more_variables_than_pairs(C):
+    """Nearly separable: with a radius in a norm that changed, and rejected steps, it stood still far from the optimum."""
+    rng = np.random.default_rng(0)
+    X = scipy.sparse.random(300, 3000, density=0.01, format="csr", random_state=rng)
+    y = (rng.random(300) < 0.3).astype(float)
+    pairs = ComparablePairs.from_labels(Queries.from_qid(np.repeat(np.arange(30), 10)), y)
+    result = tron(LinearObjective(as_design_matrix(X), SquaredHinge(pairs), C), np.zeros(3000), tol=1e-4)
+    assert result.status is Status.CONVERGED
+    assert result.gap <= 1e-4 * result.value

@@ -95,8 +95,11 @@ RANKSVM_INLINE bool dense_finite(const Real *X, int64_t size) {
     // x * 0 is 0 for finite x only, and NaN spoils the whole sum.
     Real spoilt[32] = {0};
     int64_t i = 0;
-    for (; i + 32 <= size; i += 32)
+    for (; i + 32 <= size; i += 32) {
+        for (size_t byte = 0; byte < 32 * sizeof(Real); byte += 64)
+            RANKSVM_PREFETCH(reinterpret_cast<const char *>(X + i + 1024) + byte);
         for (int c = 0; c < 32; ++c) spoilt[c] += X[i + c] * Real(0);
+    }
     Real total = 0;
     for (int c = 0; c < 32; ++c) total += spoilt[c];
     for (; i < size; ++i) total += X[i] * Real(0);

@@ -45,6 +45,8 @@ def dense_scores(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, i
     """``out[t] = X[rows[t]] @ w``."""
     if start >= stop:
         return
+    if w.shape[0] != X.shape[1]:
+        raise ValueError(f"{w.shape[0]} weights for {X.shape[1]} features")
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = X.shape[1]
     with nogil:

@@ -1,9 +1,12 @@
 """What `fit` and `predict` are given, judged and brought into the form the objectives read."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 import ranksvm._compiled.linear as linear
@@ -22,18 +25,44 @@ _FEATURE_CHECKS: dict[str, Any] = {
 CHUNK = 1 << 20
 
 
-def features(estimator: Any, X: Any, *, reset: bool, n_threads: int) -> Any:
+def features(estimator: Any, X: Any, *, n_threads: int) -> Any:
     """X as scikit-learn would have it: a C-contiguous float array or CSR, copied only if it is not.
 
-    Raises DataError where X has NaN or infinite values, with their place.
+    Raises DataError where X is not that, or has NaN or infinite values, with their place.
     """
-    return _finite(validate_data(estimator, X, reset=reset, **_FEATURE_CHECKS), n_threads)
+    with _as_data_error():
+        X = validate_data(estimator, X, reset=False, **_FEATURE_CHECKS)
+    return _finite(X, n_threads)
 
 
 def features_and_labels(estimator: Any, X: Any, y: Any, *, n_threads: int) -> tuple[Any, np.ndarray]:
-    """X as `features` gives it, and y as float64."""
-    X, y = validate_data(estimator, X, y, y_numeric=True, reset=True, **_FEATURE_CHECKS)
+    """X as `features` gives it, and y as float64; the estimator takes note of the number and names of the features."""
+    with _as_data_error():
+        X, y = validate_data(estimator, X, y, y_numeric=True, reset=True, **_FEATURE_CHECKS)
     return _finite(X, n_threads), np.asarray(y, dtype=np.float64)
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Leave an estimator as it was where the fit within fails: what it had learnt before is not mixed with the new."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+@contextmanager
+def _as_data_error() -> Iterator[None]:
+    """scikit-learn's complaints about data, as ours."""
+    try:
+        yield
+    except NotFittedError:
+        raise
+    except ValueError as error:
+        raise DataError(str(error)) from error
 
 
 def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
@@ -75,4 +104,4 @@ def _where_not_finite(X: Any) -> str:
         column = bad_columns[0]
         value = X[row, column]
     kind = "NaN" if np.isnan(value) else "infinity"
-    return f"Input X contains {kind} in row {row}, column {column}: replace or drop such values before fitting."
+    return f"Input X contains {kind} in row {row}, column {column}: replace or drop such values."

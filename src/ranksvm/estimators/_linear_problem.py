@@ -1,7 +1,8 @@
 """The optimisation problem behind every linear estimator: data, loss, objective and the choice of solver."""
 
+import threading
 import warnings
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -79,15 +80,21 @@ class LinearProblem:
                 "use solver='tron' or 'auto'."
             )
 
-    def solve(self, C: float, start: np.ndarray | LinearPoint | None = None) -> SolverResult:
+    def interruptible(self) -> AbstractContextManager[threading.Event | None]:
+        """Context in which Ctrl-C sets an event instead of raising KeyboardInterrupt, if that is wanted."""
+        return interruptible() if self.keep_on_interrupt else nullcontext()
+
+    def solve(
+        self, C: float, start: np.ndarray | LinearPoint | None = None, interrupted: threading.Event | None = None
+    ) -> SolverResult:
         """The solution for one C, from the weights or the point of another solution if given."""
         objective = self.objective
         warm = start is not None
         if start is None:
             start = np.zeros(objective.n_variables)
         objective.reweight(C, None if isinstance(start, np.ndarray) else start)
-        with one_blas_thread(), interruptible() if self.keep_on_interrupt else nullcontext() as interrupted:
-            options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "interrupted": interrupted}
+        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "interrupted": interrupted}
+        with one_blas_thread():
             if self.solver == "newton":
                 return newton(objective, start, warm_start=warm, **options)
             return tron(objective, start, **options)

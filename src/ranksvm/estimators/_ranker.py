@@ -38,11 +38,13 @@ class LinearRanker(BaseEstimator):
         ndarray of float64, shape (n_samples,)
             ``X @ coef_``, summed in float64.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         if self._has_qid_column(X):
             X = X.drop(columns=self.qid_column_)
         n_threads = effective_n_jobs(self.n_jobs)
-        design = as_design_matrix(_inputs.features(self, X, reset=False, n_threads=n_threads))
+        design = as_design_matrix(_inputs.features(self, X, n_threads=n_threads))
+        if self.coef_.shape != (design.n_features,):
+            raise DataError(f"X has {design.n_features} features, but coef_ has shape {self.coef_.shape}: fit anew.")
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         scores = np.empty(n_rows)
 
@@ -127,7 +129,7 @@ class LinearRanker(BaseEstimator):
         path : str or path-like
             File to write, whole or not at all.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "coef_")
         save(self, path)
 
     def __sklearn_tags__(self):

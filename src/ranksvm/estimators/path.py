@@ -1,6 +1,7 @@
 """The regularisation path: one solution after another along C, each the start of the next."""
 
 import logging
+import threading
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -130,15 +131,17 @@ def c_values(Cs: Any) -> np.ndarray:
     return values
 
 
-def solve_along(problem: LinearProblem, Cs: np.ndarray) -> Iterator[tuple[float, SolverResult]]:
-    """Solutions for ascending values of C, one after another; ends early when the user interrupts."""
+def solve_along(
+    problem: LinearProblem, Cs: np.ndarray, interrupted: threading.Event | None = None
+) -> Iterator[tuple[float, SolverResult]]:
+    """Solutions for ascending values of C, one after another; no more of them once the user has interrupted."""
     point = None
     for C in Cs:
-        result = problem.solve(float(C), point)
+        result = problem.solve(float(C), point, interrupted)
         point = result.point
         logger.info("C = %.6g: objective %.9g, relative gap %.2e", C, result.value, result.gap / result.value)
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
             warnings.warn(f"C = {C:g}: {result.status.value}", ConvergenceWarning, stacklevel=3)
         yield float(C), result
-        if result.status is Status.INTERRUPTED:
+        if interrupted is not None and interrupted.is_set():
             return

@@ -163,17 +163,18 @@ class RankSVM(LinearRanker):
             When the certificate does not meet ``tol``.
         """
         _options.check(C=_options.positive(self.C))
-        X, qid, self.qid_column_ = _inputs.split_qid(X, qid)
-        problem = linear_problem(
-            self, X, y, qid=qid, group=group, sample_weight=sample_weight, query_weight=query_weight
-        )
-        start = None
-        if self.warm_start and hasattr(self, "coef_"):
-            n_features = problem.objective.n_variables
-            if self.coef_.shape != (n_features,):
-                raise DataError(f"warm_start: the last fit had {len(self.coef_)} features, X has {n_features}.")
-            start = self.coef_
-        with _options.verbosity(self.verbose):
-            result = problem.solve(self.C, start)
-        keep_result(self, result, problem)
+        with _inputs.all_or_nothing(self):
+            X, qid, self.qid_column_ = _inputs.split_qid(X, qid)
+            problem = linear_problem(
+                self, X, y, qid=qid, group=group, sample_weight=sample_weight, query_weight=query_weight
+            )
+            start = None
+            if self.warm_start and hasattr(self, "coef_"):
+                n_features = problem.objective.n_variables
+                if self.coef_.shape != (n_features,):
+                    raise DataError(f"warm_start: the last fit had {len(self.coef_)} features, X has {n_features}.")
+                start = self.coef_
+            with _options.verbosity(self.verbose), problem.interruptible() as interrupted:
+                result = problem.solve(self.C, start, interrupted)
+            keep_result(self, result, problem)
         return self

@@ -15,6 +15,7 @@ from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics import evaluate, parse_metric
 from ranksvm.model_selection.cross_validation import query_splits
+from ranksvm.solvers import Status
 
 __all__ = ["RankSVMCV"]
 
@@ -39,7 +40,8 @@ class RankSVMCV(LinearRanker):
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
     loss, solver, tol, max_iter, keep_on_interrupt, n_jobs, verbose : optional
-        As in `RankSVM`.
+        As in `RankSVM`. With ``keep_on_interrupt``, Ctrl-C ends the comparison on validation data and keeps the best of
+        the values tried; while folds are compared there is no model to keep, and KeyboardInterrupt is raised.
 
     Attributes
     ----------
@@ -144,9 +146,9 @@ class RankSVMCV(LinearRanker):
             When a certificate does not meet ``tol``.
         """
         metric = parse_metric(self.metric)
-        X, qid, self.qid_column_ = _inputs.split_qid(X, qid)
-        self.Cs_ = np.sort(c_values(self.Cs))
-        with _options.verbosity(self.verbose):
+        with _inputs.all_or_nothing(self), _options.verbosity(self.verbose):
+            X, qid, self.qid_column_ = _inputs.split_qid(X, qid)
+            self.Cs_ = np.sort(c_values(self.Cs))
             problem = linear_problem(
                 self, X, y, qid=qid, group=group, sample_weight=sample_weight, query_weight=query_weight
             )
@@ -166,15 +168,17 @@ class RankSVMCV(LinearRanker):
     def _choose_on_validation(self, problem: Any, metric: Any, X: Any, y: Any, grouping: Queries) -> None:
         ids = grouping.numbers()
         results, scores = [], []
-        for C, result in solve_along(problem, self.Cs_):
-            self.coef_ = result.w
-            value = self._score(metric, y, self.predict(X), ids)
-            logger.info("C = %.6g: %s %.4f on validation data", C, metric.name, value)
-            results.append(result)
-            scores.append(value)
+        with problem.interruptible() as interrupted:
+            for C, result in solve_along(problem, self.Cs_, interrupted):
+                self.coef_ = result.w
+                scores.append(self._score(metric, y, self.predict(X), ids))
+                logger.info("C = %.6g: %s %.4f on validation data", C, metric.name, scores[-1])
+                results.append(result)
         self.Cs_ = self.Cs_[: len(scores)]
         self.scores_ = np.array(scores)[:, np.newaxis]
         keep_result(self, results[self._choose()], problem)
+        if interrupted is not None and interrupted.is_set():
+            self.status_ = Status.INTERRUPTED.value
 
     def _choose_by_folds(
         self, problem: Any, metric: Any, X: Any, y: np.ndarray, grouping: Queries, weights: dict[str, Any]
@@ -200,7 +204,9 @@ class RankSVMCV(LinearRanker):
                 logger.info("C = %.6g: %s %.4f on fold %d", C, metric.name, column[-1], number + 1)
             columns.append(column)
         self.scores_ = np.array(columns).T
-        keep_result(self, problem.solve(float(self.Cs_[self._choose()])), problem)
+        best = float(self.Cs_[self._choose()])
+        with problem.interruptible() as interrupted:
+            keep_result(self, problem.solve(best, interrupted=interrupted), problem)
 
     def _score(
         self, metric: Any, y: np.ndarray, scores: np.ndarray, ids: np.ndarray, sample_weight: Any = None

@@ -21,14 +21,16 @@ HESSIAN_BLOCK_BYTES = 8 << 20
 PARALLEL_WORK = 1 << 19
 # Beyond this many variables an explicit Hessian is not worth its n^2 memory and n^3 factorisation.
 HESSIAN_VARIABLES = 2000
+# From so many variables on, adding up the gradients of many shares costs more than even shares save.
+LONG_GRADIENT = 50_000
 # A Hessian of all rows that costs no more multiplications than this is always worth it.
 EXACT_HESSIAN_WORK = 1e8
 # Otherwise that of a sample: at least so many rows per variable, below which it is too noisy to be of use, at most so
 # many, beyond which it hardly improves, and in between as many as cost so many passes over X. A matrix product does
 # PRODUCT_SPEED multiplications in the time a pass takes for one (measured: with 136 float32 features and 2 threads, a
 # Hessian of all rows costs 13.6 passes).
-SAMPLE_ROWS_PER_VARIABLE = (60, 500)
-SAMPLE_PASSES = 0.8
+SAMPLE_ROWS_PER_VARIABLE = (40, 500)
+SAMPLE_PASSES = 0.6
 PRODUCT_SPEED = 10.0
 
 
@@ -222,7 +224,11 @@ class LinearObjective:
 
         parts = parallel_map(part, self._tasks, self.n_threads)
         parts += [self._large_query(w, middle, block) for block in self._large]
-        return sum(value for value, _ in parts), np.sum([total for _, total in parts], axis=0)
+        value, total = parts[0]
+        for part_value, part_total in parts[1:]:
+            value += part_value
+            total += part_total
+        return value, total
 
     def _large_query(
         self, w: np.ndarray | None, middle: Callable[..., float], block: tuple
@@ -335,7 +341,8 @@ class LinearObjective:
         large: list[tuple[int, int, int, int]] = []
         for block in _blocks(pointers, 0, self.pairs.n_queries, block_rows):
             (large if block[3] - block[2] > large_rows else blocks).append(block)
-        return _shares(blocks, self.n_threads, 4), large
+        # every share has a gradient of its own: not many of them where that is long
+        return _shares(blocks, self.n_threads, 4 if self.n_variables < LONG_GRADIENT else 1), large
 
 
 def _interpolate(point: LinearPoint, trial: LinearPoint, alpha: float, start: int, stop: int) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 
 from ranksvm.objectives.protocol import Objective, Point
 from ranksvm.solvers.conjugate_gradient import conjugate_gradient
+from ranksvm.solvers.line_search import take
 from ranksvm.solvers.preconditioner import by_cholesky
 from ranksvm.solvers.progress import Monitor
 from ranksvm.solvers.result import SolverResult
@@ -19,15 +20,8 @@ SAMPLE_REDUCTION = 0.03
 SAMPLE_ITERATIONS = 12
 # A step that reduced the gradient, in the norm of the inverse Hessian, by less than this asks for a new Hessian.
 GOOD_REDUCTION = 0.3
-# A Hessian from the solution for another C is taken to be as good as if it had reduced the gradient by this.
-EARLIER_REDUCTION = 0.1
 # Part of the gradient that a preconditioner from a sample leaves over, roughly.
 SAMPLE_ACCURACY = 0.3
-# Accept a step when it ends no steeper uphill than this part of the slope it began with ...
-SLOPE = 0.9
-# ... and end a line search at this one.
-LINE_SEARCH_SLOPE = 0.2
-LINE_SEARCH_TRIALS = 12
 # A step by the sample's Hessian alone that ends with a slope above this part of its first shows that the sample misses
 # some of the curvature: from then on conjugate gradients see to it.
 TRUSTED_SLOPE = 0.5
@@ -79,24 +73,26 @@ def newton(
     monitor = Monitor(objective, tol, max_iter, interrupted, label)
     point = monitor.evaluate(start)
     exact = objective.hessian_fraction >= 1.0
+    # The Hessian of an earlier solve, for other weights, is good for a first step.
     earlier = objective.earlier_hessian()
     solve = None if earlier is None else by_cholesky(earlier)
     # How far the last step reduced the gradient, in the norm of the inverse Hessian: small where the model is good.
-    reduction, trusted = (1.0 if solve is None else EARLIER_REDUCTION), True
+    reduction, trusted = 1.0, True
     while (status := monitor.record(point)) is None:
         gradient = point.gradient
-        if fresh := solve is None or reduction > GOOD_REDUCTION:
+        first = monitor.n_iter == 0 and solve is not None
+        if fresh := solve is None or (reduction > GOOD_REDUCTION and not first):
             solve = by_cholesky(objective.hessian(point))
         assert solve is not None
         # Conjugate gradients go no further than the last step's nonlinearity, or the goal, makes useful.
         goal = float(np.sqrt(tol * abs(point.value) / objective.gap(point)))
         tolerance = max(SAMPLE_ACCURACY * min(reduction, 1.0), 0.5 * goal)
-        if fresh and (exact or (trusted and tolerance >= SAMPLE_ACCURACY)):
+        if (fresh and exact) or ((fresh or first) and trusted and tolerance >= SAMPLE_ACCURACY):
             step = -solve(gradient)
         else:
             step = _inexact_step(objective, point, solve, min(tolerance, 0.5 * SAMPLE_ACCURACY), monitor)
         before = float(gradient @ solve(gradient))
-        point, end = _take(objective, point, step, monitor)
+        point, end = take(objective, point, step, monitor)
         trusted = trusted and abs(end) <= TRUSTED_SLOPE * abs(float(gradient @ step))
         after = float(point.gradient @ solve(point.gradient))
         reduction = float(np.sqrt(after / before)) if before > 0.0 else 0.0
@@ -126,31 +122,3 @@ def _inexact_step(
     )
     monitor.n_products += newton_step.n_products
     return newton_step.step
-
-
-def _take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor) -> tuple[Point, float]:
-    """The point after a step, shortened if it overshoots, and the slope that the full step ends with."""
-    trial = monitor.evaluate(point.w + step, point)
-    slope, end = float(point.gradient @ step), float(trial.gradient @ step)
-    # A step that ends going down still was none too long; one that does not begin so is round-off.
-    if end <= SLOPE * abs(slope) or slope >= 0.0 or objective.gap(trial) < objective.gap(point):
-        objective.release(point)
-        return trial, end
-    along = objective.line(point, trial)
-    low, low_slope, high, high_slope = 0.0, slope, 1.0, end
-    alpha = 0.5
-    for _ in range(LINE_SEARCH_TRIALS):
-        # regula falsi on the slope, kept away from the ends
-        alpha = low + (high - low) * min(max(low_slope / (low_slope - high_slope), 0.1), 0.9)
-        _, at = along(alpha)
-        if abs(at) <= LINE_SEARCH_SLOPE * abs(slope):
-            break
-        if at < 0.0:
-            low, low_slope = alpha, at
-        else:
-            high, high_slope = alpha, at
-    new = objective.between(point, trial, alpha)
-    monitor.n_evaluations += 1
-    objective.release(point)
-    objective.release(trial)
-    return new, end

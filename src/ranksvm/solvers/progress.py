@@ -70,12 +70,8 @@ class Monitor:
         self.n_evaluations += 1
         return self.objective.evaluate(start, near)
 
-    def record(self, point: Point, *, rejected: bool = False) -> Status | None:
-        """Note an iterate; the reason to stop there, or None to go on.
-
-        ``rejected`` says that the point is the last one again because a step worth taking turned out too long: that the
-        objective stands still then says nothing about round-off.
-        """
+    def record(self, point: Point) -> Status | None:
+        """Note an iterate; the reason to stop there, or None to go on."""
         gap = self.objective.gap(point)
         if not (np.isfinite(gap) and np.isfinite(point.value)):
             raise DataError(
@@ -96,8 +92,7 @@ class Monitor:
         if self.n_iter >= self.max_iter:
             return Status.MAX_ITERATIONS
         # The objective stands still and the gradient falls no more: several steps of that are round-off.
-        still = not rejected and self.n_iter > 0
-        still = still and abs(history.objective[-2] - point.value) <= ROUND_OFF * abs(point.value)
+        still = self.n_iter > 0 and abs(history.objective[-2] - point.value) <= ROUND_OFF * abs(point.value)
         self._without_progress = self._without_progress + 1 if still and gap >= 0.5 * self._best_gap else 0
         self._best_gap = min(self._best_gap, gap)
         return Status.PRECISION if self._without_progress >= 3 else None

@@ -44,7 +44,7 @@ class SolverResult:
     Attributes
     ----------
     w : ndarray of float64
-        The last iterate; no step raises the objective beyond round-off, so it is the best.
+        The last iterate: every step goes downhill, so that it is the best.
     value : float
         Objective there.
     gap : float

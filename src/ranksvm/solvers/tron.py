@@ -7,8 +7,9 @@ import numpy as np
 
 from ranksvm.objectives.protocol import Objective, Point
 from ranksvm.solvers.conjugate_gradient import conjugate_gradient
+from ranksvm.solvers.line_search import shorten
 from ranksvm.solvers.preconditioner import by_diagonal
-from ranksvm.solvers.progress import ROUND_OFF, Monitor
+from ranksvm.solvers.progress import Monitor
 from ranksvm.solvers.result import SolverResult
 
 __all__ = ["tron"]
@@ -56,11 +57,12 @@ def tron(
     """
     monitor = Monitor(objective, tol, max_iter, interrupted)
     point = monitor.evaluate(start)
-    radius, rejected = None, False
-    while (status := monitor.record(point, rejected=rejected)) is None:
-        diagonal = objective.hessian_diagonal(point)
-        precondition = by_diagonal(diagonal)
+    radius = None
+    while (status := monitor.record(point)) is None:
         if radius is None:
+            # One norm for the whole run: where it changed with the violating pairs, so did the meaning of the radius.
+            diagonal = objective.hessian_diagonal(point)
+            precondition = by_diagonal(diagonal)
             radius = float(np.sqrt(point.gradient @ precondition(point.gradient)))
         newton_step = conjugate_gradient(
             partial(objective.hessian_product, point),
@@ -73,16 +75,16 @@ def tron(
         monitor.n_products += newton_step.n_products
         step = newton_step.step
         trial = monitor.evaluate(point.w + step, point)
-        promised = newton_step.model_decrease(point.gradient)
-        ratio = _decrease(point, trial, step) / promised
+        ratio = _decrease(point, trial, step) / newton_step.model_decrease(point.gradient)
         length = float(np.sqrt(step @ (diagonal * step)))
-        radius = _new_radius(radius, length, ratio, newton_step.on_boundary)
-        if ratio > ACCEPT:
+        slope, end = float(point.gradient @ step), float(trial.gradient @ step)
+        if ratio > ACCEPT or slope >= 0.0 or end <= 0.0:
+            radius = _new_radius(radius, length, ratio, newton_step.on_boundary)
             objective.release(point)
-            point, rejected = trial, False
+            point = trial
         else:
-            objective.release(trial)
-            rejected = promised > ROUND_OFF * abs(point.value)
+            # Too long: the way back to the lowest point costs sweeps over the scores, a rejected step its products.
+            point = shorten(objective, point, trial, slope, end, monitor)
     return monitor.result(point, status)
 
 
@@ -95,8 +97,6 @@ def _decrease(point: Point, trial: Point, step: np.ndarray) -> float:
 
 
 def _new_radius(radius: float, length: float, ratio: float, on_boundary: bool) -> float:
-    if not ratio > ACCEPT:
-        return SHRINK * min(radius, length)
     if ratio < POOR:
         return max(SHRINK * radius, min(HALVE * length, radius))
     if ratio > GOOD and on_boundary:

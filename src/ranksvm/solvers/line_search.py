@@ -1,0 +1,66 @@
+"""The end of a step, or a point before it where the step overshoots."""
+
+import numpy as np
+
+from ranksvm.objectives.protocol import Objective, Point
+from ranksvm.solvers.progress import Monitor
+
+__all__ = ["shorten", "take"]
+
+# A step is short enough when it ends no steeper uphill than this part of the slope it began with ...
+SLOPE = 0.9
+# ... and a search ends where the slope is this part of it.
+SEARCH_SLOPE = 0.2
+TRIALS = 12
+
+
+def take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor) -> tuple[Point, float]:
+    """The point after a step, shortened if it overshoots, and the slope that the full step ends with."""
+    trial = monitor.evaluate(point.w + step, point)
+    slope, end = float(point.gradient @ step), float(trial.gradient @ step)
+    # A step that ends going down still was none too long; one that does not begin so is round-off.
+    if end <= SLOPE * abs(slope) or slope >= 0.0 or objective.gap(trial) < objective.gap(point):
+        objective.release(point)
+        return trial, end
+    return shorten(objective, point, trial, slope, end, monitor), end
+
+
+def shorten(objective: Objective, point: Point, trial: Point, slope: float, end: float, monitor: Monitor) -> Point:
+    """A point near the lowest between two, where the way goes down at the first and up at the second.
+
+    The search reads no data but scores: only the point found costs a pass.
+
+    Parameters
+    ----------
+    objective : Objective
+        The problem.
+    point, trial : Point
+        The ends; both are released.
+    slope, end : float
+        The slopes there, of different signs.
+    monitor : Monitor
+        Counts the evaluation.
+
+    Returns
+    -------
+    Point
+        The point found.
+    """
+    along = objective.line(point, trial)
+    low, low_slope, high, high_slope = 0.0, slope, 1.0, end
+    alpha = 0.5
+    for _ in range(TRIALS):
+        # regula falsi on the slope, kept away from the ends
+        alpha = low + (high - low) * min(max(low_slope / (low_slope - high_slope), 0.1), 0.9)
+        _, at = along(alpha)
+        if abs(at) <= SEARCH_SLOPE * abs(slope):
+            break
+        if at < 0.0:
+            low, low_slope = alpha, at
+        else:
+            high, high_slope = alpha, at
+    new = objective.between(point, trial, alpha)
+    monitor.n_evaluations += 1
+    objective.release(point)
+    objective.release(trial)
+    return new
