@@ -1,6 +1,7 @@
 """The program as a whole: help, start-up, errors and exit codes."""
 
 import errno
+import io
 import subprocess
 import sys
 import warnings
@@ -81,7 +82,9 @@ def test_python_m_ranksvm_is_the_command():
         (ModelFileError("m: damaged"), 1, "Error: m: damaged"),
         (OptionError("tol must be positive"), 2, "Error: tol must be positive"),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "x.txt"), 1, "Error: x.txt: No such file"),
-        (OSError("odd"), 1, "Error: odd."),
+        (OSError("odd"), 1, "Error: odd.\n"),
+        (OSError("odd."), 1, "Error: odd.\n"),
+        (io.UnsupportedOperation("cannot seek."), 1, "Error: cannot seek.\n"),
         (MemoryError("14 GiB"), 1, "Not enough memory. 14 GiB"),
         (ZeroDivisionError("division by zero"), 1, "ZeroDivisionError: division by zero\nThis should not happen"),
     ],

@@ -1,6 +1,8 @@
 """Files in and out: data, models, scores, and text written whole or not at all."""
 
-from collections.abc import Iterable
+import contextlib
+import io
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +35,7 @@ def read(path: Path, progress: Progress, watch: Stopwatch, zero_based: bool | No
 
     progress.now(f"Reading {path}")
     before = watch.seconds.get("reading", 0.0)
-    with watch("reading"):
+    with watch("reading"), _naming(path):
         data = read_data(path, zero_based="auto" if zero_based is None else zero_based)
     progress.line(f"Read {path}: {described(data)}, {watch.seconds['reading'] - before:.2f} s")
     if data.qid is None:
@@ -132,14 +134,27 @@ def _text(path: Path) -> str:
     from ranksvm.exceptions import DataError
 
     try:
-        with open(path, "rb") as file:
-            kind = compression_of(file.read(16))
-            file.seek(0)
-            return (file.read() if kind is None else b"".join(decompressed(file, kind))).decode("utf-8-sig")
+        with _naming(path), open(path, "rb") as file:
+            # read once: it may be a pipe
+            content = file.read()
+        kind = compression_of(content)
+        text = content if kind is None else b"".join(decompressed(io.BytesIO(content), kind))
+        return text.decode("utf-8-sig")
     except BrokenStreamError as error:
         raise DataError(f"{path}: {error}.") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is no text: expected one number a line.") from error
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """What the system refuses in the block is reported with the name of the file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def _is_number(text: str) -> bool:

@@ -29,9 +29,7 @@ def info_command(file: Path, weights: int, zero_based: bool | None, as_json: boo
 
     Features are counted from 0: in the usual LETOR text, whose ids begin at 1, column 0 is feature 1.
     """
-    with open(file, "rb") as opened:
-        is_model = opened.read(4) == b"PK\x03\x04"
-    if is_model:
+    if _is_model(file):
         report = _describe_model(file, None if as_json else weights)
         show = _show_model
     else:
@@ -43,6 +41,14 @@ def info_command(file: Path, weights: int, zero_based: bool | None, as_json: boo
         print_json(report)
     else:
         show(report)
+
+
+def _is_model(file: Path) -> bool:
+    # A pipe can be read once only, and is left to the reader of data.
+    if not file.is_file():
+        return False
+    with open(file, "rb") as opened:
+        return opened.read(4) == b"PK\x03\x04"
 
 
 def _describe_data(file: Path, data: Any) -> dict[str, Any]:
