@@ -111,7 +111,7 @@ def test_files_of_other_widths(ranksvm, folder, tmp_path):
     [
         (["-C", "1", "--C-range", "1,2"], "give -C or --C-range, not both"),
         (["-C", "-1"], "is no positive number"),
-        (["--C-range", "5:1"], "is no range of positive numbers"),
+        (["--C-range", "5:1"], "is no range: write"),
         (["--metric", "ndgc@10"], "unknown metric 'ndgc@10'"),
         (["--convention", "mine"], "is not one of"),
         (["--solver", "simplex"], "is not one of"),
