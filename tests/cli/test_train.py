@@ -126,6 +126,17 @@ def test_wrong_usage(ranksvm, folder, tmp_path, arguments, message):
     assert not list(tmp_path.iterdir())
 
 
+def test_more_folds_than_queries(ranksvm, folder, tmp_path):
+    arguments = ["train", folder / "train.txt", "-o", tmp_path / "model", "--folds", 500]
+    stderr = ranksvm(*arguments, "--C-range", "1,2", code=2).stderr
+    assert "Error: --folds 500, but the data have only 30 queries: give fewer folds, or --valid." in stderr
+    ranksvm(*arguments)
+    ranksvm(*arguments, "--C-range", "1,2", "--valid", folder / "valid.txt")
+    one = tmp_path / "one.txt"
+    one.write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    assert "only 1 query:" in ranksvm("train", one, "-o", tmp_path / "model", "--C-range", "1,2", code=2).stderr
+
+
 def test_the_model_file_is_asked_for(ranksvm, folder):
     assert "'-o' / '--output'" in ranksvm("train", folder / "train.txt", code=2).stderr
 

@@ -18,7 +18,7 @@ from ranksvm.cli.options import (
     zero_based_option,
 )
 from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import count, number, print_facts, print_json, print_table, seconds, weight
+from ranksvm.cli.tables import count, number, print_facts, print_json, print_table, queries, seconds, weight
 
 if TYPE_CHECKING:
     from ranksvm.data import RankingData
@@ -107,6 +107,7 @@ def _train(options: dict[str, Any]) -> dict[str, Any]:
             for name in ("train", "valid", "test")
             if options[name] is not None
         }
+        _check_folds(parts, options)
         scaler, X = _scaled(parts, options, progress, watch)
         progress.now("Training")
         with watch("training"):
@@ -118,6 +119,14 @@ def _train(options: dict[str, Any]) -> dict[str, Any]:
         save(model, options["output"])
         progress.line(f"Saved {options['output']}")
     return _report(parts, ranker, means, watch, options)
+
+
+def _check_folds(parts: dict[str, "RankingData"], options: dict[str, Any]) -> None:
+    n_queries = parts["train"].queries.n_queries
+    if options["Cs"] is not None and "valid" not in parts and options["folds"] > n_queries:
+        raise click.UsageError(
+            f"--folds {options['folds']}, but the data have only {queries(n_queries)}: give fewer folds, or --valid."
+        )
 
 
 def _scaled(
