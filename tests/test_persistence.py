@@ -258,6 +258,7 @@ def test_pickled_arrays_are_never_loaded(tmp_path):
     [
         (b"", "the file is empty"),
         (b"1 qid:1 1:0.5\n", "not a ranksvm model file"),
+        (b"ranksvm-data\r\n", "a ranksvm data cache"),
         (b"PK\x03\x04 and then nothing", "truncated or damaged"),
     ],
 )

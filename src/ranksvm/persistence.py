@@ -275,6 +275,8 @@ def _read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray
         start = file.read(4)
     if not start:
         raise ModelFileError(f"{path}: the file is empty, not a ranksvm model.")
+    if start == b"rank":
+        raise ModelFileError(f"{path}: not a ranksvm model file but, by its first bytes, a ranksvm data cache.")
     if not start.startswith(b"PK"):
         raise ModelFileError(f"{path}: not a ranksvm model file (those are zip archives with a {_HEADER}).")
     try:

@@ -120,3 +120,10 @@ def test_wrong_usage_is_exit_code_2(arguments):
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 2
     assert "Usage:" in result.stderr
+
+
+def test_a_model_is_not_taken_for_data_nor_data_for_a_model(ranksvm, folder, model):
+    for arguments in (["predict", model, model], ["train", model, "-o", folder / "x"]):
+        stderr = ranksvm(*arguments, "-q", code=1).stderr
+        assert stderr == f"Error: {model} is a ranksvm model file, not data.\n"
+    assert "not a ranksvm model file" in ranksvm("predict", folder / "test.txt", model, "-q", code=1).stderr
