@@ -63,6 +63,14 @@ def test_a_person_sees_metrics_certificate_pairs_and_times(ranksvm, folder, tmp_
     assert "30 queries" in result.stderr
 
 
+def test_numbers_are_written_alike_and_with_grammar(ranksvm, folder, tmp_path):
+    arguments = ["train", folder / "train.txt", "-o", tmp_path / "model", "--valid", folder / "valid.txt", "-q"]
+    stdout = ranksvm(*arguments, "--C-range", "2^-4:2^0:2").stdout
+    for text in ["0.0625 = 2^-4", "0.25 = 2^-2", "1 = 2^0"]:
+        assert text in stdout
+    assert "1 iteration\n" in ranksvm(*arguments, "--max-iter", 1).stdout
+
+
 def test_progress_tells_of_every_c_and_iteration_unless_quiet(ranksvm, folder, tmp_path):
     arguments = ["train", folder / "train.txt", "--valid", folder / "valid.txt", "--C-range", "0.25,0.5"]
     stderr = ranksvm(*arguments, "-o", tmp_path / "model").stderr

@@ -10,7 +10,7 @@ import click
 
 from ranksvm.cli.errors import warn
 from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import count, queries
+from ranksvm.cli.tables import count, counted, queries
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,8 +48,8 @@ def described(data: "RankingData") -> str:
     import scipy.sparse
 
     kind = "sparse" if scipy.sparse.issparse(data.X) else "dense"
-    features = f"{count(data.n_features)} features ({kind})"
-    return f"{count(data.n_rows)} rows, {queries(data.queries.n_queries)}, {features}"
+    features = f"{counted(data.n_features, 'feature')} ({kind})"
+    return f"{counted(data.n_rows, 'row')}, {queries(data.queries.n_queries)}, {features}"
 
 
 def with_features(X: Any, n_features: int, path: Path) -> Any:
@@ -64,7 +64,7 @@ def with_features(X: Any, n_features: int, path: Path) -> Any:
     import scipy.sparse
 
     if found > n_features:
-        warn(f"{path} has {count(found)} features, the training data {count(n_features)}: the others are left out.")
+        warn(f"{path} has {counted(found, 'feature')}, the training data {count(n_features)}: the others are left out.")
         return X[:, :n_features]
     if scipy.sparse.issparse(X):
         X = X.copy()
@@ -125,7 +125,7 @@ def read_scores(path: Path, n_rows: int) -> "np.ndarray":
         number, line = next((i, line) for i, line in enumerate(lines, 1) if not _is_number(line))
         raise DataError(f"{path}:{number}: {line.strip()[:40]!r} is no score: expected one number a line.") from None
     if len(scores) != n_rows:
-        raise DataError(f"{path} has {count(len(scores))} scores but the data have {count(n_rows)} rows.")
+        raise DataError(f"{path} has {counted(len(scores), 'score')} but the data have {counted(n_rows, 'row')}.")
     return scores
 
 

@@ -9,7 +9,7 @@ from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import read
 from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, zero_based_option
 from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import aligned, count, print_facts, print_json, print_table, weight
+from ranksvm.cli.tables import aligned, count, print_facts, print_json, print_table, weights
 
 # more levels than this are summed up, not listed
 LISTED_LEVELS = 20
@@ -186,7 +186,7 @@ def _show_model(report: dict[str, Any]) -> None:
     for step, parameters in report["parameters"].items():
         facts.append((step, ", ".join(f"{key}={_short(value)}" for key, value in parameters.items())))
     if "C" in report:
-        facts.append(("C chosen", weight(report["C"])))
+        facts.append(("C chosen", weights([report["C"]])[0]))
     if "relative_gap" in report:
         facts.append(("certificate", f"relative duality gap {report['relative_gap']:.1e}"))
         facts.append(("objective", f"{report['objective']:.10g}"))

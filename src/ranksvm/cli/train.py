@@ -18,7 +18,7 @@ from ranksvm.cli.options import (
     zero_based_option,
 )
 from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import count, number, print_facts, print_json, print_table, queries, seconds, weight
+from ranksvm.cli.tables import count, counted, number, print_facts, print_json, print_table, queries, seconds, weights
 
 if TYPE_CHECKING:
     from ranksvm.data import RankingData
@@ -244,10 +244,13 @@ def _report(
 
 def _show(report: dict[str, Any]) -> None:
     selection = report["selection"]
+    candidates = selection["candidates"] if selection else [{"C": report["C"]}]
+    # written alike in the table and below it
+    names = {item["C"]: name for item, name in zip(candidates, weights([x["C"] for x in candidates]), strict=True)}
     if selection:
         rows = [
-            [weight(item["C"]), number(item["score"]), "chosen" if item["C"] == report["C"] else ""]
-            for item in selection["candidates"]
+            [names[item["C"]], number(item["score"]), "chosen" if item["C"] == report["C"] else ""]
+            for item in candidates
         ]
         print_table(["C", selection["metric"], ""], rows, title=f"C by {selection['metric']} on {selection['by']}")
         click.echo()
@@ -258,12 +261,12 @@ def _show(report: dict[str, Any]) -> None:
     spent = report["seconds"]
     print_facts(
         [
-            ("C", weight(report["C"])),
+            ("C", names[report["C"]]),
             ("certificate", f"relative duality gap {report['relative_gap']:.1e} (tol {report['tol']:.0e})"),
             ("status", report["status"]),
             ("objective", f"{report['objective']:.10g}"),
             ("pairs", count(report["pairs"])),
-            ("solver", f"{report['solver']}, {count(report['iterations'])} iterations"),
+            ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}"),
             ("time", ", ".join(f"{name} {seconds(value)}" for name, value in spent.items())),
             ("model", report["model"]),
         ]
