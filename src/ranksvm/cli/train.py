@@ -67,6 +67,12 @@ SHOWN_METRICS = ["ndcg@10", "map", "mrr", "pairwise_accuracy"]
 @click.option(
     "--keep-on-interrupt", is_flag=True, help="Ctrl-C while training ends it and saves the best model so far."
 )
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="With --C-range and no terminal: a line for every iteration, not only every C.",
+)
 @n_jobs_option
 @zero_based_option
 @json_option
@@ -101,7 +107,8 @@ def _train(options: dict[str, Any]) -> dict[str, Any]:
     metrics = [metric.name for metric in parse_metrics([options["metric"], *SHOWN_METRICS])]
     options["metric"] = metrics[0]
     watch = Stopwatch()
-    with Progress(options["quiet"]) as progress:
+    # Of a range of C, every iteration would be hundreds of lines in a log.
+    with Progress(options["quiet"], options["Cs"] is None or options["verbose"]) as progress:
         parts = {
             name: read(options[name], progress, watch)
             for name in ("train", "valid", "test")
