@@ -66,6 +66,8 @@ def save(model: Any, path: str | os.PathLike) -> None:
     OptionError
         When the model is of another class, or a parameter or attribute is not made of numbers, strings, arrays,
         lists and dicts (a function, for instance); the message names it.
+    OSError
+        When the folder does not exist or the file cannot be written.
     """
     import ranksvm
 
@@ -101,6 +103,8 @@ def load(path: str | os.PathLike) -> Any:
     ModelFileError
         When the file is no model file, is truncated or altered, was written in a newer format, or names something
         this version of ranksvm does not know.
+    TypeError
+        When ``path`` is no path.
     OSError
         When the file cannot be opened.
     """
@@ -271,6 +275,9 @@ def _public_class(name: str) -> Any:
 
 def _read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Header and arrays (by name) of a model file, every checksum compared."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        # a number would be taken for an open file's descriptor
+        raise TypeError(f"path must be the path of a model file, got {type(path).__name__}: {path!r}.")
     with open(path, "rb") as file:
         start = file.read(4)
     if not start:
