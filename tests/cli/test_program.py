@@ -127,3 +127,13 @@ def test_a_model_is_not_taken_for_data_nor_data_for_a_model(ranksvm, folder, mod
         stderr = ranksvm(*arguments, "-q", code=1).stderr
         assert stderr == f"Error: {model} is a ranksvm model file, not data.\n"
     assert "not a ranksvm model file" in ranksvm("predict", folder / "test.txt", model, "-q", code=1).stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a closed pipe is another error there")
+@pytest.mark.parametrize("command", [["rank"], ["predict"], ["rank", "--json"]])
+def test_a_reader_that_has_enough_ends_the_program_quietly(folder, model, command):
+    arguments = [sys.executable, "-m", "ranksvm", *command, model, folder / "train.txt", "--quiet"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
