@@ -137,6 +137,8 @@ def test_data_and_scores_come_from_pipes(ranksvm, ranksvm_json, folder, model, t
     by_file = ranksvm_json("evaluate", data, "-s", scores)["systems"][0]
     by_pipe = ranksvm_json("evaluate", pipe(data), "-s", pipe(scores))["systems"][0]
     assert by_pipe["metrics"] == by_file["metrics"]
+    by_model = ranksvm_json("evaluate", data, "-m", pipe(model))["systems"][0]
+    assert by_model["metrics"] == by_file["metrics"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
