@@ -1,5 +1,6 @@
 """Model files: what goes in comes out, and a file that is not whole is refused with a sentence that says why."""
 
+import io
 import json
 import pathlib
 import zipfile
@@ -258,6 +259,7 @@ def test_pickled_arrays_are_never_loaded(tmp_path):
     [
         (b"", "the file is empty"),
         (b"1 qid:1 1:0.5\n", "not a ranksvm model file"),
+        (b"ranksvm-data\r\n", "a ranksvm data cache"),
         (b"PK\x03\x04 and then nothing", "truncated or damaged"),
     ],
 )
@@ -278,6 +280,12 @@ def test_a_zip_file_of_another_kind_is_refused(tmp_path):
 def test_a_missing_file_is_an_os_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         ranksvm.load(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("path", [3, None, io.BytesIO()])
+def test_what_is_no_path_is_named(path):
+    with pytest.raises(TypeError, match="path must be the path of a model file, got"):
+        ranksvm.load(path)
 
 
 def test_the_header_says_what_is_inside(model_file):

@@ -23,16 +23,18 @@ _API = {
     "cross_validate": "ranksvm.model_selection",
 }
 
+_MODULES = ("data", "exceptions", "metrics", "model_selection")
+
 __all__ = ["__version__", *_API]
 
 
 def __getattr__(name: str) -> Any:
     if name in _API:
         return getattr(importlib.import_module(_API[name]), name)
-    if name in {"data", "metrics", "model_selection", "exceptions"}:
+    if name in _MODULES:
         return importlib.import_module(f"ranksvm.{name}")
     raise AttributeError(f"module 'ranksvm' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_MODULES])

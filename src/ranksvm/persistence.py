@@ -66,6 +66,8 @@ def save(model: Any, path: str | os.PathLike) -> None:
     OptionError
         When the model is of another class, or a parameter or attribute is not made of numbers, strings, arrays,
         lists and dicts (a function, for instance); the message names it.
+    OSError
+        When the folder does not exist or the file cannot be written.
     """
     import ranksvm
 
@@ -101,6 +103,8 @@ def load(path: str | os.PathLike) -> Any:
     ModelFileError
         When the file is no model file, is truncated or altered, was written in a newer format, or names something
         this version of ranksvm does not know.
+    TypeError
+        When ``path`` is no path.
     OSError
         When the file cannot be opened.
     """
@@ -271,14 +275,20 @@ def _public_class(name: str) -> Any:
 
 def _read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Header and arrays (by name) of a model file, every checksum compared."""
+    if not isinstance(path, str | bytes | os.PathLike):
+        # a number would be taken for an open file's descriptor
+        raise TypeError(f"path must be the path of a model file, got {type(path).__name__}: {path!r}.")
     with open(path, "rb") as file:
-        start = file.read(4)
+        content = file.read()  # once: it may be a pipe
+    start = content[:4]
     if not start:
         raise ModelFileError(f"{path}: the file is empty, not a ranksvm model.")
+    if start == b"rank":
+        raise ModelFileError(f"{path}: not a ranksvm model file but, by its first bytes, a ranksvm data cache.")
     if not start.startswith(b"PK"):
         raise ModelFileError(f"{path}: not a ranksvm model file (those are zip archives with a {_HEADER}).")
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if _HEADER not in archive.namelist():
                 raise ModelFileError(f"{path}: a zip archive, but not a ranksvm model: it has no {_HEADER}.")
             members = {name: archive.read(name) for name in archive.namelist()}
@@ -291,13 +301,13 @@ def _read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray
     if set(expected) != set(members):
         different = ", ".join(sorted(set(expected) ^ set(members)))
         raise ModelFileError(f"{path}: the model file was altered: {different} missing or added.")
-    for name, content in members.items():
-        if hashlib.sha256(content).hexdigest() != expected[name]:
+    for name, member in members.items():
+        if hashlib.sha256(member).hexdigest() != expected[name]:
             raise ModelFileError(f"{path}: the model file was altered: {name} does not match its checksum.")
     try:
         arrays = {
-            name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-            for name, content in members.items()
+            name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(member), allow_pickle=False)
+            for name, member in members.items()
         }
     except (ValueError, EOFError) as error:
         raise ModelFileError(f"{path}: an array in the model file cannot be read ({_describe(error)}).") from error

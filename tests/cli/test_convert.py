@@ -48,3 +48,10 @@ def test_bad_data_leave_no_file(ranksvm, tmp_path):
     bad.write_text("1 qid:1 1:0.5\n1 qid:1 2\n")
     assert "bad.txt:2:" in ranksvm("convert", bad, tmp_path / "out.rsd", code=1).stderr
     assert list(tmp_path.iterdir()) == [bad]
+
+
+def test_of_a_comment_the_document_id_is_kept_alone(ranksvm, tmp_path):
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("# head\n1 qid:1 1:1 # docid = D-1 inc = 1 prob = 0.5\n0 qid:1 1:2 #D-2 more\n")
+    ranksvm("convert", source, target)
+    assert target.read_text() == "1 qid:1 1:1 #docid = D-1\n0 qid:1 1:2 #docid = D-2\n"

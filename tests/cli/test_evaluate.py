@@ -1,5 +1,8 @@
 """``ranksvm evaluate``."""
 
+import os
+import threading
+
 import numpy as np
 import pytest
 
@@ -105,6 +108,48 @@ def test_compressed_scores_as_predict_writes_them(ranksvm, ranksvm_json, folder,
     scores.write_bytes(scores.read_bytes()[:-30])
     ranksvm("evaluate", folder / "test.txt", "-s", scores, code=1)
     assert "is no text" in ranksvm("evaluate", folder / "test.txt", "-s", model, code=1).stderr
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    """Makes named pipes, each fed once with the content of a file."""
+    threads = []
+
+    def make(path):
+        name = tmp_path / f"{path.name}.pipe"
+        os.mkfifo(name)
+        threads.append(threading.Thread(target=lambda: name.write_bytes(path.read_bytes()), daemon=True))
+        threads[-1].start()
+        return name
+
+    yield make
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_data_and_scores_come_from_pipes(ranksvm, ranksvm_json, folder, model, tmp_path, pipe, suffix):
+    data, scores = tmp_path / f"data.txt{suffix}", tmp_path / f"scores.txt{suffix}"
+    ranksvm("convert", folder / "test.txt", data)
+    ranksvm("predict", model, folder / "test.txt", "-o", scores)
+    by_file = ranksvm_json("evaluate", data, "-s", scores)["systems"][0]
+    by_pipe = ranksvm_json("evaluate", pipe(data), "-s", pipe(scores))["systems"][0]
+    assert by_pipe["metrics"] == by_file["metrics"]
+    by_model = ranksvm_json("evaluate", data, "-m", pipe(model))["systems"][0]
+    assert by_model["metrics"] == by_file["metrics"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_named_by_its_errors(ranksvm, folder, tmp_path, pipe):
+    path = tmp_path / "short.txt"
+    path.write_text("1\n2\n")
+    message = ranksvm("evaluate", folder / "test.txt", "-s", pipe(path), "-q", code=1).stderr
+    assert message == f"Error: {path}.pipe has 2 scores but the data have 120 rows.\n"
+    ranksvm("convert", folder / "test.txt", tmp_path / "cache.rsd")
+    message = ranksvm("info", pipe(tmp_path / "cache.rsd"), "-q", code=1).stderr
+    assert message.startswith(f"Error: {tmp_path / 'cache.rsd.pipe'} is a ranksvm data cache")
 
 
 def test_wrong_usage(ranksvm, folder, model):

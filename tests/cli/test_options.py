@@ -37,6 +37,14 @@ def test_what_is_no_positive_number(text):
         ("10^-1:10^1", [0.1, 1, 10]),
         ("1e-2:100", [0.01, 0.1, 1, 10, 100]),
         ("2^3:2^3", [8]),
+        ("1:4", [1, 2, 4]),
+        ("1:2", [1, 2]),
+        ("1:1", [1]),
+        ("0.25:64:4", [0.25, 4, 64]),
+        ("1:100", [1, 10, 100]),
+        ("2^-1:4", [0.5, 1, 2, 4]),
+        ("0.001:10^-1", [0.001, 0.01, 0.1]),
+        ("3^-1:3", [1 / 3, 1, 3]),
         ("0.1,1,2^3", [0.1, 1, 8]),
         ("0.5", [0.5]),
     ],
@@ -50,11 +58,15 @@ def test_the_usual_range_has_21_values():
     assert values == [2.0**e for e in range(-15, 6)]
 
 
-@pytest.mark.parametrize(
-    "text", ["", ",", "1,x", "0,1", "2^1:2^0", "2^1:3^4", "1:3", "2^0:2^1:0", "2^0:2^1:1:1", "1^0:1^5", ":", "0:1"]
-)
+@pytest.mark.parametrize("text", ["", ",", "1,x", "0,1", "2^1:2^0", "2^1:3^4", "1:3", "4:1", "2:10", "2^1:10", "0:1"])
 def test_what_is_no_range(text):
-    with pytest.raises(click.BadParameter, match="is no range of positive numbers"):
+    with pytest.raises(click.BadParameter, match="is no range: write its smaller and its larger end, both powers of 2"):
+        convert(NumberRange(), text)
+
+
+@pytest.mark.parametrize("text", ["2^0:2^1:0", "2^0:2^1:1:1", "1^0:1^5", "0.5^1:0.5^2", ":", "1:", "-2:-1", "1:inf"])
+def test_what_is_no_pair_of_ends(text):
+    with pytest.raises(click.BadParameter, match="is no range"):
         convert(NumberRange(), text)
 
 

@@ -1,6 +1,7 @@
 """The program as a whole: help, start-up, errors and exit codes."""
 
 import errno
+import io
 import subprocess
 import sys
 import warnings
@@ -81,7 +82,9 @@ def test_python_m_ranksvm_is_the_command():
         (ModelFileError("m: damaged"), 1, "Error: m: damaged"),
         (OptionError("tol must be positive"), 2, "Error: tol must be positive"),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "x.txt"), 1, "Error: x.txt: No such file"),
-        (OSError("odd"), 1, "Error: odd."),
+        (OSError("odd"), 1, "Error: odd.\n"),
+        (OSError("odd."), 1, "Error: odd.\n"),
+        (io.UnsupportedOperation("cannot seek."), 1, "Error: cannot seek.\n"),
         (MemoryError("14 GiB"), 1, "Not enough memory. 14 GiB"),
         (ZeroDivisionError("division by zero"), 1, "ZeroDivisionError: division by zero\nThis should not happen"),
     ],
@@ -117,3 +120,20 @@ def test_wrong_usage_is_exit_code_2(arguments):
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 2
     assert "Usage:" in result.stderr
+
+
+def test_a_model_is_not_taken_for_data_nor_data_for_a_model(ranksvm, folder, model):
+    for arguments in (["predict", model, model], ["train", model, "-o", folder / "x"]):
+        stderr = ranksvm(*arguments, "-q", code=1).stderr
+        assert stderr == f"Error: {model} is a ranksvm model file, not data.\n"
+    assert "not a ranksvm model file" in ranksvm("predict", folder / "test.txt", model, "-q", code=1).stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a closed pipe is another error there")
+@pytest.mark.parametrize("command", [["rank"], ["predict"], ["rank", "--json"]])
+def test_a_reader_that_has_enough_ends_the_program_quietly(folder, model, command):
+    arguments = [sys.executable, "-m", "ranksvm", *command, model, folder / "train.txt", "--quiet"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1

@@ -35,6 +35,14 @@ def test_quiet_is_silent(capsys, logger):
     assert capsys.readouterr() == ("", "")
 
 
+def test_iterations_may_be_left_out_where_there_is_no_terminal(capsys, logger):
+    with Progress(iterations=False):
+        logger.info("iteration 1")
+        logger.warning("trouble")
+        logging.getLogger("ranksvm.estimators").info("C = 0.5")
+    assert capsys.readouterr().err.splitlines() == ["trouble", "C = 0.5"]
+
+
 def test_the_logger_is_left_as_it_was(logger):
     root = logging.getLogger("ranksvm")
     before = root.level, list(root.handlers)

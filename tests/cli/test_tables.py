@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from ranksvm.cli.tables import aligned, count, number, print_facts, print_json, print_table, seconds, weight
+from ranksvm.cli.tables import aligned, count, counted, number, print_facts, print_json, print_table, seconds, weights
 
 
 def test_json_takes_numpy_and_has_no_nan(capsys):
@@ -41,13 +41,18 @@ def test_numbers_for_people():
     assert number(0.123456) == "0.1235"
     assert number(float("nan")) == number(None) == "-"
     assert count(np.int64(1234567)) == "1,234,567"
-    assert weight(2**-15) == "3.052e-05 = 2^-15"
-    assert weight(0.125) == "0.125"
-    assert weight(0.1) == "0.1"
-    assert weight(32) == "32 = 2^5"
+    assert counted(1, "iteration") == "1 iteration"
+    assert counted(1000, "row") == "1,000 rows"
     assert aligned([1.23456, -0.5]) == ["1.2346", "-0.5000"]
     assert aligned([1.5e-5, 0]) == ["0.000015000", "0.000000000"]
     assert aligned([123456.7]) == ["123457"]
     assert aligned([]) == []
     assert seconds(1.234) == "1.23 s"
     assert seconds(123.4) == "123 s"
+
+
+def test_values_of_c_are_written_alike():
+    assert weights([2**-15, 0.125, 1, 32]) == ["3.052e-05 = 2^-15", "0.125 = 2^-3", "1 = 2^0", "32 = 2^5"]
+    assert weights([0.1, 1, 16]) == ["0.1", "1", "16"]
+    assert weights([0.25]) == ["0.25 = 2^-2"]
+    assert weights([1.0]) == ["1"]

@@ -63,12 +63,24 @@ def test_a_person_sees_metrics_certificate_pairs_and_times(ranksvm, folder, tmp_
     assert "30 queries" in result.stderr
 
 
+def test_numbers_are_written_alike_and_with_grammar(ranksvm, folder, tmp_path):
+    arguments = ["train", folder / "train.txt", "-o", tmp_path / "model", "--valid", folder / "valid.txt", "-q"]
+    stdout = ranksvm(*arguments, "--C-range", "2^-4:2^0:2").stdout
+    for text in ["0.0625 = 2^-4", "0.25 = 2^-2", "1 = 2^0"]:
+        assert text in stdout
+    assert "1 iteration\n" in ranksvm(*arguments, "--max-iter", 1).stdout
+
+
 def test_progress_tells_of_every_c_and_iteration_unless_quiet(ranksvm, folder, tmp_path):
     arguments = ["train", folder / "train.txt", "--valid", folder / "valid.txt", "--C-range", "0.25,0.5"]
     stderr = ranksvm(*arguments, "-o", tmp_path / "model").stderr
     assert "0.25" in stderr
     assert "0.5" in stderr
-    assert stderr.count("\n") > 6
+    assert stderr.count("\n") == 2 + 2 + 1  # files read, values of C, the model saved
+    assert "iteration" not in stderr
+    assert ranksvm(*arguments, "-o", tmp_path / "model", "--verbose").stderr.count("  iteration ") >= 2
+    one = ["train", folder / "train.txt", "-C", "0.25", "-o", tmp_path / "model"]
+    assert "  iteration 1: objective" in ranksvm(*one).stderr
     assert ranksvm(*arguments, "-o", tmp_path / "model", "--quiet").stderr == ""
 
 
@@ -111,7 +123,7 @@ def test_files_of_other_widths(ranksvm, folder, tmp_path):
     [
         (["-C", "1", "--C-range", "1,2"], "give -C or --C-range, not both"),
         (["-C", "-1"], "is no positive number"),
-        (["--C-range", "5:1"], "is no range of positive numbers"),
+        (["--C-range", "5:1"], "is no range: write"),
         (["--metric", "ndgc@10"], "unknown metric 'ndgc@10'"),
         (["--convention", "mine"], "is not one of"),
         (["--solver", "simplex"], "is not one of"),
@@ -124,6 +136,17 @@ def test_wrong_usage(ranksvm, folder, tmp_path, arguments, message):
     result = ranksvm("train", folder / "train.txt", "-o", tmp_path / "model", *arguments, code=2)
     assert message in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_more_folds_than_queries(ranksvm, folder, tmp_path):
+    arguments = ["train", folder / "train.txt", "-o", tmp_path / "model", "--folds", 500]
+    stderr = ranksvm(*arguments, "--C-range", "1,2", code=2).stderr
+    assert "Error: --folds 500, but the data have only 30 queries: give fewer folds, or --valid." in stderr
+    ranksvm(*arguments)
+    ranksvm(*arguments, "--C-range", "1,2", "--valid", folder / "valid.txt")
+    one = tmp_path / "one.txt"
+    one.write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    assert "only 1 query:" in ranksvm("train", one, "-o", tmp_path / "model", "--C-range", "1,2", code=2).stderr
 
 
 def test_the_model_file_is_asked_for(ranksvm, folder):

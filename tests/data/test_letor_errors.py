@@ -201,3 +201,9 @@ def test_damaged_compressed_file(kind):
         read_letor(io.BytesIO(bytes(content)))
     with pytest.raises(ParseError, match=f"the {kind} data are damaged"):
         read_letor(io.BytesIO(packed(kind, b"1 1:1\n") + b"trailing rubbish"))
+
+
+def test_a_zip_archive_is_no_text(tmp_path):
+    np.savez(tmp_path / "data.npz", a=np.zeros(3))
+    with pytest.raises(DataError, match=r"data\.npz is a zip archive, not data: unpack it"):
+        read_letor(tmp_path / "data.npz")

@@ -78,3 +78,12 @@ def test_group_sizes():
 def test_bad_input_is_named(make, message):
     with pytest.raises(DataError, match=message):
         make()
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "string", "object"])
+def test_a_missing_id_of_pandas_is_named_by_its_row(dtype):
+    pandas = pytest.importorskip("pandas")
+    values = ["a", pandas.NA, "a"] if dtype == "string" else [7, pandas.NA, 7]
+    with pytest.raises(DataError, match=r"qid is (missing|NaN) in row 1: every row needs a query id"):
+        Queries.from_qid(pandas.Series(values, dtype=dtype))
+    assert Queries.from_qid(pandas.Series(values, dtype=dtype)[::2]).n_queries == 1

@@ -56,6 +56,21 @@ def test_without_qid_all_rows_are_one_query(ours, theirs):
     assert np.allclose(ours().fit_transform(X), theirs().fit_transform(X))
 
 
+@pytest.mark.parametrize("scaler", [QueryMinMaxScaler(), QueryStandardScaler(), QueryStandardScaler(with_mean=False)])
+@pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (-np.inf, "infinity")])
+def test_what_is_not_finite_is_named_by_its_place(scaler, value, name):
+    X = np.ones((6, 3))
+    good = X.copy()
+    X[4, 1] = X[5, 0] = value
+    kinds = [np.asarray, np.float32] + [sp.csr_matrix] * (not getattr(scaler, "with_mean", True))
+    for kind in kinds:
+        message = f"Input X contains {name} in row 4, column 1: replace or drop such values before scaling"
+        with pytest.raises(DataError, match=message):
+            scaler.fit(kind(X), qid=[1] * 6)
+        with pytest.raises(DataError, match=message):
+            scaler.fit(kind(good)).transform(kind(X), qid=[1] * 6)
+
+
 @pytest.mark.parametrize("scaler", [QueryMinMaxScaler, QueryStandardScaler])
 def test_constant_features_become_exactly_zero(scaler):
     X = np.full((7, 3), 0.1, dtype=np.float32)

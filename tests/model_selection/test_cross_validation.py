@@ -6,11 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import ranksvm
-from ranksvm import QueryKFold, metrics
+from ranksvm import QueryKFold, QueryStandardScaler, RankSVM, metrics
 from ranksvm.exceptions import DataError, OptionError
 
 
@@ -106,6 +109,26 @@ def test_weights_and_other_arguments_are_divided(data):
             y[test], model.predict(X[test]), qid[test], "ndcg@10", sample_weight=sample_weight[test]
         )
         assert fold.means == expected.means
+
+
+@pytest.mark.parametrize("routing", [True, False])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("scaler", [QueryStandardScaler(), StandardScaler()])
+def test_a_pipeline_works_whatever_the_setting_of_routing(data, scaler, n_jobs, routing):
+    X, y, qid = data
+    X = X * np.array([1, 10, 100, 0.1])
+    with sklearn.config_context(enable_metadata_routing=routing):
+        found = ranksvm.cross_validate(make_pipeline(scaler, RankSVM()), X, y, qid=qid, cv=3, n_jobs=n_jobs)
+        assert sklearn.get_config()["enable_metadata_routing"] is routing
+    by_query = isinstance(scaler, QueryStandardScaler)
+    for fold, (train, test) in zip(found.folds, QueryKFold(3).split(X, qid=qid), strict=True):
+        scaler.fit(X[train])
+        X_train, X_test = (
+            scaler.transform(X[rows], qid=qid[rows]) if by_query else scaler.transform(X[rows])
+            for rows in (train, test)
+        )
+        scores = RankSVM().fit(X_train, y[train], qid=qid[train]).predict(X_test)
+        assert fold.means == pytest.approx(metrics.evaluate(y[test], scores, qid[test], "ndcg@10").means)
 
 
 def test_the_estimator_stays_unfitted(data):

@@ -101,6 +101,7 @@ def test_bad_options(make, message):
     ("cv", "ids", "message"),
     [
         (QueryKFold(3), [1, 1, 2], "n_splits is 3 but there are only 2 queries"),
+        (QueryKFold(3), [1, 1, 1], "n_splits is 3 but there is only 1 query"),
         (QueryShuffleSplit(test_size=2), [1, 1, 2], "leaves no query of 2 to train on"),
         (QueryKFold(2), None, "needs the query of each row"),
         (QueryKFold(2), [1, 2], "qid has 2 entries but X has 3 rows"),

@@ -65,7 +65,8 @@ def _as_click_exception(error: Exception) -> click.ClickException:
         return click.ClickException(str(error))
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename is not None else ""
-        return click.ClickException(f"{where}{error.strerror or error}.")
+        # strerror has no full stop at its end, other messages may have one
+        return click.ClickException(f"{where}{error.strerror or (error.args or ['failed'])[0]}".rstrip(".") + ".")
     if isinstance(error, MemoryError):
         return click.ClickException(f"Not enough memory. {error}".strip())
     return click.ClickException(

@@ -1,6 +1,8 @@
 """Files in and out: data, models, scores, and text written whole or not at all."""
 
-from collections.abc import Iterable
+import contextlib
+import io
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +10,7 @@ import click
 
 from ranksvm.cli.errors import warn
 from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import count, queries
+from ranksvm.cli.tables import count, counted, queries
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +35,7 @@ def read(path: Path, progress: Progress, watch: Stopwatch, zero_based: bool | No
 
     progress.now(f"Reading {path}")
     before = watch.seconds.get("reading", 0.0)
-    with watch("reading"):
+    with watch("reading"), _naming(path):
         data = read_data(path, zero_based="auto" if zero_based is None else zero_based)
     progress.line(f"Read {path}: {described(data)}, {watch.seconds['reading'] - before:.2f} s")
     if data.qid is None:
@@ -46,8 +48,8 @@ def described(data: "RankingData") -> str:
     import scipy.sparse
 
     kind = "sparse" if scipy.sparse.issparse(data.X) else "dense"
-    features = f"{count(data.n_features)} features ({kind})"
-    return f"{count(data.n_rows)} rows, {queries(data.queries.n_queries)}, {features}"
+    features = f"{counted(data.n_features, 'feature')} ({kind})"
+    return f"{counted(data.n_rows, 'row')}, {queries(data.queries.n_queries)}, {features}"
 
 
 def with_features(X: Any, n_features: int, path: Path) -> Any:
@@ -62,7 +64,7 @@ def with_features(X: Any, n_features: int, path: Path) -> Any:
     import scipy.sparse
 
     if found > n_features:
-        warn(f"{path} has {count(found)} features, the training data {count(n_features)}: the others are left out.")
+        warn(f"{path} has {counted(found, 'feature')}, the training data {count(n_features)}: the others are left out.")
         return X[:, :n_features]
     if scipy.sparse.issparse(X):
         X = X.copy()
@@ -123,7 +125,7 @@ def read_scores(path: Path, n_rows: int) -> "np.ndarray":
         number, line = next((i, line) for i, line in enumerate(lines, 1) if not _is_number(line))
         raise DataError(f"{path}:{number}: {line.strip()[:40]!r} is no score: expected one number a line.") from None
     if len(scores) != n_rows:
-        raise DataError(f"{path} has {count(len(scores))} scores but the data have {count(n_rows)} rows.")
+        raise DataError(f"{path} has {counted(len(scores), 'score')} but the data have {counted(n_rows, 'row')}.")
     return scores
 
 
@@ -132,14 +134,27 @@ def _text(path: Path) -> str:
     from ranksvm.exceptions import DataError
 
     try:
-        with open(path, "rb") as file:
-            kind = compression_of(file.read(16))
-            file.seek(0)
-            return (file.read() if kind is None else b"".join(decompressed(file, kind))).decode("utf-8-sig")
+        with _naming(path), open(path, "rb") as file:
+            # read once: it may be a pipe
+            content = file.read()
+        kind = compression_of(content)
+        text = content if kind is None else b"".join(decompressed(io.BytesIO(content), kind))
+        return text.decode("utf-8-sig")
     except BrokenStreamError as error:
         raise DataError(f"{path}: {error}.") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is no text: expected one number a line.") from error
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """What the system refuses in the block is reported with the name of the file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def _is_number(text: str) -> bool:

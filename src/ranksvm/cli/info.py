@@ -9,7 +9,7 @@ from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import read
 from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, zero_based_option
 from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import aligned, count, print_facts, print_json, print_table, weight
+from ranksvm.cli.tables import aligned, count, print_facts, print_json, print_table, weights
 
 # more levels than this are summed up, not listed
 LISTED_LEVELS = 20
@@ -29,9 +29,7 @@ def info_command(file: Path, weights: int, zero_based: bool | None, as_json: boo
 
     Features are counted from 0: in the usual LETOR text, whose ids begin at 1, column 0 is feature 1.
     """
-    with open(file, "rb") as opened:
-        is_model = opened.read(4) == b"PK\x03\x04"
-    if is_model:
+    if _is_model(file):
         report = _describe_model(file, None if as_json else weights)
         show = _show_model
     else:
@@ -43,6 +41,14 @@ def info_command(file: Path, weights: int, zero_based: bool | None, as_json: boo
         print_json(report)
     else:
         show(report)
+
+
+def _is_model(file: Path) -> bool:
+    # A pipe can be read once only, and is left to the reader of data.
+    if not file.is_file():
+        return False
+    with open(file, "rb") as opened:
+        return opened.read(4) == b"PK\x03\x04"
 
 
 def _describe_data(file: Path, data: Any) -> dict[str, Any]:
@@ -180,7 +186,7 @@ def _show_model(report: dict[str, Any]) -> None:
     for step, parameters in report["parameters"].items():
         facts.append((step, ", ".join(f"{key}={_short(value)}" for key, value in parameters.items())))
     if "C" in report:
-        facts.append(("C chosen", weight(report["C"])))
+        facts.append(("C chosen", weights([report["C"]])[0]))
     if "relative_gap" in report:
         facts.append(("certificate", f"relative duality gap {report['relative_gap']:.1e}"))
         facts.append(("objective", f"{report['objective']:.10g}"))

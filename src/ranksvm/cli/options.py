@@ -60,7 +60,10 @@ class Number(click.ParamType):
 
 
 class NumberRange(click.ParamType):
-    """Positive numbers: ``2^-15:2^5`` (every power), ``2^-15:2^5:2`` (every second one) or ``0.01,0.1,1``."""
+    """Positive numbers: ``2^-15:2^5`` (every power), ``2^-15:2^5:2`` (every second one) or ``0.01,0.1,1``.
+
+    Ends written as plain numbers must both be powers of 2, ``0.25:4``, or both of 10, ``1e-4:1e2``.
+    """
 
     name = "range"
 
@@ -72,8 +75,9 @@ class NumberRange(click.ParamType):
             return [_positive(number) for number in numbers]
         except (ValueError, OverflowError):
             self.fail(
-                f"{value!r} is no range of positive numbers: write 2^-15:2^5, with a step of the exponent "
-                "2^-15:2^5:2, powers of ten 1e-4:1e2, or a list 0.01,0.1,1.",
+                f"{value!r} is no range: write its smaller and its larger end, both powers of 2 (2^-15:2^5, 1:4), both "
+                "of 10 (1e-4:1e2) or both of one other base (3^-2:3^2), with a step of the exponent if wanted "
+                "(2^-15:2^5:2); or a list of positive numbers (0.01,0.1,1).",
                 param,
                 ctx,
             )
@@ -110,9 +114,8 @@ def _powers(text: str) -> list[float]:
     step = float(rest[0]) if rest else 1.0
     if len(rest) > 1 or not 0 < step < math.inf:
         raise ValueError
-    base, low = _base_and_exponent(first)
-    other_base, high = _base_and_exponent(last)
-    if base != other_base or low > high:
+    base, low, high = _base_and_exponents(first.strip(), last.strip())
+    if low > high:
         raise ValueError
     # a little slack keeps the last power in spite of round-off
     count = math.floor((high - low) / step + 1e-9) + 1
@@ -121,17 +124,27 @@ def _powers(text: str) -> list[float]:
     return [base ** (low + i * step) for i in range(count)]
 
 
-def _base_and_exponent(text: str) -> tuple[float, float]:
-    power = _POWER.fullmatch(text.strip())
-    if power:
-        base, exponent = float(power[1]), float(power[2])
-        if not 1 < base < math.inf:
-            raise ValueError
-        return base, exponent
-    exponent = math.log10(_positive(float(text)))
-    if abs(exponent - round(exponent)) > 1e-9:
+def _base_and_exponents(first: str, last: str) -> tuple[float, float, float]:
+    """Both ends as powers of one base: that of an end written as a power, else 2 or 10."""
+    powers = [_POWER.fullmatch(text) for text in (first, last)]
+    bases = {float(power[1]) for power in powers if power} or {2.0, 10.0}
+    if any(powers) and (len(bases) > 1 or not 1 < min(bases) < math.inf):
         raise ValueError
-    return 10.0, float(round(exponent))
+    for base in sorted(bases):
+        low, high = (
+            float(power[2]) if power else _exponent(text, base)
+            for power, text in zip(powers, (first, last), strict=True)
+        )
+        if low is not None and high is not None:
+            return base, low, high
+    raise ValueError
+
+
+def _exponent(text: str, base: float) -> float | None:
+    """The whole number ``e`` with ``base**e`` equal to the number; None where there is none."""
+    number = _positive(float(text))
+    exponent = float(round(math.log(number, base)))
+    return exponent if math.isclose(base**exponent, number, rel_tol=1e-12) else None
 
 
 def json_option(command: Callable) -> Callable:

@@ -8,7 +8,7 @@ from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import load_model, model_scores, read, write_text
 from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, zero_based_option
 from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import count, print_json
+from ranksvm.cli.tables import counted, print_json
 
 
 @click.command("predict", short_help="Score the rows of a data file.")
@@ -39,7 +39,7 @@ def predict_command(
         lines = map(repr, scores.astype(float).tolist())
         if output is not None:
             write_text(output, lines)
-            progress.line(f"Wrote {output}: {count(len(scores))} scores")
+            progress.line(f"Wrote {output}: {counted(len(scores), 'score')}")
     if as_json:
         document = {
             "command": "predict",

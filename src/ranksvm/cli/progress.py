@@ -32,10 +32,13 @@ class Progress:
     ----------
     quiet : bool
         Show nothing.
+    iterations : bool
+        Show iterations where there is no terminal too, each in a line of its own.
     """
 
-    def __init__(self, quiet: bool = False):
+    def __init__(self, quiet: bool = False, iterations: bool = True):
         self.quiet = quiet
+        self._iterations = iterations
         self._console: Any = None
         self._status: Any = None
         self._handler = _Handler(self)
@@ -78,10 +81,10 @@ class Progress:
             self._status.update(Text(text))
 
     def iteration(self, text: str) -> None:
-        """Say how an iteration went: in the live line on a terminal, in a line of its own elsewhere."""
+        """Say how an iteration went: in the live line on a terminal, elsewhere in a line of its own where wanted."""
         if self._status is not None:
             self.now(text)
-        else:
+        elif self._iterations:
             self.line(text)
 
 

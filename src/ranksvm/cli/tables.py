@@ -9,7 +9,18 @@ from typing import Any
 
 import click
 
-__all__ = ["aligned", "count", "number", "print_facts", "print_json", "print_table", "queries", "seconds", "weight"]
+__all__ = [
+    "aligned",
+    "count",
+    "counted",
+    "number",
+    "print_facts",
+    "print_json",
+    "print_table",
+    "queries",
+    "seconds",
+    "weights",
+]
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None, left: int = 1) -> None:
@@ -50,11 +61,10 @@ def number(value: float | None, digits: int = 4) -> str:
     return "-" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
-def weight(value: float) -> str:
-    """A value of C: where it is a power of two, of which ranges of C are made, as that too."""
-    mantissa, exponent = math.frexp(value)
-    decimal = f"{value:.4g}"
-    return f"{decimal} = 2^{exponent - 1}" if mantissa == 0.5 and abs(exponent - 1) > 3 else decimal
+def weights(values: Sequence[float]) -> list[str]:
+    """Values of C: as powers of two too, of which ranges of C are made, where all of them are (and one is not 1)."""
+    as_powers = all(math.frexp(value)[0] == 0.5 for value in values) and any(value != 1 for value in values)
+    return [f"{value:.4g} = 2^{math.frexp(value)[1] - 1}" if as_powers else f"{value:.4g}" for value in values]
 
 
 def aligned(values: Sequence[float]) -> list[str]:
@@ -67,6 +77,11 @@ def aligned(values: Sequence[float]) -> list[str]:
 def count(value: float) -> str:
     """A whole number with its thousands set apart."""
     return f"{int(value):,}"
+
+
+def counted(value: float, word: str) -> str:
+    """A number of things in words; ``word`` is the singular of a word with a plural in s."""
+    return f"{count(value)} {word}" if value == 1 else f"{count(value)} {word}s"
 
 
 def queries(value: int) -> str:

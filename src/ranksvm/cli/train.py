@@ -18,7 +18,7 @@ from ranksvm.cli.options import (
     zero_based_option,
 )
 from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import count, number, print_facts, print_json, print_table, seconds, weight
+from ranksvm.cli.tables import count, counted, number, print_facts, print_json, print_table, queries, seconds, weights
 
 if TYPE_CHECKING:
     from ranksvm.data import RankingData
@@ -67,6 +67,12 @@ SHOWN_METRICS = ["ndcg@10", "map", "mrr", "pairwise_accuracy"]
 @click.option(
     "--keep-on-interrupt", is_flag=True, help="Ctrl-C while training ends it and saves the best model so far."
 )
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="With --C-range and no terminal: a line for every iteration, not only every C.",
+)
 @n_jobs_option
 @zero_based_option
 @json_option
@@ -101,12 +107,14 @@ def _train(options: dict[str, Any]) -> dict[str, Any]:
     metrics = [metric.name for metric in parse_metrics([options["metric"], *SHOWN_METRICS])]
     options["metric"] = metrics[0]
     watch = Stopwatch()
-    with Progress(options["quiet"]) as progress:
+    # Of a range of C, every iteration would be hundreds of lines in a log.
+    with Progress(options["quiet"], options["Cs"] is None or options["verbose"]) as progress:
         parts = {
             name: read(options[name], progress, watch)
             for name in ("train", "valid", "test")
             if options[name] is not None
         }
+        _check_folds(parts, options)
         scaler, X = _scaled(parts, options, progress, watch)
         progress.now("Training")
         with watch("training"):
@@ -118,6 +126,14 @@ def _train(options: dict[str, Any]) -> dict[str, Any]:
         save(model, options["output"])
         progress.line(f"Saved {options['output']}")
     return _report(parts, ranker, means, watch, options)
+
+
+def _check_folds(parts: dict[str, "RankingData"], options: dict[str, Any]) -> None:
+    n_queries = parts["train"].queries.n_queries
+    if options["Cs"] is not None and "valid" not in parts and options["folds"] > n_queries:
+        raise click.UsageError(
+            f"--folds {options['folds']}, but the data have only {queries(n_queries)}: give fewer folds, or --valid."
+        )
 
 
 def _scaled(
@@ -235,10 +251,13 @@ def _report(
 
 def _show(report: dict[str, Any]) -> None:
     selection = report["selection"]
+    candidates = selection["candidates"] if selection else [{"C": report["C"]}]
+    # written alike in the table and below it
+    names = {item["C"]: name for item, name in zip(candidates, weights([x["C"] for x in candidates]), strict=True)}
     if selection:
         rows = [
-            [weight(item["C"]), number(item["score"]), "chosen" if item["C"] == report["C"] else ""]
-            for item in selection["candidates"]
+            [names[item["C"]], number(item["score"]), "chosen" if item["C"] == report["C"] else ""]
+            for item in candidates
         ]
         print_table(["C", selection["metric"], ""], rows, title=f"C by {selection['metric']} on {selection['by']}")
         click.echo()
@@ -249,12 +268,12 @@ def _show(report: dict[str, Any]) -> None:
     spent = report["seconds"]
     print_facts(
         [
-            ("C", weight(report["C"])),
+            ("C", names[report["C"]]),
             ("certificate", f"relative duality gap {report['relative_gap']:.1e} (tol {report['tol']:.0e})"),
             ("status", report["status"]),
             ("objective", f"{report['objective']:.10g}"),
             ("pairs", count(report["pairs"])),
-            ("solver", f"{report['solver']}, {count(report['iterations'])} iterations"),
+            ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}"),
             ("time", ", ".join(f"{name} {seconds(value)}" for name, value in spent.items())),
             ("model", report["model"]),
         ]

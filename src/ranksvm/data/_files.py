@@ -1,6 +1,7 @@
 """Files are written whole or not at all."""
 
 import contextlib
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -19,12 +20,27 @@ def atomic_write(path: Any) -> Iterator[IO[bytes]]:
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
     try:
         # "x": never another file of that name; its permissions follow the umask, as those of any new file do.
-        with open(temporary, "xb") as file:
+        with _opened(temporary, folder, path) as file:
             yield file
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        raise
+
+
+def _opened(temporary: str, folder: str, path: str) -> IO[bytes]:
+    """The temporary file; errors name what the caller knows of."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, "cannot write to a folder", path)
+    try:
+        return open(temporary, "xb")
+    except FileNotFoundError as error:
+        raise FileNotFoundError(error.errno, "the folder does not exist", folder) from None
+    except NotADirectoryError as error:
+        raise NotADirectoryError(error.errno, "this is no folder", folder) from None
+    except OSError as error:
+        error.filename = path
         raise
 
 

@@ -23,7 +23,7 @@ def read_data(path: Any, **options: Any) -> RankingData:
     Parameters
     ----------
     path : path-like
-        The file.
+        The file. It may be a pipe, from which text can be read.
     **options
         For `read_letor`, where the file is text. Of these ``dtype`` serves Parquet too; others are ignored there.
 
@@ -43,8 +43,11 @@ def read_data(path: Any, **options: Any) -> RankingData:
     MissingDependencyError
         When the file's kind needs a package that is not installed.
     """
-    with open(path, "rb") as file:
-        head = file.read(len(MAGIC)) if file.seekable() else b""
+    with open(os.fspath(path), "rb") as file:
+        if not file.seekable():
+            # opened once: the writer of a pipe would see its reader go
+            return read_letor(file, **options)
+        head = file.read(len(MAGIC))
     if head.startswith(b"ranksvm-data"):
         return RankingData.load(path)
     if head.startswith(b"PAR1"):

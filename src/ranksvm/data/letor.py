@@ -35,12 +35,14 @@ __all__ = ["read_letor"]
 _DENSE_FROM = 0.25
 # Decompressed text is parsed in windows of this many bytes: small beside any result whose memory matters.
 _WINDOW = 1 << 22
+_MODEL = re.compile(rb"PK\x03\x04.{26}header\.json", re.DOTALL)  # the first member of the zip archive
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NOT_TEXT = {
     b"\xff\xfe": "UTF-16 text: convert it to UTF-8",
     b"\xfe\xff": "UTF-16 text: convert it to UTF-8",
     b"PAR1": "a Parquet file: use RankingData.from_parquet or read_data",
     b"ranksvm-data": "a ranksvm data cache: use RankingData.load or read_data",
+    b"PK\x03\x04": "a zip archive, not data: unpack it",
 }
 
 
@@ -269,7 +271,9 @@ def _parse_window(
 
 def _start(text: np.ndarray, settings: Settings) -> int:
     """Where the text begins, past a byte-order mark."""
-    head = text[:16].tobytes()
+    head = text[:64].tobytes()
+    if _MODEL.match(head):
+        raise DataError(f"{settings.path} is a ranksvm model file, not data.")
     for magic, what in _NOT_TEXT.items():
         if head.startswith(magic):
             raise DataError(f"{settings.path} is {what}.")

@@ -41,6 +41,11 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
             The scaler.
+
+        Raises
+        ------
+        DataError
+            When X holds NaN or infinite values, or ``qid`` and X differ in length.
         """
         X = self._validated(X, reset=True, copy=False)
         Queries.from_qid(qid, X.shape[0])
@@ -64,7 +69,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            When ``qid`` and X differ in length.
+            When X holds NaN or infinite values, or ``qid`` and X differ in length.
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False, copy=self.copy)
@@ -93,9 +98,15 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _validated(self, X: Any, reset: bool, copy: bool) -> Any:
         if sp.issparse(X):
             self._check_sparse()
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), copy=copy, order=None
-        )
+        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": None}
+        try:
+            return validate_data(self, X, reset=reset, copy=copy, **checks)
+        except ValueError:
+            place = _where_not_finite(validate_data(self, X, reset=reset, ensure_all_finite=False, **checks))
+            if place is None:
+                raise
+        # scikit-learn's own message gives no place and speaks of estimators that take NaN
+        raise DataError(f"Input X contains {place}: replace or drop such values before scaling.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -245,6 +256,23 @@ class QueryStandardScaler(_QueryScaler):
         variance = (squares + missing * np.square(mean)) / rows
         X.data *= _inverse(np.sqrt(variance), 1.0)[cell].astype(X.dtype)
         return X
+
+
+def _where_not_finite(X: Any) -> str | None:
+    """The first value that is NaN or infinite, in words."""
+    if sp.issparse(X):
+        entries = X.tocoo()
+        bad = np.flatnonzero(~np.isfinite(entries.data))[:1]
+        found: Any = zip(entries.row[bad], entries.col[bad], entries.data[bad], strict=True)
+    else:
+        found = (
+            (row, column, values[column])
+            for row, values in enumerate(X)
+            for column in np.flatnonzero(~np.isfinite(values))
+        )
+    for row, column, value in found:
+        return f"{'NaN' if np.isnan(value) else 'infinity'} in row {row}, column {column}"
+    return None
 
 
 def _blocks(queries: Queries, n_features: int) -> Iterator[tuple[int, int]]:

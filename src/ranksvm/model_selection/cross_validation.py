@@ -1,4 +1,4 @@
-"""cross_validate: fit and evaluate over query folds, without scikit-learn's metadata routing."""
+"""cross_validate: fit and evaluate over query folds, whatever scikit-learn's setting of metadata routing."""
 
 import dataclasses
 import time
@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn.base import clone
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm.data import Queries
@@ -112,12 +114,14 @@ def cross_validate(
 ) -> CrossValidation:
     """Fit on some queries, evaluate on the others, in turn.
 
-    Nothing of scikit-learn's configuration matters: metadata routing may be on or off.
+    Nothing of scikit-learn's configuration matters: metadata routing is on while the estimator works, so that the
+    steps of a Pipeline are given the queries they ask for.
 
     Parameters
     ----------
     estimator : object
-        Has ``fit(X, y, qid=...)`` and ``predict(X)``, and can be cloned. It stays unfitted.
+        Has ``fit(X, y, qid=...)`` and ``predict(X)``, and can be cloned; ``predict`` is given the queries too where it
+        asks for them, as a Pipeline with a `QueryStandardScaler` does. It stays unfitted.
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
         Features.
     y : array-like of shape (n_rows,)
@@ -175,11 +179,15 @@ def cross_validate(
         train, test = split
         params = others | {name: _take(value, train) for name, value in per_row.items()}
         params["qid"] = qid if isinstance(qid, str) else ids[train]
-        started = time.perf_counter()
-        fitted = clone(estimator).fit(_take(X, train), y[train], **params)
-        middle = time.perf_counter()
-        scores = fitted.predict(_take(X, test))
-        ended = time.perf_counter()
+        # Here, not around all folds: the configuration is the thread's own.
+        with sklearn.config_context(enable_metadata_routing=True):
+            started = time.perf_counter()
+            fitted = clone(estimator).fit(_take(X, train), y[train], **params)
+            middle = time.perf_counter()
+            wants_qid = get_routing_for_object(fitted).consumes("predict", ["qid"])
+            asked = {"qid": qid if isinstance(qid, str) else ids[test]} if wants_qid else {}
+            scores = fitted.predict(_take(X, test), **asked)
+            ended = time.perf_counter()
         weight = None if sample_weight is None else _take(per_row["sample_weight"], test)
         result = evaluate(y[test], scores, ids[test], parsed, convention=rules, sample_weight=weight)
         return fitted if return_estimator else None, result, middle - started, ended - middle

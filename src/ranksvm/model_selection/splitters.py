@@ -120,7 +120,7 @@ class QueryKFold(_QuerySplitter):
 
     def _test_queries(self, n_queries: int) -> Iterator[np.ndarray]:
         if n_queries < self.n_splits:
-            raise DataError(f"n_splits is {self.n_splits} but there are only {n_queries} queries.")
+            raise DataError(f"n_splits is {self.n_splits} but there {_number(n_queries)}.")
         order = np.arange(n_queries)
         if self.shuffle:
             check_random_state(self.random_state).shuffle(order)
@@ -157,6 +157,10 @@ class QueryShuffleSplit(_QuerySplitter):
         generator = check_random_state(self.random_state)
         for _ in range(self.n_splits):
             yield generator.permutation(n_queries)[:n_test]
+
+
+def _number(n_queries: int) -> str:
+    return "is only 1 query" if n_queries == 1 else f"are only {n_queries} queries"
 
 
 def _is_count(value: Any) -> bool:
