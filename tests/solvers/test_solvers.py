@@ -274,7 +274,7 @@ def test_iterations_are_logged(solver, caplog):
 
 @pytest.mark.parametrize("C", [1.0, 16.0, 128.0])
 def test_tron_on_sparse_data_of_far_more_variables_than_pairs(C):
-    """Nearly separable: with a radius in a norm that changed, and rejected steps, it stood still far from the optimum."""
+    """Nearly separable: with a radius in a norm that changed, and rejected steps, it stood still far off."""
     rng = np.random.default_rng(0)
     X = scipy.sparse.random(300, 3000, density=0.01, format="csr", random_state=rng)
     y = (rng.random(300) < 0.3).astype(float)

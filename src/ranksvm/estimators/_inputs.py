@@ -39,7 +39,8 @@ def features_and_labels(estimator: Any, X: Any, y: Any, *, n_threads: int) -> tu
     """X as `features` gives it, and y as float64; the estimator takes note of the number and names of the features."""
     with _as_data_error():
         X, y = validate_data(estimator, X, y, y_numeric=True, reset=True, **_FEATURE_CHECKS)
-    return _finite(X, n_threads), np.asarray(y, dtype=np.float64)
+        y = np.asarray(y, dtype=np.float64)
+    return _finite(X, n_threads), y
 
 
 @contextmanager
