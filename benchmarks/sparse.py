@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from _common import arguments, data_folder, page, publish, read, seconds, table
 from ranksvm import RankingData, RankSVM, make_ranking, metrics
 
-CS = (1e-3, 2.0**-5, 1.0, 128.0)
+CS = (1e-3, 2.0**-5, 1.0, 4.0)
 # Where the certificate cannot be met in so many iterations, the page says so.
 MAX_ITER = 200
 # A fit that takes longer than this is not repeated.
