@@ -3,6 +3,7 @@
 #define RANKSVM_LINEAR_HPP
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -96,7 +97,7 @@ RANKSVM_INLINE bool dense_finite(const Real *X, int64_t size) {
     Real spoilt[32] = {0};
     int64_t i = 0;
     for (; i + 32 <= size; i += 32) {
-        for (size_t byte = 0; byte < 32 * sizeof(Real); byte += 64)
+        for (std::size_t byte = 0; byte < 32 * sizeof(Real); byte += 64)
             RANKSVM_PREFETCH(reinterpret_cast<const char *>(X + i + 1024) + byte);
         for (int c = 0; c < 32; ++c) spoilt[c] += X[i + c] * Real(0);
     }

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -52,7 +53,7 @@ struct SortedQuery {
 
     void resize(int64_t size) {
         m = size;
-        const size_t needed = static_cast<size_t>(size) + 1;
+        const std::size_t needed = static_cast<size_t>(size) + 1;
         if (z.size() >= needed) return;
         keyed.resize(needed);
         spread.resize(needed);

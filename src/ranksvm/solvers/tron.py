@@ -34,8 +34,8 @@ def tron(
     """Minimise a strongly convex objective of any number of variables.
 
     Lin, Weng & Keerthi, "Trust region Newton method for large-scale logistic regression", JMLR 9 (2008), as used for
-    RankSVM by Lee & Lin (2014), with conjugate gradients (Steihaug) preconditioned by the diagonal of the Hessian, whose
-    norm also measures the trust region (Hsia, Chiang & Lin, 2018). It departs from these in two points:
+    RankSVM by Lee & Lin (2014), with conjugate gradients (Steihaug) preconditioned by the diagonal of the Hessian,
+    whose norm also measures the trust region (Hsia, Chiang & Lin, 2018). It departs from these in two points:
 
     1. The diagonal is that at the start, for the whole run. Taken anew each time, it changes with the violating pairs,
        and with it the length of the same step: on nearly separable data the region then shrank to nothing.
