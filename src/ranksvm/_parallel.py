@@ -3,8 +3,9 @@
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from numbers import Integral
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -45,13 +46,48 @@ def effective_n_jobs(n_jobs: int | None) -> int:
 def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_threads: int) -> list[Result]:
     """``[function(task) for task in tasks]``, on up to ``n_threads`` threads, results in order.
 
-    Within a task of another call it runs in the task's own thread: the pool's threads are taken, and tasks that wait
-    for tasks of the same pool would wait for ever.
+    The calling thread takes tasks like the others. Within a task of another call everything runs in the task's own
+    thread: the pool's threads are taken, and tasks that wait for tasks of the same pool would wait for ever.
     """
     work: Sequence[Task] = tasks if isinstance(tasks, Sequence) else list(tasks)
     if n_threads <= 1 or len(work) <= 1 or getattr(_local, "worker", False):
         return [function(task) for task in work]
-    return list(_pool(n_threads).map(function, work))
+    results: dict[int, Result] = {}
+    left = SimpleQueue[int]()
+    for place in range(len(work)):
+        left.put(place)
+
+    def take_tasks() -> None:
+        try:
+            while True:
+                place = left.get_nowait()
+                results[place] = function(work[place])
+        except Empty:
+            return
+        except BaseException:
+            _drain(left)
+            raise
+
+    helpers = [_pool(n_threads).submit(take_tasks) for _ in range(min(n_threads, len(work)) - 1)]
+    _local.worker = True
+    try:
+        take_tasks()
+    finally:
+        _local.worker = False
+        # A helper that has not begun by now finds nothing left to do.
+        begun = [helper for helper in helpers if not helper.cancel()]
+        wait(begun)
+    for helper in begun:
+        helper.result()
+    return [results[place] for place in range(len(work))]
+
+
+def _drain(queue: SimpleQueue) -> None:
+    try:
+        while True:
+            queue.get_nowait()
+    except Empty:
+        return
 
 
 def one_blas_thread() -> Any:

@@ -336,6 +336,8 @@ class LinearObjective:
         """Blocks of whole queries shared out into tasks, and the queries too large for one thread."""
         pointers = self.pairs.pointers
         block_rows = max(1, int(BLOCK_BYTES / self.design.row_bytes))
+        if self.n_threads > 1:  # small enough for even shares, too
+            block_rows = min(block_rows, max(1, self.pairs.n_rows // (4 * self.n_threads)))
         large_rows = max(block_rows, self.pairs.n_rows // (2 * self.n_threads)) if self.n_threads > 1 else np.inf
         blocks: list[tuple[int, int, int, int]] = []
         large: list[tuple[int, int, int, int]] = []
