@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ranksvm.data._finite import where_not_finite
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError
 
@@ -102,7 +103,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         try:
             return validate_data(self, X, reset=reset, copy=copy, **checks)
         except ValueError:
-            place = _where_not_finite(validate_data(self, X, reset=reset, ensure_all_finite=False, **checks))
+            place = where_not_finite(validate_data(self, X, reset=reset, ensure_all_finite=False, **checks))
             if place is None:
                 raise
         # scikit-learn's own message gives no place and speaks of estimators that take NaN
@@ -256,23 +257,6 @@ class QueryStandardScaler(_QueryScaler):
         variance = (squares + missing * np.square(mean)) / rows
         X.data *= _inverse(np.sqrt(variance), 1.0)[cell].astype(X.dtype)
         return X
-
-
-def _where_not_finite(X: Any) -> str | None:
-    """The first value that is NaN or infinite, in words."""
-    if sp.issparse(X):
-        entries = X.tocoo()
-        bad = np.flatnonzero(~np.isfinite(entries.data))[:1]
-        found: Any = zip(entries.row[bad], entries.col[bad], entries.data[bad], strict=True)
-    else:
-        found = (
-            (row, column, values[column])
-            for row, values in enumerate(X)
-            for column in np.flatnonzero(~np.isfinite(values))
-        )
-    for row, column, value in found:
-        return f"{'NaN' if np.isnan(value) else 'infinity'} in row {row}, column {column}"
-    return None
 
 
 def _blocks(queries: Queries, n_features: int) -> Iterator[tuple[int, int]]:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 import ranksvm._compiled.linear as linear
 from ranksvm._parallel import parallel_map
 from ranksvm.data import Queries
+from ranksvm.data._finite import where_not_finite
 from ranksvm.exceptions import DataError
 
 # NaN is looked for by ourselves, on all threads and with its place.
@@ -88,21 +89,5 @@ def _finite(X: Any, n_threads: int) -> Any:
     values = X.data if scipy.sparse.issparse(X) else X.reshape(-1)
     chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
     if not all(parallel_map(linear.all_finite, chunks, n_threads)):
-        raise DataError(_where_not_finite(X))
+        raise DataError(f"Input X contains {where_not_finite(X)}: replace or drop such values.")
     return X
-
-
-def _where_not_finite(X: Any) -> str:
-    if scipy.sparse.issparse(X):
-        entries = X.tocoo()
-        bad = int(np.flatnonzero(~np.isfinite(entries.data))[0])
-        row, column, value = entries.row[bad], entries.col[bad], entries.data[bad]
-    else:
-        for row in range(len(X)):
-            bad_columns = np.flatnonzero(~np.isfinite(X[row]))
-            if len(bad_columns):
-                break
-        column = bad_columns[0]
-        value = X[row, column]
-    kind = "NaN" if np.isnan(value) else "infinity"
-    return f"Input X contains {kind} in row {row}, column {column}: replace or drop such values."

@@ -14,7 +14,7 @@ from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics import evaluate, parse_metric
-from ranksvm.model_selection.cross_validation import query_splits
+from ranksvm.model_selection.cross_validation import query_splits, take_rows
 from ranksvm.solvers import Status
 
 __all__ = ["RankSVMCV"]
@@ -190,14 +190,14 @@ class RankSVMCV(LinearRanker):
             ranker = RankSVM(
                 loss=self.loss, solver=self.solver, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs
             )
-            part = {name: None if value is None else np.asarray(value)[train] for name, value in weights.items()}
+            part = {name: None if value is None else take_rows(value, train) for name, value in weights.items()}
             try:
-                fold = linear_problem(ranker, _rows(X, train), y[train], qid=ids[train], group=None, **part)
+                fold = linear_problem(ranker, take_rows(X, train), y[train], qid=ids[train], group=None, **part)
             except NoComparablePairsError as error:
                 raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
             test_weight = weights["sample_weight"]
-            test_weight = None if test_weight is None else np.asarray(test_weight)[test]
-            X_test, column = _rows(X, test), []
+            test_weight = None if test_weight is None else take_rows(test_weight, test)
+            X_test, column = take_rows(X, test), []
             for C, result in solve_along(fold, self.Cs_):
                 ranker.coef_ = result.w
                 column.append(self._score(metric, y[test], ranker.predict(X_test), ids[test], test_weight))
@@ -230,9 +230,3 @@ def _validation_pair(eval_set: Any) -> tuple[Any, Any]:
     if not isinstance(eval_set, tuple | list) or len(eval_set) != 2:
         raise DataError("eval_set must be a tuple (X, y).")
     return eval_set[0], np.asarray(eval_set[1])
-
-
-def _rows(X: Any, rows: np.ndarray) -> Any:
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X[rows] if hasattr(X, "shape") else np.asarray(X)[rows]

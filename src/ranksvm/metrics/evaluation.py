@@ -11,6 +11,7 @@ from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.names import parse_metric, parse_metrics
+from ranksvm.metrics.plain import plain
 from ranksvm.metrics.rankings import Rankings
 
 __all__ = ["Evaluation", "evaluate"]
@@ -76,11 +77,11 @@ class Evaluation:
             "n_queries": self.n_queries,
             "n_rows": self.n_rows,
             "n_without_relevant": self.n_without_relevant,
-            "means": {name: _plain(value) for name, value in self.means.items()},
+            "means": plain(self.means),
         }
         if per_query:
             out["qid"] = self.qid.tolist()
-            out["per_query"] = {name: [_plain(v) for v in values] for name, values in self.per_query.items()}
+            out["per_query"] = plain(self.per_query)
         return out
 
     def __repr__(self) -> str:
@@ -232,7 +233,3 @@ def _number(name: str, value: Any) -> float:
     if not np.isfinite(number):
         raise OptionError(f"{name} must be a finite number, got {value!r}.")
     return number
-
-
-def _plain(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -10,6 +10,7 @@ from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation
 from ranksvm.metrics.names import parse_metric
+from ranksvm.metrics.plain import plain
 
 __all__ = ["Comparison", "compare"]
 
@@ -64,9 +65,7 @@ class Comparison:
         dict
             One entry per parameter.
         """
-        out = dataclasses.asdict(self)
-        out["confidence_interval"] = list(self.confidence_interval)
-        return {name: _plain(value) for name, value in out.items()}
+        return plain(dataclasses.asdict(self))
 
 
 def compare(
@@ -193,9 +192,3 @@ def _randomisation(gaps: np.ndarray, n_permutations: int, random_state: Any) -> 
         bits = np.unpackbits(generator.integers(0, 256, (rows, (n + 7) // 8), dtype=np.uint8), axis=1, count=n)
         as_large += int((np.abs(gaps.sum() - 2 * (bits.astype(np.float64) @ gaps)) >= threshold).sum())
     return (1 + as_large) / (1 + n_permutations)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and np.isnan(value) else value

@@ -15,6 +15,7 @@ from ranksvm.data import Queries
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, parse_metrics
 from ranksvm.metrics.conventions import convention_named
+from ranksvm.metrics.plain import plain
 from ranksvm.model_selection.splitters import QueryKFold
 
 __all__ = ["CrossValidation", "cross_validate", "query_splits"]
@@ -79,9 +80,6 @@ class CrossValidation:
         dict
             ``means``, ``stds``, ``folds``, ``fit_seconds`` and ``predict_seconds``.
         """
-
-        def plain(values: dict[str, float]) -> dict[str, float | None]:
-            return {name: None if np.isnan(value) else value for name, value in values.items()}
 
         return {
             "means": plain(self.means),
@@ -177,18 +175,18 @@ def cross_validate(
 
     def run(split: tuple[np.ndarray, np.ndarray]) -> tuple[Any, Evaluation, float, float]:
         train, test = split
-        params = others | {name: _take(value, train) for name, value in per_row.items()}
+        params = others | {name: take_rows(value, train) for name, value in per_row.items()}
         params["qid"] = qid if isinstance(qid, str) else ids[train]
         # Here, not around all folds: the configuration is the thread's own.
         with sklearn.config_context(enable_metadata_routing=True):
             started = time.perf_counter()
-            fitted = clone(estimator).fit(_take(X, train), y[train], **params)
+            fitted = clone(estimator).fit(take_rows(X, train), y[train], **params)
             middle = time.perf_counter()
             wants_qid = get_routing_for_object(fitted).consumes("predict", ["qid"])
             asked = {"qid": qid if isinstance(qid, str) else ids[test]} if wants_qid else {}
-            scores = fitted.predict(_take(X, test), **asked)
+            scores = fitted.predict(take_rows(X, test), **asked)
             ended = time.perf_counter()
-        weight = None if sample_weight is None else _take(per_row["sample_weight"], test)
+        weight = None if sample_weight is None else take_rows(per_row["sample_weight"], test)
         result = evaluate(y[test], scores, ids[test], parsed, convention=rules, sample_weight=weight)
         return fitted if return_estimator else None, result, middle - started, ended - middle
 
@@ -267,7 +265,7 @@ def _per_row(name: str, values: Any, n_rows: int) -> np.ndarray:
     return column
 
 
-def _take(values: Any, rows: np.ndarray) -> Any:
+def take_rows(values: Any, rows: np.ndarray) -> Any:
     """Some rows of an array, sparse matrix, DataFrame or list."""
     if hasattr(values, "iloc"):
         return values.iloc[rows]

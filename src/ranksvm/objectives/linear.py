@@ -195,7 +195,7 @@ class LinearObjective:
         blocks = list(_blocks(self.pairs.pointers, 0, self.pairs.n_queries, self._hessian_rows()))
         shares = _shares(blocks, self.n_threads, 4)
         parts = parallel_map(lambda blocks: part(point, blocks), shares, self.n_threads)
-        return 1.0 + self.C * np.sum(parts, axis=0)
+        return 1.0 + self.C * _add_up(parts)
 
     def sample(self) -> "LinearObjective | None":
         """The problem on the rows of the sampled Hessian, C raised so that all pairs together weigh as much as here."""
@@ -224,11 +224,7 @@ class LinearObjective:
 
         parts = parallel_map(part, self._tasks, self.n_threads)
         parts += [self._large_query(w, middle, block) for block in self._large]
-        value, total = parts[0]
-        for part_value, part_total in parts[1:]:
-            value += part_value
-            total += part_total
-        return value, total
+        return sum(value for value, _ in parts), _add_up([total for _, total in parts])
 
     def _large_query(
         self, w: np.ndarray | None, middle: Callable[..., float], block: tuple
@@ -252,7 +248,7 @@ class LinearObjective:
         if w is not None:
             parallel_map(scores, chunks, self.n_threads)
         value = middle(first, last, start, stop, v, u)
-        return value, np.sum(parallel_map(accumulate, chunks, self.n_threads), axis=0)
+        return value, _add_up(parallel_map(accumulate, chunks, self.n_threads))
 
     def _loss_hessian(self, point: LinearPoint) -> np.ndarray:
         def part(blocks: list[tuple[int, int, int, int]]) -> np.ndarray:
@@ -262,10 +258,7 @@ class LinearObjective:
             return total
 
         blocks = list(_blocks(self.pairs.pointers, 0, self.pairs.n_queries, self._hessian_rows()))
-        parts = parallel_map(part, _shares(blocks, self.n_threads, 1), self.n_threads)
-        total = parts[0]
-        for other in parts[1:]:
-            total += other
+        total = _add_up(parallel_map(part, _shares(blocks, self.n_threads, 1), self.n_threads))
         return 0.5 * (total + total.T)
 
     def _dense_diagonal(self, point: LinearPoint, blocks: list[tuple[int, int, int, int]]) -> np.ndarray:
@@ -345,6 +338,14 @@ class LinearObjective:
             (large if block[3] - block[2] > large_rows else blocks).append(block)
         # every share has a gradient of its own: not many of them where that is long
         return _shares(blocks, self.n_threads, 4 if self.n_variables < LONG_GRADIENT else 1), large
+
+
+def _add_up(parts: list[np.ndarray]) -> np.ndarray:
+    """The sum of what threads have found, in the memory of the first."""
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total
 
 
 def _interpolate(point: LinearPoint, trial: LinearPoint, alpha: float, start: int, stop: int) -> np.ndarray:

@@ -1,0 +1,23 @@
+"""Where a matrix holds NaN or an infinite value."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+
+def where_not_finite(X: Any) -> str | None:
+    """The first value of a dense or sparse matrix that is NaN or infinite, in words; None if there is none."""
+    if scipy.sparse.issparse(X):
+        entries = X.tocoo()
+        bad = np.flatnonzero(~np.isfinite(entries.data))[:1]
+        found: Any = zip(entries.row[bad], entries.col[bad], entries.data[bad], strict=True)
+    else:
+        found = (
+            (row, column, values[column])
+            for row, values in enumerate(X)
+            for column in np.flatnonzero(~np.isfinite(values))
+        )
+    for row, column, value in found:
+        return f"{'NaN' if np.isnan(value) else 'infinity'} in row {row}, column {column}"
+    return None
