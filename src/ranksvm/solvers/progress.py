@@ -75,7 +75,7 @@ class Monitor:
         return self.objective.evaluate(start, near)
 
     def sharpen(self, point: Point) -> Point:
-        """The same place, the objective evaluated with less smoothing where it is time for that."""
+        """The same place or one nearby, with the objective smoothed less, where it is time for that."""
         sharper = self.objective.sharpen(point, self.tol)
         self.n_evaluations += sharper is not point
         return sharper
