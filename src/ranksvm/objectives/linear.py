@@ -34,9 +34,9 @@ EXACT_HESSIAN_WORK = 1e8
 SAMPLE_ROWS_PER_VARIABLE = (40, 500)
 SAMPLE_PASSES = 0.6
 PRODUCT_SPEED = 10.0
-# Smoothing may take this part of the gap allowed. What it takes more is mended, once the gradient's part is this much of
-# it, by narrowing the width by a factor within these bounds: solutions so near are extrapolated well from one to the next
-# (on sparse word pairs 51 iterations; 150 were not enough with 1/16, or without extrapolation).
+# Smoothing may take this part of the gap allowed. What it takes more is mended, once the gradient's part is this much
+# of it, by narrowing the width by a factor within these bounds: solutions so near are extrapolated well from one to the
+# next (on sparse word pairs 51 iterations; 150 were not enough with 1/16, or without extrapolation).
 SMOOTHING_SHARE = 0.5
 SHARPEN_BELOW = 0.1
 SHARPEN_LEAST, SHARPEN_MOST = 0.5, 0.25

@@ -95,7 +95,9 @@ class Monitor:
         history.hessian_products.append(self.n_products)
         line = "%siteration %d: objective %.9g, relative gap %.2e"
         logger.info(line, self.label, self.n_iter, value, gap / value)
-        if gap <= self.tol * value or (self.objective.gap(point) <= self.enough and self.objective.sharp(point, self.tol)):
+        if gap <= self.tol * value or (
+            self.objective.gap(point) <= self.enough and self.objective.sharp(point, self.tol)
+        ):
             return Status.CONVERGED
         if self.interrupted is not None and self.interrupted.is_set():
             return Status.INTERRUPTED

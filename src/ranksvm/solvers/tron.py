@@ -19,7 +19,7 @@ ACCEPT, POOR, GOOD = 1e-4, 0.25, 0.75
 SHRINK, HALVE, GROW = 0.25, 0.5, 4.0
 CG_TOLERANCE = 0.1
 CG_PRODUCTS = 500
-# Products that each norm is given to show what it makes of the first system; one that needs no more than a few is taken.
+# Products that each norm is given to show what it makes of the first system; one that needs but a few is taken.
 TRIAL_PRODUCTS, FEW_PRODUCTS = 20, 6
 # Where the objective changes by less than this part of itself, its decrease is taken from the slopes.
 SMALL_CHANGE = 1e-6
