@@ -103,7 +103,7 @@ class ScoreDifference:
         found = self.to_dict(LISTED)
         numbers = {"weight": ".4g", "value": ".4g", "other_value": ".4g", "contribution": "+.4g"}
         rows = [
-            (_label(x["name"], x["column"]), *(format(x[key], form) for key, form in numbers.items()))
+            (label(x["name"], x["column"]), *(format(x[key], form) for key, form in numbers.items()))
             for x in found["features"]
         ]
         left = len(self.columns) - LISTED
@@ -111,7 +111,7 @@ class ScoreDifference:
             rows.append((f"{left} more", "", "", "", f"{found['rest']:+.4g}"))
         rows.append(("sum", "", "", "", f"{self.difference:+.4g}"))
         other = "mean" if self.other_row is None else "other"
-        return "\n".join([*lines, *_aligned([("feature", "weight", "value", other, "contribution"), *rows])])
+        return "\n".join([*lines, *aligned([("feature", "weight", "value", other, "contribution"), *rows])])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,12 +180,12 @@ class QueryExplanation:
         best = ", ".join(f"{x['row']} ({x['score']:.4g})" for x in found["documents"])
         more = ", ..." if len(self.rows) > LISTED else ""
         rows = [
-            (_label(x["name"], x["column"]), f"{x['weight']:.4g}", f"{x['importance']:.4g}") for x in found["features"]
+            (label(x["name"], x["column"]), f"{x['weight']:.4g}", f"{x['importance']:.4g}") for x in found["features"]
         ]
         if len(self.columns) > LISTED:
             rows.append((f"{len(self.columns) - LISTED} more", "", ""))
         title = f"Query {self.query!r}: {len(self.rows)} documents; rows (scores), best first: {best}{more}"
-        return "\n".join([title, *_aligned([("feature", "weight", "importance"), *rows])])
+        return "\n".join([title, *aligned([("feature", "weight", "importance"), *rows])])
 
 
 def _python(value: Any) -> Any:
@@ -193,11 +193,11 @@ def _python(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _label(name: str | None, column: int) -> str:
+def label(name: str | None, column: int) -> str:
     return f"x{column}" if name is None else name
 
 
-def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def aligned(rows: list[tuple[str, ...]]) -> list[str]:
     """Columns of text, the first aligned to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
