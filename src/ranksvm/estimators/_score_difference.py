@@ -73,8 +73,9 @@ class ScoreDifference:
         Returns
         -------
         dict
-            The fields by name; under "features" one dict of column, name (None where not known), weight, value,
-            other_value and contribution for each feature, and under "rest" the sum of those left out.
+            The fields by name; "n_features", how many contribute; under "features" one dict of column, name (None
+            where not known), weight, value, other_value and contribution for each, and under "rest" the sum of those
+            left out.
         """
         names = [None] * len(self.columns) if self.names is None else self.names
         of_features = zip(
@@ -86,6 +87,7 @@ class ScoreDifference:
             {
                 **{name: _python(getattr(self, name)) for name in fields},
                 "difference": self.difference,
+                "n_features": len(self.columns),
                 "features": [dict(zip(keys, map(_python, row), strict=True)) for row in list(of_features)[:top]],
                 "rest": float(self.contributions[len(self.columns) if top is None else top :].sum()),
             }
