@@ -159,6 +159,14 @@ def test_the_chosen_c_and_a_scaler_stay_as_they_are(data):
     np.testing.assert_array_equal(found.samples, plain.samples)
 
 
+def test_further_arguments_reach_fit(data):
+    pairs = np.array([[0, 1], [3, 2], [14, 11], [25, 21], [33, 38]])
+    found = bootstrap_weights(RankSVM(), data.X, None, data.qid, n_resamples=4, tol=1e-10, pairs=pairs)
+    fit = RankSVM(tol=1e-10).fit(data.X, qid=data.qid, pairs=pairs)
+    np.testing.assert_allclose(found.coef, fit.coef_, atol=1e-4)
+    assert len(np.unique(found.samples[:, 0])) > 1
+
+
 def test_a_resample_without_pairs_has_weights_0():
     X, y, group = np.arange(4.0)[:, None], [0, 1, 1, 1], [2, 2]
     found = bootstrap_weights(RankSVM(), X, y, group=group, n_resamples=30, random_state=0)

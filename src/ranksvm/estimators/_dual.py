@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ranksvm.data import ComparablePairs, Queries
+from ranksvm._parallel import effective_n_jobs
+from ranksvm.data import Queries
 from ranksvm.estimators import _inputs
+from ranksvm.estimators._linear_problem import check_source_of_pairs, training_pairs
 from ranksvm.estimators._ranker import LinearRanker
 from ranksvm.exceptions import DataError
+from ranksvm.losses import Pairs
 
 __all__ = ["DualBlock", "DualCoef", "DualMixin"]
 
 
-def _twice_the_hinge(hinge: np.ndarray, C: float, width: float) -> np.ndarray:
+def _twice_the_hinge(hinge: np.ndarray, C: float, width: None) -> np.ndarray:
     return 2.0 * C * hinge
 
 
@@ -26,7 +29,7 @@ def _clipped_hinge(hinge: np.ndarray, C: float, width: float) -> np.ndarray:
 
 # Loss -> alpha of a pair of weight 1, -C times the loss's derivative, from its hinge max(0, 1 - (s_i - s_j)), C and the
 # width of the smoothing. Of the hinge loss itself it is that of the last width of the smoothing path.
-ALPHA: dict[str, Callable[[np.ndarray, float, float], np.ndarray]] = {
+ALPHA: dict[str, Callable[[np.ndarray, float, Any], np.ndarray]] = {
     "squared_hinge": _twice_the_hinge,
     "huber": _clipped_hinge,
     "hinge": _clipped_hinge,
@@ -39,7 +42,8 @@ class DualBlock:
 
     Both are sorted by label, the highest first, so that the block is block-triangular: where a document of
     ``preferred_rows`` has no higher label than one of ``other_rows`` there is no pair, and alpha is 0. With two levels
-    it is one full rectangle, relevant by irrelevant. A query without pairs has a block of shape (0, 0).
+    it is one full rectangle, relevant by irrelevant. Of explicit pairs, without labels, both are sorted by row, and a
+    pair given twice has the sum of its two alpha. A query without pairs has a block of shape (0, 0).
 
     Attributes
     ----------
@@ -82,12 +86,14 @@ class DualCoef:
 
     Parameters
     ----------
-    pairs : ComparablePairs
+    pairs : ComparablePairs or PairList
         The pairs.
-    ids : ndarray, shape (n_queries,)
-        The query ids.
+    queries : Queries
+        The rows grouped.
     scores : ndarray of float64, shape (n_samples,)
-        Scores by position.
+        Score of each row.
+    labels : ndarray of float64, shape (n_samples,), or None
+        Label of each row; None: documents stay in the order of rows.
     alpha : callable
         From the hinges of pairs of weight 1 to their alpha.
 
@@ -98,13 +104,26 @@ class DualCoef:
     """
 
     def __init__(
-        self, pairs: ComparablePairs, ids: np.ndarray, scores: np.ndarray, alpha: Callable[[np.ndarray], np.ndarray]
+        self,
+        pairs: Pairs,
+        queries: Queries,
+        scores: np.ndarray,
+        labels: np.ndarray | None,
+        alpha: Callable[[np.ndarray], np.ndarray],
     ):
-        self.pairs_per_query = pairs.pairs_per_query.astype(np.int64)
         self._pairs = pairs
-        self._ids = ids.tolist()
+        self._ids = queries.ids.tolist()
         self._scores = scores
+        self._labels = np.zeros(len(scores)) if labels is None else labels
         self._alpha = alpha
+        # Explicit pairs come in connected parts of queries.
+        filled = pairs.pointers[:-1] < pairs.pointers[1:]
+        first_rows = pairs.pointers[:-1][filled] if pairs.rows is None else pairs.rows[pairs.pointers[:-1][filled]]
+        query_of_part = queries.numbers()[first_rows]
+        self._parts = np.flatnonzero(filled)[np.argsort(query_of_part, kind="stable")]
+        self._first_part = np.searchsorted(np.sort(query_of_part), np.arange(len(self) + 1))
+        n_pairs = pairs.pairs_per_query[np.flatnonzero(filled)]
+        self.pairs_per_query = np.bincount(query_of_part, weights=n_pairs, minlength=len(self)).astype(np.int64)
 
     @property
     def n_pairs(self) -> int:
@@ -143,7 +162,7 @@ class DualCoef:
         ndarray of float64, shape (n_samples,)
             The sums.
         """
-        beta = np.zeros(self._pairs.n_rows)
+        beta = np.zeros(len(self._scores))
         for block in self:
             beta[block.preferred_rows] += block.alpha.sum(axis=1)
             beta[block.other_rows] -= block.alpha.sum(axis=0)
@@ -163,7 +182,7 @@ class DualCoef:
             data.append(block.alpha[i, j])
             preferred.append(block.preferred_rows[i])
             other.append(block.other_rows[j])
-        n = self._pairs.n_rows
+        n = len(self._scores)
         places = (np.concatenate(preferred), np.concatenate(other))
         return scipy.sparse.coo_array((np.concatenate(data), places), shape=(n, n))
 
@@ -183,27 +202,30 @@ class DualCoef:
         return f"DualCoef({len(self)} queries, {self.n_pairs} pairs): one block for each query, made when asked for"
 
     def _block(self, number: int) -> DualBlock:
-        preferred, other, weights = explicit_pairs(self._pairs, number)
-        preferred_documents, i = self._by_label(preferred)
-        other_documents, j = self._by_label(other)
-        alpha = np.zeros((len(preferred_documents), len(other_documents)))
-        dense_weights = np.zeros_like(alpha)
+        preferred, other, weights = self._explicit(number)
+        preferred_rows, i = self._by_label(preferred)
+        other_rows, j = self._by_label(other)
         hinges = np.maximum(0.0, 1.0 - (self._scores[preferred] - self._scores[other]))
-        alpha[i, j] = weights * self._alpha(hinges)
-        dense_weights[i, j] = weights
-        rows = self._pairs.rows
-        return DualBlock(
-            query=self._ids[number],
-            preferred_rows=preferred_documents if rows is None else rows[preferred_documents],
-            other_rows=other_documents if rows is None else rows[other_documents],
-            alpha=alpha,
-            weights=dense_weights,
-        )
+        alpha, dense_weights = np.zeros((2, len(preferred_rows), len(other_rows)))
+        # added up: a user may list a pair twice
+        np.add.at(alpha, (i, j), weights * self._alpha(hinges))
+        np.add.at(dense_weights, (i, j), weights)
+        return DualBlock(self._ids[number], preferred_rows, other_rows, alpha, dense_weights)
 
-    def _by_label(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The documents among some positions, highest label first, and the place of each position among them."""
-        documents, place = np.unique(positions, return_inverse=True)
-        order = np.argsort(-self._pairs.levels[documents], kind="stable")
+    def _explicit(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The pairs of a query written out: preferred rows, other rows, weights."""
+        parts = self._parts[self._first_part[number] : self._first_part[number + 1]]
+        if len(parts) == 0:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
+        written = [self._pairs.explicit(part) for part in parts]
+        preferred, other, weights = (np.concatenate(each) for each in zip(*written, strict=True))
+        rows = self._pairs.rows
+        return (preferred, other, weights) if rows is None else (rows[preferred], rows[other], weights)
+
+    def _by_label(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The documents among some rows, highest label first, and the place of each row among them."""
+        documents, place = np.unique(rows, return_inverse=True)
+        order = np.argsort(-self._labels[documents], kind="stable")
         places = np.empty(len(documents), dtype=np.int64)
         places[order] = np.arange(len(documents))
         return documents[order], places[place]
@@ -215,12 +237,15 @@ class DualMixin(LinearRanker):
     def dual_coef(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         qid: Any = None,
         *,
         group: Any = None,
         sample_weight: Any = None,
         query_weight: Any = None,
+        propensity: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
     ) -> DualCoef:
         """The optimal dual variables: one alpha for each pair, query by query, computed when they are asked for.
 
@@ -235,11 +260,11 @@ class DualMixin(LinearRanker):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The features that the model was fitted to.
-        y : array-like of shape (n_samples,)
-            Their labels.
+        y : array-like of shape (n_samples,), optional
+            Their labels; left out where ``pairs`` are given.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, as in `rank`.
-        group, sample_weight, query_weight : array-like, optional
+        group, sample_weight, query_weight, propensity, pairs, pair_weight : array-like, optional
             As in ``fit``, and the same.
 
         Returns
@@ -267,38 +292,12 @@ class DualMixin(LinearRanker):
         >>> bool(np.allclose(data.X.T @ dual.per_document(), ranker.coef_, atol=1e-4))
         True
         """
+        check_source_of_pairs(self, y, pairs, pair_weight)
         X, ids = self._features(X), self._query_ids(X, qid)
-        queries: Queries = _inputs.queries(ids, group, X.shape[0])
-        pairs = ComparablePairs.from_labels(
-            queries, _inputs.labels(y, X.shape[0]), sample_weight=sample_weight, query_weight=query_weight
-        )
+        queries = _inputs.queries(ids, group, X.shape[0])
+        labels = None if pairs is not None else _inputs.labels(y, X.shape[0])
+        weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+        found = training_pairs(self, queries, labels, pairs, pair_weight, effective_n_jobs(self.n_jobs), **weights)
         C = self.C_ if hasattr(self, "C_") else self.C
-        width = getattr(self, "width_", 1.0)
-        formula = ALPHA[self.loss]
-        return DualCoef(pairs, queries.ids, queries.to_sorted(self._scores(X)), lambda h: formula(h, C, width))
-
-
-def explicit_pairs(pairs: ComparablePairs, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The pairs of one query, written out.
-
-    Parameters
-    ----------
-    pairs : ComparablePairs
-        The pairs of all queries.
-    query : int
-        Number of the query, from 0.
-
-    Returns
-    -------
-    preferred, other : ndarray of int64, shape (n_pairs,)
-        Positions of the documents of each pair.
-    weights : ndarray of float64, shape (n_pairs,)
-        Their weights.
-    """
-    start, stop = pairs.pointers[query], pairs.pointers[query + 1]
-    levels = pairs.levels[start:stop]
-    preferred, other = np.nonzero(levels[:, None] > levels[None, :])
-    preferred, other = preferred + start, other + start
-    if pairs.preferred is None or pairs.other is None:
-        return preferred, other, np.ones(len(preferred))
-    return preferred, other, pairs.preferred[preferred] * pairs.other[other]
+        formula, width = ALPHA[self.loss], getattr(self, "width_", None)
+        return DualCoef(found, queries, self._scores(X), labels, lambda hinge: formula(hinge, C, width))
