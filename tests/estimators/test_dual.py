@@ -77,7 +77,7 @@ def test_what_duality_says(tol, weighted, loss):
         if loss != "squared_hinge":
             assert (block.alpha <= C * block.weights * (1 + 1e-12)).all()
     assert objective <= ranker.objective_
-    # narrow widths, 1e-6 and less at the end of the hinge's path, divide the round-off of the scores
+    # narrow widths, around 1e-6 at the end of the path of the hinge, divide the round-off of the scores
     assert ranker.objective_ - objective == pytest.approx(ranker.duality_gap_, rel=1e-5, abs=1e-9)
 
 

@@ -81,8 +81,8 @@ class DualBlock:
 class DualCoef:
     """The optimal alpha of a fitted model over all pairs, as a sequence of `DualBlock`, one for each query.
 
-    A block is computed when it is asked for and not kept: beyond the scores this takes about 60 bytes for each pair of
-    one query while its block is made, and 16 bytes for each entry of the block.
+    A block is computed when it is asked for and not kept. Beyond the scores this takes 16 bytes for each entry of the
+    block, and about 90 for each pair of its query while it is made (measured on 2,000 documents of five levels).
 
     Parameters
     ----------
