@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ranksvm._parallel import effective_n_jobs, parallel_map
-from ranksvm.data import Queries
+from ranksvm.data import Queries, _frames
 from ranksvm.estimators import _inputs
 from ranksvm.exceptions import DataError
 from ranksvm.metrics import evaluate
@@ -19,10 +19,28 @@ from ranksvm.persistence import save
 PREDICT_ROWS = 1 << 15
 
 
+def linear_scores(X: Any, w: np.ndarray, n_threads: int) -> np.ndarray:
+    """``X @ w`` of a C-contiguous float array or CSR matrix, summed in float64."""
+    design, n_rows = as_design_matrix(X), X.shape[0]
+    scores = np.empty(n_rows)
+
+    def score(start: int) -> None:
+        stop = min(start + PREDICT_ROWS, n_rows)
+        design.scores(None, start, stop, w, scores[start:stop])
+
+    parallel_map(score, range(0, n_rows, PREDICT_ROWS), n_threads)
+    return scores
+
+
 class LinearRanker(BaseEstimator):
     """Base of the estimators whose score of a document is ``<coef_, x>``."""
 
-    __metadata_request__fit: ClassVar = {"qid": True, "sample_weight": True, "query_weight": True}
+    __metadata_request__fit: ClassVar = {
+        "qid": True,
+        "sample_weight": True,
+        "query_weight": True,
+        "propensity": True,
+    }
     __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True}
 
     def predict(self, X: Any) -> np.ndarray:
@@ -30,8 +48,9 @@ class LinearRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features. A DataFrame's column of query ids, if `fit` was told one, is left out.
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features. A DataFrame's column of query ids, if `fit` was told one, is left out; the other columns must be
+            those of `fit`.
 
         Returns
         -------
@@ -40,27 +59,19 @@ class LinearRanker(BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         if self._has_qid_column(X):
-            X = X.drop(columns=self.qid_column_)
+            X = _frames.drop_column(X, self.qid_column_)
         n_threads = effective_n_jobs(self.n_jobs)
-        design = as_design_matrix(_inputs.features(self, X, n_threads=n_threads))
-        if self.coef_.shape != (design.n_features,):
-            raise DataError(f"X has {design.n_features} features, but coef_ has shape {self.coef_.shape}: fit anew.")
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        scores = np.empty(n_rows)
-
-        def score(start: int) -> None:
-            stop = min(start + PREDICT_ROWS, n_rows)
-            design.scores(None, start, stop, self.coef_, scores[start:stop])
-
-        parallel_map(score, range(0, n_rows, PREDICT_ROWS), n_threads)
-        return scores
+        X = _inputs.features(self, X, n_threads=n_threads)
+        if self.coef_.shape != (X.shape[1],):
+            raise DataError(f"X has {X.shape[1]} features, but coef_ has shape {self.coef_.shape}: fit anew.")
+        return linear_scores(X, self.coef_, n_threads)
 
     def rank(self, X: Any, qid: Any = None) -> dict[Any, np.ndarray]:
         """Order the documents of each query.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, in any order, or the column of X that has them; None: the column that `fit` was told, if
@@ -82,7 +93,7 @@ class LinearRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples,)
             Labels.
@@ -111,15 +122,39 @@ class LinearRanker(BaseEstimator):
             )
         return evaluate(y, scores, qid, ["ndcg@10"], sample_weight=sample_weight).means["ndcg@10"]
 
+    def coef_table(self) -> Any:
+        """Weights beside the names of their features, the largest in absolute value first.
+
+        Returns
+        -------
+        DataFrame or structured ndarray, shape (n_features,)
+            Columns ``feature`` (the name, or ``x0``, ``x1``, ... where X had none), ``weight``, and ``rank`` by
+            ``|weight|``, from 1; equal ones in the order of the features. A DataFrame of the library that `fit` was
+            given one of (where it is installed), else a structured array: ``table["weight"]``, ``table[:10]``.
+        """
+        check_is_fitted(self, "coef_")
+        names = getattr(self, "feature_names_in_", None)
+        names = np.array([f"x{number}" for number in range(len(self.coef_))] if names is None else names, dtype=str)
+        order = np.argsort(-np.abs(self.coef_), kind="stable")
+        columns = {"feature": names[order], "weight": self.coef_[order], "rank": np.arange(1, len(order) + 1)}
+        library = getattr(self, "frame_type_", None)
+        frame = None if library is None else _frames.frame_from(columns, library)
+        if frame is not None:
+            return frame
+        table = np.empty(len(order), dtype=[(name, values.dtype) for name, values in columns.items()])
+        for name, values in columns.items():
+            table[name] = values
+        return table
+
     def _has_qid_column(self, X: Any) -> bool:
         column = getattr(self, "qid_column_", None)
-        return column is not None and hasattr(X, "columns") and column in X.columns
+        return column is not None and _frames.has_column(X, column)
 
     def _query_ids(self, X: Any, qid: Any) -> Any:
         """The ids given, by name or not, or those in the column that had them in `fit`."""
         if qid is None and self._has_qid_column(X):
-            return X[self.qid_column_]
-        return _inputs.split_qid(X, qid)[1]
+            return _frames.column(X, self.qid_column_)
+        return _frames.split_qid(X, qid)[1]
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to a file that `ranksvm.load` reads.

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ranksvm.estimators import _inputs, _options
+from ranksvm.data import _frames
+from ranksvm.estimators import _options
 from ranksvm.estimators._linear_problem import LinearProblem, linear_problem
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError
@@ -66,7 +67,7 @@ def regularization_path(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
         Features.
     y : array-like of shape (n_samples,)
         Labels.
@@ -103,7 +104,7 @@ def regularization_path(
     (3, 10)
     """
     estimator = RankSVM(loss=loss, solver=solver, tol=tol, max_iter=max_iter, n_jobs=n_jobs)
-    X, qid, _ = _inputs.split_qid(X, qid)
+    X, qid, _ = _frames.split_qid(X, qid)
     problem = linear_problem(
         estimator, X, y, qid=qid, group=group, sample_weight=sample_weight, query_weight=query_weight
     )

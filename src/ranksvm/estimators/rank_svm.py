@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ranksvm.data import _frames
 from ranksvm.estimators import _inputs, _options
 from ranksvm.estimators._linear_problem import keep_result, linear_problem
 from ranksvm.estimators._ranker import LinearRanker
@@ -67,7 +68,9 @@ class RankSVM(LinearRanker):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        Names of the features, where X had string column names.
+        Names of the features, where X had string column names; `coef_table` has them beside the weights.
+    frame_type_ : str or None
+        Library of the DataFrame X was, such as "polars".
     qid_column_ : str or None
         Column of X that held the query ids, where ``qid`` named one.
 
@@ -128,9 +131,10 @@ class RankSVM(LinearRanker):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features. C-contiguous float32 or float64 arrays and CSR matrices are used where they lie; sums are in
-            float64 whatever the storage.
+            float64 whatever the storage. DataFrames (pandas, polars, pyarrow, others that narwhals knows) become one
+            such array: float32 if that holds all their columns.
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query counts.
         qid : array-like of shape (n_samples,) or str, optional
@@ -164,7 +168,7 @@ class RankSVM(LinearRanker):
         """
         _options.check(C=_options.positive(self.C))
         with _inputs.all_or_nothing(self):
-            X, qid, self.qid_column_ = _inputs.split_qid(X, qid)
+            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
             problem = linear_problem(
                 self, X, y, qid=qid, group=group, sample_weight=sample_weight, query_weight=query_weight
             )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ranksvm.data import Queries
+from ranksvm.data import Queries, _frames
 from ranksvm.estimators import _inputs, _options
 from ranksvm.estimators._linear_problem import keep_result, linear_problem
 from ranksvm.estimators._ranker import LinearRanker
@@ -14,7 +14,7 @@ from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics import evaluate, parse_metric
-from ranksvm.model_selection.cross_validation import query_splits, take_rows
+from ranksvm.model_selection.cross_validation import query_splits
 from ranksvm.solvers import Status
 
 __all__ = ["RankSVMCV"]
@@ -113,7 +113,7 @@ class RankSVMCV(LinearRanker):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples,)
             Labels.
@@ -147,7 +147,7 @@ class RankSVMCV(LinearRanker):
         """
         metric = parse_metric(self.metric)
         with _inputs.all_or_nothing(self), _options.verbosity(self.verbose):
-            X, qid, self.qid_column_ = _inputs.split_qid(X, qid)
+            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
             self.Cs_ = np.sort(c_values(self.Cs))
             problem = linear_problem(
                 self, X, y, qid=qid, group=group, sample_weight=sample_weight, query_weight=query_weight
@@ -190,14 +190,14 @@ class RankSVMCV(LinearRanker):
             ranker = RankSVM(
                 loss=self.loss, solver=self.solver, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs
             )
-            part = {name: None if value is None else take_rows(value, train) for name, value in weights.items()}
+            part = {name: None if value is None else _frames.take_rows(value, train) for name, value in weights.items()}
             try:
-                fold = linear_problem(ranker, take_rows(X, train), y[train], qid=ids[train], group=None, **part)
+                fold = linear_problem(ranker, _frames.take_rows(X, train), y[train], qid=ids[train], group=None, **part)
             except NoComparablePairsError as error:
                 raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
             test_weight = weights["sample_weight"]
-            test_weight = None if test_weight is None else take_rows(test_weight, test)
-            X_test, column = take_rows(X, test), []
+            test_weight = None if test_weight is None else _frames.take_rows(test_weight, test)
+            X_test, column = _frames.take_rows(X, test), []
             for C, result in solve_along(fold, self.Cs_):
                 ranker.coef_ = result.w
                 column.append(self._score(metric, y[test], ranker.predict(X_test), ids[test], test_weight))

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 
 from ranksvm.data import Queries
+from ranksvm.data._frames import split_qid
 from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["QueryKFold", "QueryShuffleSplit"]
@@ -67,11 +68,12 @@ class _QuerySplitter(BaseCrossValidator):
         ids = groups if qid is None else qid
         if ids is None:
             raise DataError(
-                f"{type(self).__name__} needs the query of each row: pass qid (with scikit-learn's metadata routing "
-                "enabled it reaches the splitter) or, with routing off, groups=qid."
+                f"{type(self).__name__} needs the query of each row, but got neither qid nor groups. Inside "
+                "scikit-learn's searches, sklearn.set_config(enable_metadata_routing=True) passes qid on to splitter, "
+                "fit and score alike (without it only groups=qid reaches the splitter, and nothing the score); "
+                "ranksvm.cross_validate needs no routing."
             )
-        if isinstance(ids, str):
-            ids = X[ids]
+        ids = split_qid(X, ids)[1]
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         queries = Queries.from_qid(ids, n_rows)
         number = queries.numbers()
