@@ -17,6 +17,8 @@ from ranksvm.persistence import save
 
 # Rows scored by one task of a thread.
 PREDICT_ROWS = 1 << 15
+# What `score` is.
+SCORE_METRIC = "ndcg@10"
 
 
 def linear_scores(X: Any, w: np.ndarray, n_threads: int) -> np.ndarray:
@@ -34,6 +36,8 @@ def linear_scores(X: Any, w: np.ndarray, n_threads: int) -> np.ndarray:
 
 class LinearRanker(BaseEstimator):
     """Base of the estimators whose score of a document is ``<coef_, x>``."""
+
+    n_jobs: int | None
 
     __metadata_request__fit: ClassVar = {
         "qid": True,
@@ -58,8 +62,7 @@ class LinearRanker(BaseEstimator):
             ``X @ coef_``, summed in float64.
         """
         check_is_fitted(self, "coef_")
-        if self._has_qid_column(X):
-            X = _frames.drop_column(X, self.qid_column_)
+        X = self._without_qid_column(X)
         n_threads = effective_n_jobs(self.n_jobs)
         X = _inputs.features(self, X, n_threads=n_threads)
         if self.coef_.shape != (X.shape[1],):
@@ -120,7 +123,7 @@ class LinearRanker(BaseEstimator):
                 "searches, sklearn.set_config(enable_metadata_routing=True) passes it on; "
                 "ranksvm.cross_validate needs no routing."
             )
-        return evaluate(y, scores, qid, ["ndcg@10"], sample_weight=sample_weight).means["ndcg@10"]
+        return evaluate(y, scores, qid, [SCORE_METRIC], sample_weight=sample_weight).means[SCORE_METRIC]
 
     def coef_table(self) -> Any:
         """Weights beside the names of their features, the largest in absolute value first.
@@ -149,6 +152,9 @@ class LinearRanker(BaseEstimator):
     def _has_qid_column(self, X: Any) -> bool:
         column = getattr(self, "qid_column_", None)
         return column is not None and _frames.has_column(X, column)
+
+    def _without_qid_column(self, X: Any) -> Any:
+        return _frames.drop_column(X, self.qid_column_) if self._has_qid_column(X) else X
 
     def _query_ids(self, X: Any, qid: Any) -> Any:
         """The ids given, by name or not, or those in the column that had them in `fit`."""

@@ -4,7 +4,7 @@ import logging
 import threading
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -140,6 +140,8 @@ def solve_along(
     for C in Cs:
         result = problem.solve(float(C), point, interrupted)
         point = result.point
+        # it holds arrays of the size of the rows, which those who keep many solutions have no use for
+        result = replace(result, point=None)
         logger.info("C = %.6g: objective %.9g, relative gap %.2e", C, result.value, result.gap / result.value)
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
             warnings.warn(f"C = {C:g}: {result.status.value}", ConvergenceWarning, stacklevel=3)

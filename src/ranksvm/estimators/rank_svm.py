@@ -4,8 +4,9 @@ from typing import Any
 
 from ranksvm.data import _frames
 from ranksvm.estimators import _inputs, _options
+from ranksvm.estimators._evaluation import evals_result, evaluation_sets
 from ranksvm.estimators._linear_problem import keep_result, linear_problem
-from ranksvm.estimators._ranker import LinearRanker
+from ranksvm.estimators._ranker import SCORE_METRIC, LinearRanker
 from ranksvm.exceptions import DataError
 
 __all__ = ["RankSVM"]
@@ -73,6 +74,8 @@ class RankSVM(LinearRanker):
         Library of the DataFrame X was, such as "polars".
     qid_column_ : str or None
         Column of X that held the query ids, where ``qid`` named one.
+    evals_result_ : dict
+        What the model gives on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10": [value]}}``.
 
     See Also
     --------
@@ -126,6 +129,9 @@ class RankSVM(LinearRanker):
         group: Any = None,
         sample_weight: Any = None,
         query_weight: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
     ) -> "RankSVM":
         """Learn the weights.
 
@@ -146,6 +152,11 @@ class RankSVM(LinearRanker):
             Weight of each row, with the meaning of repetition: a pair weighs ``v_i * v_j``.
         query_weight : array-like of shape (n_samples,), optional
             Weight of each row's query, constant within a query; it multiplies the weight of the query's pairs.
+        eval_set : list of tuple (X, y), or one such tuple, optional
+            Data to evaluate the model on, as LightGBM and XGBoost have it. The values are kept in ``evals_result_`` and
+            change nothing.
+        eval_qid, eval_group : list of array-like, or one for a single set, optional
+            Queries of each set, as ``qid`` or ``group``. Where ``qid`` named a column, that column of the sets.
 
         Returns
         -------
@@ -172,6 +183,7 @@ class RankSVM(LinearRanker):
             problem = linear_problem(
                 self, X, y, qid=qid, group=group, sample_weight=sample_weight, query_weight=query_weight
             )
+            sets = evaluation_sets(self, eval_set, eval_qid, eval_group, problem.pairs.n_queries)
             start = None
             if self.warm_start and hasattr(self, "coef_"):
                 n_features = problem.objective.n_variables
@@ -181,4 +193,5 @@ class RankSVM(LinearRanker):
             with _options.verbosity(self.verbose), problem.interruptible() as interrupted:
                 result = problem.solve(self.C, start, interrupted)
             keep_result(self, result, problem)
+            self.evals_result_ = evals_result([[each.evaluate(result.w, SCORE_METRIC) for each in sets]])
         return self
