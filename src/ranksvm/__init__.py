@@ -10,6 +10,7 @@ _API = {
     "RankSVM": "ranksvm.estimators",
     "RankSVMCV": "ranksvm.estimators",
     "regularization_path": "ranksvm.estimators",
+    "PathDisplay": "ranksvm.plotting",
     "Queries": "ranksvm.data",
     "load": "ranksvm.persistence",
     "RankingData": "ranksvm.data",
@@ -23,7 +24,7 @@ _API = {
     "cross_validate": "ranksvm.model_selection",
 }
 
-_MODULES = ("data", "exceptions", "metrics", "model_selection")
+_MODULES = ("data", "exceptions", "metrics", "model_selection", "plotting")
 
 __all__ = ["__version__", *_API]
 

@@ -38,6 +38,8 @@ class RegularizationPath:
         Iterations of the solver.
     converged : ndarray of bool, shape (n_Cs,)
         Whether the gap met ``tol``.
+    feature_names : ndarray of str, shape (n_features,), or None
+        Names of the features, where X was a DataFrame.
     """
 
     Cs: np.ndarray
@@ -46,6 +48,7 @@ class RegularizationPath:
     duality_gaps: np.ndarray
     n_iter: np.ndarray
     converged: np.ndarray
+    feature_names: np.ndarray | None = None
 
 
 def regularization_path(
@@ -117,6 +120,7 @@ def regularization_path(
         duality_gaps=np.array([result.gap for result in solutions]),
         n_iter=np.array([result.n_iter for result in solutions]),
         converged=np.array([result.status is Status.CONVERGED for result in solutions]),
+        feature_names=getattr(estimator, "feature_names_in_", None),
     )
 
 

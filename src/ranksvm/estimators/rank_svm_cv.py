@@ -225,11 +225,9 @@ class RankSVMCV(LinearRanker):
 
         folds = []
         for number, (train, test) in enumerate(query_splits(self.cv, X, y, grouping)):
-            ranker = RankSVM(
-                loss=self.loss, solver=self.solver, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs
-            )
+            part = {"qid": numbers[train], "group": None, **divided(train)}
             try:
-                fold = linear_problem(ranker, X[train], y[train], qid=numbers[train], group=None, **divided(train))
+                fold = linear_problem(self._ranker(), X[train], y[train], **part)
             except NoComparablePairsError as error:
                 raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
             held_out = EvaluationSet(X[test], y[test], numbers[test], n_threads, divided(test)["sample_weight"])
@@ -243,6 +241,11 @@ class RankSVMCV(LinearRanker):
         best = self._choose(metric, list(zip(*folds, strict=True)))
         with problem.interruptible() as interrupted:
             keep_result(self, problem.solve(float(self.Cs_[best]), interrupted=interrupted), problem)
+
+    def _ranker(self) -> RankSVM:
+        """A RankSVM with the parameters that both have, to take note of a fold's features in place of this one."""
+        shared = RankSVM().get_params().keys()
+        return RankSVM(**{name: value for name, value in self.get_params(deep=False).items() if name in shared})
 
     def _choose(self, metric: Metric, evaluations: Sequence[Sequence[Evaluation]]) -> int:
         """Number of the C chosen, from the evaluation for each C on each test part; keeps what it is chosen by."""

@@ -1,0 +1,5 @@
+"""Displays of what was fitted, in scikit-learn's style; drawn with matplotlib (``pip install 'ranksvm[plot]'``)."""
+
+from ranksvm.plotting.path_display import PathDisplay
+
+__all__ = ["PathDisplay"]
