@@ -31,6 +31,15 @@ from ranksvm import (
 from ranksvm.exceptions import DataError, OptionError
 
 CS = [1e-4, 1e-2, 1.0]
+# before, a search inside a cross-validation passes nothing on to the score of its estimator, but only to a scorer
+LACKS_NESTED_SCORE = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8)
+SCORING = pytest.mark.parametrize(
+    "scoring",
+    [
+        {"scoring": metrics.scorer()},
+        pytest.param({}, marks=pytest.mark.skipif(LACKS_NESTED_SCORE, reason="scikit-learn < 1.8")),
+    ],
+)
 routed = pytest.mark.usefixtures("routing")
 
 
@@ -98,9 +107,11 @@ def test_weights_travel_to_fit_and_score(data):
 
 
 @routed
-def test_nested(data):
-    inner = GridSearchCV(RankSVM(), {"C": CS}, cv=QueryKFold(2))
-    found = cross_val_score(inner, data.X, data.y, cv=QueryKFold(3), params={"qid": data.qid}, error_score="raise")
+@SCORING
+def test_nested(data, scoring):
+    inner = GridSearchCV(RankSVM(), {"C": CS}, cv=QueryKFold(2), **scoring)
+    options = {"cv": QueryKFold(3), "params": {"qid": data.qid}, "error_score": "raise", **scoring}
+    found = cross_val_score(inner, data.X, data.y, **options)
     ours = cross_validate(inner, data.X, data.y, qid=data.qid, cv=3)
     np.testing.assert_allclose(ours.scores["ndcg@10"], found)
     for outer, (train, test) in enumerate(QueryKFold(3).split(data.X, qid=data.qid)):
@@ -108,24 +119,21 @@ def test_nested(data):
         C = CS[int(np.argmax([np.mean(scores_by_hand(part, C, QueryKFold(2))) for C in CS]))]
         model = RankSVM(C=C).fit(part.X, part.y, qid=part.qid)
         assert found[outer] == pytest.approx(model.score(data.X[test], data.y[test], qid=data.qid[test]))
-    own = RankSVMCV(CS, cv=2)
-    found = cross_val_score(own, data.X, data.y, cv=QueryKFold(3), params={"qid": data.qid}, error_score="raise")
-    assert len(found) == 3
+    assert len(cross_val_score(RankSVMCV(CS, cv=2), data.X, data.y, **options)) == 3
 
 
 @routed
-@pytest.mark.parametrize("scoring", [None, "scorer"])
+@SCORING
 def test_steps_that_scale_by_query_are_given_the_queries_wherever_a_model_is_scored(data, scoring):
     X = data.X * np.array([1, 10, 100, 0.1, 1, 1])
     pipeline = make_pipeline(QueryMinMaxScaler(), RankSVM())
-    options = {} if scoring is None else {"scoring": metrics.scorer()}
-    search = GridSearchCV(pipeline, {"ranksvm__C": CS}, cv=QueryKFold(3), error_score="raise", **options)
+    search = GridSearchCV(pipeline, {"ranksvm__C": CS}, cv=QueryKFold(3), error_score="raise", **scoring)
     search.fit(X, data.y, qid=data.qid)
     scaled = make_ranking(n_queries=40, n_docs=(5, 25), n_features=6, random_state=0)
     scaled.X = QueryMinMaxScaler().fit_transform(X, qid=data.qid)
     expected = [np.mean(scores_by_hand(scaled, C, QueryKFold(3))) for C in CS]
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], expected)
-    nested = cross_val_score(search, X, data.y, cv=QueryKFold(2), params={"qid": data.qid}, **options)
+    nested = cross_val_score(search, X, data.y, cv=QueryKFold(2), params={"qid": data.qid}, **scoring)
     ours = cross_validate(search, X, data.y, qid=data.qid, cv=2)
     np.testing.assert_allclose(ours.scores["ndcg@10"], nested)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import sklearn
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from ranksvm.exceptions import DataError, MissingDependencyError
@@ -169,11 +170,31 @@ def validated(
         labels = {} if y is _NO_LABELS else {"y": y, "y_numeric": y_numeric}
         return validate_data(estimator, X, reset=reset, **labels, **checks)
     frame = _frame(X)
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    validate_data(estimator, _named(X, frame), reset=reset, skip_check_array=True)
     array = _features(frame)
     if y is _NO_LABELS:
         return check_array(array, estimator=estimator, input_name="X", **checks)
     return check_X_y(array, y, estimator=estimator, y_numeric=y_numeric, **checks)
+
+
+class _Names:
+    """The interchange protocol, as far as scikit-learn before 1.9 reads names of features by it."""
+
+    def __init__(self, frame: Any):
+        self.shape = frame.shape
+        self._names = frame.columns
+
+    def __dataframe__(self) -> "_Names":
+        return self
+
+    def column_names(self) -> list[str]:
+        return self._names
+
+
+def _named(X: Any, frame: Any) -> Any:
+    """What scikit-learn can read the names of X from: before 1.9 it knows pandas and the interchange protocol alone."""
+    knows_narwhals = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
+    return X if knows_narwhals or frame.implementation.is_pandas() else _Names(frame)
 
 
 def _features(frame: Any) -> Any:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import UNUSED
 
 from ranksvm.data import Queries
 from ranksvm.data._frames import split_qid
@@ -19,8 +18,9 @@ __all__ = ["QueryKFold", "QueryShuffleSplit"]
 class _QuerySplitter(BaseCrossValidator):
     """Splits queries, then says which rows they are."""
 
-    # With routing on, scikit-learn passes qid and no groups; with routing off only `groups` can reach a splitter.
-    __metadata_request__split: ClassVar = {"groups": UNUSED, "qid": True}
+    # With routing on, scikit-learn passes qid and no groups (its base class has taken these out of the requests, which
+    # before scikit-learn 1.7 may be done but once); with routing off only `groups` can reach a splitter.
+    __metadata_request__split: ClassVar = {"qid": True}
 
     n_splits: int
 
