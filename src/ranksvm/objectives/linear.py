@@ -40,6 +40,8 @@ PRODUCT_SPEED = 10.0
 SMOOTHING_SHARE = 0.5
 SHARPEN_BELOW = 0.1
 SHARPEN_LEAST, SHARPEN_MOST = 0.5, 0.25
+# the weights of a point that is no longer one
+NOTHING = np.empty(0)
 
 
 class LinearPoint:
@@ -61,7 +63,7 @@ class LinearPoint:
         self.state = state
         self.value = np.inf
         self.loss = LossSums(np.inf)
-        self.gradient = self.loss_gradient = w
+        self.gradient = w
 
 
 class LinearObjective:
@@ -145,13 +147,15 @@ class LinearObjective:
 
     def reweight(self, C: float, point: LinearPoint | None = None) -> None:
         """Go on with another C; the value and gradient of a point are reckoned anew without a pass over X."""
+        factor = C / self.C
         if self._sampled is not None:
             sampled = self._sampled[0]
-            sampled.reweight(sampled.C * (C / self.C))
+            sampled.reweight(sampled.C * factor)
         self.C = C
         self._sharpened = None
         if point is not None:
-            self._weigh(point)
+            point.value = self._value(point)
+            point.gradient = point.w + factor * (point.gradient - point.w)
 
     def gap(self, point: LinearPoint) -> float:
         """Duality gap ``1/2 |grad f(w)|^2`` of the problem with the loss as it is evaluated."""
@@ -183,21 +187,22 @@ class LinearObjective:
         factor = float(np.clip(0.9 / np.sqrt(excess), SHARPEN_MOST, SHARPEN_LEAST))
         if not self.loss.sharpen(factor):
             return point
-        sharper = self.between(point, point, 0.0)
+        w, sharper = point.w, self.between(point, point, 0.0)
+        self.release(point)
         if self._sharpened is not None:
             # Where the pairs in the ring stay the same, the solution is linear in the width.
             w_before, factor_before = self._sharpened
             beyond = (1.0 - factor) / (1.0 / factor_before - 1.0)
-            further = self.evaluate(point.w + beyond * (point.w - w_before), point)
+            further = self.evaluate(w + beyond * (w - w_before), sharper)
             if self.gap(further) < self.gap(sharper):
                 sharper, further = further, sharper
             self.release(further)
-        self._sharpened = point.w, factor
-        self.release(point)
+        self._sharpened = w, factor
         return sharper
 
     def release(self, point: LinearPoint) -> None:
-        """Say that a point is no longer needed: its arrays serve the next one."""
+        """Say that a point is no longer needed: its arrays over rows serve the next one."""
+        point.w = point.gradient = NOTHING
         self._spare.append(point)
 
     # -- curvature ---------------------------------------------------------------------------------------------------
@@ -350,13 +355,15 @@ class LinearObjective:
         return LinearPoint(w, np.empty(self.pairs.n_rows), self.loss.new_state(near.state if near else None))
 
     def _finish(self, point: LinearPoint, loss: LossSums, loss_gradient: np.ndarray) -> LinearPoint:
-        point.loss, point.loss_gradient = loss, loss_gradient
-        return self._weigh(point)
-
-    def _weigh(self, point: LinearPoint) -> LinearPoint:
-        point.value = float(0.5 * (point.w @ point.w) + self.C * point.loss.value)
-        point.gradient = point.w + self.C * point.loss_gradient
+        point.loss = loss
+        point.value = self._value(point)
+        point.gradient = loss_gradient
+        point.gradient *= self.C
+        point.gradient += point.w
         return point
+
+    def _value(self, point: LinearPoint) -> float:
+        return float(0.5 * (point.w @ point.w) + self.C * point.loss.value)
 
     def _worthwhile_fraction(self) -> float:
         n, n_rows = self.n_variables, self.pairs.n_rows

@@ -45,8 +45,8 @@ def by_diagonal(diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
     Parameters
     ----------
-    diagonal : ndarray of float64, shape (n,)
-        Positive.
+    diagonal : ndarray of float64, shape (n,) or (1,)
+        Positive; one number stands for all.
 
     Returns
     -------

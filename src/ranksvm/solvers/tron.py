@@ -103,9 +103,9 @@ def tron(
 
 
 def _choose_norm(objective: Objective, point: Point, monitor: Monitor) -> np.ndarray:
-    """Ones, or the diagonal of the Hessian if that leaves less of the gradient after as many conjugate gradients."""
-    found = []
-    for diagonal in (np.ones(objective.n_variables), objective.hessian_diagonal(point)):
+    """One, or the diagonal of the Hessian if that leaves less of the gradient after as many conjugate gradients."""
+
+    def cost(diagonal: np.ndarray) -> tuple[float, int]:
         trial = conjugate_gradient(
             partial(objective.hessian_product, point),
             point.gradient,
@@ -114,10 +114,14 @@ def _choose_norm(objective: Objective, point: Point, monitor: Monitor) -> np.nda
             max_products=TRIAL_PRODUCTS,
         )
         monitor.n_products += trial.n_products
-        found.append((trial.n_products * float(trial.residual @ trial.residual), diagonal))
-        if trial.n_products <= FEW_PRODUCTS:
-            break
-    return min(found, key=lambda pair: pair[0])[1]
+        return trial.n_products * float(trial.residual @ trial.residual), trial.n_products
+
+    one = np.ones(1)
+    plain, n_products = cost(one)
+    if n_products <= FEW_PRODUCTS:
+        return one
+    diagonal = objective.hessian_diagonal(point)
+    return diagonal if cost(diagonal)[0] < plain else one
 
 
 def _decrease(point: Point, trial: Point, step: np.ndarray) -> float:
