@@ -14,6 +14,7 @@ TABLES = {
     "sweep_levels": "| k | evaluate, direct, ms |",
     "peers": "| RankSVM (ours) |",
     "sparse": "| C | solver | tol |",
+    "losses": "| C | loss, tol | seconds |",
     "model_selection": "| data | rows, train / valid | path, s |",
 }
 
