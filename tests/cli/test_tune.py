@@ -1,6 +1,7 @@
 """``ranksvm tune``."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -184,7 +185,8 @@ def test_what_needs_labels_is_refused_with_pairs_before_the_first_fit(ranksvm, f
 
 
 def test_fits_that_did_not_converge_are_counted(ranksvm, folder):
-    stderr = ranksvm("tune", folder / "train.txt", *RANGE, "--max-iter", 1, "--tol", "1e-12", "--folds", 2).stderr
+    arguments = ["tune", folder / "train.txt", *RANGE, "--scaler", "none,minmax", "--folds", 2]
+    stderr = ranksvm(*arguments, "--max-iter", 1, "--tol", "1e-12").stderr
     assert stderr.count("Warning: ") == 1
     assert "fits did not converge, the first with C = " in stderr
 
@@ -201,6 +203,12 @@ def test_weights_and_pairs_are_used(ranksvm_json, folder, train, tmp_path):
     report = ranksvm_json("tune", folder / "train.txt", "--pairs", pairs, "--valid", folder / "valid.txt", *RANGE)
     assert report["chosen"]["pairs"] == 3
     assert report["pairs_from"] == str(pairs)
+
+
+def test_a_plot_without_matplotlib_is_refused_at_once(ranksvm, folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    stderr = ranksvm("tune", folder / "train.txt", *RANGE, "--plot", tmp_path / "curves.png", code=1).stderr
+    assert stderr == "Error: plotting needs matplotlib: pip install 'ranksvm[plot]'\n"
 
 
 @pytest.mark.parametrize("suffix", [".png", ".SVG"])

@@ -122,35 +122,45 @@ class Comparison:
 
     def run(self, progress: Progress, watch: Stopwatch) -> None:
         """Try every combination; what was tried stays where Ctrl-C ends it."""
+        with _not_converged_counted():
+            for scaler, group in itertools.groupby(self.combinations, key=lambda settings: settings["scaler"]):
+                progress.now("Scaling features")
+                _, X = self._data.scaled(scaler, watch)
+                self._try(list(group), X, progress, watch)
+        progress.heading = ""
+
+    def _try(self, combinations: list[dict[str, Any]], X: dict[str, Any], progress: Progress, watch: Stopwatch) -> None:
+        """Try combinations of one scaler, whose features are X."""
         from ranksvm._parallel import effective_n_jobs, one_blas_thread, parallel_map
 
         lock = threading.Lock()
-        for scaler, group in itertools.groupby(self.combinations, key=lambda settings: settings["scaler"]):
-            progress.now("Scaling features")
-            _, X = self._data.scaled(scaler, watch)
 
-            def try_one(settings: dict[str, Any], X: dict[str, Any] = X) -> None:
-                start = time.perf_counter()
-                ranker = self._data.fit(self._ranker(settings), X, choosing=True)
-                tried = Tried(settings, ranker, time.perf_counter() - start)
-                with lock:
-                    self.tried.append(tried)
-                    self._tell(tried, progress)
+        def try_one(settings: dict[str, Any]) -> None:
+            start = time.perf_counter()
+            ranker = self._data.fit(self._ranker(settings), X, choosing=True)
+            tried = Tried(settings, ranker, time.perf_counter() - start)
+            with lock:
+                self.tried.append(tried)
+                self._tell(tried, progress)
 
-            self._head(progress)
-            n_threads = effective_n_jobs(self._options["n_jobs"]) if _one_thread_each(X["train"]) else 1
-            with watch("training"), _not_converged_counted(), one_blas_thread():
-                parallel_map(try_one, list(group), n_threads)
-        progress.heading = ""
+        self._head(progress)
+        n_threads = effective_n_jobs(self._options["n_jobs"]) if _one_thread_each(X["train"]) else 1
+        with watch("training"), one_blas_thread():
+            parallel_map(try_one, combinations, n_threads)
 
     def against_runner_up(self, watch: Stopwatch) -> dict[str, Any] | None:
         """The best against the next, query by query, on the data that they were chosen on."""
+        from sklearn.exceptions import ConvergenceWarning
+
         from ranksvm.metrics import compare
 
         if len(self.tried) < 2:
             return None
         first, second = self.ranked[:2]
-        found = compare(self._evaluation(second, watch), self._evaluation(first, watch), self._options["metric"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # told of already
+            evaluations = self._evaluation(second, watch), self._evaluation(first, watch)
+        found = compare(*evaluations, metric=self._options["metric"])
         return {"runner_up": {**second.settings, "C": second.C}, **dataclasses.asdict(found)}
 
     def _ranker(self, settings: dict[str, Any], **changes: Any) -> Any:

@@ -26,19 +26,22 @@ def write_plot(comparison: Comparison, path: Path) -> None:
     """Draw the best combination with its folds and standard error, the next ones as lines."""
     from ranksvm.data._files import atomic_write
     from ranksvm.plotting import PathDisplay
+    from ranksvm.plotting._matplotlib import axes_in_memory
 
     best, *others = comparison.ranked
-    display = PathDisplay.from_estimator(best.ranker)
-    handles = list(display.ax_.get_legend().legend_handles)
-    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    # wider where the legend is beside the curves
+    axes = axes_in_memory(figsize=(9.0, 4.5) if others else (6.4, 4.8), layout="constrained")
+    display = PathDisplay.from_estimator(best.ranker, ax=axes)
+    legend = axes.get_legend()
+    handles = list(legend.legend_handles)
+    labels = [text.get_text() for text in legend.get_texts()]
     for place, other in enumerate(others[:OTHERS_SHOWN], 1):
-        (line,) = display.ax_.plot(other.ranker.Cs_, other.ranker.mean_scores_, color=f"C{place}", linewidth=1.2)
+        (line,) = axes.plot(other.ranker.Cs_, other.ranker.mean_scores_, color=f"C{place}", linewidth=1.2)
         handles.append(line)
         labels.append(", ".join(comparison.cells(other.settings)))
     if others:
         name = ", ".join(comparison.cells(best.settings))
-        display.ax_.set_title(f"{name} (the best of {len(comparison.tried)})", fontsize="medium")
-        display.ax_.legend(handles, labels, fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-        display.figure_.set_size_inches(9, 4.5)
+        axes.set_title(f"{name} (the best of {len(comparison.tried)})", fontsize="medium")
+        axes.legend(handles, labels, fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     with atomic_write(path) as file:
         display.figure_.savefig(file, format=path.suffix.lower().lstrip("."), dpi=150)

@@ -154,11 +154,16 @@ def _table(columns: Sequence[str], left: int = 1) -> Any:
 
 def _print(title: str | None, table: Any) -> None:
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.text import Text
 
     # Into a file or a pipe tables go whole, however wide.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 200
     console = Console(width=width, highlight=False)
+    if table.box is not None:
+        needed = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+        if needed > width:  # columns closer together are easier to read than cells in two lines
+            table.padding = 0
     with console.capture() as capture:
         if title:
             console.print(Text(title, style="bold"))

@@ -11,6 +11,14 @@ def axes_or_new(ax: Any = None, **figure: Any) -> Any:
     return pyplot.subplots(**figure)[1] if ax is None else ax
 
 
+def axes_in_memory(**figure: Any) -> Any:
+    """Axes of a figure that no window will ever show, which pyplot does not keep: for writing a file."""
+    _pyplot()
+    from matplotlib.figure import Figure
+
+    return Figure(**figure).subplots()
+
+
 def picture_formats() -> list[str]:
     """The formats of picture files that figures can be saved in: "png", "svg" and others."""
     _pyplot()
