@@ -82,7 +82,9 @@ def test_a_model_with_scaler_and_chosen_c(ranksvm, ranksvm_json, folder, tmp_pat
     document = ranksvm_json("info", out)
     assert document["class"] == "StandardScaler + RankSVMCV"
     assert document["C"] in {0.1, 1.0}
-    assert "C chosen" in ranksvm("info", out).stdout
+    stdout = ranksvm("info", out).stdout
+    assert f", by ndcg@10 {document['best_score']:.4f}\n" in stdout
+    assert "pairs of 30 queries" in stdout
 
 
 def test_a_damaged_model(ranksvm, model, tmp_path):

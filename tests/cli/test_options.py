@@ -4,9 +4,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from ranksvm.cli.options import CONVENTIONS, OUTPUT_FILE, CommaList, Number, NumberRange
-
-KNOWN_CONVENTIONS = CONVENTIONS
+from ranksvm.cli.options import CONVENTIONS, OUTPUT_FILE, CommaList, Name, NameList, Number, NumberRange
+from ranksvm.cli.training_options import CHOICES, RULES
+from ranksvm.estimators import _linear_problem
+from ranksvm.metrics import CONVENTIONS as KNOWN_CONVENTIONS
+from ranksvm.model_selection import choice
 
 
 def convert(kind, text):
@@ -78,6 +80,28 @@ def test_lists_keep_their_order_without_doubles():
 
 def test_the_conventions_are_those_of_the_library():
     assert list(KNOWN_CONVENTIONS) == CONVENTIONS
+
+
+def test_the_choices_are_those_of_the_library():
+    assert CHOICES["loss"] == list(_linear_problem.LOSSES)
+    assert CHOICES["pair_selection"] == list(_linear_problem.PAIR_SELECTIONS)
+    assert CHOICES["pair_weighting"] == list(_linear_problem.PAIR_WEIGHTINGS)
+    assert list(choice.RULES) == RULES
+
+
+def test_names_with_either_dash():
+    kind = Name(["per_query", "query-minmax"])
+    assert [convert(kind, text) for text in ("per-query", "per_query", "query_minmax")] == [
+        "per_query",
+        "per_query",
+        "query-minmax",
+    ]
+    with pytest.raises(click.BadParameter, match="'query' is not one of 'per_query', 'query-minmax'"):
+        convert(kind, "query")
+    kind = NameList(["per_query", "uniform"])
+    assert convert(kind, "uniform, per-query,per_query") == ["uniform", "per_query"]
+    with pytest.raises(click.BadParameter, match="'x' is not one of"):
+        convert(kind, "uniform,x")
 
 
 def test_a_folder_that_is_not_there_is_told_before_any_work(tmp_path):

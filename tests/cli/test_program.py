@@ -14,7 +14,7 @@ from ranksvm.cli import main
 from ranksvm.cli.errors import Program, debug_option
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 
-COMMANDS = ["train", "predict", "rank", "evaluate", "explain", "convert", "info", "demo"]
+COMMANDS = ["train", "tune", "predict", "rank", "evaluate", "explain", "convert", "info", "demo"]
 
 
 def program_that(action):
@@ -59,7 +59,7 @@ def test_every_command_has_help_json_and_debug(command):
 def test_help_loads_no_heavy_package():
     script = (
         "import sys; from ranksvm.cli import main\n"
-        "for arguments in (['--help'], ['train', '--help'], ['demo', '--help'], ['train', '-C', 'x']):\n"
+        "for arguments in (['--help'], ['train', '-h'], ['tune', '-h'], ['demo', '-h'], ['train', '-C', 'x']):\n"
         "    try: main(arguments)\n"
         "    except SystemExit: pass\n"
         "heavy = {'numpy', 'scipy', 'sklearn', 'rich', 'pyarrow', 'pandas'} & set(sys.modules)\n"

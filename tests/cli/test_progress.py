@@ -43,6 +43,14 @@ def test_iterations_may_be_left_out_where_there_is_no_terminal(capsys, logger):
     assert capsys.readouterr().err.splitlines() == ["trouble", "C = 0.5"]
 
 
+def test_all_that_is_logged_may_pass(capsys):
+    with Progress(iterations=False, log_passes=True) as progress:
+        logging.getLogger("ranksvm.estimators").info("C = 0.5")
+        logging.getLogger("ranksvm.estimators").warning("trouble")
+        progress.line("1 of 2")
+    assert capsys.readouterr().err.splitlines() == ["trouble", "1 of 2"]
+
+
 def test_the_logger_is_left_as_it_was(logger):
     root = logging.getLogger("ranksvm")
     before = root.level, list(root.handlers)
@@ -62,8 +70,12 @@ def test_on_a_terminal_iterations_pass_and_lines_stay(monkeypatch, logger):
         logger.info("iteration 1: objective [1, 2]")
         time.sleep(0.2)  # the live line is drawn ten times a second or so
         progress.line("C = 1 done")
+        progress.heading = "1 of 2 compared "
+        progress.now("C = 2")
+        time.sleep(0.2)
     assert "iteration 1: objective [1, 2]" in terminal.getvalue()
     assert "C = 1 done\n" in terminal.getvalue()
+    assert "1 of 2 compared C = 2" in terminal.getvalue()
 
 
 def test_a_stopwatch_adds_up_by_name(monkeypatch):

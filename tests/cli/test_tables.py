@@ -1,6 +1,7 @@
 """Tables and JSON on stdout."""
 
 import json
+import os
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from ranksvm.cli.tables import (
     count,
     counted,
     number,
+    power,
     print_bars,
     print_facts,
     print_json,
@@ -48,6 +50,19 @@ def test_tables_go_whole_into_a_pipe_and_take_text_as_it_is(capsys):
     assert "[blue]" in out
 
 
+def test_columns_move_together_before_cells_are_folded(capsys, monkeypatch):
+    monkeypatch.setattr("ranksvm.cli.tables.sys.stdout.isatty", lambda: True)
+    widths = []
+    for columns in (40, 22):
+        monkeypatch.setattr(
+            "ranksvm.cli.tables.shutil.get_terminal_size", lambda columns=columns: os.terminal_size((columns, 24))
+        )
+        print_table(["loss", "scaler", "C"], [["hinge", "query-minmax", "1"]])
+        _, _, row = capsys.readouterr().out.splitlines()
+        widths.append(len(row))
+    assert widths == [5 + 3 + 12 + 3 + 1, 5 + 1 + 12 + 1 + 1]
+
+
 def test_numbers_for_people():
     assert number(0.123456) == "0.1235"
     assert number(float("nan")) == number(None) == "-"
@@ -81,3 +96,7 @@ def test_bars_have_the_lengths_of_the_values(capsys):
     assert positive.index("█") == len(negative)
     assert len(short) == len(negative)
     assert short.count("█") == 4
+
+
+def test_c_in_short():
+    assert [power(value) for value in (0.125, 1.0, 4.0, 0.1)] == ["2^-3", "1", "2^2", "0.1"]

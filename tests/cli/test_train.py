@@ -204,3 +204,148 @@ def test_real_data(ranksvm_json, shared_data, tmp_path):
     assert report["converged"]
     assert report["metrics"]["test"]["mean_ndcg"] > 0.45
     assert report["metrics"]["test"]["pairwise_accuracy"] > 0.82
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    """Writes one number a line for the 240 rows of train.txt, and gives the file and the numbers."""
+
+    def write(name, values):
+        path = tmp_path / f"{name}.txt"
+        path.write_text("".join(f"{value!r}\n" for value in np.asarray(values).tolist()))
+        return path, np.asarray(values)
+
+    return write
+
+
+def test_every_choice_reaches_the_estimator(ranksvm_json, folder, tmp_path):
+    report = ranksvm_json(
+        *("train", folder / "train.txt", "-o", tmp_path / "model", "--loss", "huber", "--huber-width", "2^-1"),
+        *("--pair-selection", "adjacent", "--pair-weighting", "gain-gap", "-C", "0.125"),
+    )
+    data = package.data.read_data(folder / "train.txt")
+    options = {"loss": "huber", "huber_width": 0.5, "pair_selection": "adjacent", "pair_weighting": "gain_gap"}
+    expected = package.RankSVM(C=0.125, **options).fit(data.X, data.y, qid=data.qid)
+    assert {name: report[name] for name in options} == options
+    assert report["objective"] == pytest.approx(expected.objective_)
+    assert report["pairs"] == expected.n_pairs_
+    assert report["width"] == 0.5
+
+
+def test_the_hinge_is_certified_and_its_width_told(ranksvm, ranksvm_json, folder, tmp_path):
+    arguments = ["train", folder / "train.txt", "-o", tmp_path / "model", "--loss", "hinge", "-C", "0.1"]
+    report = ranksvm_json(*arguments)
+    assert report["relative_gap"] <= 1e-4
+    assert report["width"] == package.load(tmp_path / "model").width_
+    assert report["huber_width"] is None
+    assert "hinge, smoothed over a width of " in ranksvm(*arguments).stdout
+    assert "hinge, smoothed over a width of " in ranksvm("info", tmp_path / "model").stdout
+
+
+def test_the_one_standard_error_rule(ranksvm, ranksvm_json, folder, tmp_path):
+    arguments = ["train", folder / "train.txt", "-o", tmp_path / "model", "--C-range", "2^-12:2^0:3"]
+    report = ranksvm_json(*arguments, "--rule", "one-standard-error")
+    tried = report["selection"]["candidates"]
+    best = max(tried, key=lambda item: item["score"])
+    enough = [item["C"] for item in tried if item["score"] >= best["score"] - best["standard_error"]]
+    assert report["C"] == min(enough)
+    assert report["selection"]["rule"] == "one_standard_error"
+    assert "one standard error rule" in ranksvm(*arguments, "--rule", "one_standard_error").stdout
+
+
+@pytest.mark.parametrize("choosing", [[], ["--C-range", "0.01,1", "--folds", 3], ["--C-range", "0.01,1", "--valid"]])
+def test_weights(ranksvm, ranksvm_json, folder, tmp_path, numbers, choosing):
+    rng = np.random.default_rng(0)
+    data = package.data.read_data(folder / "train.txt")
+    files, weights = {}, {}
+    for name, values in {
+        "sample_weight": rng.uniform(0.5, 2, 240),
+        "query_weight": np.repeat(rng.uniform(0.5, 2, 30), 8),
+        "propensity": rng.uniform(0.1, 1, 240),
+    }.items():
+        files[name], weights[name] = numbers(name, values)
+    flags = [item for name, path in files.items() for item in (f"--{name.replace('_', '-')}", path)]
+    if choosing[-1:] == ["--valid"]:
+        choosing = [*choosing, folder / "valid.txt"]
+    report = ranksvm_json("train", folder / "train.txt", "-o", tmp_path / "model", *flags, *choosing)
+    expected = package.RankSVM(C=report["C"]).fit(data.X, data.y, qid=data.qid, **weights)
+    assert report["objective"] == pytest.approx(expected.objective_, rel=1e-3)
+    assert report["weights"] == {name: str(path) for name, path in files.items()}
+    stdout = ranksvm("train", folder / "train.txt", "-o", tmp_path / "model", *flags).stdout
+    assert "times sample_weight, times query_weight, times propensity" in stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "message"),
+    [
+        ("--sample-weight", "1\n" * 239, "has 239 numbers but the data have 240 rows."),
+        ("--sample-weight", "1\n" * 7 + "heavy\n", "bad.txt:8: 'heavy' is no number: expected one number a line."),
+        ("--sample-weight", "1\n" * 239 + "-1\n", "bad.txt: sample_weight is -1.0 in row 239"),
+        ("--query-weight", "1\n" * 239 + "nan\n", "bad.txt: query_weight is nan in row 239"),
+        ("--query-weight", "1\n2\n" * 120, "bad.txt: query_weight varies within query 100"),
+        ("--propensity", "1\n" * 239 + "0\n", "bad.txt: propensity is 0.0 in row 239"),
+        ("--propensity", "", "has 0 numbers but"),
+        ("--pairs", "0 1\n\n2\n", "bad.txt:3: '2' is no pair: expected 'preferred other' or 'preferred other weight'"),
+        ("--pairs", "0 x\n", "bad.txt:1: '0 x' is no pair"),
+        ("--pairs", "0 1 2 3\n", "bad.txt:1: '0 1 2 3' is no pair"),
+        ("--pairs", "0 1 -2\n", "bad.txt:1: '0 1 -2' is no pair"),
+        ("--pairs", "0 1 nan\n", "bad.txt:1: '0 1 nan' is no pair"),
+        ("--pairs", "0 1\n1 240\n", "bad.txt:2: there is no row 240: the data have the rows 0 to 239."),
+        ("--pairs", "-1 1\n", "bad.txt:1: there is no row -1"),
+        ("--pairs", "3 3\n", "bad.txt:1: row 3 is compared with itself."),
+        ("--pairs", "7 8\n", "bad.txt:1: row 7 is of query 100, row 8 of query 101: both must be of one query."),
+        ("--pairs", "# none\n", "bad.txt holds no pair"),
+    ],
+)
+def test_bad_files_of_weights_and_pairs(ranksvm, folder, tmp_path, option, content, message):
+    path, out = tmp_path / "bad.txt", tmp_path / "model"
+    path.write_text(content)
+    stderr = ranksvm("train", folder / "train.txt", "-o", out, option, path, code=1).stderr
+    assert message in stderr
+    assert "iteration" not in stderr
+    assert not out.exists()
+
+
+def test_weights_that_are_no_text(ranksvm, folder, model, tmp_path):
+    for option, expected in (("--propensity", "one number a line"), ("--pairs", "'preferred other' or")):
+        arguments = ["train", folder / "train.txt", "-o", tmp_path / "model", option, model]
+        assert f"{model} is no text: expected {expected}" in ranksvm(*arguments, code=1).stderr
+
+
+def test_pairs_take_the_place_of_labels(ranksvm, ranksvm_json, folder, tmp_path):
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("# preferred other weight\n0 1\n9\t8 0.5  # clicked\n\n2 5 2e0\n")
+    report = ranksvm_json(
+        "train", folder / "train.txt", "--test", folder / "test.txt", "--pairs", pairs, "-o", tmp_path / "model"
+    )
+    data = package.data.read_data(folder / "train.txt")
+    ranker = package.RankSVM()
+    ranker.fit(data.X, qid=data.qid, pairs=[[0, 1], [9, 8], [2, 5]], pair_weight=[1, 0.5, 2])
+    assert report["objective"] == pytest.approx(ranker.objective_)
+    assert report["pairs_from"] == str(pairs)
+    assert set(report["metrics"]) == {"train", "test"}
+    unlabelled = tmp_path / "unlabelled.txt"
+    lines = (folder / "train.txt").read_text().splitlines()
+    unlabelled.write_text("".join(f"0 {line.split(' ', 1)[1]}\n" for line in lines))
+    arguments = ["train", unlabelled, "--pairs", pairs, "-o", tmp_path / "model"]
+    again = ranksvm_json(*arguments)
+    assert again["objective"] == pytest.approx(ranker.objective_)
+    assert again["metrics"] == {}
+    assert f"3, from {pairs}" in ranksvm(*arguments).stdout
+
+
+def test_pairs_have_no_folds_and_no_neighbouring_labels(ranksvm, folder, tmp_path):
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("0 1\n")
+    arguments = ["train", folder / "train.txt", "--pairs", pairs, "-o", tmp_path / "model"]
+    assert "no labels to choose by folds with: give --valid" in ranksvm(*arguments, "--C-range", "1,2", code=2).stderr
+    ranksvm(*arguments, "--C-range", "1,2", "--valid", folder / "valid.txt")
+    assert "leave it at 'all'" in ranksvm(*arguments, "--pair-selection", "adjacent", code=2).stderr
+
+
+def test_feature_ids_count_as_told(ranksvm, tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text("1 qid:1 1:1 2:0.5\n0 qid:1 1:0.5\n")
+    for option, n_features in (("--zero-based", 3), ("--one-based", 2)):
+        ranksvm("train", path, "-o", tmp_path / "model", option)
+        assert package.load(tmp_path / "model").n_features_in_ == n_features

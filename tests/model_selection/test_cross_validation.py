@@ -168,3 +168,21 @@ def test_labels_of_another_length(data):
     X, y, qid = data
     with pytest.raises(DataError, match=r"y has shape \(119,\) but X has 120 rows"):
         ranksvm.cross_validate(MeanDifferenceRanker(), X, y[1:], qid=qid)
+
+
+def test_pooled_is_one_evaluation_of_all_test_queries():
+    data = ranksvm.make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(data.y))
+    names = ["ndcg@5", "pairwise_accuracy"]
+    scores = np.zeros(len(data.y))
+    found = ranksvm.cross_validate(
+        RankSVM(), data.X, data.y, qid=data.qid, cv=4, metrics=names, sample_weight=weight, return_estimator=True
+    )
+    for (_, test), estimator in zip(QueryKFold(4).split(data.X, qid=data.qid), found.estimators, strict=True):
+        scores[test] = estimator.predict(data.X[test])
+    expected = metrics.evaluate(data.y, scores, data.qid, names, sample_weight=weight)
+    pooled = found.pooled()
+    assert sorted(pooled.qid.tolist()) == sorted(expected.qid.tolist())
+    assert pooled.means == pytest.approx(expected.means)
+    assert (pooled.n_rows, pooled.n_without_relevant) == (expected.n_rows, expected.n_without_relevant)
+    assert metrics.compare(expected, pooled, "ndcg@5").difference == pytest.approx(0, abs=1e-12)

@@ -16,6 +16,7 @@ from ranksvm.cli.info import info_command
 from ranksvm.cli.predict import predict_command
 from ranksvm.cli.rank import rank_command
 from ranksvm.cli.train import train_command
+from ranksvm.cli.tune import tune_command
 
 __all__ = ["main"]
 
@@ -24,6 +25,7 @@ __all__ = ["main"]
     cls=Program,
     commands=[
         train_command,
+        tune_command,
         predict_command,
         rank_command,
         evaluate_command,
@@ -38,4 +40,4 @@ __all__ = ["main"]
 @click.version_option(__version__, prog_name="ranksvm")
 @debug_option
 def main() -> None:
-    """Large-margin learning to rank: train, certify, evaluate, explain and apply linear RankSVMs."""
+    """Large-margin learning to rank: tune, train, certify, evaluate, explain and apply linear RankSVMs."""

@@ -35,7 +35,7 @@ PARTS = {"train": 0.6, "vali": 0.2, "test": 0.2}
 def demo_command(
     ctx: click.Context, output_dir: Path, queries: int, n_jobs: int | None, as_json: bool, quiet: bool
 ) -> None:
-    """Make ranking data with five grades, train with a C chosen on validation data, evaluate and rank.
+    """Make ranking data with five grades, choose loss and C on validation data, train, evaluate and rank.
 
     Every step is a command of its own, shown as it runs, to be copied.
     """
@@ -44,10 +44,12 @@ def demo_command(
     if not quiet:
         click.echo(f"Wrote {queries:,} queries with five grades to {', '.join(map(str, files.values()))}", err=True)
     train, vali, test = (str(files[part]) for part in PARTS)
-    model, run = str(output_dir / "model.rsvm"), str(output_dir / "run.txt")
+    best, model, run = (str(output_dir / name) for name in ("best.json", "model.rsvm", "run.txt"))
     threads = [] if n_jobs is None else ["--n-jobs", str(n_jobs)]
+    losses = ["--loss", "squared_hinge,hinge", "--C-range", "2^-21:2^1:2"]
     commands = [
-        ["train", train, "--valid", vali, "--test", test, "--C-range", "2^-21:2^1:2", "-o", model, *threads],
+        ["tune", train, "--valid", vali, *losses, "--save-choice", best, *threads],
+        ["train", train, "--valid", vali, "--test", test, "--settings", best, "-o", model, *threads],
         ["evaluate", test, "--model", model, "--metrics", "ndcg@1,ndcg@5,ndcg@10,map,err,pairwise_accuracy"],
         ["rank", model, test, "--format", "trec", "-o", run],
         ["rank", model, test, "--format", "table", "--top", "5"],

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_model, model_scores, read, read_scores, write_text
+from ranksvm.cli.files import load_model, model_scores, read, read_numbers, write_text
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -137,7 +137,7 @@ def _evaluate(
             if len(results) < len(loaded):
                 scores = model_scores(loaded[len(results)], rows, data)
             else:
-                scores = read_scores(path, rows.n_rows)
+                scores = read_numbers(path, rows.n_rows, "score")
             results[name] = evaluate(rows.y, scores, rows.qid, metrics, convention=convention, docid=rows.docid)
     return results
 

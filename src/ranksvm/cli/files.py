@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,18 +16,22 @@ from ranksvm.cli.tables import count, counted, queries
 if TYPE_CHECKING:
     import numpy as np
 
-    from ranksvm.data import RankingData
+    from ranksvm.data import Queries, RankingData
 
 __all__ = [
     "described",
     "load_model",
     "model_scores",
     "read",
-    "read_scores",
+    "read_numbers",
+    "read_pairs",
     "row_labels",
     "with_features",
     "write_text",
 ]
+
+
+PAIR_LINES = "'preferred other' or 'preferred other weight' a line, row numbers from 0"
 
 
 def read(path: Path, progress: Progress, watch: Stopwatch, zero_based: bool | None = None) -> "RankingData":
@@ -104,32 +109,104 @@ def predict(model: Any, X: Any, qid: Any) -> "np.ndarray":
         return model.predict(X, qid=qid) if by_query else model.predict(X)
 
 
-def read_scores(path: Path, n_rows: int) -> "np.ndarray":
-    """One score per line, as `ranksvm predict` writes them; compressed files too.
+def read_numbers(path: Path, n_rows: int, word: str) -> "np.ndarray":
+    """One number a line, in the order of the data, as `ranksvm predict` writes scores; compressed files too.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    n_rows : int
+        Number of rows of the data.
+    word : str
+        What the numbers are, for messages; a word with a plural in s.
 
     Raises
     ------
     DataError
-        When a line is no number, the file is no text, or there are not ``n_rows`` scores.
+        When a line is no number, the file is no text, or there are not ``n_rows`` numbers.
     """
     import numpy as np
 
     from ranksvm.exceptions import DataError
 
-    lines = _text(path).split("\n")
+    lines = _text(path, "one number a line").split("\n")
     if not lines[-1].strip():
         lines.pop()
     try:
-        scores = np.array([float(line) for line in lines])
+        numbers = np.array([float(line) for line in lines])
     except ValueError:
-        number, line = next((i, line) for i, line in enumerate(lines, 1) if not _is_number(line))
-        raise DataError(f"{path}:{number}: {line.strip()[:40]!r} is no score: expected one number a line.") from None
-    if len(scores) != n_rows:
-        raise DataError(f"{path} has {counted(len(scores), 'score')} but the data have {counted(n_rows, 'row')}.")
-    return scores
+        place, line = next((i, line) for i, line in enumerate(lines, 1) if not _is_number(line))
+        raise DataError(f"{path}:{place}: {line.strip()[:40]!r} is no {word}: expected one number a line.") from None
+    if len(numbers) != n_rows:
+        raise DataError(f"{path} has {counted(len(numbers), word)} but the data have {counted(n_rows, 'row')}.")
+    return numbers
 
 
-def _text(path: Path) -> str:
+def read_pairs(path: Path, queries: "Queries") -> "tuple[np.ndarray, np.ndarray]":
+    """Preferences, one a line: ``preferred other [weight]``, row numbers of the data from 0.
+
+    Empty lines and what follows a ``#`` are passed over.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    queries : Queries
+        Queries of the rows of the data: both rows of a pair must be of one.
+
+    Returns
+    -------
+    pairs : ndarray of int64, shape (n_pairs, 2)
+        Row numbers (preferred, other).
+    weights : ndarray of float64, shape (n_pairs,)
+        Weight of each pair; 1 where a line gives none.
+
+    Raises
+    ------
+    DataError
+        When a line is not that, with its number, or there is no pair.
+    """
+    import numpy as np
+
+    from ranksvm.exceptions import DataError
+
+    number = queries.numbers().tolist()
+    rows, weights = [], []
+    for place, line in enumerate(_text(path, PAIR_LINES).split("\n"), 1):
+        words = line.split("#", 1)[0].split()
+        if not words:
+            continue
+        try:
+            i, j, weight = _pair(words)
+        except ValueError:
+            raise DataError(f"{path}:{place}: {line.strip()[:40]!r} is no pair: expected {PAIR_LINES}.") from None
+        if not (0 <= i < len(number) and 0 <= j < len(number)):
+            wrong = j if 0 <= i < len(number) else i
+            raise DataError(f"{path}:{place}: there is no row {wrong}: the data have the rows 0 to {len(number) - 1}.")
+        if i == j:
+            raise DataError(f"{path}:{place}: row {i} is compared with itself.")
+        if number[i] != number[j]:
+            ids = [str(queries.ids[number[row]]) for row in (i, j)]
+            raise DataError(
+                f"{path}:{place}: row {i} is of query {ids[0]}, row {j} of query {ids[1]}: both must be of one query."
+            )
+        rows.append((i, j))
+        weights.append(weight)
+    if not rows:
+        raise DataError(f"{path} holds no pair: expected {PAIR_LINES}.")
+    return np.array(rows, dtype=np.int64), np.array(weights)
+
+
+def _pair(words: list[str]) -> tuple[int, int, float]:
+    preferred, other, *rest = words
+    weight = float(rest[0]) if rest else 1.0
+    if len(rest) > 1 or not 0.0 <= weight < math.inf:
+        raise ValueError
+    return int(preferred), int(other), weight
+
+
+def _text(path: Path, expected: str) -> str:
     from ranksvm.data._compression import BrokenStreamError, compression_of, decompressed
     from ranksvm.exceptions import DataError
 
@@ -143,7 +220,7 @@ def _text(path: Path) -> str:
     except BrokenStreamError as error:
         raise DataError(f"{path}: {error}.") from error
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is no text: expected one number a line.") from error
+        raise DataError(f"{path} is no text: expected {expected}.") from error
 
 
 @contextlib.contextmanager

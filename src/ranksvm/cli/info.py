@@ -7,9 +7,20 @@ import click
 
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import read
+from ranksvm.cli.fit_report import loss_in_words
 from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, zero_based_option
 from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import aligned, count, print_facts, print_json, print_table, weights
+from ranksvm.cli.tables import (
+    aligned,
+    count,
+    counted,
+    number,
+    print_facts,
+    print_json,
+    print_table,
+    queries,
+    weights,
+)
 
 # more levels than this are summed up, not listed
 LISTED_LEVELS = 20
@@ -143,7 +154,7 @@ def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
         "written_by": header["written_by"],
         "parameters": {type(step).__name__: _parameters(step) for step in steps},
     }
-    for key in ("solver_", "status_", "C_", "objective_", "duality_gap_", "converged_", "n_iter_", "n_pairs_"):
+    for key in _SHOWN:
         if hasattr(ranker, key):
             report[key.rstrip("_")] = getattr(ranker, key)
     if report.get("objective"):
@@ -151,6 +162,13 @@ def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
     if hasattr(ranker, "coef_"):
         report.update(_weights(ranker, n_weights))
     return report
+
+
+# attributes of a fitted ranker beside its weights; an older model may lack some
+_SHOWN = (
+    *("solver_", "status_", "C_", "best_score_", "objective_", "duality_gap_", "converged_", "n_iter_", "width_"),
+    *("n_pairs_", "n_queries_"),
+)
 
 
 def _parameters(step: Any) -> dict[str, Any]:
@@ -186,14 +204,18 @@ def _show_model(report: dict[str, Any]) -> None:
     for step, parameters in report["parameters"].items():
         facts.append((step, ", ".join(f"{key}={_short(value)}" for key, value in parameters.items())))
     if "C" in report:
-        facts.append(("C chosen", weights([report["C"]])[0]))
+        facts.append(("C chosen", _choice(report)))
     if "relative_gap" in report:
         facts.append(("certificate", f"relative duality gap {report['relative_gap']:.1e}"))
         facts.append(("objective", f"{report['objective']:.10g}"))
+    ranker = list(report["parameters"].values())[-1]
+    if "loss" in ranker:
+        facts.append(("loss", loss_in_words(ranker["loss"], ranker["huber_width"], report.get("width"))))
     if "status" in report:
         facts.append(("status", str(report["status"])))
     if "n_pairs" in report:
-        facts.append(("trained on", f"{count(report['n_pairs'])} pairs"))
+        of = f" of {queries(report['n_queries'])}" if "n_queries" in report else ""
+        facts.append(("trained on", f"{counted(report['n_pairs'], 'pair')}{of}"))
     if "weights" not in report:
         print_facts(facts, title=report["path"])
         return
@@ -214,6 +236,13 @@ def _show_model(report: dict[str, Any]) -> None:
         ]
         named = report["weights"][0]["name"] is not None
         print_table(["feature" if named else "column", "weight", "share of all"], rows)
+
+
+def _choice(report: dict[str, Any]) -> str:
+    """The C chosen, and what it gave."""
+    ranker = list(report["parameters"].values())[-1]
+    C = weights([report["C"]])[0]
+    return f"{C}, by {ranker['metric']} {number(report['best_score'])}" if "best_score" in report else C
 
 
 def _short(value: Any) -> str:

@@ -13,6 +13,8 @@ __all__ = [
     "EXISTING_FILE",
     "OUTPUT_FILE",
     "CommaList",
+    "Name",
+    "NameList",
     "Number",
     "NumberRange",
     "convention_option",
@@ -95,6 +97,27 @@ class CommaList(click.ParamType):
         if not names:
             self.fail("the list is empty.", param, ctx)
         return list(dict.fromkeys(names))
+
+
+class Name(click.Choice):
+    """One of several names, as Python has them; ``-`` is as good as ``_``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        known = {str(choice).replace("-", "_"): choice for choice in self.choices}
+        return super().convert(known.get(str(value).replace("-", "_"), value), param, ctx)
+
+
+class NameList(click.ParamType):
+    """Some of several names, separated by commas."""
+
+    name = "list"
+
+    def __init__(self, choices: list[str]):
+        self._list, self._item = CommaList(), Name(choices)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+        names = self._list.convert(value, param, ctx)
+        return list(dict.fromkeys(self._item.convert(name, param, ctx) for name in names))
 
 
 def _number(text: str) -> float:

@@ -34,10 +34,14 @@ class Progress:
         Show nothing.
     iterations : bool
         Show iterations where there is no terminal too, each in a line of its own.
+    log_passes : bool
+        Everything that is logged is passing, not iterations alone: a command of many fits says itself what stays.
     """
 
-    def __init__(self, quiet: bool = False, iterations: bool = True):
+    def __init__(self, quiet: bool = False, iterations: bool = True, log_passes: bool = False):
         self.quiet = quiet
+        self.heading = ""
+        self.log_passes = log_passes
         self._iterations = iterations
         self._console: Any = None
         self._status: Any = None
@@ -74,11 +78,11 @@ class Progress:
             self._console.print(text, markup=False)
 
     def now(self, text: str) -> None:
-        """Say what is going on now, in a live line that the next one replaces; only on a terminal."""
+        """Say what is going on now, after the ``heading``, in a live line that the next one replaces, on a terminal."""
         if self._status is not None:
             from rich.text import Text
 
-            self._status.update(Text(text))
+            self._status.update(Text(f"{self.heading}{text}"))
 
     def iteration(self, text: str) -> None:
         """Say how an iteration went: in the live line on a terminal, elsewhere in a line of its own where wanted."""
@@ -98,7 +102,8 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = record.getMessage()
-            passing = record.name.startswith("ranksvm.solvers") or record.module == "path"
+            iteration = record.name.startswith("ranksvm.solvers") or record.module == "path"
+            passing = iteration or self._progress.log_passes
             if passing and record.levelno < logging.WARNING:
                 self._progress.iteration(f"  {text}")
             else:

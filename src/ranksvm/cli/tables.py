@@ -13,7 +13,9 @@ __all__ = [
     "aligned",
     "count",
     "counted",
+    "json_text",
     "number",
+    "power",
     "print_bars",
     "print_facts",
     "print_json",
@@ -86,8 +88,13 @@ def print_facts(facts: Iterable[tuple[str, str]], title: str | None = None) -> N
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """The document on stdout; numbers that JSON has no name for (nan, inf) are null."""
-    click.echo(json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+    """The document on stdout, as `json_text` writes it."""
+    click.echo(json_text(document))
+
+
+def json_text(document: dict[str, Any]) -> str:
+    """The document as JSON; numbers that it has no name for (nan, inf) are null."""
+    return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -99,6 +106,11 @@ def weights(values: Sequence[float]) -> list[str]:
     """Values of C: as powers of two too, of which ranges of C are made, where all of them are (and one is not 1)."""
     as_powers = all(math.frexp(value)[0] == 0.5 for value in values) and any(value != 1 for value in values)
     return [f"{value:.4g} = 2^{math.frexp(value)[1] - 1}" if as_powers else f"{value:.4g}" for value in values]
+
+
+def power(value: float) -> str:
+    """A value of C in short: as a power of two where it is one."""
+    return weights([value])[0].split(" = ")[-1]
 
 
 def aligned(values: Sequence[float]) -> list[str]:
@@ -142,11 +154,16 @@ def _table(columns: Sequence[str], left: int = 1) -> Any:
 
 def _print(title: str | None, table: Any) -> None:
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.text import Text
 
     # Into a file or a pipe tables go whole, however wide.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 200
     console = Console(width=width, highlight=False)
+    if table.box is not None:
+        needed = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+        if needed > width:  # columns closer together are easier to read than cells in two lines
+            table.padding = 0
     with console.capture() as capture:
         if title:
             console.print(Text(title, style="bold"))

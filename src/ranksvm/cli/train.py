@@ -1,69 +1,43 @@
 """``ranksvm train``: read, scale, fit (C given or chosen), measure, save."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import predict, read, with_features
-from ranksvm.cli.options import (
-    EXISTING_FILE,
-    OUTPUT_FILE,
-    Number,
-    NumberRange,
-    convention_option,
-    json_option,
-    n_jobs_option,
-    quiet_option,
-    zero_based_option,
-)
+from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edge, fit_report, score, show_fit
+from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, Number, json_option, n_jobs_option, quiet_option
 from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.tables import count, counted, number, print_facts, print_json, print_table, queries, seconds, weights
-
-if TYPE_CHECKING:
-    from ranksvm.data import RankingData
-
-SCALERS = ["none", "query-minmax", "query-standard", "standard", "minmax"]
-# shown at the end beside the metric that C is chosen by
-SHOWN_METRICS = ["ndcg@10", "map", "mrr", "pairwise_accuracy"]
+from ranksvm.cli.rankers import make_ranker, with_scaler
+from ranksvm.cli.settings import settings_option
+from ranksvm.cli.tables import print_json, print_table
+from ranksvm.cli.training_data import TrainingData, metric_names, training_data
+from ranksvm.cli.training_options import (
+    c_range_option,
+    choice_options,
+    data_options,
+    one_choice_option,
+    solver_options,
+)
 
 
 @click.command("train", short_help="Train a model.")
 @click.argument("train", type=EXISTING_FILE)
-@click.option("--valid", type=EXISTING_FILE, metavar="FILE", help="Validation data: C is chosen on them.")
-@click.option("--test", type=EXISTING_FILE, metavar="FILE", help="Test data: measured at the end, never used before.")
 @click.option("-o", "--output", type=OUTPUT_FILE, required=True, metavar="MODEL", help="Model file to write.")
 @click.option("-C", "C", type=Number(), metavar="C", help="Weight of one pair.  [default: 1.0]")
+@c_range_option()
+@one_choice_option("loss")
 @click.option(
-    "--C-range",
-    "Cs",
-    type=NumberRange(),
-    metavar="RANGE",
-    help="Values of C to choose from: 2^-15:2^5, 2^-15:2^5:2, 1e-4:1e2 or 0.01,0.1,1.",
+    "--huber-width", type=Number(), default=1.0, show_default=True, metavar="D", help="Width of the huber loss."
 )
-@click.option("--metric", default="ndcg@10", show_default=True, help="Metric by which C is chosen.")
-@convention_option
-@click.option(
-    "--folds",
-    type=click.IntRange(min=2),
-    default=5,
-    show_default=True,
-    help="Folds of queries to choose C by, where there are no validation data.",
-)
-@click.option(
-    "--scaler",
-    type=click.Choice(SCALERS),
-    default="none",
-    show_default=True,
-    help="Scale features, per query or over all rows; saved with the model.",
-)
-@click.option("--solver", type=click.Choice(["auto", "newton", "tron"]), default="auto", show_default=True)
-@click.option(
-    "--tol", type=float, default=1e-4, show_default=True, help="Stop when the relative duality gap is below this."
-)
-@click.option(
-    "--max-iter", type=click.IntRange(min=1), default=None, help="Limit of iterations.  [default: the solver's]"
-)
+@one_choice_option("pair_selection")
+@one_choice_option("pair_weighting")
+@one_choice_option("scaler")
+@settings_option
+@data_options
+@choice_options
+@solver_options
 @click.option(
     "--keep-on-interrupt", is_flag=True, help="Ctrl-C while training ends it and saves the best model so far."
 )
@@ -74,11 +48,11 @@ SHOWN_METRICS = ["ndcg@10", "map", "mrr", "pairwise_accuracy"]
     help="With --C-range and no terminal: a line for every iteration, not only every C.",
 )
 @n_jobs_option
-@zero_based_option
 @json_option
 @quiet_option
 @debug_option
-def train_command(**options: Any) -> None:
+@click.pass_context
+def train_command(ctx: click.Context, **options: Any) -> None:
     """Train a linear RankSVM on the data file TRAIN (LETOR text, cache or Parquet).
 
     With --C-range the best C is chosen by --metric: on the validation data if --valid is given, else by
@@ -87,194 +61,80 @@ def train_command(**options: Any) -> None:
     \b
     ranksvm train train.txt -C 0.1 -o model.rsvm
     ranksvm train train.txt --valid vali.txt --test test.txt --C-range 2^-15:2^5 -o model.rsvm
+    ranksvm train train.txt --settings best.json -o model.rsvm
     """
+    if options["Cs"] is not None and ctx.get_parameter_source("C") is ParameterSource.DEFAULT_MAP:
+        options["C"] = None  # that of a settings file
     if options["C"] is not None and options["Cs"] is not None:
         raise click.UsageError("give -C or --C-range, not both.")
     if options["Cs"] is None and options["C"] is None:
         options["C"] = 1.0
-    report = _train(options)
+    watch = Stopwatch()
+    report = _train(options, watch)
     if options["as_json"]:
         print_json(report)
     else:
-        _show(report)
+        _show(report, watch)
 
 
-def _train(options: dict[str, Any]) -> dict[str, Any]:
-    from ranksvm.metrics import parse_metrics
+def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
     from ranksvm.persistence import save
 
-    # names in their usual spelling; a wrong one is told before the data are read
-    metrics = [metric.name for metric in parse_metrics([options["metric"], *SHOWN_METRICS])]
+    # a wrong one is told before the data are read
+    metrics = metric_names(options["metric"])
     options["metric"] = metrics[0]
-    watch = Stopwatch()
+    choosing = options["Cs"] is not None
     # Of a range of C, every iteration would be hundreds of lines in a log.
-    with Progress(options["quiet"], options["Cs"] is None or options["verbose"]) as progress:
-        parts = {
-            name: read(options[name], progress, watch)
-            for name in ("train", "valid", "test")
-            if options[name] is not None
-        }
-        _check_folds(parts, options)
-        scaler, X = _scaled(parts, options, progress, watch)
+    with Progress(options["quiet"], not choosing or options["verbose"]) as progress:
+        data = training_data(options, progress, watch)
+        data.check_scaler(options["scaler"])
+        if choosing:
+            data.check_choice(options["folds"])
+        progress.now("Scaling features")
+        scaler, X = data.scaled(options["scaler"], watch)
         progress.now("Training")
         with watch("training"):
-            ranker = _fit(parts, X, options)
+            ranker = data.fit(make_ranker(options), X, choosing)
         progress.now("Evaluating")
         with watch("evaluating"):
-            means = {name: _means(ranker, X[name], data, metrics, options) for name, data in parts.items()}
-        model = ranker if scaler is None else _pipeline(scaler, ranker)
-        save(model, options["output"])
+            means = data.means(ranker, X, metrics, options["convention"])
+        save(with_scaler(scaler, ranker), options["output"])
         progress.line(f"Saved {options['output']}")
-    return _report(parts, ranker, means, watch, options)
-
-
-def _check_folds(parts: dict[str, "RankingData"], options: dict[str, Any]) -> None:
-    n_queries = parts["train"].queries.n_queries
-    if options["Cs"] is not None and "valid" not in parts and options["folds"] > n_queries:
-        raise click.UsageError(
-            f"--folds {options['folds']}, but the data have only {queries(n_queries)}: give fewer folds, or --valid."
-        )
-
-
-def _scaled(
-    parts: dict[str, "RankingData"], options: dict[str, Any], progress: Progress, watch: Stopwatch
-) -> tuple[Any, dict[str, Any]]:
-    """The fitted scaler (None without one) and the features of every part as the ranker sees them."""
-    n_features = parts["train"].n_features
-    X = {name: with_features(data.X, n_features, options[name]) for name, data in parts.items()}
-    scaler = _make_scaler(options["scaler"], X["train"])
-    if scaler is None:
-        return None, X
-    progress.now("Scaling features")
-    with watch("scaling"):
-        if options["scaler"].startswith("query-"):
-            scaler.fit(X["train"], qid=parts["train"].qid)
-            return scaler, {name: scaler.transform(X[name], qid=data.qid) for name, data in parts.items()}
-        scaler.fit(X["train"])
-        return scaler, {name: scaler.transform(X[name]) for name in parts}
-
-
-def _make_scaler(name: str, X: Any) -> Any:
-    import scipy.sparse
-    from sklearn.preprocessing import MinMaxScaler, StandardScaler
-
-    from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
-
-    sparse = scipy.sparse.issparse(X)
-    if name == "standard":
-        # The mean cancels in every difference of two documents, so sparse data do without it.
-        return StandardScaler(with_mean=not sparse)
-    if name == "query-standard":
-        return QueryStandardScaler(with_mean=not sparse)
-    if name == "none":
-        return None
-    if sparse:
-        raise click.UsageError(f"--scaler {name} would fill sparse data; use --scaler standard or query-standard.")
-    return MinMaxScaler() if name == "minmax" else QueryMinMaxScaler()
-
-
-def _fit(parts: dict[str, "RankingData"], X: dict[str, Any], options: dict[str, Any]) -> Any:
-    from ranksvm import RankSVM, RankSVMCV
-
-    common = {name: options[name] for name in ("solver", "tol", "n_jobs", "keep_on_interrupt")}
-    if options["max_iter"] is not None:
-        common["max_iter"] = options["max_iter"]
-    data = parts["train"]
-    if options["Cs"] is None:
-        return RankSVM(C=options["C"], **common).fit(X["train"], data.y, qid=data.qid)
-    ranker = RankSVMCV(
-        Cs=options["Cs"], metric=options["metric"], convention=options["convention"], cv=options["folds"], **common
-    )
-    if "valid" not in parts:
-        return ranker.fit(X["train"], data.y, qid=data.qid)
-    valid = parts["valid"]
-    return ranker.fit(X["train"], data.y, qid=data.qid, eval_set=(X["valid"], valid.y), eval_qid=valid.qid)
-
-
-def _means(ranker: Any, X: Any, data: "RankingData", metrics: list[str], options: dict[str, Any]) -> dict[str, float]:
-    from ranksvm.metrics import evaluate
-
-    scores = predict(ranker, X, data.qid)
-    return evaluate(data.y, scores, data.qid, metrics, convention=options["convention"], docid=data.docid).means
-
-
-def _pipeline(scaler: Any, ranker: Any) -> Any:
-    from sklearn.pipeline import Pipeline
-
-    return Pipeline([("scaler", scaler), ("ranker", ranker)])
-
-
-def _report(
-    parts: dict[str, "RankingData"], ranker: Any, means: dict[str, Any], watch: Stopwatch, options: dict[str, Any]
-) -> dict[str, Any]:
-    chosen = options["Cs"] is not None
-    report: dict[str, Any] = {
+    report = {
         "command": "train",
         "model": str(options["output"]),
-        "data": {
-            name: {
-                "path": str(options[name]),
-                "rows": data.n_rows,
-                "queries": data.queries.n_queries,
-                "features": data.n_features,
-            }
-            for name, data in parts.items()
-        },
-        "C": float(ranker.C_ if chosen else ranker.C),
-        "selection": None,
-        "scaler": options["scaler"],
-        "solver": ranker.solver_,
-        "iterations": int(ranker.n_iter_),
-        "pairs": int(ranker.n_pairs_),
-        "objective": float(ranker.objective_),
-        "duality_gap": float(ranker.duality_gap_),
-        "relative_gap": float(ranker.duality_gap_ / ranker.objective_) if ranker.objective_ else 0.0,
-        "tol": options["tol"],
-        "converged": bool(ranker.converged_),
-        "status": str(ranker.status_),
-        "convention": options["convention"],
-        "metrics": means,
+        **described_data(data),
+        **fit_report(ranker, options["scaler"], means, options["convention"]),
         "seconds": watch.seconds,
+        "selection": None,
     }
-    if chosen:
-        scores = [[float(score) for score in row] for row in ranker.scores_]
-        report["selection"] = {
-            "metric": options["metric"],
-            "by": "validation data" if "valid" in parts else f"{options['folds']} folds of queries",
-            "candidates": [
-                {"C": float(C), "score": sum(row) / len(row), "fold_scores": row}
-                for C, row in zip(ranker.Cs_, scores, strict=True)
-            ],
-        }
+    if choosing:
+        report["selection"] = _selection(ranker, data, options)
     return report
 
 
-def _show(report: dict[str, Any]) -> None:
+def _selection(ranker: Any, data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "metric": options["metric"],
+        "by": data.chosen_by(options["folds"]),
+        "rule": options["rule"],
+        "candidates": candidates(ranker),
+    }
+
+
+def _show(report: dict[str, Any], watch: Stopwatch) -> None:
     selection = report["selection"]
-    candidates = selection["candidates"] if selection else [{"C": report["C"]}]
+    tried = selection["candidates"] if selection else [{"C": report["C"]}]
     # written alike in the table and below it
-    names = {item["C"]: name for item, name in zip(candidates, weights([x["C"] for x in candidates]), strict=True)}
+    names = c_names([item["C"] for item in tried])
+    notes = []
     if selection:
         rows = [
-            [names[item["C"]], number(item["score"]), "chosen" if item["C"] == report["C"] else ""]
-            for item in candidates
+            [names[item["C"]], score(item["score"], item["standard_error"]), "chosen" * (item["C"] == report["C"])]
+            for item in tried
         ]
-        print_table(["C", selection["metric"], ""], rows, title=f"C by {selection['metric']} on {selection['by']}")
+        title = f"C by {selection['metric']} on {selection['by']}{by_rule(selection['rule'])}"
+        print_table(["C", selection["metric"], ""], rows, title)
         click.echo()
-    means = report["metrics"]
-    rows = [[name, *(number(means[part][name]) for part in means)] for name in means["train"]]
-    print_table([f"metric ({report['convention']})", *means], rows)
-    click.echo()
-    spent = report["seconds"]
-    print_facts(
-        [
-            ("C", names[report["C"]]),
-            ("certificate", f"relative duality gap {report['relative_gap']:.1e} (tol {report['tol']:.0e})"),
-            ("status", report["status"]),
-            ("objective", f"{report['objective']:.10g}"),
-            ("pairs", count(report["pairs"])),
-            ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}"),
-            ("time", ", ".join(f"{name} {seconds(value)}" for name, value in spent.items())),
-            ("model", report["model"]),
-        ]
-    )
+        notes = edge(tried, report["C"])
+    show_fit(report, names[report["C"]], notes, [("model", report["model"])], watch)

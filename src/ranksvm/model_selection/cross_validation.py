@@ -69,6 +69,30 @@ class CrossValidation:
         """Metric name -> value of each test query, in the order of `qid`."""
         return {name: np.concatenate([fold.per_query[name] for fold in self.folds]) for name in self.folds[0].means}
 
+    def pooled(self) -> Evaluation:
+        """All test parts as one evaluation, as `ranksvm.metrics.compare` takes it; its means are over all queries.
+
+        Returns
+        -------
+        Evaluation
+            Values of the queries in the order of `qid`.
+        """
+        weights = {name: np.concatenate([fold.weights[name] for fold in self.folds]) for name in self.folds[0].means}
+        per_query = self.per_query
+        means = {
+            name: float(np.nansum(weights[name] * values) / weights[name].sum()) if weights[name].any() else np.nan
+            for name, values in per_query.items()
+        }
+        return Evaluation(
+            means=means,
+            per_query=per_query,
+            weights=weights,
+            qid=self.qid,
+            n_rows=sum(fold.n_rows for fold in self.folds),
+            n_without_relevant=sum(fold.n_without_relevant for fold in self.folds),
+            convention=self.folds[0].convention,
+        )
+
     def to_dict(self, per_query: bool = False) -> dict[str, Any]:
         """Plain Python values, ready for JSON.
 

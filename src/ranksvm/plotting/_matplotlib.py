@@ -7,8 +7,29 @@ from ranksvm.exceptions import MissingDependencyError
 
 def axes_or_new(ax: Any = None, **figure: Any) -> Any:
     """The axes given, or those of a new figure of pyplot."""
+    pyplot = _pyplot()
+    return pyplot.subplots(**figure)[1] if ax is None else ax
+
+
+def axes_in_memory(**figure: Any) -> Any:
+    """Axes of a figure that no window will ever show, which pyplot does not keep: for writing a file."""
+    _pyplot()
+    from matplotlib.figure import Figure
+
+    return Figure(**figure).subplots()
+
+
+def picture_formats() -> list[str]:
+    """The formats of picture files that figures can be saved in: "png", "svg" and others."""
+    _pyplot()
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    return sorted(FigureCanvasBase.get_supported_filetypes())
+
+
+def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
         raise MissingDependencyError("plotting needs matplotlib: pip install 'ranksvm[plot]'") from None
-    return pyplot.subplots(**figure)[1] if ax is None else ax
+    return pyplot

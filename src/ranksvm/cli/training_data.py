@@ -1,0 +1,158 @@
+"""What training commands read: the parts, weights and pairs; scaled, handed to an estimator, and measured."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ranksvm.cli.files import predict, read, read_numbers, read_pairs, with_features
+from ranksvm.cli.progress import Progress, Stopwatch
+from ranksvm.cli.tables import counted, queries
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ranksvm.data import RankingData
+
+__all__ = ["TrainingData", "metric_names", "training_data"]
+
+WEIGHTS = ("sample_weight", "query_weight", "propensity")
+# shown at the end beside the metric that is chosen by
+SHOWN_METRICS = ["ndcg@10", "map", "mrr", "pairwise_accuracy"]
+
+
+@dataclass
+class TrainingData:
+    """The data files of a training command, by part: train, and valid and test where given.
+
+    Parameters
+    ----------
+    parts : dict of str to RankingData
+        What is in them.
+    paths : dict of str to Path
+        Where they, the weights and the pairs are.
+    weights : dict of str to ndarray
+        Weights of the rows of the training data, by their name in ``fit``.
+    pairs : tuple of (ndarray, ndarray), optional
+        Pairs to learn from instead of labels, and their weights.
+    """
+
+    parts: "dict[str, RankingData]"
+    paths: dict[str, Path]
+    weights: "dict[str, np.ndarray]"
+    pairs: "tuple[np.ndarray, np.ndarray] | None" = None
+
+    def check_choice(self, folds: int) -> None:
+        """Refuse to choose by what is not there."""
+        if "valid" in self.parts:
+            return
+        if self.pairs is not None:
+            raise click.UsageError("with --pairs there are no labels to choose by folds with: give --valid.")
+        n_queries = self.parts["train"].queries.n_queries
+        if folds > n_queries:
+            raise click.UsageError(
+                f"--folds {folds}, but the data have only {queries(n_queries)}: give fewer folds, or --valid."
+            )
+
+    def chosen_by(self, folds: int) -> str:
+        """What a choice is made on, in words."""
+        return "validation data" if "valid" in self.parts else f"{folds} folds of queries"
+
+    def check_scaler(self, name: str) -> None:
+        """Refuse a scaler that the data are not made for."""
+        import scipy.sparse
+
+        if name in ("minmax", "query-minmax") and scipy.sparse.issparse(self.parts["train"].X):
+            raise click.UsageError(f"--scaler {name} would fill sparse data; use --scaler standard or query-standard.")
+
+    def scaled(self, name: str, watch: Stopwatch) -> tuple[Any, dict[str, Any]]:
+        """The fitted scaler (None for "none") and the features of every part as a ranker sees them."""
+        train = self.parts["train"]
+        X = {part: with_features(data.X, train.n_features, self.paths[part]) for part, data in self.parts.items()}
+        if name == "none":
+            return None, X
+        scaler = _scaler(name, X["train"])
+        with watch("scaling"):
+            if name.startswith("query-"):
+                scaler.fit(X["train"], qid=train.qid)
+                return scaler, {part: scaler.transform(X[part], qid=data.qid) for part, data in self.parts.items()}
+            scaler.fit(X["train"])
+            return scaler, {part: scaler.transform(X[part]) for part in self.parts}
+
+    def fit(self, ranker: Any, X: dict[str, Any], choosing: bool) -> Any:
+        """Fit on the training part; where C is chosen, on the validation part if there is one."""
+        train = self.parts["train"]
+        arguments: dict[str, Any] = {"qid": train.qid, **self.weights}
+        if self.pairs is None:
+            arguments["y"] = train.y
+        else:
+            arguments["pairs"], arguments["pair_weight"] = self.pairs
+        if choosing and "valid" in self.parts:
+            arguments["eval_set"] = (X["valid"], self.parts["valid"].y)
+            arguments["eval_qid"] = self.parts["valid"].qid
+        return ranker.fit(X["train"], **arguments)
+
+    def means(self, ranker: Any, X: dict[str, Any], metrics: list[str], convention: str) -> dict[str, dict[str, float]]:
+        """Metrics of every part that has labels: training data from which pairs were taken may have none."""
+        from ranksvm.metrics import evaluate
+
+        measured = {}
+        for part, data in self.parts.items():
+            if part == "train" and self.pairs is not None and (data.y == data.y[0]).all():
+                continue
+            scores = predict(ranker, X[part], data.qid)
+            result = evaluate(data.y, scores, data.qid, metrics, convention=convention, docid=data.docid)
+            measured[part] = result.means
+        return measured
+
+
+def training_data(options: dict[str, Any], progress: Progress, watch: Stopwatch) -> TrainingData:
+    """Read all files that the options name, and judge them."""
+    paths = {name: options[name] for name in ("train", "valid", "test") if options[name] is not None}
+    parts = {name: read(path, progress, watch, options["zero_based"]) for name, path in paths.items()}
+    train = parts["train"]
+    with watch("reading"):
+        weights = {name: _weights(name, options[name], train) for name in WEIGHTS if options[name] is not None}
+        pairs = None if options["pairs"] is None else read_pairs(options["pairs"], train.queries)
+    for name in weights:
+        progress.line(f"Read {options[name]}: {name.replace('_', ' ')} of {counted(train.n_rows, 'row')}")
+    if pairs is not None:
+        progress.line(f"Read {options['pairs']}: {counted(len(pairs[0]), 'pair')}")
+    paths |= {name: options[name] for name in (*WEIGHTS, "pairs") if options[name] is not None}
+    return TrainingData(parts, paths, weights, pairs)
+
+
+def metric_names(metric: str) -> list[str]:
+    """The metric to choose by and those that are shown beside it, in their usual spelling."""
+    from ranksvm.metrics import parse_metrics
+
+    return [parsed.name for parsed in parse_metrics([metric, *SHOWN_METRICS])]
+
+
+def _weights(name: str, path: Path, data: "RankingData") -> "np.ndarray":
+    """One number for each row, judged as `fit` does, so that what is wrong is told with the name of its file."""
+    from ranksvm.data.pair_weights import PairWeights
+    from ranksvm.exceptions import DataError
+
+    numbers = read_numbers(path, data.n_rows, "number")
+    try:
+        PairWeights(**{name: numbers}).factors(data.queries)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    return numbers
+
+
+def _scaler(name: str, X: Any) -> Any:
+    import scipy.sparse
+    from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+    from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
+
+    # The mean cancels in every difference of two documents, so sparse data do without it.
+    with_mean = not scipy.sparse.issparse(X)
+    if name == "standard":
+        return StandardScaler(with_mean=with_mean)
+    if name == "query-standard":
+        return QueryStandardScaler(with_mean=with_mean)
+    return MinMaxScaler() if name == "minmax" else QueryMinMaxScaler()

@@ -1,0 +1,146 @@
+"""Options of the commands that train: data, weights, what is fitted, and by what it is chosen."""
+
+from collections.abc import Callable
+
+import click
+
+from ranksvm.cli.options import EXISTING_FILE, Name, NameList, NumberRange, convention_option, zero_based_option
+
+__all__ = [
+    "CHOICES",
+    "RULES",
+    "choice_options",
+    "c_range_option",
+    "data_options",
+    "each_choice_option",
+    "one_choice_option",
+    "solver_options",
+]
+
+# What can be chosen by name, each with the name of its parameter: as the library has them, which must not be imported
+# for --help. The first of each is the default.
+CHOICES = {
+    "loss": ["squared_hinge", "hinge", "huber"],
+    "pair_selection": ["all", "adjacent"],
+    "pair_weighting": ["uniform", "per_query", "label_gap", "gain_gap"],
+    "scaler": ["none", "query-minmax", "query-standard", "standard", "minmax"],
+}
+RULES = ["best", "one_standard_error"]
+
+_MEANINGS = {
+    "loss": "Loss of a pair.",
+    "pair_selection": "Pairs of all labels of a query that differ, or of neighbouring ones only.",
+    "pair_weighting": "What a pair weighs: 1; 1 over the pairs of its query; the difference of labels or of gains.",
+    "scaler": "Scale features, per query or over all rows; saved with the model.",
+}
+
+
+def one_choice_option(name: str) -> Callable[[Callable], Callable]:
+    """The option of `CHOICES` of this name, with one value."""
+    names = CHOICES[name]
+    return click.option(_flag(name), type=Name(names), default=names[0], show_default=True, help=_MEANINGS[name])
+
+
+def each_choice_option(name: str) -> Callable[[Callable], Callable]:
+    """The option of `CHOICES` of this name, with a list of values to compare."""
+    names = CHOICES[name]
+    return click.option(
+        _flag(name),
+        type=NameList(names),
+        default=names[0],
+        show_default=True,
+        metavar="NAME,...",
+        help=f"{_MEANINGS[name]}  [{', '.join(names)}]",
+    )
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def data_options(command: Callable) -> Callable:
+    """Validation and test data, weights of the training data, and pairs instead of its labels."""
+    return _all(
+        click.option("--valid", type=EXISTING_FILE, metavar="FILE", help="Validation data, to choose by."),
+        click.option(
+            "--test", type=EXISTING_FILE, metavar="FILE", help="Test data: measured at the end, never used before."
+        ),
+        _numbers_option("--sample-weight", "Weight of each row of TRAIN: a pair weighs the product of its two."),
+        _numbers_option("--query-weight", "Weight of each row's query, the same for all its rows."),
+        _numbers_option(
+            "--propensity",
+            "Probability that feedback on a row was observed: divides its pairs.",
+        ),
+        click.option(
+            "--pairs",
+            type=EXISTING_FILE,
+            metavar="FILE",
+            help="Learn from these pairs, not from labels: a line 'preferred other [weight]', rows of TRAIN from 0.",
+        ),
+        zero_based_option,
+    )(command)
+
+
+def _numbers_option(name: str, meaning: str) -> Callable[[Callable], Callable]:
+    return click.option(name, type=EXISTING_FILE, metavar="FILE", help=f"{meaning} One number a line.")
+
+
+def c_range_option(default: str | None = None) -> Callable[[Callable], Callable]:
+    """Values of C to choose from."""
+    return click.option(
+        "--C-range",
+        "Cs",
+        type=NumberRange(),
+        default=default,
+        show_default=default is not None,
+        metavar="RANGE",
+        help="Values of C to choose from: 2^-15:2^5, 2^-15:2^5:2, 1e-4:1e2 or 0.01,0.1,1.",
+    )
+
+
+def choice_options(command: Callable) -> Callable:
+    """By what C, and all else that is compared, is chosen."""
+    return _all(
+        click.option("--metric", default="ndcg@10", show_default=True, metavar="M", help="Metric to choose by."),
+        convention_option,
+        click.option(
+            "--folds",
+            type=click.IntRange(min=2),
+            default=5,
+            show_default=True,
+            help="Folds of queries to choose by, where there are no validation data.",
+        ),
+        click.option(
+            "--rule",
+            type=Name(RULES),
+            default=RULES[0],
+            show_default=True,
+            help="The C of the best mean, or the smallest one within one standard error of it.",
+        ),
+    )(command)
+
+
+def solver_options(command: Callable) -> Callable:
+    """How, and how exactly, a problem is solved."""
+    return _all(
+        click.option("--solver", type=Name(["auto", "newton", "tron"]), default="auto", show_default=True),
+        click.option(
+            "--tol",
+            type=float,
+            default=1e-4,
+            show_default=True,
+            help="Stop when the relative duality gap is below this.",
+        ),
+        click.option(
+            "--max-iter", type=click.IntRange(min=1), default=None, help="Limit of iterations.  [default: the solver's]"
+        ),
+    )(command)
+
+
+def _all(*decorators: Callable[[Callable], Callable]) -> Callable[[Callable], Callable]:
+    def decorate(command: Callable) -> Callable:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate

@@ -1,0 +1,217 @@
+"""``ranksvm tune``: compare losses, weightings and scalers, each along C; choose, refit, keep the choice."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ranksvm.cli.comparison import Comparison, Tried, combinations
+from ranksvm.cli.errors import debug_option
+from ranksvm.cli.files import write_text
+from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edge, fit_report, score, show_fit
+from ranksvm.cli.options import (
+    EXISTING_FILE,
+    OUTPUT_FILE,
+    NumberRange,
+    json_option,
+    n_jobs_option,
+    quiet_option,
+)
+from ranksvm.cli.plot import check_plot, write_plot
+from ranksvm.cli.progress import Progress, Stopwatch
+from ranksvm.cli.rankers import with_scaler
+from ranksvm.cli.settings import SETTINGS, settings_lines
+from ranksvm.cli.tables import power, print_json, print_table, seconds
+from ranksvm.cli.training_data import TrainingData, metric_names, training_data
+from ranksvm.cli.training_options import (
+    c_range_option,
+    choice_options,
+    data_options,
+    each_choice_option,
+    solver_options,
+)
+
+
+@click.command("tune", short_help="Compare settings, and choose the best.")
+@click.argument("train", type=EXISTING_FILE)
+@click.option("-o", "--output", type=OUTPUT_FILE, metavar="MODEL", help="Model file to write.")
+@click.option(
+    "--save-choice", type=OUTPUT_FILE, metavar="FILE", help="Write the best settings, for ranksvm train --settings."
+)
+@click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores along C (.png, .svg, .pdf).")
+@c_range_option("2^-15:2^5")
+@each_choice_option("loss")
+@click.option(
+    "--huber-width",
+    type=NumberRange(),
+    default="1",
+    show_default=True,
+    metavar="RANGE",
+    help="Widths of the huber loss, a list or range.",
+)
+@each_choice_option("pair_selection")
+@each_choice_option("pair_weighting")
+@each_choice_option("scaler")
+@data_options
+@choice_options
+@solver_options
+@n_jobs_option
+@json_option
+@quiet_option
+@debug_option
+def tune_command(**options: Any) -> None:
+    """Choose how to train on TRAIN: the best combination of the losses, pairs, weightings and scalers given, and its C.
+
+    Every combination is fitted along --C-range and measured by --metric: on the validation data if --valid is given,
+    else by cross-validation over folds of queries. The model of the best one, fitted on all of TRAIN, goes to MODEL.
+
+    \b
+    ranksvm tune train.txt --loss squared_hinge,hinge --pair-weighting uniform,per_query --save-choice best.json
+    ranksvm tune train.txt --valid vali.txt --test test.txt --scaler none,query-minmax -o model.rsvm --plot c.png
+    """
+    from ranksvm._parallel import effective_n_jobs
+
+    # what is wrong with any of these is told before the data are read
+    metrics = metric_names(options["metric"])
+    options["metric"] = metrics[0]
+    effective_n_jobs(options["n_jobs"])
+    if options["plot"] is not None:
+        check_plot(options["plot"])
+    watch = Stopwatch()
+    with Progress(options["quiet"], iterations=False, log_passes=True) as progress:
+        data = training_data(options, progress, watch)
+        data.check_choice(options["folds"])
+        for scaler in options["scaler"]:
+            data.check_scaler(scaler)
+        comparison = Comparison(data, options, combinations(options))
+        comparison.check()
+        report = {"command": "tune", **described_data(data), **_choice(data, options)}
+        ended_by = _compared(comparison, progress, watch)
+        if ended_by is None:
+            report |= _conclude(comparison, data, metrics, options, progress, watch)
+    report |= {"interrupted": ended_by is not None, "seconds": watch.seconds}
+    report["combinations"] = [_described(tried, comparison.ranked[0]) for tried in comparison.ranked]
+    if comparison.tried:
+        if options["as_json"]:
+            print_json(report)
+        else:
+            _show(comparison, report, watch)
+    if ended_by is not None:
+        raise ended_by
+
+
+def _compared(comparison: Comparison, progress: Progress, watch: Stopwatch) -> BaseException | None:
+    """Compare all combinations; what ended that early, which leaves those compared until then to be shown."""
+    from ranksvm.exceptions import RankSVMError
+
+    try:
+        comparison.run(progress, watch)
+    except (KeyboardInterrupt, RankSVMError) as error:
+        return error
+    return None
+
+
+def _choice(data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
+    """By what is chosen."""
+    by = data.chosen_by(options["folds"])
+    return {"metric": options["metric"], "convention": options["convention"], "by": by, "rule": options["rule"]}
+
+
+def _conclude(
+    comparison: Comparison,
+    data: TrainingData,
+    metrics: list[str],
+    options: dict[str, Any],
+    progress: Progress,
+    watch: Stopwatch,
+) -> dict[str, Any]:
+    """Measure the model chosen, and write what was asked for."""
+    from ranksvm.persistence import save
+
+    best = comparison.ranked[0]
+    progress.now("Comparing the best with the next")
+    against = comparison.against_runner_up(watch)
+    progress.now("Evaluating")
+    scaler, X = data.scaled(best.settings["scaler"], watch)
+    with watch("evaluating"):
+        means = data.means(best.ranker, X, metrics, options["convention"])
+    if options["plot"] is not None:
+        write_plot(comparison, options["plot"])
+    settings = _settings(best, options)
+    if options["save_choice"] is not None:
+        found = {**_choice(data, options), "score": best.score, "standard_error": best.standard_error}
+        write_text(options["save_choice"], settings_lines(settings, found))
+    if options["output"] is not None:
+        save(with_scaler(scaler, best.ranker), options["output"])
+    written = {name: options[name] for name in ("output", "save_choice", "plot")}
+    for path in filter(None, written.values()):
+        progress.line(f"Wrote {path}")
+    return {
+        "against_runner_up": against,
+        "settings": settings,
+        "chosen": fit_report(best.ranker, best.settings["scaler"], means, options["convention"]),
+        "files": {
+            "model": _name(written["output"]),
+            "settings": _name(written["save_choice"]),
+            "plot": _name(written["plot"]),
+        },
+    }
+
+
+def _settings(best: Tried, options: dict[str, Any]) -> dict[str, Any]:
+    """What `ranksvm train` needs to train like the best."""
+    values = {**options, **best.settings, "C": best.C}
+    return {name: values[name] for name in SETTINGS if values[name] is not None}
+
+
+def _described(tried: Tried, best: Tried) -> dict[str, Any]:
+    return {
+        **tried.settings,
+        "C": tried.C,
+        "score": tried.score,
+        "standard_error": tried.standard_error,
+        "seconds": tried.seconds,
+        "chosen": tried is best,
+        "candidates": candidates(tried.ranker),
+    }
+
+
+def _show(comparison: Comparison, report: dict[str, Any], watch: Stopwatch) -> None:
+    _show_table(comparison, report)
+    if report["interrupted"]:
+        return
+    click.echo()
+    best = comparison.ranked[0]
+    fit = {**report["chosen"], "weights": report["weights"], "pairs_from": report["pairs_from"]}
+    notes = edge(candidates(best.ranker), best.C)
+    if (against := report["against_runner_up"]) is not None:
+        low, high, mean = (f"{value + 0.0:+.4f}" for value in (*against["confidence_interval"], against["difference"]))
+        notes.append(("to the next", f"{mean} (95 % {low} to {high}, p = {against['p_value']:.2g})"))
+    files = [(name, path) for name, path in report["files"].items() if path is not None]
+    show_fit(fit, c_names([best.C])[best.C], notes, files, watch)
+
+
+def _show_table(comparison: Comparison, report: dict[str, Any]) -> None:
+    ranked = comparison.ranked
+    columns = comparison.columns
+    rows = [
+        [
+            # in front, so that what is of use to no one but here needs no column
+            f"{'*' if tried is ranked[0] else ' '} {first}",
+            *others,
+            power(tried.C),
+            score(tried.score, tried.standard_error),
+            seconds(tried.seconds),
+        ]
+        for tried in ranked
+        for first, *others in [comparison.cells(tried.settings)]
+    ]
+    total = len(comparison.combinations)
+    compared = f"{len(ranked)} of {total} compared" if len(ranked) < total else "best first"
+    title = f"By {report['metric']} on {report['by']}{by_rule(report['rule'])}: {compared} (* chosen)"
+    headings = [f"  {columns[0]}", *columns[1:], "C", report["metric"], "time"]
+    print_table(headings, rows, title, left=len(columns))
+
+
+def _name(path: Path | None) -> str | None:
+    return None if path is None else str(path)
