@@ -11,7 +11,6 @@ from _common import arguments, interleaved, page, publish, table
 from ranksvm.data import ComparablePairs, Queries
 from ranksvm.data.pairs import DIRECT_LIMIT
 from ranksvm.losses import SquaredHinge
-from ranksvm.losses.protocol import SweepState
 
 ROWS = 740_000
 LEVELS = (2, 3, 5, 7, 8, 12, 15, 16, 23, 24, 31, 32, 39, 48, 64, 96, 128, 200, 400, 1000, 2000)
@@ -38,7 +37,8 @@ def actions(queries, y, scores, v):
     for form, limit in FORMS.items():
         plain = ComparablePairs.from_labels(queries, y)
         pairs = ComparablePairs(plain.pointers, plain.rows, plain.levels, plain.n_levels, direct_limit=limit)
-        loss, state = SquaredHinge(pairs), SweepState(pairs)
+        loss = SquaredHinge(pairs)
+        state = loss.new_state()
         gradient, out = np.empty(pairs.n_rows), np.empty(pairs.n_rows)
 
         def evaluate(loss=loss, state=state, gradient=gradient):

@@ -4,10 +4,14 @@ import numpy as np
 import scipy.sparse
 
 
-def pairs_of(y, qid):
-    """Row numbers (preferred, other) of every pair of rows of one query with different labels."""
+def pairs_of(y, qid, selection="all"):
+    """Row numbers (preferred, other) of every pair of rows of one query with different (or neighbouring) labels."""
     y, qid = np.asarray(y), np.asarray(qid)
-    return np.nonzero((qid[:, None] == qid[None, :]) & (y[:, None] > y[None, :]))
+    upper, lower = np.nonzero((qid[:, None] == qid[None, :]) & (y[:, None] > y[None, :]))
+    if selection == "adjacent":
+        between = [np.any((y < y[i]) & (y > y[j]) & (qid == qid[i])) for i, j in zip(upper, lower, strict=True)]
+        upper, lower = upper[~np.array(between, dtype=bool)], lower[~np.array(between, dtype=bool)]
+    return upper, lower
 
 
 def centred(scores, qid):
@@ -21,64 +25,127 @@ def centred(scores, qid):
 
 
 class ExplicitPairs:
-    """Squared hinge loss over explicit pairs, and the RankSVM problem with it.
+    """A loss over explicit pairs, and the RankSVM problem with it.
 
-    A pair weighs ``v_i v_j q``: sample weights of its two rows and the weight of its query.
+    A pair weighs ``v_i v_j q / p_i`` (sample weights of its two rows, weight of its query, propensity of the preferred
+    row), times what the weighting says. The loss is the squared hinge, or the Huberised hinge of some width.
     """
 
-    def __init__(self, y, qid, X=None, sample_weight=None, query_weight=None):
+    def __init__(
+        self,
+        y,
+        qid,
+        X=None,
+        *,
+        width=None,
+        selection="all",
+        weighting="uniform",
+        sample_weight=None,
+        query_weight=None,
+        propensity=None,
+        pairs=None,
+        pair_weight=None,
+    ):
         self.qid = np.asarray(qid)
+        self.width = width
         self.X = X.toarray().astype(np.float64) if scipy.sparse.issparse(X) else X
         self.X = None if X is None else np.asarray(self.X, dtype=np.float64)
-        self.upper, self.lower = pairs_of(y, qid)
-        v = np.ones(len(self.qid)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        q = np.ones(len(self.qid)) if query_weight is None else np.asarray(query_weight, dtype=float)
-        self.weight = v[self.upper] * v[self.lower] * q[self.upper]
+        self.upper, self.lower = pairs_of(y, qid, selection) if pairs is None else np.asarray(pairs).T
+        n = len(self.qid)
+        v, q, p = (
+            np.ones(n) if w is None else np.asarray(w, dtype=float) for w in (sample_weight, query_weight, propensity)
+        )
+        own = np.ones(len(self.upper)) if pair_weight is None else np.asarray(pair_weight, dtype=float)
+        own = own * v[self.upper] * v[self.lower]
+        self.weight = own * q[self.upper] / p[self.upper]
+        if weighting == "per_query":
+            total = {query: own[self.qid[self.upper] == query].sum() for query in np.unique(self.qid)}
+            total = np.array([total[query] for query in self.qid[self.upper]])
+            self.weight = np.divide(self.weight, total, out=np.zeros(len(total)), where=total > 0)
+        elif weighting == "label_gap":
+            self.weight = self.weight * (np.asarray(y)[self.upper] - np.asarray(y)[self.lower])
+        elif weighting == "gain_gap":
+            gain = 2.0 ** (np.asarray(y, dtype=float) - np.max(y))
+            self.weight = self.weight * (gain[self.upper] - gain[self.lower])
 
     @property
     def n_pairs(self):
         return len(self.upper)
 
-    def hinges(self, scores):
+    def margins(self, scores):
         z = centred(scores, self.qid)
-        return np.maximum(0.0, 1.0 - (z[self.upper] - z[self.lower]))
+        return z[self.upper] - z[self.lower]
 
-    def violators(self, scores):
-        z = centred(scores, self.qid)
-        return z[self.upper] - z[self.lower] < 1.0
+    def hinges(self, scores):
+        return np.maximum(0.0, 1.0 - self.margins(scores))
+
+    def curved(self, scores):
+        """The pairs at which the loss is curved, and its second derivative there."""
+        margins = self.margins(scores)
+        if self.width is None:
+            return margins < 1.0, 2.0
+        return (margins < 1.0) & ~(margins < 1.0 - self.width), 1.0 / self.width
+
+    def pulls(self, scores):
+        """Minus the derivative with respect to the margin of each pair's loss, its weight left out."""
+        h = self.hinges(scores)
+        return 2.0 * h if self.width is None else np.minimum(h / self.width, 1.0)
+
+    def values(self, scores):
+        h, d = self.hinges(scores), self.width
+        return h**2 if d is None else np.where(h <= d, h**2 / (2.0 * (d or 1.0)), h - 0.5 * (d or 1.0))
 
     def loss(self, scores):
-        return float(self.weight @ self.hinges(scores) ** 2)
+        return float(self.weight @ self.values(scores))
+
+    def excess(self, scores):
+        """How much more the hinge loss is than the Huberised one."""
+        return float(self.weight @ (self.hinges(scores) - self.values(scores)))
+
+    def slack(self, scores):
+        """Sum of a h (1 - alpha / C) over the pairs: zero but in the ring."""
+        return float(self.weight @ (self.hinges(scores) * (1.0 - self.pulls(scores))))
 
     def loss_gradient(self, scores):
-        pull = 2.0 * self.weight * self.hinges(scores)
+        pull = self.weight * self.pulls(scores)
         gradient = np.zeros(len(self.qid))
         np.subtract.at(gradient, self.upper, pull)
         np.add.at(gradient, self.lower, pull)
         return gradient
 
-    def laplacian(self, scores):
-        """Of the graph whose edges are the violating pairs."""
-        edge = self.weight * self.violators(scores)
+    def loss_hessian(self, scores):
+        """The second derivative times the Laplacian of the graph whose edges are the curved pairs."""
+        curved, curvature = self.curved(scores)
+        edge = self.weight * curved * curvature
         n = len(self.qid)
-        L = np.zeros((n, n))
-        np.add.at(L, (self.upper, self.upper), edge)
-        np.add.at(L, (self.lower, self.lower), edge)
-        np.subtract.at(L, (self.upper, self.lower), edge)
-        np.subtract.at(L, (self.lower, self.upper), edge)
-        return L
+        H = np.zeros((n, n))
+        np.add.at(H, (self.upper, self.upper), edge)
+        np.add.at(H, (self.lower, self.lower), edge)
+        np.subtract.at(H, (self.upper, self.lower), edge)
+        np.subtract.at(H, (self.lower, self.upper), edge)
+        return H
 
     def value(self, w, C):
         return 0.5 * float(w @ w) + C * self.loss(self.X @ w)
+
+    def hinge_value(self, w, C):
+        return 0.5 * float(w @ w) + C * float(self.weight @ self.hinges(self.X @ w))
 
     def gradient(self, w, C):
         return w + C * self.X.T @ self.loss_gradient(self.X @ w)
 
     def hessian(self, w, C):
-        return np.eye(len(w)) + 2.0 * C * self.X.T @ self.laplacian(self.X @ w) @ self.X
+        return np.eye(len(w)) + C * self.X.T @ self.loss_hessian(self.X @ w) @ self.X
+
+    def dual_value(self, w, C):
+        """Of the hinge problem at the dual variables that w implies: a lower bound on its optimum."""
+        alpha = C * self.weight * self.pulls(self.X @ w)
+        v = self.X.T @ (np.bincount(self.upper, alpha, len(self.qid)) - np.bincount(self.lower, alpha, len(self.qid)))
+        return float(alpha.sum() - 0.5 * v @ v)
 
     def solve(self, C, max_iter=200):
-        """Minimiser by Newton's method on the pairs' own differences, with bisection for the slope along each step."""
+        """Minimiser with the squared hinge, by Newton's method on the pairs' own differences, with bisection for the
+        slope along each step."""
         D = self.X[self.upper] - self.X[self.lower]
 
         def gradient(w):

@@ -1,29 +1,42 @@
-"""The squared hinge against every pair written out: what several test modules do."""
+"""A loss against every pair written out: what several test modules do."""
 
 import numpy as np
 import pytest
 
 from oracle import ExplicitPairs, centred
-from ranksvm.data import ComparablePairs, Queries
-from ranksvm.losses import SquaredHinge, SweepState
+from ranksvm.data import ComparablePairs, PairList, Queries
+from ranksvm.losses import Hinge, HuberHinge, SquaredHinge, Width
 
 DIRECT, TREE = 1 << 20, 0
+# name -> the loss over some pairs (Hinge of some width), and the width for the oracle
+WIDTH = 0.37
+LOSSES = {
+    "squared_hinge": (SquaredHinge, None),
+    "huber": (lambda pairs: HuberHinge(pairs, WIDTH), WIDTH),
+    "wide huber": (lambda pairs: HuberHinge(pairs, 2.5), 2.5),
+    "hinge": (lambda pairs: Hinge(pairs, Width(1e-3)), 1e-3),
+}
 
 
-def make_loss(y, qid, direct_limit=None, **weights):
-    """The loss over the pairs, the form of the sweep chosen."""
-    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), np.asarray(y, dtype=float), **weights)
+def make_pairs(y, qid, direct_limit=None, **options):
+    """The pairs that labels imply, the form of the sweep chosen."""
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), np.asarray(y, dtype=float), **options)
     if direct_limit is not None:
         parts = pairs.pointers, pairs.rows, pairs.levels, pairs.n_levels, pairs.preferred, pairs.other
-        pairs = ComparablePairs(*parts, direct_limit=direct_limit)
-    return SquaredHinge(pairs)
+        pairs = ComparablePairs(*parts, pairs.gain, pairs.adjacent, direct_limit=direct_limit)
+    return pairs
+
+
+def make_loss(y, qid, direct_limit=None, *, name="squared_hinge", **options):
+    """A loss over the pairs that labels imply."""
+    return LOSSES[name][0](make_pairs(y, qid, direct_limit, **options))
 
 
 def evaluate(loss, scores, state=None):
     """Value, gradient and state; scores and gradient in the sorted order of the pairs."""
-    state = state or SweepState(loss.pairs)
+    state = state or loss.new_state()
     gradient = np.empty(loss.pairs.n_rows)
-    value = loss.evaluate(scores, state, 0, loss.pairs.n_queries, gradient)
+    value = loss.evaluate(scores, state, 0, loss.pairs.n_queries, gradient).value
     return value, gradient, state
 
 
@@ -40,24 +53,40 @@ def rows_form(loss, state, X):
     return 0.5 * (X.T @ Z + Z.T @ X)
 
 
-def check_against_pairs(y, qid, scores, direct_limit=None, **weights):
-    """Value, gradient, Laplacian product, its diagonal and its rows; ``scores`` by row."""
-    oracle = ExplicitPairs(y, qid, **weights)
-    loss = make_loss(y, qid, direct_limit, **weights)
-    order = loss.pairs.rows if loss.pairs.rows is not None else np.arange(len(y))
-    assert loss.pairs.n_pairs == oracle.n_pairs
-    assert loss.pairs.weight == pytest.approx(oracle.weight.sum(), rel=1e-12)
-    value, gradient, state = evaluate(loss, np.ascontiguousarray(scores[order]))
-    # round-off: of sums over a query of weights times scores times their distance from the middle
+def check_against_pairs(y, qid, scores, direct_limit=None, *, name="squared_hinge", pairs=None, **options):
+    """Value, gradient, Hessian product, its diagonal and its rows; ``scores`` by row.
+
+    ``pairs`` are row numbers (preferred, other) instead of those that the labels imply.
+    """
+    make, width = LOSSES[name]
+    if pairs is None:
+        over = make_pairs(y, qid, direct_limit, **options)
+    else:
+        over = PairList.from_pairs(Queries.from_qid(qid, len(y)), pairs, **options)
+    loss, oracle = make(over), ExplicitPairs(y, qid, width=width, pairs=pairs, **options)
+    order = over.rows if over.rows is not None else np.arange(len(y))
+    assert over.n_pairs == oracle.n_pairs
+    assert over.weight == pytest.approx(oracle.weight.sum(), rel=1e-12)
+    state, gradient = loss.new_state(), np.empty(over.n_rows)
+    sums = loss.evaluate(np.ascontiguousarray(scores[order]), state, 0, over.n_queries, gradient)
+    # round-off: of sums over a query of weights times scores times their distance from the middle; a margin known to
+    # within eps * size is a part eps * size / width of a ring
     size = 1.0 + np.abs(centred(scores, qid)).max()
     eps = 2e-15 * len(y)
     bound = eps * (1.0 + oracle.weight.sum())
-    assert value == pytest.approx(oracle.loss(scores), rel=1e-12, abs=bound * size**2)
-    np.testing.assert_allclose(gradient, oracle.loss_gradient(scores)[order], rtol=1e-12, atol=bound * size)
-    L = oracle.laplacian(scores)[np.ix_(order, order)]
+    narrow = 1.0 if width is None else max(1.0, 1.0 / width)
+    assert sums.value == pytest.approx(oracle.loss(scores), rel=1e-12 * narrow, abs=bound * size**2)
+    if name == "hinge":
+        assert sums.excess == pytest.approx(oracle.excess(scores), rel=1e-12 * narrow, abs=bound * size**2)
+        assert sums.slack == pytest.approx(oracle.slack(scores), rel=1e-12 * narrow, abs=bound * size**2)
+        assert sums.slack >= 0.0
+    expected = oracle.loss_gradient(scores)[order]
+    np.testing.assert_allclose(gradient, expected, rtol=1e-12 * narrow, atol=bound * size * narrow)
+    H = oracle.loss_hessian(scores)[np.ix_(order, order)]
     rng = np.random.default_rng(0)
-    v = rng.normal(size=len(y))
-    np.testing.assert_allclose(product(loss, state, v), 2.0 * L @ v, rtol=1e-12, atol=10 * bound)
-    np.testing.assert_allclose(loss.curvature_diagonal(state, 0, len(y)), 2.0 * np.diagonal(L), atol=10 * bound)
-    X = rng.normal(size=(len(y), 3))
-    np.testing.assert_allclose(rows_form(loss, state, X), 2.0 * X.T @ L @ X, rtol=1e-11, atol=100 * bound)
+    v = rng.normal(size=len(order))
+    np.testing.assert_allclose(product(loss, state, v), H @ v, rtol=1e-12, atol=10 * bound * narrow)
+    diagonal = loss.curvature_diagonal(state, 0, len(order))
+    np.testing.assert_allclose(diagonal, np.diagonal(H), rtol=1e-12, atol=10 * bound * narrow)
+    X = rng.normal(size=(len(order), 3))
+    np.testing.assert_allclose(rows_form(loss, state, X), X.T @ H @ X, rtol=1e-11, atol=100 * bound * narrow)

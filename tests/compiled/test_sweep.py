@@ -39,7 +39,7 @@ def test_pairs_are_counted_query_by_query(weighted):
     levels, n_levels = compressed(y, pointers)
     a, b = (rng.random(40), rng.random(40)) if weighted else (None, None)
     n_pairs, weight = np.empty(4), np.empty(4)
-    arrays = sweep.PairArrays(pointers, levels, n_levels, a, b, 31)
+    arrays = sweep.PairArrays(pointers, levels, n_levels, a, b, None, False, 31)
     sweep.count_pairs(arrays, 0, 4, n_pairs, weight)
     a, b = (np.ones(40), np.ones(40)) if a is None else (a, b)
     for q in range(4):
@@ -52,9 +52,10 @@ def test_pairs_are_counted_query_by_query(weighted):
 def test_ranges_without_rows_do_nothing():
     none = np.empty(0)
     pointers, nothing = np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int32)
-    arrays = sweep.PairArrays(pointers, nothing, np.zeros(1, dtype=np.int32), None, None, 31)
+    arrays = sweep.PairArrays(pointers, nothing, np.zeros(1, dtype=np.int32), None, None, None, False, 31)
     assert sweep.squared_hinge(arrays, 0, 1, none, 1.0, nothing, nothing, none, none) == 0.0
-    sweep.laplacian(arrays, 0, 1, nothing, nothing, none, none, none)
-    sweep.laplacian_rows(arrays, 0, 1, nothing, nothing, none, np.empty((0, 3)), np.empty((0, 3)))
+    assert sweep.huber(arrays, 0, 1, none, 1.0, nothing, nothing, nothing, none, none) == (0.0, 0.0, 0.0)
+    sweep.laplacian(arrays, 0, 1, nothing, nothing, None, none, none, none)
+    sweep.laplacian_rows(arrays, 0, 1, nothing, nothing, None, none, np.empty((0, 3)), np.empty((0, 3)))
     sweep.compress_levels(pointers, 0, 0, none, nothing, nothing)
     sweep.count_pairs(arrays, 0, 0, none, none)

@@ -42,6 +42,15 @@ class Hinges:
     def gap(self, point):
         return 0.5 * float(point.gradient @ point.gradient)
 
+    def certificate(self, point):
+        return point.value, self.gap(point)
+
+    def goal(self, point, tol):
+        return tol * point.value
+
+    def sharpen(self, point, tol):
+        return point
+
     def line(self, point, trial):
         step = trial.w - point.w
 

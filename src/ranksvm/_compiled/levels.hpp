@@ -42,7 +42,7 @@ static void compress_levels(const int64_t *pointers, int64_t first_query, int64_
             low = std::min(low, y[first + i]);
             high = std::max(high, y[first + i]);
         }
-        sort_keyed(query.keyed, query.spread, m, low, high, query.level.data(), query.start.data());
+        sort_keyed(query.keyed, query.spread, m, low, high, query.level.data(), query.start[0].data());
         int32_t rank = -1;
         for (int64_t i = 0; i < m; ++i) {
             rank += i == 0 || query.keyed[i].score != query.keyed[i - 1].score;
@@ -54,25 +54,27 @@ static void compress_levels(const int64_t *pointers, int64_t first_query, int64_
 
 // Number of pairs of each query, and their total weight: level by level, the documents below it.
 static void count_pairs(const Pairs &pairs, int64_t first_query, int64_t last_query, double *n_pairs, double *weight) {
-    std::vector<double> documents, a, b;
+    // of each level: its documents, and the sums of a, a g, b and b g
+    enum { kDocuments, kA, kAg, kB, kBg, kSums };
+    std::vector<double> sums;
     for (int64_t q = first_query; q < last_query; ++q) {
         const size_t k = static_cast<size_t>(pairs.n_levels[q]);
-        documents.assign(k, 0.0);
-        a.assign(k, 0.0);
-        b.assign(k, 0.0);
+        sums.assign(k * kSums, 0.0);
         for (int64_t t = pairs.pointers[q]; t < pairs.pointers[q + 1]; ++t) {
-            const int32_t level = pairs.levels[t];
-            documents[level] += 1.0;
-            a[level] += pairs.preferred ? pairs.preferred[t] : 1.0;
-            b[level] += pairs.other ? pairs.other[t] : 1.0;
+            double *own = sums.data() + pairs.levels[t] * kSums;
+            const double a = pairs.preferred ? pairs.preferred[t] : 1.0, b = pairs.other ? pairs.other[t] : 1.0;
+            const double g = pairs.gain ? pairs.gain[t] : 1.0;
+            own[kDocuments] += 1.0;
+            own[kA] += a, own[kAg] += a * g;
+            own[kB] += b, own[kBg] += b * g;
         }
-        double below = 0.0, b_below = 0.0;
+        double below[kSums] = {0.0};
         n_pairs[q] = weight[q] = 0.0;
         for (size_t level = 0; level < k; ++level) {
-            n_pairs[q] += documents[level] * below;
-            weight[q] += a[level] * b_below;
-            below += documents[level];
-            b_below += b[level];
+            const double *own = sums.data() + level * kSums;
+            n_pairs[q] += own[kDocuments] * below[kDocuments];
+            weight[q] += pairs.gain ? own[kAg] * below[kB] - own[kA] * below[kBg] : own[kA] * below[kB];
+            for (int sum = 0; sum < kSums; ++sum) below[sum] = own[sum] + (pairs.adjacent ? 0.0 : below[sum]);
         }
     }
 }

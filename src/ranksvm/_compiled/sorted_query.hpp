@@ -5,8 +5,10 @@
 // this one predicate becomes one array: window[j] = number of documents whose score is less than s_j + t, so that
 //     upper(j) = documents of higher level among the first window[j],
 //     lower(i) = documents j of lower level with i < window[j], that is all from start[i] on.
-// Everything (value, gradient, Laplacian) reads the windows, so that the two sides of a pair always agree.
-// The weight of a pair is a_i * b_j (a: as the preferred document, b: as the other); null pointers mean 1.
+// Everything (value, gradient, Laplacian) reads the windows, so that the two sides of a pair always agree. A second window,
+// for a smaller threshold, makes rings: the pairs in the outer and not in the inner one.
+// The weight of a pair is a_i * b_j (a: as the preferred document, b: as the other), times g_i - g_j where documents have
+// gains; null pointers mean 1.
 #ifndef RANKSVM_SORTED_QUERY_HPP
 #define RANKSVM_SORTED_QUERY_HPP
 
@@ -30,6 +32,8 @@ struct Pairs {
     const int32_t *n_levels;   // (n_queries,)
     const double *preferred;   // (n_rows,) a, or null
     const double *other;       // (n_rows,) b, or null
+    const double *gain;        // (n_rows,) g, ascending with the level, or null; needs a and b
+    int32_t adjacent;          // whether only the pairs of neighbouring levels count
     int32_t direct_limit;      // queries of up to so many levels take the direct form
 };
 
@@ -43,13 +47,14 @@ struct Keyed {
 struct SortedQuery {
     int64_t m = 0;
     int32_t n_levels = 0;
-    bool weighted = false;
+    bool weighted = false, gaps = false;
     std::vector<Keyed> keyed, spread;
-    std::vector<double> z, a, b;          // centred scores and weights, sorted
-    std::vector<int32_t> level, start;    // sorted levels; first document of lower(i)
-    const int32_t *window = nullptr;      // sorted
-    std::vector<double> table, split, values, v;
-    std::vector<double> sums;             // window sums: upper(i)'s, then lower(i)'s
+    std::vector<double> z, a, b, g;                           // centred scores, weights and gains, sorted
+    std::vector<int32_t> level, start[2];                     // sorted levels; first document of lower(i)
+    const int32_t *window[2] = {nullptr, nullptr};            // sorted; the outer one, the inner one
+    std::vector<double> table, split, v, values, weighed;     // scratch
+    std::vector<double> columns;                              // window sums
+    std::vector<double> sums;                                 // pair sums
 
     void resize(int64_t size) {
         m = size;
@@ -60,13 +65,19 @@ struct SortedQuery {
         z.resize(needed);
         a.resize(needed);
         b.resize(needed);
+        g.resize(needed);
         level.resize(needed);
-        start.resize(needed);
-        values.resize(4 * needed);
+        start[0].resize(needed);
+        start[1].resize(needed);
         v.resize(needed);
-        sums.resize(4 * needed);
     }
 };
+
+// Memory for so many numbers.
+RANKSVM_INLINE double *at_least(std::vector<double> &memory, int64_t size) {
+    if (static_cast<int64_t>(memory.size()) < size) memory.resize(static_cast<size_t>(size));
+    return memory.data();
+}
 
 // Straight insertion, given up after so many moves. Whether it came to the end.
 RANKSVM_INLINE bool insertion_sort(Keyed *keyed, int64_t m, int64_t moves_left) {
@@ -130,7 +141,7 @@ RANKSVM_INLINE bool sort_by_score(const Real *scores, int32_t *order, SortedQuer
     if (!ordered) return false;
     if (descents > 0) {
         if (descents * 4 > m || !insertion_sort(keyed, m, 4 * m))
-            sort_keyed(query.keyed, query.spread, m, low, high, query.level.data(), query.start.data());
+            sort_keyed(query.keyed, query.spread, m, low, high, query.level.data(), query.start[0].data());
         keyed = query.keyed.data();
         for (int64_t i = 0; i < m; ++i) order[i] = keyed[i].index;
     }
@@ -177,22 +188,31 @@ RANKSVM_INLINE void find_windows(SortedQuery &query, double threshold, int32_t *
         }
 }
 
-// Levels, weights and the other side of the windows: start[i] = number of documents p with window[p] <= i.
-RANKSVM_INLINE void gather_pairs(const Pairs &pairs, int64_t first, const int32_t *order, const int32_t *window,
-                                 SortedQuery &query) {
+// Levels, weights and the other side of the windows: start[i] = number of documents p with window[p] <= i. The inner window
+// may be null.
+RANKSVM_INLINE void gather_pairs(const Pairs &pairs, int64_t first, const int32_t *order, const int32_t *outer,
+                                 const int32_t *inner, SortedQuery &query) {
     const int64_t m = query.m;
     for (int64_t i = 0; i < m; ++i) query.level[i] = pairs.levels[first + order[i]];
     query.weighted = pairs.preferred != nullptr;
+    query.gaps = pairs.gain != nullptr;
     if (query.weighted)
         for (int64_t i = 0; i < m; ++i) {
             query.a[i] = pairs.preferred[first + order[i]];
             query.b[i] = pairs.other[first + order[i]];
         }
-    int32_t *start = query.start.data();
-    std::fill_n(start, m + 1, 0);
-    for (int64_t p = 0; p < m; ++p) ++start[window[p]];
-    for (int64_t i = 1; i < m; ++i) start[i] += start[i - 1];
-    query.window = window;
+    if (query.gaps)
+        for (int64_t i = 0; i < m; ++i) query.g[i] = pairs.gain[first + order[i]];
+    query.window[0] = outer;
+    query.window[1] = inner;
+    for (int which = 0; which < 2; ++which) {
+        const int32_t *window = query.window[which];
+        if (window == nullptr) continue;
+        int32_t *start = query.start[which].data();
+        std::fill_n(start, m + 1, 0);
+        for (int64_t p = 0; p < m; ++p) ++start[window[p]];
+        for (int64_t i = 1; i < m; ++i) start[i] += start[i - 1];
+    }
 }
 
 }  // namespace ranksvm

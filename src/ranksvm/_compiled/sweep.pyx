@@ -17,14 +17,25 @@ cdef extern from "sweep.hpp" namespace "ranksvm" nogil:
         const int32_t *n_levels
         const double *preferred
         const double *other
+        const double *gain
+        int32_t adjacent
         int32_t direct_limit
+
+    cdef struct HuberSums:
+        double value
+        double excess
+        double slack
 
     double squared_hinge_f64(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *, double *, double *)
     double squared_hinge_f32(Pairs, int64_t, int64_t, const float *, double, int32_t *, int32_t *, double *, double *)
-    void c_laplacian "ranksvm::laplacian"(Pairs, int64_t, int64_t, const int32_t *, const int32_t *, const double *,
-                                          const double *, double *)
+    HuberSums huber_f64(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *, int32_t *, double *,
+                        double *)
+    HuberSums huber_f32(Pairs, int64_t, int64_t, const float *, double, int32_t *, int32_t *, int32_t *, double *,
+                        double *)
+    void c_laplacian "ranksvm::laplacian"(Pairs, int64_t, int64_t, const int32_t *, const int32_t *, const int32_t *,
+                                          const double *, const double *, double *)
     void c_laplacian_rows "ranksvm::laplacian_rows"(Pairs, int64_t, int64_t, const int32_t *, const int32_t *,
-                                                    const double *, const double *, int64_t, double *)
+                                                    const int32_t *, const double *, const double *, int64_t, double *)
     void c_compress_levels "ranksvm::compress_levels"(const int64_t *, int64_t, int64_t, const double *, int32_t *,
                                                       int32_t *)
     void c_count_pairs "ranksvm::count_pairs"(Pairs, int64_t, int64_t, double *, double *)
@@ -35,20 +46,25 @@ ctypedef fused real:
 
 
 cdef class PairArrays:
-    """The pairs of a data set as arrays: pointers, levels, levels per query, and the weights a and b (or None)."""
+    """The pairs of a data set as arrays: pointers, levels, levels per query, and the weights a, b and gains g (or None)."""
 
     cdef Pairs pairs
     cdef object owners  # keeps the arrays alive
 
     def __init__(self, const int64_t[::1] pointers, const int32_t[::1] levels, const int32_t[::1] n_levels,
-                 const double[::1] preferred, const double[::1] other, int32_t direct_limit):
-        self.owners = (pointers, levels, n_levels, preferred, other)
+                 const double[::1] preferred, const double[::1] other, const double[::1] gain, bint adjacent,
+                 int32_t direct_limit):
+        self.owners = (pointers, levels, n_levels, preferred, other, gain)
         self.pairs.pointers = &pointers[0]
         self.pairs.levels = &levels[0] if levels.shape[0] else NULL
         self.pairs.n_levels = &n_levels[0] if n_levels.shape[0] else NULL
         self.pairs.preferred = NULL
         self.pairs.other = NULL
-        if preferred is not None:
+        self.pairs.gain = NULL
+        self.pairs.adjacent = adjacent
+        if gain is not None and gain.shape[0]:
+            self.pairs.gain = &gain[0]
+        if preferred is not None and preferred.shape[0]:
             self.pairs.preferred = &preferred[0]
             self.pairs.other = &other[0]
         self.pairs.direct_limit = direct_limit
@@ -75,24 +91,45 @@ def squared_hinge(PairArrays arrays, int64_t first, int64_t last, const real[::1
     return value
 
 
-def laplacian(PairArrays arrays, int64_t first, int64_t last, const int32_t[::1] order, const int32_t[::1] window,
-              const double[::1] counts, const double[::1] v_range, double[::1] out_range):
-    """``L v`` of a range of queries, for the violating pairs that `squared_hinge` left."""
+def huber(PairArrays arrays, int64_t first, int64_t last, const real[::1] scores, double width, int32_t[::1] order,
+          int32_t[::1] outer, int32_t[::1] inner, double[::1] counts, double[::1] gradient_range):
+    """Sums over the pairs of a range of queries: Huberised hinge, how much more the hinge is, and ``h (1 - h / width)``.
+
+    Writes gradient, ``order`` and ``counts`` as `squared_hinge` does; the pairs whose loss is curved are those of the
+    window ``outer`` that are not in ``inner``.
+    """
+    cdef HuberSums sums
+    if gradient_range.shape[0] == 0:
+        return 0.0, 0.0, 0.0
+    with nogil:
+        if real is float:
+            sums = huber_f32(arrays.pairs, first, last, &scores[0], width, &order[0], &outer[0], &inner[0], &counts[0],
+                             &gradient_range[0])
+        else:
+            sums = huber_f64(arrays.pairs, first, last, &scores[0], width, &order[0], &outer[0], &inner[0], &counts[0],
+                             &gradient_range[0])
+    return sums.value, sums.excess, sums.slack
+
+
+def laplacian(PairArrays arrays, int64_t first, int64_t last, const int32_t[::1] order, const int32_t[::1] outer,
+              const int32_t[::1] inner, const double[::1] counts, const double[::1] v_range, double[::1] out_range):
+    """``L v`` of a range of queries, for the pairs that a loss left in its windows (``inner`` may be None)."""
     if v_range.shape[0] == 0:
         return
     with nogil:
-        c_laplacian(arrays.pairs, first, last, &order[0], &window[0], &counts[0], &v_range[0], &out_range[0])
+        c_laplacian(arrays.pairs, first, last, &order[0], &outer[0], &inner[0] if inner is not None else NULL,
+                    &counts[0], &v_range[0], &out_range[0])
 
 
 def laplacian_rows(PairArrays arrays, int64_t first, int64_t last, const int32_t[::1] order,
-                   const int32_t[::1] window, const double[::1] counts, const double[:, ::1] X_range,
-                   double[:, ::1] Z_range):
+                   const int32_t[::1] outer, const int32_t[::1] inner, const double[::1] counts,
+                   const double[:, ::1] X_range, double[:, ::1] Z_range):
     """Rows Z with ``X' L X = (X'Z + Z'X) / 2`` for a range of queries (X of the range centred by query)."""
     if X_range.shape[0] == 0 or X_range.shape[1] == 0:
         return
     with nogil:
-        c_laplacian_rows(arrays.pairs, first, last, &order[0], &window[0], &counts[0], &X_range[0, 0],
-                         X_range.shape[1], &Z_range[0, 0])
+        c_laplacian_rows(arrays.pairs, first, last, &order[0], &outer[0], &inner[0] if inner is not None else NULL,
+                         &counts[0], &X_range[0, 0], X_range.shape[1], &Z_range[0, 0])
 
 
 def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, const double[::1] y,

@@ -5,6 +5,7 @@ from ranksvm.data.files import read_data, write_data
 from ranksvm.data.generators import make_ranking
 from ranksvm.data.letor import read_letor
 from ranksvm.data.letor_writer import write_letor
+from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
 from ranksvm.data.queries import Queries
 from ranksvm.data.ranking_data import RankingData
@@ -12,6 +13,7 @@ from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
 
 __all__ = [
     "ComparablePairs",
+    "PairList",
     "Queries",
     "RankingData",
     "read_letor",

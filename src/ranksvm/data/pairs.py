@@ -8,8 +8,9 @@ import numpy as np
 
 import ranksvm._compiled.sweep as sweep
 from ranksvm._parallel import parallel_map
+from ranksvm.data.pair_weights import PairWeights
 from ranksvm.data.queries import Queries
-from ranksvm.exceptions import DataError, NoComparablePairsError
+from ranksvm.exceptions import NoComparablePairsError
 
 __all__ = ["ComparablePairs"]
 
@@ -25,7 +26,7 @@ class ComparablePairs:
     """All pairs (i, j) of one query with ``y_i > y_j``: i is the preferred document, j the other.
 
     Rows are in the sorted order of `Queries`: position ``t`` is row ``rows[t]`` of the data. The weight of a pair is
-    ``preferred[i] * other[j]``.
+    ``preferred[i] * other[j]``, times ``gain[i] - gain[j]`` where there are gains.
 
     Parameters
     ----------
@@ -39,6 +40,10 @@ class ComparablePairs:
         Number of distinct labels of each query.
     preferred, other : ndarray of float64, shape (n_rows,), or None
         The two factors of a pair's weight; None for 1.
+    gain : ndarray of float64, shape (n_rows,), or None
+        Gain of each document, ascending with its level; None where pairs do not weigh by a difference.
+    adjacent : bool
+        Whether only the pairs of neighbouring levels count.
     direct_limit : int
         Largest number of levels for which the direct form of the sweep is used.
     """
@@ -51,15 +56,21 @@ class ComparablePairs:
         n_levels: np.ndarray,
         preferred: np.ndarray | None = None,
         other: np.ndarray | None = None,
+        gain: np.ndarray | None = None,
+        adjacent: bool = False,
         direct_limit: int = DIRECT_LIMIT,
     ):
+        if gain is not None and (preferred is None or other is None):
+            preferred = other = np.ones(len(levels))
         self.pointers = pointers
         self.rows = rows
         self.levels = levels
         self.n_levels = n_levels
         self.preferred = preferred
         self.other = other
-        self.arrays = sweep.PairArrays(pointers, levels, n_levels, preferred, other, direct_limit)
+        self.gain = gain
+        self.adjacent = adjacent
+        self.arrays = sweep.PairArrays(pointers, levels, n_levels, preferred, other, gain, adjacent, direct_limit)
         self.pairs_per_query = np.empty(self.n_queries)
         self.weight_per_query = np.empty(self.n_queries)
         sweep.count_pairs(self.arrays, 0, self.n_queries, self.pairs_per_query, self.weight_per_query)
@@ -70,8 +81,11 @@ class ComparablePairs:
         queries: Queries,
         y: np.ndarray,
         *,
+        selection: str = "all",
+        weighting: str = "uniform",
         sample_weight: Any = None,
         query_weight: Any = None,
+        propensity: Any = None,
         n_threads: int = 1,
     ) -> "ComparablePairs":
         """The pairs that labels imply.
@@ -81,11 +95,15 @@ class ComparablePairs:
         queries : Queries
             Which rows belong together.
         y : ndarray of float64, shape (n_rows,)
-            Relevance labels; only their order within a query counts.
-        sample_weight : array-like of shape (n_rows,), optional
-            Weight of each row, with the meaning of repetition: a pair weighs ``v_i * v_j``.
-        query_weight : array-like of shape (n_rows,), optional
-            Weight of each row's query, constant within a query: it multiplies the weight of the query's pairs.
+            Relevance labels; only their order within a query counts, unless the weighting reads them.
+        selection : {"all", "adjacent"}
+            All pairs of different labels, or only those of labels that are neighbours among the query's distinct
+            labels (Lee & Lin 2014, section 5).
+        weighting : {"uniform", "per_query", "label_gap", "gain_gap"}
+            What a pair weighs before other weights: 1; 1 over the weight of all pairs of its query; ``y_i - y_j``;
+            ``(2^y_i - 2^y_j) / 2^max(y)``, the maximum over all rows.
+        sample_weight, query_weight, propensity : array-like of shape (n_rows,), optional
+            What the rows and queries contribute to it: see `PairWeights`.
         n_threads : int
             Number of threads.
 
@@ -99,20 +117,25 @@ class ComparablePairs:
         NoComparablePairsError
             When no query has two different labels (or none whose pair has a positive weight).
         DataError
-            When a weight is negative or not finite, or a query's weight varies within it.
+            When a weight is negative or not finite, a query's weight varies within it, or a propensity is not in
+            (0, 1].
         """
+        weights = PairWeights(sample_weight, query_weight, propensity)
         levels = np.empty(queries.n_rows, dtype=np.int32)
         n_levels = np.zeros(queries.n_queries, dtype=np.int32)
         y_sorted = queries.to_sorted(y)
         compress = partial(_compress, queries.pointers, y_sorted, levels, n_levels)
         parallel_map(compress, _ranges(queries.n_queries, n_threads), n_threads)
-        preferred = other = None
-        if sample_weight is not None or query_weight is not None:
-            document = _weights("sample_weight", sample_weight, queries)
-            query = _weights("query_weight", query_weight, queries)
-            _check_constant(query, queries)
-            preferred, other = document * query, document
-        pairs = cls(queries.pointers, queries.order, levels, n_levels, preferred, other)
+        preferred, other = weights.factors(queries)
+        adjacent = selection == "adjacent"
+        parts = queries.pointers, queries.order, levels, n_levels
+        if weighting == "per_query":
+            document = weights.documents(queries)
+            total = np.repeat(cls(*parts, document, document, adjacent=adjacent).weight_per_query, queries.sizes)
+            share = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)
+            preferred = share if preferred is None else preferred * share
+            other = np.ones(queries.n_rows) if other is None else other
+        pairs = cls(*parts, preferred, other, _gains(weighting, y_sorted, queries), adjacent)
         if pairs.weight <= 0:
             raise NoComparablePairsError(_why_no_pairs(queries, pairs))
         return pairs
@@ -137,6 +160,33 @@ class ComparablePairs:
         """Sum of the weights of all pairs."""
         return float(self.weight_per_query.sum())
 
+    def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The pairs of one query, written out.
+
+        Parameters
+        ----------
+        query : int
+            Number of the query, from 0.
+
+        Returns
+        -------
+        preferred, other : ndarray of int64, shape (n_pairs,)
+            Positions of the two documents of each pair.
+        weight : ndarray of float64, shape (n_pairs,)
+            Weight of each.
+        """
+        start, stop = self.pointers[query], self.pointers[query + 1]
+        level = self.levels[start:stop]
+        difference = level[:, np.newaxis] - level
+        i, j = np.nonzero(difference == 1 if self.adjacent else difference > 0)
+        i, j = i + start, j + start
+        weight = np.ones(len(i))
+        if self.preferred is not None and self.other is not None:
+            weight = self.preferred[i] * self.other[j]
+        if self.gain is not None:
+            weight = weight * (self.gain[i] - self.gain[j])
+        return i, j, weight
+
     def sample(self, n_rows: int, seed: int = 0) -> tuple["ComparablePairs", np.ndarray]:
         """A random part of the queries; of long ones a random part of their rows, weighted to stand for all pairs.
 
@@ -158,17 +208,13 @@ class ComparablePairs:
         """
         random = np.random.default_rng(seed)
         sizes = np.diff(self.pointers)
-        candidates = random.permutation(np.flatnonzero(self.weight_per_query > 0))
-        # A few long lists would say little about the others, so long ones give part of their rows.
-        limit = max(2, n_rows // min(len(candidates), SAMPLE_QUERIES))
-        enough = int(np.searchsorted(np.cumsum(np.minimum(sizes[candidates], limit)), n_rows)) + 1
-        chosen = np.sort(candidates[:enough])
+        chosen, limit = choose_queries(sizes, self.weight_per_query, n_rows, random)
         parts, parts_levels, n_levels = [], [], self.n_levels[chosen]
         for number, query in enumerate(chosen):
             part = np.arange(self.pointers[query], self.pointers[query + 1])
             part_levels = self.levels[part[0] : part[-1] + 1]
             if len(part) > limit:
-                part = self._subset(part, limit, random)
+                part = self._subset(query, part, limit, random)
                 # ranked anew: an explicit Hessian allots memory for each level
                 present, part_levels = np.unique(self.levels[part], return_inverse=True)
                 n_levels[number] = len(present)
@@ -179,27 +225,62 @@ class ComparablePairs:
         pointers = np.concatenate(([0], np.cumsum(kept))).astype(np.int64)
         rows = positions if self.rows is None else self.rows[positions]
         levels = np.concatenate(parts_levels)
-        preferred = None if self.preferred is None else self.preferred[positions]
-        other = None if self.other is None else self.other[positions]
-        pairs = ComparablePairs(pointers, rows, levels, n_levels, preferred, other)
+        preferred, other, gain = (
+            None if values is None else values[positions] for values in (self.preferred, self.other, self.gain)
+        )
+        pairs = ComparablePairs(pointers, rows, levels, n_levels, preferred, other, gain, self.adjacent)
         if np.any(kept < sizes[chosen]):
             # The pairs among the rows kept stand for all pairs of their query.
             weight = self.weight_per_query[chosen] / np.maximum(pairs.weight_per_query, 1e-300)
             scale = np.repeat(np.where(pairs.weight_per_query > 0, weight, 0.0), kept)
             preferred = scale if preferred is None else preferred * scale
             other = np.ones(len(positions)) if other is None else other
-            pairs = ComparablePairs(pointers, rows, levels, n_levels, preferred, other)
+            pairs = ComparablePairs(pointers, rows, levels, n_levels, preferred, other, gain, self.adjacent)
         return pairs, positions
 
-    def _subset(self, positions: np.ndarray, n_rows: int, random: np.random.Generator) -> np.ndarray:
+    def _subset(self, query: int, positions: np.ndarray, n_rows: int, random: np.random.Generator) -> np.ndarray:
         """Random positions of a query, with one that is preferred and one that is not, however rare these are."""
         levels = self.levels[positions]
+        if self.adjacent:
+            # Of rows drawn at random few would be neighbours: all rows of some neighbouring levels.
+            by_level = positions[np.argsort(levels, kind="stable")]
+            pairs_below = np.cumsum(self._pairs_with_next_level(query))
+            centre = int(np.searchsorted(pairs_below, random.uniform(0.0, pairs_below[-1]), side="right"))
+            first = int(np.count_nonzero(levels < centre))
+            both = int(np.count_nonzero(levels <= centre + 1)) - first
+            if both <= 2 * n_rows:
+                last = max(first + both, min(first + n_rows, len(positions)))
+                first = max(min(first, last - n_rows), 0)
+                return np.sort(by_level[first:last])
+            levels = np.where((levels == centre) | (levels == centre + 1), levels, -1)
+            positions, levels = positions[levels >= 0], levels[levels >= 0]
         upper, lower = levels, levels
         if self.preferred is not None and self.other is not None:
             upper = np.where(self.preferred[positions] > 0, levels, -1)
             lower = np.where(self.other[positions] > 0, levels, levels.max() + 1)
         drawn = random.choice(len(positions), n_rows, replace=False)
         return positions[np.unique(np.append(drawn, [np.argmax(upper), np.argmin(lower)]))]
+
+    def _pairs_with_next_level(self, query: int) -> np.ndarray:
+        """Weight of the pairs of each level (but the last) of a query with the next one."""
+        part = slice(self.pointers[query], self.pointers[query + 1])
+        levels, k = self.levels[part], int(self.n_levels[query])
+        sums = [
+            np.bincount(levels, None if values is None else values[part], minlength=k).astype(float)
+            for values in (self.other, self.preferred)
+        ]
+        return sums[0][:-1] * sums[1][1:]
+
+
+def choose_queries(
+    sizes: np.ndarray, weights: np.ndarray, n_rows: int, random: np.random.Generator
+) -> tuple[np.ndarray, int]:
+    """Random queries of positive weight with about so many rows together, and how many rows each may give."""
+    candidates = random.permutation(np.flatnonzero(weights > 0))
+    # A few long lists would say little about the others, so long ones give part of their rows.
+    limit = max(2, n_rows // min(len(candidates), SAMPLE_QUERIES))
+    enough = int(np.searchsorted(np.cumsum(np.minimum(sizes[candidates], limit)), n_rows)) + 1
+    return np.sort(candidates[:enough]), limit
 
 
 def _compress(pointers: np.ndarray, y: np.ndarray, levels: np.ndarray, n_levels: np.ndarray, part: slice) -> None:
@@ -211,29 +292,15 @@ def _ranges(n_queries: int, n_threads: int) -> list[slice]:
     return [slice(int(a), int(b)) for a, b in pairwise(cuts) if b > a]
 
 
-def _weights(name: str, values: Any, queries: Queries) -> np.ndarray:
-    """Checked weights in sorted order."""
-    if values is None:
-        return np.ones(queries.n_rows)
-    weights = np.asarray(values, dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(queries.n_rows, float(weights))
-    if weights.shape != (queries.n_rows,):
-        raise DataError(f"{name} has shape {weights.shape} but X has {queries.n_rows} rows: one weight per row.")
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if len(bad):
-        raise DataError(f"{name} is {weights[bad[0]]} in row {bad[0]}: weights must be finite and not negative.")
-    return np.ascontiguousarray(queries.to_sorted(weights))
-
-
-def _check_constant(query_weight: np.ndarray, queries: Queries) -> None:
-    filled = queries.sizes > 0
-    first = query_weight[queries.pointers[:-1][filled]]
-    varies = np.flatnonzero(query_weight != np.repeat(first, queries.sizes[filled]))
-    if len(varies):
-        query = int(np.searchsorted(queries.pointers, varies[0], side="right")) - 1
-        name = queries.ids.tolist()[query]
-        raise DataError(f"query_weight varies within query {name!r}: give every row of a query its weight.")
+def _gains(weighting: str, y: np.ndarray, queries: Queries) -> np.ndarray | None:
+    """Gains in sorted order whose differences are the weights of pairs."""
+    if weighting == "label_gap":
+        filled = queries.sizes > 0
+        least = np.minimum.reduceat(y, queries.pointers[:-1][filled]) if len(y) else y
+        return y - np.repeat(least, queries.sizes[filled])
+    if weighting == "gain_gap":
+        return np.exp2(y - y.max())
+    return None
 
 
 def _why_no_pairs(queries: Queries, pairs: ComparablePairs) -> str:

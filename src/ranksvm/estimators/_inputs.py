@@ -26,13 +26,14 @@ _FEATURE_CHECKS: dict[str, Any] = {
 CHUNK = 1 << 20
 
 
-def features(estimator: Any, X: Any, *, n_threads: int) -> Any:
+def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False) -> Any:
     """X as scikit-learn would have it: a C-contiguous float array or CSR, copied only if it is not.
 
-    Raises DataError where X is not that, or has NaN or infinite values, with their place.
+    Raises DataError where X is not that, or has NaN or infinite values, with their place. With ``reset`` the estimator
+    takes note of the number and names of the features, without it X must agree with them.
     """
     with _as_data_error():
-        X = validate_data(estimator, X, reset=False, **_FEATURE_CHECKS)
+        X = validate_data(estimator, X, reset=reset, **_FEATURE_CHECKS)
     return _finite(X, n_threads)
 
 

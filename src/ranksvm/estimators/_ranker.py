@@ -22,7 +22,7 @@ PREDICT_ROWS = 1 << 15
 class LinearRanker(BaseEstimator):
     """Base of the estimators whose score of a document is ``<coef_, x>``."""
 
-    __metadata_request__fit: ClassVar = {"qid": True, "sample_weight": True, "query_weight": True}
+    __metadata_request__fit: ClassVar = {"qid": True, "sample_weight": True, "query_weight": True, "propensity": True}
     __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True}
 
     def predict(self, X: Any) -> np.ndarray:

@@ -57,6 +57,9 @@ def regularization_path(
     sample_weight: Any = None,
     query_weight: Any = None,
     loss: str = "squared_hinge",
+    huber_width: float = 1.0,
+    pair_selection: str = "all",
+    pair_weighting: str = "uniform",
     solver: str = "auto",
     tol: float = 1e-4,
     max_iter: int = 1000,
@@ -76,7 +79,7 @@ def regularization_path(
         The values of C, positive, in any order; by default the powers of 2 from 2^-15 to 2^5.
     sample_weight, query_weight : array-like of shape (n_samples,), optional
         Weights, as in `RankSVM.fit`.
-    loss, solver, tol, max_iter, n_jobs : optional
+    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs : optional
         As in `RankSVM`.
 
     Returns
@@ -102,7 +105,16 @@ def regularization_path(
     >>> path.coefs.shape
     (3, 10)
     """
-    estimator = RankSVM(loss=loss, solver=solver, tol=tol, max_iter=max_iter, n_jobs=n_jobs)
+    estimator = RankSVM(
+        loss=loss,
+        huber_width=huber_width,
+        pair_selection=pair_selection,
+        pair_weighting=pair_weighting,
+        solver=solver,
+        tol=tol,
+        max_iter=max_iter,
+        n_jobs=n_jobs,
+    )
     X, qid, _ = _inputs.split_qid(X, qid)
     problem = linear_problem(
         estimator, X, y, qid=qid, group=group, sample_weight=sample_weight, query_weight=query_weight

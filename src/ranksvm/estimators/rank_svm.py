@@ -13,18 +13,31 @@ __all__ = ["RankSVM"]
 class RankSVM(LinearRanker):
     """Linear RankSVM: large-margin learning to rank, exact and certified.
 
-    Minimises ``1/2 |w|^2 + C * sum of v_ij * max(0, 1 - (s_i - s_j)) ** 2`` over all pairs of documents (i, j) of one
-    query with ``y_i > y_j``, where ``s = X w`` and ``v_ij`` is the pair's weight (1 unless weights are given). The
-    work is O(l log l) in the number of documents, never in the number of pairs, and every fit ends with a proof of
-    how good it is: the optimum is at most ``duality_gap_`` below ``objective_``.
+    Minimises ``1/2 |w|^2 + C * sum of a_ij * loss(s_i - s_j)`` over the pairs of documents (i, j) of one query with
+    ``y_i > y_j``, where ``s = X w`` and ``a_ij`` is the pair's weight (1 unless something weighs). The work is
+    O(l log l) in the number of documents, never in the number of pairs, and every fit ends with a proof of how good it
+    is: the optimum is at most ``duality_gap_`` below ``objective_``.
 
     Parameters
     ----------
     C : float, default 1.0
         Weight of a pair, positive. The sum over the pairs is never normalised, so the best C falls as data grow;
         `RankSVMCV` chooses it.
-    loss : {"squared_hinge"}, default "squared_hinge"
-        Loss of a pair as a function of its margin ``s_i - s_j``.
+    loss : {"squared_hinge", "hinge", "huber"}, default "squared_hinge"
+        Loss of a pair as a function of its margin ``m = s_i - s_j``: ``max(0, 1 - m) ** 2`` (Lee & Lin 2014);
+        ``max(0, 1 - m)``, that of the original RankSVM (Joachims 2002), which outliers pull less; or the Huberised
+        hinge, 0 from ``m = 1`` up, ``(1 - m) ** 2 / (2 d)`` down to ``1 - d`` and ``1 - m - d / 2`` below, d the
+        ``huber_width``. The hinge is reached through Huberised ones of ever smaller width; the certificate is that of
+        the hinge problem itself.
+    huber_width : float, default 1.0
+        The width d of "huber", positive; without effect on other losses.
+    pair_selection : {"all", "adjacent"}, default "all"
+        "adjacent" takes the pairs of neighbouring labels of a query only (Lee & Lin 2014, section 5): cheaper where a
+        query has many distinct labels, at some cost in accuracy.
+    pair_weighting : {"uniform", "per_query", "label_gap", "gain_gap"}, default "uniform"
+        What a pair weighs, before weights passed to `fit`: 1; 1 over the number of pairs of its query (with sample
+        weights: over the sum of ``v_i * v_j``), so that every query counts alike (Cao et al., SIGIR 2006);
+        ``y_i - y_j``; or ``(2^y_i - 2^y_j) / 2^max(y)``, the maximum over all rows, so that nothing overflows.
     solver : {"auto", "newton", "tron"}, default "auto"
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
         or many features; "auto" chooses by cost.
@@ -58,6 +71,9 @@ class RankSVM(LinearRanker):
         Iterations of the solver.
     solver_ : str
         The solver used.
+    width_ : float or None
+        Width of the Huberised hinge that ``coef_`` minimises: for "hinge" the last and smallest, with which the dual
+        variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``; None for "squared_hinge".
     history_ : dict of list
         Trace over the iterations: objective, duality_gap, evaluations, hessian_products.
     n_pairs_ : int
@@ -78,7 +94,9 @@ class RankSVM(LinearRanker):
     Notes
     -----
     Herbrich, Graepel & Obermayer (2000) and Joachims (2002) introduced the model; Lee & Lin, "Large-scale linear
-    rankSVM", Neural Computation 26 (2014), the squared hinge form and its computation by order statistics.
+    rankSVM", Neural Computation 26 (2014), the squared hinge form and its computation by order statistics. The hinge
+    is solved here in the primal, by Newton steps on smoothed problems (Chapelle, Neural Computation 19, 2007, smooths
+    the hinge of classification so), whose pairs are never listed either.
 
     Examples
     --------
@@ -96,6 +114,9 @@ class RankSVM(LinearRanker):
         C: float = 1.0,
         *,
         loss: str = "squared_hinge",
+        huber_width: float = 1.0,
+        pair_selection: str = "all",
+        pair_weighting: str = "uniform",
         solver: str = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -106,6 +127,9 @@ class RankSVM(LinearRanker):
     ):
         self.C = C
         self.loss = loss
+        self.huber_width = huber_width
+        self.pair_selection = pair_selection
+        self.pair_weighting = pair_weighting
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -117,12 +141,15 @@ class RankSVM(LinearRanker):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         qid: Any = None,
         group: Any = None,
         sample_weight: Any = None,
         query_weight: Any = None,
+        propensity: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
     ) -> "RankSVM":
         """Learn the weights.
 
@@ -132,7 +159,8 @@ class RankSVM(LinearRanker):
             Features. C-contiguous float32 or float64 arrays and CSR matrices are used where they lie; sums are in
             float64 whatever the storage.
         y : array-like of shape (n_samples,)
-            Relevance labels: any real numbers; only their order within a query counts.
+            Relevance labels: any real numbers; only their order within a query counts, unless ``pair_weighting`` reads
+            them. Left out where ``pairs`` are given.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row: any dtype, in any order. None: all rows are one query. The name of a column of a
             DataFrame X: that column, which is then no feature, here and in `predict`.
@@ -142,6 +170,15 @@ class RankSVM(LinearRanker):
             Weight of each row, with the meaning of repetition: a pair weighs ``v_i * v_j``.
         query_weight : array-like of shape (n_samples,), optional
             Weight of each row's query, constant within a query; it multiplies the weight of the query's pairs.
+        propensity : array-like of shape (n_samples,), optional
+            Probability, in (0, 1], with which feedback on the row was observed. A pair's weight is divided by that of
+            its preferred document, which makes learning from clicks unbiased where preferred documents are clicked
+            ones (Joachims, Swaminathan & Schnabel, WSDM 2017).
+        pairs : array-like of int, shape (n_pairs, 2), optional
+            Instead of ``y``: row numbers (preferred, other) of explicit preferences (Joachims, KDD 2002). Both rows
+            must be of one query. Then, and only then, work is proportional to the number of pairs.
+        pair_weight : array-like of shape (n_pairs,), optional
+            Weight of each of the ``pairs``; other weights multiply it.
 
         Returns
         -------
@@ -165,9 +202,8 @@ class RankSVM(LinearRanker):
         _options.check(C=_options.positive(self.C))
         with _inputs.all_or_nothing(self):
             X, qid, self.qid_column_ = _inputs.split_qid(X, qid)
-            problem = linear_problem(
-                self, X, y, qid=qid, group=group, sample_weight=sample_weight, query_weight=query_weight
-            )
+            weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+            problem = linear_problem(self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
             start = None
             if self.warm_start and hasattr(self, "coef_"):
                 n_features = problem.objective.n_variables

@@ -39,7 +39,9 @@ class RankSVMCV(LinearRanker):
         Number of folds of a `QueryKFold`, or an object with ``split(X, y, groups)``; unused with ``eval_set``.
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
-    loss, solver, tol, max_iter, keep_on_interrupt, n_jobs, verbose : optional
+    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs, verbose : optional
+        As in `RankSVM`.
+    keep_on_interrupt : bool, default False
         As in `RankSVM`. With ``keep_on_interrupt``, Ctrl-C ends the comparison on validation data and keeps the best of
         the values tried; while folds are compared there is no model to keep, and KeyboardInterrupt is raised.
 
@@ -77,6 +79,9 @@ class RankSVMCV(LinearRanker):
         cv: Any = 5,
         convention: Any = "default",
         loss: str = "squared_hinge",
+        huber_width: float = 1.0,
+        pair_selection: str = "all",
+        pair_weighting: str = "uniform",
         solver: str = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -89,6 +94,9 @@ class RankSVMCV(LinearRanker):
         self.cv = cv
         self.convention = convention
         self.loss = loss
+        self.huber_width = huber_width
+        self.pair_selection = pair_selection
+        self.pair_weighting = pair_weighting
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -187,9 +195,8 @@ class RankSVMCV(LinearRanker):
         columns = []
         ids = grouping.numbers()
         for number, (train, test) in enumerate(query_splits(self.cv, X, y, grouping)):
-            ranker = RankSVM(
-                loss=self.loss, solver=self.solver, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs
-            )
+            shared = set(RankSVM().get_params()) & set(self.get_params()) - {"keep_on_interrupt", "verbose"}
+            ranker = RankSVM(**{name: getattr(self, name) for name in shared})
             part = {name: None if value is None else take_rows(value, train) for name, value in weights.items()}
             try:
                 fold = linear_problem(ranker, take_rows(X, train), y[train], qid=ids[train], group=None, **part)

@@ -1,6 +1,7 @@
 """Pairwise losses as functions of the score vector alone: value, gradient, curvature of all pairs."""
 
-from ranksvm.losses.protocol import PairwiseLoss, SweepState
+from ranksvm.losses.hinge import Hinge, HuberHinge, Width
+from ranksvm.losses.protocol import LossSums, Pairs, PairwiseLoss
 from ranksvm.losses.squared_hinge import SquaredHinge
 
-__all__ = ["PairwiseLoss", "SquaredHinge", "SweepState"]
+__all__ = ["Hinge", "HuberHinge", "LossSums", "PairwiseLoss", "Pairs", "SquaredHinge", "Width"]

@@ -1,70 +1,95 @@
 """What a loss offers: everything that linear, kernel, device and distributed objectives need of one."""
 
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ranksvm.data.pairs import ComparablePairs
-
-__all__ = ["PairwiseLoss", "SweepState"]
+__all__ = ["LossSums", "PairwiseLoss", "Pairs"]
 
 
-class SweepState:
-    """The violating pairs of one score vector, as `PairwiseLoss.evaluate` leaves them, for the products that follow.
+class Pairs(Protocol):
+    """Pairs of documents of one query, in whatever form: `ComparablePairs` or `PairList`."""
 
-    Parameters
-    ----------
-    pairs : ComparablePairs
-        The pairs of the data set.
-    near : SweepState, optional
-        That of similar scores, whose order is a good beginning.
+    pointers: np.ndarray
+    pairs_per_query: np.ndarray
+    weight_per_query: np.ndarray
+
+    @property
+    def rows(self) -> Any:
+        """Row of each position (int64 array); None when they are the same."""
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries, or of other groups between which there is no pair."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of positions."""
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs."""
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights of all pairs."""
+
+    def sample(self, n_rows: int, seed: int = 0) -> tuple[Any, np.ndarray]:
+        """Part of the pairs on about so many rows, and the positions of these."""
+
+    def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The pairs of one query, written out: preferred and other positions, weights."""
+
+
+class LossSums(NamedTuple):
+    """What `PairwiseLoss.evaluate` returns.
 
     Attributes
     ----------
-    order : ndarray of int32, shape (n_rows,)
-        Documents (numbered within their query) by ascending score.
-    window : ndarray of int32, shape (n_rows,)
-        For each document in that order, how many documents of its query score less than its margin asks.
-    counts : ndarray of float64, shape (n_rows,)
-        Diagonal of the Laplacian: the weight of the violating pairs of each document.
+    value : float
+        The loss.
+    excess : float
+        How much more the loss is that it smooths; 0 for one that stands for itself.
+    slack : float
+        What the duality gap of the problem with the loss that it smooths has, times C, beyond ``1/2 |gradient|^2``.
     """
 
-    def __init__(self, pairs: ComparablePairs, near: "SweepState | None" = None):
-        if near is None:
-            self.order = np.arange(pairs.n_rows, dtype=np.int32)
-            self.order -= np.repeat(pairs.pointers[:-1].astype(np.int32), np.diff(pairs.pointers))
-        else:
-            self.order = near.order.copy()
-        self.window = np.empty(pairs.n_rows, dtype=np.int32)
-        self.counts = np.empty(pairs.n_rows)
+    value: float
+    excess: float = 0.0
+    slack: float = 0.0
+
+    def plus(self, more: "LossSums") -> "LossSums":
+        """Both added up."""
+        return LossSums(self.value + more.value, self.excess + more.excess, self.slack + more.slack)
 
 
 class PairwiseLoss(Protocol):
-    """A sum over the pairs of a function of the margin ``s_i - s_j``.
+    """A sum over the pairs of a convex function of the margin ``s_i - s_j``.
 
     Every method works on the queries ``first .. last``; arrays named ``*_range`` hold the rows of those queries only,
-    so that callers can go through the data in blocks and on several threads.
+    so that callers can go through the data in blocks and on several threads. What ``evaluate`` finds out about the
+    pairs at one score vector it leaves in a state, for the products that follow.
     """
 
-    pairs: ComparablePairs
+    pairs: Any
 
-    def over(self, pairs: ComparablePairs) -> "PairwiseLoss":
+    def over(self, pairs: Any) -> "PairwiseLoss":
         """The same loss over other pairs."""
 
-    def evaluate(
-        self, scores: np.ndarray, state: SweepState, first: int, last: int, gradient_range: np.ndarray
-    ) -> float:
+    def new_state(self, near: Any = None) -> Any:
+        """Room for what `evaluate` leaves; ``near`` is the state of similar scores, if there is one."""
+
+    def evaluate(self, scores: np.ndarray, state: Any, first: int, last: int, gradient_range: np.ndarray) -> LossSums:
         """Value of the loss; writes its gradient with respect to the scores and updates ``state``."""
 
-    def curvature_product(
-        self, state: SweepState, first: int, last: int, v_range: np.ndarray, out_range: np.ndarray
-    ) -> None:
+    def sharpen(self, factor: float) -> bool:
+        """Smooth less, by this factor below 1; whether there is anything to sharpen."""
+
+    def curvature_product(self, state: Any, first: int, last: int, v_range: np.ndarray, out_range: np.ndarray) -> None:
         """Write the (generalised) Hessian with respect to the scores, times ``v``."""
 
-    def curvature_diagonal(self, state: SweepState, start: int, stop: int) -> np.ndarray:
+    def curvature_diagonal(self, state: Any, start: int, stop: int) -> np.ndarray:
         """Diagonal of the Hessian with respect to the scores, for the positions ``start .. stop``."""
 
-    def curvature_rows(
-        self, state: SweepState, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray
-    ) -> None:
+    def curvature_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray) -> None:
         """Write Z with ``X'Z + Z'X = 2 X' H X`` for the Hessian H with respect to the scores; X centred by query."""

@@ -1,13 +1,15 @@
 """The objective of a linear model: 1/2 |w|^2 + C * loss(X w), in blocks of whole queries."""
 
 from collections.abc import Callable, Iterator
+from functools import reduce
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 import ranksvm._compiled.linear as linear
 from ranksvm._parallel import parallel_map
-from ranksvm.losses.protocol import PairwiseLoss, SweepState
+from ranksvm.losses.protocol import LossSums, PairwiseLoss
 from ranksvm.objectives.design_matrix import DesignMatrix
 
 __all__ = ["LinearObjective", "LinearPoint"]
@@ -32,6 +34,11 @@ EXACT_HESSIAN_WORK = 1e8
 SAMPLE_ROWS_PER_VARIABLE = (40, 500)
 SAMPLE_PASSES = 0.6
 PRODUCT_SPEED = 10.0
+# Smoothing may take this part of the gap allowed; what it takes more is mended once the gradient's part is this much of
+# it, by narrowing the width by a factor within these bounds.
+SMOOTHING_SHARE = 0.5
+SHARPEN_BELOW = 1.0
+SHARPEN_LEAST, SHARPEN_MOST = 0.5, 1 / 16
 
 
 class LinearPoint:
@@ -43,23 +50,26 @@ class LinearPoint:
         The weights.
     scores : ndarray of float64, shape (n_rows,)
         ``X w`` by position.
-    state : SweepState
-        The violating pairs.
+    state : object
+        The pairs at which the loss is curved.
     """
 
-    def __init__(self, w: np.ndarray, scores: np.ndarray, state: SweepState):
+    def __init__(self, w: np.ndarray, scores: np.ndarray, state: Any):
         self.w = w
         self.scores = scores
         self.state = state
-        self.value = self.loss = np.inf
+        self.value = np.inf
+        self.loss = LossSums(np.inf)
         self.gradient = self.loss_gradient = w
 
 
 class LinearObjective:
     """``f(w) = 1/2 |w|^2 + C * loss(X w)``, with value and gradient in one pass over X.
 
-    Hessian ``I + C X' H X``, H that of the loss with respect to the scores. For squared hinge and hinge losses the
-    duality gap at w is at most ``1/2 |grad f(w)|^2``: the dual point ``alpha = C * loss'`` is feasible.
+    Hessian ``I + C X' H X``, H that of the loss with respect to the scores. The pairs' derivatives at w are a feasible
+    point of the dual, ``alpha = -C * loss'``, and the duality gap there is exactly ``1/2 |grad f(w)|^2``. Where the
+    loss smooths another one, alpha is feasible for the problem with that one, too, and its gap has C times the loss's
+    slack more.
 
     Parameters
     ----------
@@ -93,7 +103,7 @@ class LinearObjective:
         """Value and gradient at w, X read once; documents are sorted beginning from their order at ``near``."""
         point = self._new_point(w, near)
 
-        def loss(first: int, last: int, start: int, stop: int, scores: np.ndarray, gradient: np.ndarray) -> float:
+        def loss(first: int, last: int, start: int, stop: int, scores: np.ndarray, gradient: np.ndarray) -> LossSums:
             point.scores[start:stop] = scores
             return self.loss.evaluate(point.scores, point.state, first, last, gradient)
 
@@ -103,7 +113,7 @@ class LinearObjective:
         """The point at ``alpha`` on the segment; X is read for the gradient only."""
         new = self._new_point(point.w + alpha * (trial.w - point.w), point)
 
-        def loss(first: int, last: int, start: int, stop: int, _: np.ndarray, gradient: np.ndarray) -> float:
+        def loss(first: int, last: int, start: int, stop: int, _: np.ndarray, gradient: np.ndarray) -> LossSums:
             new.scores[start:stop] = _interpolate(point, trial, alpha, start, stop)
             return self.loss.evaluate(new.scores, new.state, first, last, gradient)
 
@@ -120,7 +130,7 @@ class LinearObjective:
                 for first, last, start, stop in blocks:
                     probe.scores[start:stop] = _interpolate(point, trial, alpha, start, stop)
                     gradient = np.empty(stop - start)
-                    value += self.loss.evaluate(probe.scores, probe.state, first, last, gradient)
+                    value += self.loss.evaluate(probe.scores, probe.state, first, last, gradient).value
                     slope += gradient @ (trial.scores[start:stop] - point.scores[start:stop])
                 return value, slope
 
@@ -141,8 +151,37 @@ class LinearObjective:
             self._weigh(point)
 
     def gap(self, point: LinearPoint) -> float:
-        """Duality gap ``1/2 |grad f(w)|^2``."""
+        """Duality gap ``1/2 |grad f(w)|^2`` of the problem with the loss as it is evaluated."""
         return 0.5 * float(point.gradient @ point.gradient)
+
+    def certificate(self, point: LinearPoint) -> tuple[float, float]:
+        """Value and duality gap of the problem that is meant, with the loss that the evaluated one may be smoothing."""
+        return float(point.value + self.C * point.loss.excess), self.gap(point) + self.C * point.loss.slack
+
+    def goal(self, point: LinearPoint, tol: float) -> float:
+        """The `gap` worth reaching with the present smoothing, where the problem is to be solved to ``tol``."""
+        value, _ = self.certificate(point)
+        slack = self.C * point.loss.slack
+        if slack <= SMOOTHING_SHARE * tol * value:
+            return tol * value - slack
+        return SHARPEN_BELOW * slack
+
+    def sharpen(self, point: LinearPoint, tol: float) -> LinearPoint:
+        """A point for the same w with less smoothing, where it is time for that; else the same point.
+
+        It is time once the gap comes from the smoothing rather than from the gradient. The slack falls with the square
+        of the width where margins are dense, so that this says which width is worth trying next.
+        """
+        value, _ = self.certificate(point)
+        slack, allowed = self.C * point.loss.slack, SMOOTHING_SHARE * tol * value
+        if slack <= allowed or self.gap(point) > SHARPEN_BELOW * slack:
+            return point
+        factor = float(np.clip(0.9 * np.sqrt(allowed / slack), SHARPEN_MOST, SHARPEN_LEAST))
+        if not self.loss.sharpen(factor):
+            return point
+        sharper = self.between(point, point, 0.0)
+        self.release(point)
+        return sharper
 
     def release(self, point: LinearPoint) -> None:
         """Say that a point is no longer needed: its arrays serve the next one."""
@@ -153,9 +192,9 @@ class LinearObjective:
     def hessian_product(self, point: LinearPoint, v: np.ndarray) -> np.ndarray:
         """``v + C X' H X v``, X read once."""
 
-        def product(first: int, last: int, start: int, stop: int, Xv: np.ndarray, out: np.ndarray) -> float:
+        def product(first: int, last: int, start: int, stop: int, Xv: np.ndarray, out: np.ndarray) -> LossSums:
             self.loss.curvature_product(point.state, first, last, Xv, out)
-            return 0.0
+            return LossSums(0.0)
 
         _, total = self._pass(v, product)
         total *= self.C
@@ -203,32 +242,32 @@ class LinearObjective:
 
     # -- inner workings ----------------------------------------------------------------------------------------------
 
-    def _pass(self, w: np.ndarray | None, middle: Callable[..., float]) -> tuple[float, np.ndarray]:
+    def _pass(self, w: np.ndarray | None, middle: Callable[..., LossSums]) -> tuple[LossSums, np.ndarray]:
         """One pass over X, block by block: ``v = X w``, ``middle(first, last, start, stop, v, u)`` writes u, ``X' u``.
 
         Returns the sums of what `middle` returns and of ``X' u``.
         """
         rows = self.pairs.rows
 
-        def part(blocks: list[tuple[int, int, int, int]]) -> tuple[float, np.ndarray]:
-            total, value = np.zeros(self.n_variables), 0.0
+        def part(blocks: list[tuple[int, int, int, int]]) -> tuple[LossSums, np.ndarray]:
+            total, sums = np.zeros(self.n_variables), LossSums(0.0)
             size = max(stop - start for _, _, start, stop in blocks)
             v_memory, u_memory = np.empty(size), np.empty(size)
             for first, last, start, stop in blocks:
                 v, u = v_memory[: stop - start], u_memory[: stop - start]
                 if w is not None:
                     self.design.scores(rows, start, stop, w, v)
-                value += middle(first, last, start, stop, v, u)
+                sums = sums.plus(middle(first, last, start, stop, v, u))
                 self.design.accumulate(rows, start, stop, u, total)
-            return value, total
+            return sums, total
 
         parts = parallel_map(part, self._tasks, self.n_threads)
         parts += [self._large_query(w, middle, block) for block in self._large]
-        return sum(value for value, _ in parts), _add_up([total for _, total in parts])
+        return reduce(LossSums.plus, [sums for sums, _ in parts]), _add_up([total for _, total in parts])
 
     def _large_query(
-        self, w: np.ndarray | None, middle: Callable[..., float], block: tuple
-    ) -> tuple[float, np.ndarray]:
+        self, w: np.ndarray | None, middle: Callable[..., LossSums], block: tuple
+    ) -> tuple[LossSums, np.ndarray]:
         """The same for one query that outweighs a thread's share: the products in parallel, row by row."""
         first, last, start, stop = block
         rows = self.pairs.rows
@@ -247,8 +286,8 @@ class LinearObjective:
 
         if w is not None:
             parallel_map(scores, chunks, self.n_threads)
-        value = middle(first, last, start, stop, v, u)
-        return value, _add_up(parallel_map(accumulate, chunks, self.n_threads))
+        sums = middle(first, last, start, stop, v, u)
+        return sums, _add_up(parallel_map(accumulate, chunks, self.n_threads))
 
     def _loss_hessian(self, point: LinearPoint) -> np.ndarray:
         def part(blocks: list[tuple[int, int, int, int]]) -> np.ndarray:
@@ -295,14 +334,14 @@ class LinearObjective:
             point = self._spare.pop()
             point.w = w
             return point
-        return LinearPoint(w, np.empty(self.pairs.n_rows), SweepState(self.pairs, near.state if near else None))
+        return LinearPoint(w, np.empty(self.pairs.n_rows), self.loss.new_state(near.state if near else None))
 
-    def _finish(self, point: LinearPoint, loss: float, loss_gradient: np.ndarray) -> LinearPoint:
+    def _finish(self, point: LinearPoint, loss: LossSums, loss_gradient: np.ndarray) -> LinearPoint:
         point.loss, point.loss_gradient = loss, loss_gradient
         return self._weigh(point)
 
     def _weigh(self, point: LinearPoint) -> LinearPoint:
-        point.value = float(0.5 * (point.w @ point.w) + self.C * point.loss)
+        point.value = float(0.5 * (point.w @ point.w) + self.C * point.loss.value)
         point.gradient = point.w + self.C * point.loss_gradient
         return point
 

@@ -37,6 +37,15 @@ class Objective(Protocol):
     def gap(self, point: Any) -> float:
         """Duality gap at a point: a bound on how far its value is above the optimum."""
 
+    def certificate(self, point: Any) -> tuple[float, float]:
+        """Value and duality gap, at a point, of the problem that is meant: an objective may be a smoothing of it."""
+
+    def goal(self, point: Any, tol: float) -> float:
+        """The `gap` worth reaching before the objective is sharpened, or the certificate meets ``tol``."""
+
+    def sharpen(self, point: Any, tol: float) -> Any:
+        """Smooth less, where it is time to; a point for the same w then, else the same point."""
+
     def line(self, point: Any, trial: Any) -> Callable[[float], tuple[float, float]]:
         """Value and slope along the segment from one point to another, as a function of the position in [0, 1]."""
 

@@ -79,13 +79,14 @@ def newton(
     # How far the last step reduced the gradient, in the norm of the inverse Hessian: small where the model is good.
     reduction, trusted = 1.0, True
     while (status := monitor.record(point)) is None:
+        point = monitor.sharpen(point)
         gradient = point.gradient
         first = monitor.n_iter == 0 and solve is not None
         if fresh := solve is None or (reduction > GOOD_REDUCTION and not first):
             solve = by_cholesky(objective.hessian(point))
         assert solve is not None
         # Conjugate gradients go no further than the last step's nonlinearity, or the goal, makes useful.
-        goal = float(np.sqrt(tol * abs(point.value) / objective.gap(point)))
+        goal = float(np.sqrt(objective.goal(point, tol) / objective.gap(point)))
         tolerance = max(SAMPLE_ACCURACY * min(reduction, 1.0), 0.5 * goal)
         if (fresh and exact) or ((fresh or first) and trusted and tolerance >= SAMPLE_ACCURACY):
             step = -solve(gradient)
@@ -105,7 +106,7 @@ def _solve_sample(objective: Objective, w: np.ndarray, interrupted: threading.Ev
     if sample is None:
         return w
     start = sample.evaluate(_solve_sample(sample, w, interrupted))
-    tol = SAMPLE_REDUCTION**2 * sample.gap(start) / start.value
+    tol = SAMPLE_REDUCTION**2 * sample.gap(start) / sample.certificate(start)[0]
     return newton(sample, start, tol=tol, max_iter=SAMPLE_ITERATIONS, interrupted=interrupted, label="on a sample: ").w
 
 

@@ -70,37 +70,43 @@ class Monitor:
         self.n_evaluations += 1
         return self.objective.evaluate(start, near)
 
+    def sharpen(self, point: Point) -> Point:
+        """The same place, the objective evaluated with less smoothing where it is time for that."""
+        sharper = self.objective.sharpen(point, self.tol)
+        self.n_evaluations += sharper is not point
+        return sharper
+
     def record(self, point: Point) -> Status | None:
         """Note an iterate; the reason to stop there, or None to go on."""
-        gap = self.objective.gap(point)
-        if not (np.isfinite(gap) and np.isfinite(point.value)):
+        value, gap = self.objective.certificate(point)
+        if not (np.isfinite(gap) and np.isfinite(value)):
             raise DataError(
-                f"The objective and its duality gap overflow float64 ({point.value:g}, {gap:g}): features or C are too "
+                f"The objective and its duality gap overflow float64 ({value:g}, {gap:g}): features or C are too "
                 "large. Scale the features."
             )
         history = self.history
-        history.objective.append(point.value)
+        history.objective.append(value)
         history.duality_gap.append(gap)
         history.evaluations.append(self.n_evaluations)
         history.hessian_products.append(self.n_products)
         line = "%siteration %d: objective %.9g, relative gap %.2e"
-        logger.info(line, self.label, self.n_iter, point.value, gap / point.value)
-        if gap <= self.tol * point.value:
+        logger.info(line, self.label, self.n_iter, value, gap / value)
+        if gap <= self.tol * value:
             return Status.CONVERGED
         if self.interrupted is not None and self.interrupted.is_set():
             return Status.INTERRUPTED
         if self.n_iter >= self.max_iter:
             return Status.MAX_ITERATIONS
         # The objective stands still and the gradient falls no more: several steps of that are round-off.
-        still = self.n_iter > 0 and abs(history.objective[-2] - point.value) <= ROUND_OFF * abs(point.value)
+        still = self.n_iter > 0 and abs(history.objective[-2] - value) <= ROUND_OFF * abs(value)
         self._without_progress = self._without_progress + 1 if still and gap >= 0.5 * self._best_gap else 0
         self._best_gap = min(self._best_gap, gap)
         return Status.PRECISION if self._without_progress >= 3 else None
 
     def result(self, point: Point, status: Status) -> SolverResult:
         """The outcome at the last iterate."""
-        gap = self.objective.gap(point)
-        return SolverResult(point.w, point.value, gap, self.n_iter, status, self.history, point)
+        value, gap = self.objective.certificate(point)
+        return SolverResult(point.w, value, gap, self.n_iter, status, self.history, point)
 
 
 @contextmanager

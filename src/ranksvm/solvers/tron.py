@@ -64,6 +64,7 @@ def tron(
     point = monitor.evaluate(start)
     radius = None
     while (status := monitor.record(point)) is None:
+        point = monitor.sharpen(point)
         if radius is None:
             # One norm for the whole run: where it changed with the violating pairs, so did the meaning of the radius.
             diagonal = objective.hessian_diagonal(point)

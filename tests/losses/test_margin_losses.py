@@ -1,4 +1,4 @@
-"""The squared hinge by the margin sweep, against every pair written out."""
+"""The losses of the margin, by sweep and over lists of pairs, against every pair written out."""
 
 import numpy as np
 import pytest
@@ -7,16 +7,32 @@ from hypothesis import strategies as st
 
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries
-from ranksvm.losses import SquaredHinge, SweepState
-from sweep_checks import DIRECT, TREE, check_against_pairs, evaluate, make_loss, product
+from ranksvm.losses import HuberHinge, SquaredHinge
+from sweep_checks import DIRECT, LOSSES, TREE, WIDTH, check_against_pairs, evaluate, make_loss, product
 
 ulp = np.spacing(1.0)
-NEAR_MARGIN = [0.0, 1.0 - ulp / 2, 1.0, 1.0 + ulp, 2.0, 2.0 - ulp, -1.0, 0.5, 1.5, -1.0 + ulp, 0.1, 1.1]
+NAMES = st.sampled_from(sorted(LOSSES))
+NEAR_MARGIN = [
+    0.0,
+    1.0 - ulp / 2,
+    1.0,
+    1.0 + ulp,
+    2.0,
+    2.0 - ulp,
+    -1.0,
+    0.5,
+    1.5,
+    -1.0 + ulp,
+    0.1,
+    1.1,
+    WIDTH,
+    1.0 - WIDTH,
+]
 
 
 @st.composite
 def problems(draw):
-    """Labels, unsorted qid, scores and weights, small enough to write out the pairs."""
+    """Labels, unsorted qid, scores and everything that weighs and selects pairs, small enough to write these out."""
     n = draw(st.integers(2, 40))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     qid = rng.integers(0, draw(st.integers(1, 6)), n)
@@ -41,49 +57,71 @@ def problems(draw):
         weights["sample_weight"][:2] = 1.0
     if draw(st.booleans()):
         weights["query_weight"] = rng.choice([0.5, 1.0, 3.0], 6)[qid]
+    if draw(st.booleans()):
+        weights["propensity"] = rng.choice([0.05, 0.5, 1.0], n)
+    weights["weighting"] = draw(st.sampled_from(["uniform", "uniform", "per_query", "label_gap", "gain_gap"]))
+    weights["selection"] = draw(st.sampled_from(["all", "all", "adjacent"]))
+    if weights["selection"] == "adjacent":
+        weights.pop("sample_weight", None)  # the pair that must be there may not be one of neighbours
     return y, qid, scores, weights
 
 
-@settings(max_examples=300, deadline=None)
-@given(problems(), st.sampled_from([None, DIRECT, TREE]))
-def test_equals_the_sums_over_explicit_pairs(problem, direct_limit):
+@settings(max_examples=600, deadline=None)
+@given(problems(), st.sampled_from([None, DIRECT, TREE]), NAMES)
+def test_equals_the_sums_over_explicit_pairs(problem, direct_limit, name):
     y, qid, scores, weights = problem
-    check_against_pairs(y, qid, scores, direct_limit, **weights)
+    check_against_pairs(y, qid, scores, direct_limit, name=name, **weights)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems(), NAMES, st.integers(0, 2**32))
+def test_equals_the_sums_over_the_pairs_of_a_list(problem, name, seed):
+    y, qid, scores, weights = problem
+    weights.pop("selection")
+    if weights["weighting"] not in ("uniform", "per_query"):
+        weights["weighting"] = "uniform"
+    rng = np.random.default_rng(seed)
+    candidates = np.argwhere((qid[:, None] == qid) & ~np.eye(len(y), dtype=bool))
+    pairs = np.vstack([[0, 1], candidates[rng.integers(0, len(candidates), rng.integers(0, 60))]])
+    if rng.random() < 0.5:
+        weights["pair_weight"] = rng.choice([0.5, 1.0, 4.0], len(pairs))
+    scores = scores.astype(np.float64) - np.median(scores)
+    check_against_pairs(y, qid, scores, name=name, pairs=pairs, **weights)
 
 
 @settings(max_examples=100, deadline=None)
-@given(problems(), st.sampled_from([DIRECT, TREE]), st.integers(0, 2**32))
-def test_any_order_to_begin_with_gives_the_same(problem, direct_limit, seed):
+@given(problems(), st.sampled_from([DIRECT, TREE]), st.integers(0, 2**32), NAMES)
+def test_any_order_to_begin_with_gives_the_same(problem, direct_limit, seed, name):
     y, qid, scores, weights = problem
-    loss = make_loss(y, qid, direct_limit, **weights)
+    loss = make_loss(y, qid, direct_limit, name=name, **weights)
     if loss.pairs.rows is not None:
         scores = scores[loss.pairs.rows]
     value, gradient, state = evaluate(loss, scores)
     rng = np.random.default_rng(seed)
-    other = SweepState(loss.pairs)
+    other = loss.new_state()
     for a, b in zip(loss.pairs.pointers[:-1], loss.pairs.pointers[1:], strict=True):
         other.order[a:b] = rng.permutation(b - a)
     value2, gradient2, _ = evaluate(loss, scores, other)
-    size = (1.0 + float(np.ptp(scores))) * len(y) * (1.0 + loss.pairs.weight)
+    size = (1.0 + float(np.ptp(scores))) * len(y) * (1.0 + loss.pairs.weight) * max(1.0, 1.0 / (LOSSES[name][1] or 1.0))
     assert value2 == pytest.approx(value, rel=1e-12, abs=1e-14 * size * size)
     np.testing.assert_allclose(gradient2, gradient, rtol=1e-12, atol=1e-14 * size)
     np.testing.assert_allclose(other.counts, state.counts, rtol=1e-12, atol=1e-12)
-    near = SweepState(loss.pairs, state)
+    near = loss.new_state(state)
     assert near.order is not state.order
     assert evaluate(loss, scores, near)[0] == pytest.approx(value, rel=1e-12)
 
 
 @settings(max_examples=150, deadline=None)
-@given(problems(), st.sampled_from([DIRECT, TREE]))
-def test_the_laplacian_is_symmetric_whatever_the_margins(problem, direct_limit):
+@given(problems(), st.sampled_from([DIRECT, TREE]), NAMES)
+def test_the_laplacian_is_symmetric_whatever_the_margins(problem, direct_limit, name):
     """Both sides of a pair are decided by one predicate: no round-off puts it on one side only."""
     y, qid, scores, weights = problem
-    loss = make_loss(y, qid, direct_limit, **weights)
+    loss = make_loss(y, qid, direct_limit, name=name, **weights)
     if loss.pairs.rows is not None:
         scores = scores[loss.pairs.rows]
     _, _, state = evaluate(loss, scores)
     H = np.array([product(loss, state, e) for e in np.eye(len(y))])
-    bound = 1e-13 * (1.0 + loss.pairs.weight)
+    bound = 1e-13 * (1.0 + loss.pairs.weight) * max(2.0, state.curvature)
     np.testing.assert_allclose(H, H.T, atol=bound)
     np.testing.assert_allclose(H.sum(axis=1), 0.0, atol=bound * len(y))
     np.testing.assert_allclose(np.diagonal(H), loss.curvature_diagonal(state, 0, len(y)), atol=bound)
@@ -93,10 +131,13 @@ def test_the_laplacian_is_symmetric_whatever_the_margins(problem, direct_limit):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_levels", [2, 5, 40, 700])
 @pytest.mark.parametrize("spread", [1e-3, 1.0, 30.0])
-def test_queries_of_hundreds_of_documents(dtype, n_levels, spread):
+@pytest.mark.parametrize("name", sorted(LOSSES))
+@pytest.mark.parametrize("weighting", ["uniform", "gain_gap"])
+def test_queries_of_hundreds_of_documents(dtype, n_levels, spread, name, weighting):
     rng = np.random.default_rng(n_levels)
-    y, qid = rng.integers(0, n_levels, 700), rng.integers(0, 2, 700)
-    check_against_pairs(y, qid, (rng.normal(size=700) * spread).astype(dtype))
+    y, qid = rng.integers(0, n_levels, 500), rng.integers(0, 2, 500)
+    scores = (rng.normal(size=500) * spread).astype(dtype)
+    check_against_pairs(y, qid, scores, name=name, weighting=weighting)
 
 
 def test_a_query_longer_than_the_direct_form_takes():
@@ -126,7 +167,7 @@ def test_both_forms_agree_on_a_long_list_and_many_levels():
     (value, gradient, state), (value2, gradient2, state2) = evaluate(direct, scores), evaluate(tree, scores)
     assert value == pytest.approx(value2, rel=1e-12)
     np.testing.assert_allclose(gradient, gradient2, rtol=1e-9, atol=1e-8)
-    np.testing.assert_array_equal(state.window, state2.window)
+    np.testing.assert_array_equal(state.outer, state2.outer)
     v = rng.normal(size=n)
     np.testing.assert_allclose(product(direct, state, v), product(tree, state2, v), rtol=1e-9, atol=1e-8)
 
@@ -136,17 +177,17 @@ def test_a_range_of_queries_touches_no_other():
     y, qid, scores = rng.integers(0, 3, 60), np.repeat(np.arange(6), 10), rng.normal(size=60)
     loss = make_loss(y, qid)
     whole, gradient, state = evaluate(loss, scores)
-    part_state, total = SweepState(loss.pairs), 0.0
-    part_state.window[:], part_state.counts[:] = -1, -1.0
+    part_state, total = loss.new_state(), 0.0
+    part_state.outer[:], part_state.counts[:] = -1, -1.0
     for first, last in [(2, 4), (0, 2), (4, 6)]:
         part = np.empty(10 * (last - first))
-        total += loss.evaluate(scores, part_state, first, last, part)
+        total += loss.evaluate(scores, part_state, first, last, part).value
         np.testing.assert_array_equal(part, gradient[10 * first : 10 * last])
         if first == 2:
-            assert (part_state.window[:20] == -1).all()
+            assert (part_state.outer[:20] == -1).all()
             assert (part_state.counts[40:] == -1.0).all()
     assert total == pytest.approx(whole, rel=1e-14)
-    np.testing.assert_array_equal(part_state.window, state.window)
+    np.testing.assert_array_equal(part_state.outer, state.outer)
 
 
 def test_queries_without_a_pair_or_a_document_count_nothing():
@@ -176,13 +217,31 @@ def test_scores_that_are_not_finite_spoil_the_value_and_nothing_else(bad, direct
         assert sorted(state.order) == list(range(12))
 
 
-def test_the_gradient_is_the_derivative():
+@pytest.mark.parametrize("name", ["squared_hinge", "huber", "wide huber"])
+def test_the_gradient_is_the_derivative(name):
     """Five-point stencil, exact for a piecewise quadratic but for round-off where no margin is crossed."""
     rng = np.random.default_rng(5)
     y, qid, scores = rng.integers(0, 4, 20), rng.integers(0, 3, 20), rng.normal(size=20)
-    loss = make_loss(np.sort(y), np.sort(qid))
+    loss = make_loss(np.sort(y), np.sort(qid), name=name)
     _, gradient, _ = evaluate(loss, scores)
     h = 1e-4
     for i, e in enumerate(np.eye(20)):
         f = [evaluate(loss, scores + k * h * e)[0] for k in (-2, -1, 1, 2)]
         assert (f[0] - 8 * f[1] + 8 * f[2] - f[3]) / (12 * h) == pytest.approx(gradient[i], rel=1e-6, abs=1e-6)
+
+
+def test_a_ring_of_any_width_keeps_its_digits():
+    """As the difference of two sums over more pairs, a ring of width 1e-9 would keep none beside an outlying score."""
+    rng = np.random.default_rng(6)
+    n, width = 300, 2.0**-30
+    z = rng.integers(-50, 50, n) / 8.0 + rng.integers(-8, 9, n) * width / 8.0  # exact, many margins in the ring
+    z[0] = -(2.0**20)
+    y = rng.integers(0, 3, n).astype(float)
+    oracle = ExplicitPairs(y, np.zeros(n), width=width)
+    in_ring = oracle.curved(z)[0]
+    assert in_ring.sum() > 100
+    for limit in (DIRECT, TREE):
+        pairs = make_loss(y, np.zeros(n), limit).pairs
+        value, gradient, _ = evaluate(HuberHinge(pairs, width), z)
+        assert value == pytest.approx(oracle.loss(z), rel=1e-14)
+        np.testing.assert_allclose(gradient, oracle.loss_gradient(z), rtol=1e-9, atol=1e-9)

@@ -1,0 +1,133 @@
+// Losses over pairs that are written out, one by one: preferences that no labels stand behind.
+#ifndef RANKSVM_PAIR_LIST_HPP
+#define RANKSVM_PAIR_LIST_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "portable.hpp"
+
+namespace ranksvm {
+
+using std::int32_t;
+using std::int64_t;
+
+struct PairList {
+    const int64_t *pointers;       // (n_queries + 1,) first position of each query
+    const int64_t *pair_pointers;  // (n_queries + 1,) first pair of each query
+    const int32_t *preferred;      // (n_pairs,) documents, numbered within their query
+    const int32_t *other;          // (n_pairs,)
+    const double *weight;          // (n_pairs,)
+};
+
+struct ListSums {
+    double value, excess, slack;  // as HuberSums of the sweep
+};
+
+// Loss of one pair of a margin below the threshold; `pull` is minus the derivative, `bend` whether it curves there.
+struct SquaredHingeOfPair {
+    double threshold;
+    RANKSVM_INLINE_METHOD void operator()(double margin, double a, double *pull, bool *bend, ListSums *sums) const {
+        const double h = threshold - margin;
+        sums->value += a * h * h;
+        *pull = 2.0 * h;
+        *bend = true;
+    }
+};
+
+struct HuberOfPair {
+    double threshold, width;
+    RANKSVM_INLINE_METHOD void operator()(double margin, double a, double *pull, bool *bend, ListSums *sums) const {
+        const double h = threshold - margin;
+        const bool ring = margin >= threshold - width;
+        const double value = ring ? 0.5 * h * h / width : h - 0.5 * width;
+        sums->value += a * value;
+        sums->excess += a * (h - value);
+        if (ring) sums->slack += a * h * std::max(1.0 - h / width, 0.0);
+        *pull = ring ? h / width : 1.0;
+        *bend = ring;
+    }
+};
+
+// Value and gradient; `curvature` receives the weight of each pair that bends, `counts` their sum for each document.
+template <class Loss>
+RANKSVM_INLINE ListSums evaluate_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *scores,
+                                      const Loss &loss, double *curvature, double *counts, double *gradient_range) {
+    ListSums sums = {0.0, 0.0, 0.0};
+    const int64_t origin = pairs.pointers[first_query], end = pairs.pointers[last_query];
+    std::fill_n(gradient_range, end - origin, 0.0);
+    std::fill_n(counts + origin, end - origin, 0.0);
+    for (int64_t q = first_query; q < last_query; ++q) {
+        const double *s = scores + pairs.pointers[q];
+        double *own_counts = counts + pairs.pointers[q], *gradient = gradient_range + (pairs.pointers[q] - origin);
+        for (int64_t p = pairs.pair_pointers[q]; p < pairs.pair_pointers[q + 1]; ++p) {
+            const int32_t i = pairs.preferred[p], j = pairs.other[p];
+            const double margin = s[i] - s[j], a = pairs.weight[p];
+            curvature[p] = 0.0;
+            if (margin >= loss.threshold) continue;
+            if (margin != margin) sums.value = std::numeric_limits<double>::quiet_NaN();
+            double pull;
+            bool bend;
+            loss(margin, a, &pull, &bend, &sums);
+            gradient[i] -= a * pull;
+            gradient[j] += a * pull;
+            if (!bend) continue;
+            curvature[p] = a;
+            own_counts[i] += a;
+            own_counts[j] += a;
+        }
+    }
+    return sums;
+}
+
+static ListSums squared_hinge_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores,
+                                      double threshold, double *curvature, double *counts, double *gradient_range) {
+    return evaluate_list(pairs, first_query, last_query, scores, SquaredHingeOfPair{threshold}, curvature, counts,
+                         gradient_range);
+}
+
+static ListSums huber_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores, double width,
+                              double *curvature, double *counts, double *gradient_range) {
+    return evaluate_list(pairs, first_query, last_query, scores, HuberOfPair{1.0, width}, curvature, counts,
+                         gradient_range);
+}
+
+// L v, L the Laplacian of the graph of the pairs, weighted by their curvature.
+static void laplacian_of_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
+                              const double *v_range, double *out_range) {
+    const int64_t origin = pairs.pointers[first_query];
+    std::fill_n(out_range, pairs.pointers[last_query] - origin, 0.0);
+    for (int64_t q = first_query; q < last_query; ++q) {
+        const double *v = v_range + (pairs.pointers[q] - origin);
+        double *out = out_range + (pairs.pointers[q] - origin);
+        for (int64_t p = pairs.pair_pointers[q]; p < pairs.pair_pointers[q + 1]; ++p) {
+            const int32_t i = pairs.preferred[p], j = pairs.other[p];
+            const double flow = curvature[p] * (v[i] - v[j]);
+            out[i] += flow;
+            out[j] -= flow;
+        }
+    }
+}
+
+// Rows Z with X' L X = (X'Z + Z'X) / 2: Z_i = counts_i x_i - 2 * (sum of curvature_ij x_j over the pairs that i wins).
+static void laplacian_rows_of_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
+                                   const double *counts, const double *X_range, int64_t n, double *Z_range) {
+    const int64_t origin = pairs.pointers[first_query], end = pairs.pointers[last_query];
+    for (int64_t t = 0; t < end - origin; ++t)
+        for (int64_t f = 0; f < n; ++f) Z_range[t * n + f] = counts[origin + t] * X_range[t * n + f];
+    for (int64_t q = first_query; q < last_query; ++q) {
+        const double *X = X_range + (pairs.pointers[q] - origin) * n;
+        double *Z = Z_range + (pairs.pointers[q] - origin) * n;
+        for (int64_t p = pairs.pair_pointers[q]; p < pairs.pair_pointers[q + 1]; ++p) {
+            if (curvature[p] == 0.0) continue;
+            const double *RANKSVM_RESTRICT x = X + pairs.other[p] * n;
+            double *RANKSVM_RESTRICT z = Z + pairs.preferred[p] * n;
+            for (int64_t f = 0; f < n; ++f) z[f] -= 2.0 * curvature[p] * x[f];
+        }
+    }
+}
+
+}  // namespace ranksvm
+
+#endif

@@ -1,0 +1,86 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+"""Losses over written-out pairs, for ranges of queries: arrays in, arrays out, the GIL released.
+
+Arrays over rows are in sorted order; arguments named ``*_range`` hold the rows of the queries ``first .. last`` only, and
+``curvature`` one number a pair.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+
+cdef extern from "pair_list.hpp" namespace "ranksvm" nogil:
+    cdef struct PairList:
+        const int64_t *pointers
+        const int64_t *pair_pointers
+        const int32_t *preferred
+        const int32_t *other
+        const double *weight
+
+    cdef struct ListSums:
+        double value
+        double excess
+        double slack
+
+    ListSums squared_hinge_of_list(PairList, int64_t, int64_t, const double *, double, double *, double *, double *)
+    ListSums huber_of_list(PairList, int64_t, int64_t, const double *, double, double *, double *, double *)
+    void laplacian_of_list(PairList, int64_t, int64_t, const double *, const double *, double *)
+    void laplacian_rows_of_list(PairList, int64_t, int64_t, const double *, const double *, const double *, int64_t,
+                                double *)
+
+
+cdef class ListArrays:
+    """Written-out pairs as arrays: pointers to the rows and the pairs of each query, documents and weights."""
+
+    cdef PairList pairs
+    cdef object owners  # keeps the arrays alive
+
+    def __init__(self, const int64_t[::1] pointers, const int64_t[::1] pair_pointers, const int32_t[::1] preferred,
+                 const int32_t[::1] other, const double[::1] weight):
+        self.owners = (pointers, pair_pointers, preferred, other, weight)
+        self.pairs.pointers = &pointers[0]
+        self.pairs.pair_pointers = &pair_pointers[0]
+        self.pairs.preferred = &preferred[0] if preferred.shape[0] else NULL
+        self.pairs.other = &other[0] if other.shape[0] else NULL
+        self.pairs.weight = &weight[0] if weight.shape[0] else NULL
+
+
+def squared_hinge(ListArrays arrays, int64_t first, int64_t last, const double[::1] scores, double threshold,
+                  double[::1] curvature, double[::1] counts, double[::1] gradient_range):
+    """Sum of ``a max(0, t - (s_i - s_j))^2`` over the pairs of a range of queries; writes gradient and curvature."""
+    cdef ListSums sums
+    if gradient_range.shape[0] == 0 or curvature.shape[0] == 0:
+        return 0.0
+    with nogil:
+        sums = squared_hinge_of_list(arrays.pairs, first, last, &scores[0], threshold, &curvature[0], &counts[0],
+                                     &gradient_range[0])
+    return sums.value
+
+
+def huber(ListArrays arrays, int64_t first, int64_t last, const double[::1] scores, double width,
+          double[::1] curvature, double[::1] counts, double[::1] gradient_range):
+    """Value, excess and slack of the Huberised hinge, as those of the sweep; writes gradient and curvature."""
+    cdef ListSums sums
+    if gradient_range.shape[0] == 0 or curvature.shape[0] == 0:
+        return 0.0, 0.0, 0.0
+    with nogil:
+        sums = huber_of_list(arrays.pairs, first, last, &scores[0], width, &curvature[0], &counts[0],
+                             &gradient_range[0])
+    return sums.value, sums.excess, sums.slack
+
+
+def laplacian(ListArrays arrays, int64_t first, int64_t last, const double[::1] curvature,
+              const double[::1] v_range, double[::1] out_range):
+    """``L v`` of a range of queries, for the curvature that the loss left."""
+    if v_range.shape[0] == 0 or curvature.shape[0] == 0:
+        return
+    with nogil:
+        laplacian_of_list(arrays.pairs, first, last, &curvature[0], &v_range[0], &out_range[0])
+
+
+def laplacian_rows(ListArrays arrays, int64_t first, int64_t last, const double[::1] curvature,
+                   const double[::1] counts, const double[:, ::1] X_range, double[:, ::1] Z_range):
+    """Rows Z with ``X' L X = (X'Z + Z'X) / 2`` for a range of queries."""
+    if X_range.shape[0] == 0 or X_range.shape[1] == 0 or curvature.shape[0] == 0:
+        return
+    with nogil:
+        laplacian_rows_of_list(arrays.pairs, first, last, &curvature[0], &counts[0], &X_range[0, 0],
+                               X_range.shape[1], &Z_range[0, 0])

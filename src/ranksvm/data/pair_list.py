@@ -1,0 +1,238 @@
+"""Pairs written out by the user: preferences, as clicks give them, without labels."""
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from ranksvm._compiled.pair_list import ListArrays
+from ranksvm.data.pair_weights import PairWeights, checked_weights
+from ranksvm.data.pairs import choose_queries
+from ranksvm.data.queries import Queries
+from ranksvm.exceptions import DataError, NoComparablePairsError
+
+__all__ = ["PairList"]
+
+
+class PairList:
+    """Pairs (i, j), document i preferred to document j, one by one.
+
+    The rows in them are grouped into *components*, between which there is no pair: these take the place of queries.
+    Rows in no pair are left out.
+
+    Parameters
+    ----------
+    pointers : ndarray of int64, shape (n_components + 1,)
+        First position of each component.
+    rows : ndarray of int64, shape (n_positions,)
+        Row of each position.
+    pair_pointers : ndarray of int64, shape (n_components + 1,)
+        First pair of each component.
+    preferred, other : ndarray of int32, shape (n_pairs,)
+        The two documents of each pair, numbered within their component.
+    pair_weight : ndarray of float64, shape (n_pairs,)
+        Weight of each pair.
+    """
+
+    def __init__(
+        self,
+        pointers: np.ndarray,
+        rows: np.ndarray,
+        pair_pointers: np.ndarray,
+        preferred: np.ndarray,
+        other: np.ndarray,
+        pair_weight: np.ndarray,
+    ):
+        self.pointers = pointers
+        self.rows = rows
+        self.pair_pointers = pair_pointers
+        self.preferred = preferred
+        self.other = other
+        self.pair_weight = pair_weight
+        self.arrays = ListArrays(pointers, pair_pointers, preferred, other, pair_weight)
+        self.pairs_per_query = np.diff(pair_pointers).astype(float)
+        # reduceat, and not cumulated sums: a component of large weights would cost the next ones their digits
+        self.weight_per_query = np.add.reduceat(pair_weight, pair_pointers[:-1])
+
+    @classmethod
+    def from_pairs(
+        cls,
+        queries: Queries,
+        pairs: Any,
+        *,
+        pair_weight: Any = None,
+        weighting: str = "uniform",
+        sample_weight: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+    ) -> "PairList":
+        """The pairs of row numbers that a user has given.
+
+        Parameters
+        ----------
+        queries : Queries
+            Which rows belong together: no pair may join two queries.
+        pairs : array-like of int, shape (n_pairs, 2)
+            Row numbers (preferred, other). A pair given twice counts twice.
+        pair_weight : array-like of shape (n_pairs,), optional
+            Weight of each pair.
+        weighting : {"uniform", "per_query"}
+            Whether a pair's weight is divided by that of all pairs of its query.
+        sample_weight, query_weight, propensity : array-like of shape (n_rows,), optional
+            What the rows and queries contribute to the weight of a pair: see `PairWeights`.
+
+        Returns
+        -------
+        PairList
+            The pairs.
+
+        Raises
+        ------
+        DataError
+            When a row number is out of range, a row is paired with itself or with one of another query, or a weight is
+            negative or not finite.
+        NoComparablePairsError
+            When there is no pair, or none of positive weight.
+        """
+        preferred, other = _row_numbers(pairs, queries)
+        weight = checked_weights("pair_weight", pair_weight, len(preferred), "pairs")
+        rows_weights = PairWeights(sample_weight, query_weight, propensity)
+        if weighting == "per_query":
+            document = queries.to_rows(rows_weights.documents(queries))
+            number = queries.numbers()[preferred]
+            total = np.bincount(number, weight * document[preferred] * document[other])[number]
+            weight = np.divide(weight, total, out=np.zeros(len(weight)), where=total > 0.0)
+        factors = rows_weights.factors(queries)
+        if factors[0] is not None and factors[1] is not None:
+            weight = weight * queries.to_rows(factors[0])[preferred] * queries.to_rows(factors[1])[other]
+        if not weight.sum() > 0.0:
+            raise NoComparablePairsError(f"All {len(weight)} pairs have zero weight: there is nothing to learn from.")
+        return cls._grouped(preferred, other, weight)
+
+    @classmethod
+    def _grouped(cls, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray) -> "PairList":
+        """Pairs of row numbers, ordered by connected component."""
+        rows, ends = np.unique(np.concatenate((preferred, other)), return_inverse=True)
+        preferred, other = ends[: len(preferred)], ends[len(preferred) :]
+        graph = coo_array((np.ones(len(weight), dtype=np.int8), (preferred, other)), shape=(len(rows), len(rows)))
+        n_components, component = connected_components(graph, directed=False)
+        # stable: rows stay in order, so that they are read from front to back
+        order = np.argsort(component, kind="stable")
+        pointers = np.concatenate(([0], np.cumsum(np.bincount(component, minlength=n_components)))).astype(np.int64)
+        position = np.empty(len(rows), dtype=np.int64)
+        position[order] = np.arange(len(rows))
+        by_component = np.argsort(component[preferred], kind="stable")
+        preferred, other, weight = preferred[by_component], other[by_component], weight[by_component]
+        own = component[preferred]
+        pair_pointers = np.concatenate(([0], np.cumsum(np.bincount(own, minlength=n_components)))).astype(np.int64)
+        first = pointers[own]
+        return cls(
+            pointers,
+            rows[order],
+            pair_pointers,
+            (position[preferred] - first).astype(np.int32),
+            (position[other] - first).astype(np.int32),
+            np.ascontiguousarray(weight),
+        )
+
+    @property
+    def n_queries(self) -> int:
+        """Number of components."""
+        return len(self.pointers) - 1
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that are in a pair."""
+        return len(self.rows)
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs."""
+        return len(self.pair_weight)
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights of all pairs."""
+        return float(self.pair_weight.sum())
+
+    def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The pairs of one component.
+
+        Parameters
+        ----------
+        query : int
+            Number of the component, from 0.
+
+        Returns
+        -------
+        preferred, other : ndarray of int64, shape (n_pairs,)
+            Positions of the two documents of each pair.
+        weight : ndarray of float64, shape (n_pairs,)
+            Weight of each.
+        """
+        part = slice(self.pair_pointers[query], self.pair_pointers[query + 1])
+        first = self.pointers[query]
+        return self.preferred[part] + first, self.other[part] + first, self.pair_weight[part]
+
+    def sample(self, n_rows: int, seed: int = 0) -> tuple["PairList", np.ndarray]:
+        """A random part of the components; of large ones a random part of their pairs, weighted to stand for all.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows wanted, roughly.
+        seed : int
+            Seed of the choice.
+
+        Returns
+        -------
+        pairs : PairList
+            The chosen pairs.
+        positions : ndarray of int64
+            Positions here of the rows in them.
+        """
+        random = np.random.default_rng(seed)
+        chosen, limit = choose_queries(np.diff(self.pointers), self.weight_per_query, n_rows, random)
+        parts = []
+        for query in chosen:
+            preferred, other, weight = self.explicit(query)
+            if self.pointers[query + 1] - self.pointers[query] > limit and 2 * len(weight) > limit:
+                wanted = min(max(1, limit // 2), int(np.count_nonzero(weight)))
+                kept = random.choice(len(weight), wanted, replace=False, p=weight / weight.sum())
+                preferred, other = preferred[kept], other[kept]
+                # drawn with probabilities as their weights, so that they count alike
+                weight = np.full(len(kept), self.weight_per_query[query] / len(kept))
+            parts.append((preferred, other, weight))
+        pairs = PairList._grouped(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        positions = pairs.rows
+        pairs.rows = self.rows[positions]
+        return pairs, positions
+
+
+def _row_numbers(pairs: Any, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
+    """The two columns, checked."""
+    given = np.asarray(pairs)
+    if given.ndim != 2 or given.shape[1] != 2:
+        raise DataError(f"pairs has shape {given.shape}: one row (preferred, other) for each pair is needed.")
+    if len(given) == 0:
+        raise NoComparablePairsError("pairs is empty: there is nothing to learn from.")
+    if not np.issubdtype(given.dtype, np.integer):
+        raise DataError(f"pairs holds {given.dtype} values: row numbers must be whole numbers.")
+    preferred, other = given[:, 0].astype(np.int64), given[:, 1].astype(np.int64)
+    outside = np.flatnonzero(((given < 0) | (given >= queries.n_rows)).any(axis=1))
+    if len(outside):
+        pair = tuple(given[outside[0]].tolist())
+        raise DataError(f"pairs[{outside[0]}] is {pair}, but X has the rows 0 to {queries.n_rows - 1}.")
+    same = np.flatnonzero(preferred == other)
+    if len(same):
+        raise DataError(f"pairs[{same[0]}] compares row {preferred[same[0]]} with itself.")
+    number = queries.numbers()
+    apart = np.flatnonzero(number[preferred] != number[other])
+    if len(apart):
+        i, j = preferred[apart[0]], other[apart[0]]
+        a, b = queries.ids[[number[i], number[j]]].tolist()
+        raise DataError(
+            f"pairs[{apart[0]}] joins row {i} of query {a!r} with row {j} of query {b!r}: both must be of one query."
+        )
+    return preferred, other

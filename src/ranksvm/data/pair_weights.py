@@ -1,0 +1,112 @@
+"""What rows and queries contribute to the weight of a pair, checked."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ranksvm.data.queries import Queries
+from ranksvm.exceptions import DataError
+
+__all__ = ["PairWeights", "checked_weights"]
+
+
+@dataclass(frozen=True)
+class PairWeights:
+    """Weights given row by row; a pair (i, j) weighs ``v_i * v_j * query_weight / propensity_i``.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight v of each row, with the meaning of repetition: a row of weight 2 is the row twice.
+    query_weight : array-like of shape (n_rows,), optional
+        Weight of each row's query, constant within a query.
+    propensity : array-like of shape (n_rows,), optional
+        Probability, in (0, 1], with which each row's feedback was observed: only the preferred document's counts
+        (Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, equation 5).
+    """
+
+    sample_weight: Any = None
+    query_weight: Any = None
+    propensity: Any = None
+
+    def factors(self, queries: Queries) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """The factor of the preferred and that of the other document.
+
+        Parameters
+        ----------
+        queries : Queries
+            The rows' queries.
+
+        Returns
+        -------
+        preferred, other : ndarray of float64, shape (n_rows,), or None
+            In sorted order; None where nothing is weighted.
+
+        Raises
+        ------
+        DataError
+            When a weight is negative or not finite, a query's weight varies within it, or a propensity is not in
+            (0, 1].
+        """
+        if self.sample_weight is None and self.query_weight is None and self.propensity is None:
+            return None, None
+        document = self.documents(queries)
+        query = _sorted_weights("query_weight", self.query_weight, queries)
+        _check_constant(query, queries)
+        return document * query / self._propensities(queries), document
+
+    def documents(self, queries: Queries) -> np.ndarray:
+        """The sample weights.
+
+        Parameters
+        ----------
+        queries : Queries
+            The rows' queries.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            In sorted order; 1 where none are given.
+        """
+        return _sorted_weights("sample_weight", self.sample_weight, queries)
+
+    def _propensities(self, queries: Queries) -> np.ndarray:
+        propensity = _sorted_weights("propensity", self.propensity, queries)
+        bad = np.flatnonzero((propensity <= 0.0) | (propensity > 1.0))
+        if len(bad):
+            row = bad[0] if queries.order is None else queries.order[bad[0]]
+            raise DataError(
+                f"propensity is {propensity[bad[0]]} in row {row}: the probability that a row's feedback is observed "
+                "lies in (0, 1]."
+            )
+        return propensity
+
+
+def checked_weights(name: str, values: Any, n: int, owner: str) -> np.ndarray:
+    """One finite, non-negative weight for each of the n rows of ``owner``; 1 each where none are given."""
+    if values is None:
+        return np.ones(n)
+    weights = np.asarray(values, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise DataError(f"{name} has shape {weights.shape} but {owner} has {n} rows: one weight per row.")
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        raise DataError(f"{name} is {weights[bad[0]]} in row {bad[0]}: weights must be finite and not negative.")
+    return weights
+
+
+def _sorted_weights(name: str, values: Any, queries: Queries) -> np.ndarray:
+    return np.ascontiguousarray(queries.to_sorted(checked_weights(name, values, queries.n_rows, "X")))
+
+
+def _check_constant(query_weight: np.ndarray, queries: Queries) -> None:
+    filled = queries.sizes > 0
+    first = query_weight[queries.pointers[:-1][filled]]
+    varies = np.flatnonzero(query_weight != np.repeat(first, queries.sizes[filled]))
+    if len(varies):
+        query = int(np.searchsorted(queries.pointers, varies[0], side="right")) - 1
+        name = queries.ids.tolist()[query]
+        raise DataError(f"query_weight varies within query {name!r}: give every row of a query its weight.")

@@ -1,0 +1,161 @@
+"""The hinge loss of the original RankSVM, by way of smooth ones: the Huberised hinge."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm.losses._margin_loss import MarginLoss
+from ranksvm.losses.protocol import LossSums
+
+__all__ = ["Hinge", "HuberHinge"]
+
+
+class HuberHinge(MarginLoss):
+    """Huberised hinge of width d: a parabola from margin 1 down to 1 - d, straight below.
+
+    The sum over the pairs of a_ij times 0 for ``m >= 1``, ``(1 - m)^2 / (2 d)`` for ``1 - d <= m < 1`` and
+    ``1 - m - d / 2`` below, ``m = s_i - s_j`` (Chapelle, "Training a support vector machine in the primal", Neural
+    Computation 2007, section 3.3, has it around the hinge, not below). The Hessian with respect to the scores is
+    ``L / d``, L the Laplacian of the graph of the pairs in the ring ``1 - d <= m < 1``; these are summed by themselves,
+    not as a difference of two sums over more pairs, so that a narrow ring loses no digits.
+
+    Parameters
+    ----------
+    pairs : ComparablePairs or PairList
+        The pairs of the data set.
+    width : float
+        The width d, positive.
+    """
+
+    ring = True
+
+    def __init__(self, pairs: Any, width: float):
+        super().__init__(pairs)
+        self.width = width
+
+    def over(self, pairs: Any) -> "HuberHinge":
+        """The same loss over other pairs.
+
+        Parameters
+        ----------
+        pairs : ComparablePairs or PairList
+            Those pairs.
+
+        Returns
+        -------
+        HuberHinge
+            The loss.
+        """
+        return HuberHinge(pairs, self.width)
+
+    def evaluate(self, scores: np.ndarray, state: Any, first: int, last: int, gradient_range: np.ndarray) -> LossSums:
+        """Value of the loss over some queries; see `PairwiseLoss.evaluate`.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, shape (n_rows,)
+            Score of every position.
+        state : object
+            Of `new_state`; updated for these queries.
+        first, last : int
+            The queries.
+        gradient_range : ndarray of float64
+            Receives the gradient with respect to the scores of these queries' rows.
+
+        Returns
+        -------
+        LossSums
+            The value.
+        """
+        state.curvature = 1.0 / self.width
+        return LossSums(self.sums.huber(scores, self.width, state, first, last, gradient_range).value)
+
+
+class Width:
+    """A width of smoothing that narrows while a problem is being solved, the same for all parts of the problem.
+
+    Parameters
+    ----------
+    value : float
+        The width to begin with.
+    """
+
+    def __init__(self, value: float = 1.0):
+        self.value = value
+
+
+class Hinge(MarginLoss):
+    """Sum over the pairs of ``a_ij * max(0, 1 - (s_i - s_j))``, smoothed as `HuberHinge`, ever less.
+
+    `evaluate` gives value and gradient of the Huberised hinge of the present width, how much more the hinge itself is
+    (``excess``), and the sum over the ring of ``a h (1 - h / d)``, ``h = 1 - m`` (``slack``). The dual variables
+    ``alpha_ij = C a_ij clip(h / d, 0, 1)`` are feasible for the dual of the *hinge* problem, and the duality gap there
+    is ``1/2 |gradient|^2 + C * slack``, gradient that of the smoothed objective: a sum of non-negative terms.
+
+    Parameters
+    ----------
+    pairs : ComparablePairs or PairList
+        The pairs of the data set.
+    width : Width, optional
+        The width, shared with the same loss over other pairs.
+    """
+
+    ring = True
+
+    def __init__(self, pairs: Any, width: Width | None = None):
+        super().__init__(pairs)
+        self.width = width or Width()
+
+    def over(self, pairs: Any) -> "Hinge":
+        """The same loss over other pairs; whichever is sharpened, both are.
+
+        Parameters
+        ----------
+        pairs : ComparablePairs or PairList
+            Those pairs.
+
+        Returns
+        -------
+        Hinge
+            The loss.
+        """
+        return Hinge(pairs, self.width)
+
+    def evaluate(self, scores: np.ndarray, state: Any, first: int, last: int, gradient_range: np.ndarray) -> LossSums:
+        """Value of the smoothed loss over some queries; see `PairwiseLoss.evaluate`.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, shape (n_rows,)
+            Score of every position.
+        state : object
+            Of `new_state`; updated for these queries.
+        first, last : int
+            The queries.
+        gradient_range : ndarray of float64
+            Receives the gradient with respect to the scores of these queries' rows.
+
+        Returns
+        -------
+        LossSums
+            Value, excess and slack.
+        """
+        width = self.width.value
+        state.curvature = 1.0 / width
+        return self.sums.huber(scores, width, state, first, last, gradient_range)
+
+    def sharpen(self, factor: float) -> bool:
+        """Narrow the width; see `PairwiseLoss.sharpen`.
+
+        Parameters
+        ----------
+        factor : float
+            What the width is multiplied by.
+
+        Returns
+        -------
+        bool
+            True.
+        """
+        self.width.value *= factor
+        return True

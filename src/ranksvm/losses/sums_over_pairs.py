@@ -1,0 +1,149 @@
+"""The two ways to sum over pairs: by sweeping over the scores where labels imply them, or one by one from a list.
+
+Both offer the same: squared hinge and Huberised hinge with their gradients, and products with the Laplacian of the
+graph whose edges are the pairs at which the loss was curved. A state keeps these pairs in the form that suits the way.
+"""
+
+from typing import Any
+
+import numpy as np
+
+import ranksvm._compiled.pair_list as pair_list
+import ranksvm._compiled.sweep as sweep
+from ranksvm.data.pair_list import PairList
+from ranksvm.data.pairs import ComparablePairs
+from ranksvm.losses.protocol import LossSums
+
+__all__ = ["ListState", "ListSums", "SweepState", "SweepSums", "sums_over"]
+
+
+class SweepState:
+    """The pairs at which the loss is curved at one score vector, never listed.
+
+    Parameters
+    ----------
+    pairs : ComparablePairs
+        The pairs of the data set.
+    ring : bool
+        Whether there is an inner window.
+    near : SweepState, optional
+        That of similar scores, whose order is a good beginning.
+
+    Attributes
+    ----------
+    order : ndarray of int32, shape (n_rows,)
+        Documents (numbered within their query) by ascending score.
+    outer, inner : ndarray of int32, shape (n_rows,)
+        For each document in that order, how many documents of its query score less than its margin asks. Curved are
+        the pairs in the outer window that are not in the inner one; ``inner`` is None where all of them are.
+    counts : ndarray of float64, shape (n_rows,)
+        Diagonal of the Laplacian: the weight of the curved pairs of each document.
+    curvature : float
+        Second derivative of the loss of such a pair of weight 1.
+    """
+
+    def __init__(self, pairs: ComparablePairs, ring: bool, near: "SweepState | None" = None):
+        if near is None:
+            self.order = np.arange(pairs.n_rows, dtype=np.int32)
+            self.order -= np.repeat(pairs.pointers[:-1].astype(np.int32), np.diff(pairs.pointers))
+        else:
+            self.order = near.order.copy()
+        self.outer = np.empty(pairs.n_rows, dtype=np.int32)
+        self.inner = np.empty(pairs.n_rows, dtype=np.int32) if ring else None
+        self.counts = np.empty(pairs.n_rows)
+        self.curvature = 0.0
+
+
+class SweepSums:
+    """Sums over all pairs that labels imply, by sorting, in O(m log m) for a query of m documents.
+
+    Parameters
+    ----------
+    pairs : ComparablePairs
+        The pairs.
+    """
+
+    def __init__(self, pairs: ComparablePairs):
+        self.pairs = pairs
+
+    def new_state(self, ring: bool, near: Any = None) -> SweepState:
+        return SweepState(self.pairs, ring, near)
+
+    def squared_hinge(self, scores, threshold, state, first, last, gradient_range):
+        value = sweep.squared_hinge(
+            self.pairs.arrays, first, last, scores, threshold, state.order, state.outer, state.counts, gradient_range
+        )
+        return LossSums(value)
+
+    def huber(self, scores, width, state, first, last, gradient_range):
+        arrays, windows = self.pairs.arrays, (state.outer, state.inner)
+        return LossSums(
+            *sweep.huber(arrays, first, last, scores, width, state.order, *windows, state.counts, gradient_range)
+        )
+
+    def laplacian(self, state, first, last, v_range, out_range):
+        windows = state.outer, state.inner
+        sweep.laplacian(self.pairs.arrays, first, last, state.order, *windows, state.counts, v_range, out_range)
+
+    def laplacian_rows(self, state, first, last, X_range, Z_range):
+        windows = state.outer, state.inner
+        sweep.laplacian_rows(self.pairs.arrays, first, last, state.order, *windows, state.counts, X_range, Z_range)
+
+
+class ListState:
+    """The pairs of a list at which the loss is curved at one score vector.
+
+    Parameters
+    ----------
+    pairs : PairList
+        The pairs.
+
+    Attributes
+    ----------
+    bent : ndarray of float64, shape (n_pairs,)
+        Weight of each pair at which the loss is curved, 0 for the others.
+    counts, curvature
+        As those of `SweepState`.
+    """
+
+    def __init__(self, pairs: PairList):
+        self.bent = np.empty(pairs.n_pairs)
+        self.counts = np.empty(pairs.n_rows)
+        self.curvature = 0.0
+
+
+class ListSums:
+    """Sums over the pairs of a list, in O(pairs).
+
+    Parameters
+    ----------
+    pairs : PairList
+        The pairs.
+    """
+
+    def __init__(self, pairs: PairList):
+        self.pairs = pairs
+
+    def new_state(self, ring: bool, near: Any = None) -> ListState:
+        return ListState(self.pairs)
+
+    def squared_hinge(self, scores, threshold, state, first, last, gradient_range):
+        value = pair_list.squared_hinge(
+            self.pairs.arrays, first, last, scores, threshold, state.bent, state.counts, gradient_range
+        )
+        return LossSums(value)
+
+    def huber(self, scores, width, state, first, last, gradient_range):
+        arrays = self.pairs.arrays
+        return LossSums(*pair_list.huber(arrays, first, last, scores, width, state.bent, state.counts, gradient_range))
+
+    def laplacian(self, state, first, last, v_range, out_range):
+        pair_list.laplacian(self.pairs.arrays, first, last, state.bent, v_range, out_range)
+
+    def laplacian_rows(self, state, first, last, X_range, Z_range):
+        pair_list.laplacian_rows(self.pairs.arrays, first, last, state.bent, state.counts, X_range, Z_range)
+
+
+def sums_over(pairs: Any) -> SweepSums | ListSums:
+    """The way that suits the form of the pairs."""
+    return ListSums(pairs) if isinstance(pairs, PairList) else SweepSums(pairs)
