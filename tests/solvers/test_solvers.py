@@ -48,6 +48,9 @@ class Hinges:
     def goal(self, point, tol):
         return tol * point.value
 
+    def sharp(self, point, tol):
+        return True
+
     def sharpen(self, point, tol):
         return point
 

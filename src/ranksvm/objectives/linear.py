@@ -160,11 +160,12 @@ class LinearObjective:
 
     def goal(self, point: LinearPoint, tol: float) -> float:
         """The `gap` worth reaching with the present smoothing, where the problem is to be solved to ``tol``."""
-        value, _ = self.certificate(point)
         slack = self.C * point.loss.slack
-        if slack <= SMOOTHING_SHARE * tol * value:
-            return tol * value - slack
-        return SHARPEN_BELOW * slack
+        return tol * self.certificate(point)[0] - slack if self.sharp(point, tol) else SHARPEN_BELOW * slack
+
+    def sharp(self, point: LinearPoint, tol: float) -> bool:
+        """Whether so little is smoothed at a point that the problem that is meant can be solved to ``tol``."""
+        return self.C * point.loss.slack <= SMOOTHING_SHARE * tol * self.certificate(point)[0]
 
     def sharpen(self, point: LinearPoint, tol: float) -> LinearPoint:
         """A point for the same w with less smoothing, where it is time for that; else the same point.
@@ -172,11 +173,11 @@ class LinearObjective:
         It is time once the gap comes from the smoothing rather than from the gradient. The slack falls with the square
         of the width where margins are dense, so that this says which width is worth trying next.
         """
-        value, _ = self.certificate(point)
-        slack, allowed = self.C * point.loss.slack, SMOOTHING_SHARE * tol * value
-        if slack <= allowed or self.gap(point) > SHARPEN_BELOW * slack:
+        slack = self.C * point.loss.slack
+        if self.sharp(point, tol) or self.gap(point) > SHARPEN_BELOW * slack:
             return point
-        factor = float(np.clip(0.9 * np.sqrt(allowed / slack), SHARPEN_MOST, SHARPEN_LEAST))
+        excess = slack / (SMOOTHING_SHARE * tol * self.certificate(point)[0])
+        factor = float(np.clip(0.9 / np.sqrt(excess), SHARPEN_MOST, SHARPEN_LEAST))
         if not self.loss.sharpen(factor):
             return point
         sharper = self.between(point, point, 0.0)

@@ -43,6 +43,9 @@ class Objective(Protocol):
     def goal(self, point: Any, tol: float) -> float:
         """The `gap` worth reaching before the objective is sharpened, or the certificate meets ``tol``."""
 
+    def sharp(self, point: Any, tol: float) -> bool:
+        """Whether so little is smoothed at a point that the problem that is meant can be solved to ``tol``."""
+
     def sharpen(self, point: Any, tol: float) -> Any:
         """Smooth less, where it is time to; a point for the same w then, else the same point."""
 

@@ -17,7 +17,7 @@ __all__ = ["newton"]
 # The problem on a sample is solved until the gradient is this part of what it was: about where the other data would
 # move the solution anyway.
 SAMPLE_REDUCTION = 0.03
-SAMPLE_ITERATIONS = 12
+SAMPLE_ITERATIONS = 20
 # A step that reduced the gradient, in the norm of the inverse Hessian, by less than this asks for a new Hessian.
 GOOD_REDUCTION = 0.3
 # Part of the gradient that a preconditioner from a sample leaves over, roughly.
@@ -37,6 +37,7 @@ def newton(
     warm_start: bool = False,
     interrupted: threading.Event | None = None,
     label: str = "",
+    enough: float = 0.0,
 ) -> SolverResult:
     """Minimise a strongly convex objective of few variables.
 
@@ -62,6 +63,8 @@ def newton(
         Stops the run at the next evaluation when set.
     label : str
         Put before the lines of the log.
+    enough : float
+        A gap small enough for the objective as it is smoothed, once it need not be sharpened any more.
 
     Returns
     -------
@@ -69,8 +72,8 @@ def newton(
         The best point, its certificate and why it stopped.
     """
     if not warm_start and isinstance(start, np.ndarray):
-        start = _solve_sample(objective, start, interrupted)
-    monitor = Monitor(objective, tol, max_iter, interrupted, label)
+        start = _solve_sample(objective, start, tol, interrupted)
+    monitor = Monitor(objective, tol, max_iter, interrupted, label, enough)
     point = monitor.evaluate(start)
     exact = objective.hessian_fraction >= 1.0
     # The Hessian of an earlier solve, for other weights, is good for a first step.
@@ -100,14 +103,24 @@ def newton(
     return monitor.result(point, status)
 
 
-def _solve_sample(objective: Objective, w: np.ndarray, interrupted: threading.Event | None) -> np.ndarray:
+def _solve_sample(
+    objective: Objective, w: np.ndarray, tol: float, interrupted: threading.Event | None
+) -> np.ndarray:
     """A starting point: the solution of the problem on a sample, itself found from a smaller sample."""
     sample = objective.sample()
     if sample is None:
         return w
-    start = sample.evaluate(_solve_sample(sample, w, interrupted))
-    tol = SAMPLE_REDUCTION**2 * sample.gap(start) / sample.certificate(start)[0]
-    return newton(sample, start, tol=tol, max_iter=SAMPLE_ITERATIONS, interrupted=interrupted, label="on a sample: ").w
+    start = sample.evaluate(_solve_sample(sample, w, tol, interrupted))
+    enough = SAMPLE_REDUCTION**2 * sample.gap(start)
+    return newton(
+        sample,
+        start,
+        tol=tol,
+        enough=enough,
+        max_iter=SAMPLE_ITERATIONS,
+        interrupted=interrupted,
+        label="on a sample: ",
+    ).w
 
 
 def _inexact_step(

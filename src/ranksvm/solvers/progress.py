@@ -37,6 +37,8 @@ class Monitor:
         Set when the user wants to stop.
     label : str
         Put before the lines of the log.
+    enough : float
+        A gap small enough for the objective as it is smoothed, once it need not be sharpened any more.
     """
 
     def __init__(
@@ -46,12 +48,14 @@ class Monitor:
         max_iter: int,
         interrupted: threading.Event | None = None,
         label: str = "",
+        enough: float = 0.0,
     ):
         self.objective = objective
         self.tol = tol
         self.max_iter = max_iter
         self.interrupted = interrupted
         self.label = label
+        self.enough = enough
         self.history = History()
         self.n_evaluations = 0
         self.n_products = 0
@@ -91,7 +95,7 @@ class Monitor:
         history.hessian_products.append(self.n_products)
         line = "%siteration %d: objective %.9g, relative gap %.2e"
         logger.info(line, self.label, self.n_iter, value, gap / value)
-        if gap <= self.tol * value:
+        if gap <= self.tol * value or (self.objective.gap(point) <= self.enough and self.objective.sharp(point, self.tol)):
             return Status.CONVERGED
         if self.interrupted is not None and self.interrupted.is_set():
             return Status.INTERRUPTED
