@@ -15,7 +15,7 @@ TABLES = {
     "peers": "| RankSVM (ours) |",
     "sparse": "| loss | C | solver | tol |",
     "cutting_plane": "| made | OCAS |",
-    "adjacent_pairs": "| 0.1 | adjacent |",
+    "adjacent_pairs": "| 0.1 | none | adjacent |",
 }
 
 
