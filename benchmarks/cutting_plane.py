@@ -29,7 +29,7 @@ ACCURACIES = (1e-2, 1e-3, 1e-4, 1e-6)
 # How far the cutting planes go.
 CUTTING_TOL = 3e-7
 # A fit that takes longer than the first is not repeated; where one takes longer than the second, no finer one is tried.
-LONG, TOO_LONG = 2.0, 100.0
+LONG, TOO_LONG = 2.0, 60.0
 # dlib's eps: the gap in the mean hinge of a pair.
 DLIB_EPS = 10.0 ** -np.arange(1, 7)
 OURS, ONE_THREAD, BMRM, OCAS, DLIB = "RankSVM", "RankSVM, 1 thread", "BMRM", "OCAS", "dlib"
