@@ -24,7 +24,7 @@ _API = {
     "cross_validate": "ranksvm.model_selection",
 }
 
-_MODULES = ("data", "exceptions", "metrics", "model_selection")
+_MODULES = ("analysis", "data", "exceptions", "metrics", "model_selection", "plotting")
 
 __all__ = ["__version__", *_API]
 

@@ -4,7 +4,18 @@ import json
 
 import numpy as np
 
-from ranksvm.cli.tables import aligned, count, counted, number, print_facts, print_json, print_table, seconds, weights
+from ranksvm.cli.tables import (
+    aligned,
+    count,
+    counted,
+    number,
+    print_bars,
+    print_facts,
+    print_json,
+    print_table,
+    seconds,
+    weights,
+)
 
 
 def test_json_takes_numpy_and_has_no_nan(capsys):
@@ -56,3 +67,17 @@ def test_values_of_c_are_written_alike():
     assert weights([0.1, 1, 16]) == ["0.1", "1", "16"]
     assert weights([0.25]) == ["0.25 = 2^-2"]
     assert weights([1.0]) == ["1"]
+
+
+def test_bars_have_the_lengths_of_the_values(capsys):
+    print_bars(["name", "value"], [["a[b]", "2"], ["b", "1"], ["c", "0"], ["all", "3"]], [2.0, 1.0, 0.0, None], "title")
+    title, _, _, *rows = capsys.readouterr().out.splitlines()
+    assert title == "title"
+    assert [row.count("█") for row in rows] == [24, 12, 0, 0]
+    assert rows[0].startswith("a[b]")
+    print_bars(["name", "value"], [["a", "3"], ["b", "-3"], ["c", "-1"]], [0.3, -0.3, -0.1])
+    positive, negative, short = capsys.readouterr().out.splitlines()[2:]
+    assert positive.count("█") == negative.count("█") == 12
+    assert positive.index("█") == len(negative)
+    assert len(short) == len(negative)
+    assert short.count("█") == 4

@@ -41,11 +41,11 @@ def problems(draw):
 def test_equals_sklearn_query_by_query(ours, theirs, problem, block):
     X, qid = problem
     before = X.copy()
-    whole, scalers._BLOCK = scalers._BLOCK, block
+    whole, scalers.BLOCK = scalers.BLOCK, block
     try:
         got = ours().fit_transform(X, qid=qid)
     finally:
-        scalers._BLOCK = whole
+        scalers.BLOCK = whole
     assert np.allclose(got, one_query_at_a_time(theirs, X, qid), atol=1e-9)
     assert np.array_equal(X, before)
 

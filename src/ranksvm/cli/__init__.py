@@ -11,6 +11,7 @@ from ranksvm.cli.convert import convert_command
 from ranksvm.cli.demo import demo_command
 from ranksvm.cli.errors import Program, debug_option
 from ranksvm.cli.evaluate import evaluate_command
+from ranksvm.cli.explain import explain_command
 from ranksvm.cli.info import info_command
 from ranksvm.cli.predict import predict_command
 from ranksvm.cli.rank import rank_command
@@ -26,6 +27,7 @@ __all__ = ["main"]
         predict_command,
         rank_command,
         evaluate_command,
+        explain_command,
         convert_command,
         info_command,
         demo_command,
@@ -36,4 +38,4 @@ __all__ = ["main"]
 @click.version_option(__version__, prog_name="ranksvm")
 @debug_option
 def main() -> None:
-    """Large-margin learning to rank: train, certify, evaluate and apply linear RankSVMs."""
+    """Large-margin learning to rank: train, certify, evaluate, explain and apply linear RankSVMs."""

@@ -14,6 +14,7 @@ __all__ = [
     "count",
     "counted",
     "number",
+    "print_bars",
     "print_facts",
     "print_json",
     "print_table",
@@ -22,19 +23,52 @@ __all__ = [
     "weights",
 ]
 
+# characters of the longest bar: with five columns of numbers it still fits into 80
+BAR_WIDTH = 24
+
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None, left: int = 1) -> None:
     """A table whose first ``left`` columns are aligned to the left, the others (numbers) to the right."""
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for i, column in enumerate(columns):
-        table.add_column(Text(column), justify="left" if i < left else "right", overflow="fold")
+    table = _table(columns, left)
     for row in rows:
         # Text, not str: file names may hold square brackets, which rich would take for markup
         table.add_row(*(Text(cell) for cell in row))
+    _print(title, table)
+
+
+def print_bars(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], values: Sequence[float | None], title: str | None = None
+) -> None:
+    """A table with a bar at the end of each row: to the right for a positive value, to the left for a negative one."""
+    from rich.bar import Bar
+    from rich.text import Text
+
+    known = [value for value in values if value is not None]
+    reach = max(map(abs, known), default=0.0) or 1.0
+    # Without negative values there is only the one direction. In whole eighths of a character, as rich draws them: it
+    # would cut off what round-off makes a little less.
+    origin = 8 * BAR_WIDTH // 2 if min(known, default=0.0) < 0 else 0
+    lengths = [None if value is None else round(value / reach * (8 * BAR_WIDTH - origin)) for value in values]
+    bars = [
+        Text()
+        if length is None
+        else Bar(
+            8 * BAR_WIDTH,
+            origin + min(length, 0),
+            origin + max(length, 0),
+            width=BAR_WIDTH,
+            color="red" if length < 0 else "green",
+        )
+        for length in lengths
+    ]
+    table = _table([*columns, ""])
+    table.columns[-1].justify = "left"
+    for column in table.columns[1:-1]:
+        column.no_wrap = True
+    for row, bar in zip(rows, bars, strict=True):
+        table.add_row(*(Text(cell) for cell in row), bar)
     _print(title, table)
 
 
@@ -92,6 +126,18 @@ def queries(value: int) -> str:
 def seconds(value: float) -> str:
     """A duration for people."""
     return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
+
+
+def _table(columns: Sequence[str], left: int = 1) -> Any:
+    """An empty table whose first ``left`` columns are aligned to the left, the others to the right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for i, column in enumerate(columns):
+        table.add_column(Text(column), justify="left" if i < left else "right", overflow="fold")
+    return table
 
 
 def _print(title: str | None, table: Any) -> None:

@@ -1,6 +1,5 @@
 """Scaling features query by query, as LETOR's query-level normalisation does."""
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,13 +8,11 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ranksvm.data._finite import where_not_finite
+from ranksvm.data._spread import BLOCK, cell_squares, ranges
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError
 
 __all__ = ["QueryMinMaxScaler", "QueryStandardScaler"]
-
-# Values scaled at a time (whole queries), so that the work space stays in cache and small beside X.
-_BLOCK = 1 << 18
 
 
 class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -116,7 +113,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def _scale_dense(self, X: np.ndarray, queries: Queries) -> np.ndarray:
-        for first, last in _blocks(queries, X.shape[1]):
+        for first, last in ranges(queries.pointers * X.shape[1], BLOCK):
             start, stop = queries.pointers[first], queries.pointers[last]
             rows: Any = slice(start, stop) if queries.order is None else queries.order[start:stop]
             block = X[rows].astype(np.float64)
@@ -243,30 +240,10 @@ class QueryStandardScaler(_QueryScaler):
     def _scale_sparse(self, X: sp.csr_matrix, queries: Queries) -> sp.csr_matrix:
         if not self.with_std:
             return X
-        # A cell is a (query, feature) that holds a value; its statistics count the zeros that are not stored.
-        n_features = X.shape[1]
-        query = np.repeat(queries.numbers(), np.diff(X.indptr))
-        cells, first, cell = np.unique(query * n_features + X.indices, return_index=True, return_inverse=True)
-        rows = queries.sizes[cells // n_features]
-        missing = rows - np.bincount(cell, minlength=len(cells))
-        # Around 0 where there are zeros, else around the first value: a constant feature has variance 0 exactly.
-        centred = X.data.astype(np.float64)
-        centred -= np.where(missing, 0, centred[first])[cell]
-        mean = np.bincount(cell, weights=centred, minlength=len(cells)) / rows
-        squares = np.bincount(cell, weights=np.square(centred - mean[cell]), minlength=len(cells))
-        variance = (squares + missing * np.square(mean)) / rows
+        cells, cell, squares = cell_squares(X, queries.numbers(), queries.sizes)
+        variance = squares / queries.sizes[cells // X.shape[1]]
         X.data *= _inverse(np.sqrt(variance), 1.0)[cell].astype(X.dtype)
         return X
-
-
-def _blocks(queries: Queries, n_features: int) -> Iterator[tuple[int, int]]:
-    """Ranges of queries with about `_BLOCK` values each."""
-    first = 0
-    while first < queries.n_queries:
-        reach = queries.pointers[first] + _BLOCK // max(1, n_features)
-        last = max(first + 1, int(np.searchsorted(queries.pointers, reach, side="right")) - 1)
-        yield first, min(last, queries.n_queries)
-        first = last
 
 
 def _inverse(spread: np.ndarray, where_zero: float = 0.0) -> np.ndarray:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import validate_data
+from sklearn.utils import check_array
+from sklearn.utils.validation import column_or_1d, validate_data
 
 import ranksvm._compiled.linear as linear
 from ranksvm._parallel import parallel_map
@@ -43,6 +44,15 @@ def features_and_labels(estimator: Any, X: Any, y: Any, *, n_threads: int) -> tu
         X, y = validate_data(estimator, X, y, y_numeric=True, reset=True, **_FEATURE_CHECKS)
         y = np.asarray(y, dtype=np.float64)
     return _finite(X, n_threads), y
+
+
+def labels(y: Any, n_rows: int) -> np.ndarray:
+    """y as float64, one for each of ``n_rows`` rows. Raises DataError where it is not that, or not finite."""
+    with _as_data_error():
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
+    if len(y) != n_rows:
+        raise DataError(f"y has {len(y)} entries but X has {n_rows} rows: they must agree.")
+    return y
 
 
 @contextmanager

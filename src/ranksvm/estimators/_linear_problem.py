@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm._parallel import effective_n_jobs, one_blas_thread
-from ranksvm.data import ComparablePairs, PairList
+from ranksvm.data import ComparablePairs, PairList, Queries
 from ranksvm.estimators import _inputs, _options
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.losses import Hinge, HuberHinge, Pairs, PairwiseLoss, SquaredHinge, Width
@@ -148,25 +148,35 @@ def linear_problem(
     """
     options = linear_options(estimator)
     n_threads = effective_n_jobs(estimator.n_jobs)
-    selection, weighting = estimator.pair_selection, estimator.pair_weighting
+    check_source_of_pairs(estimator, y, pairs, pair_weight)
     if pairs is None:
-        if pair_weight is not None:
-            raise DataError("pair_weight is given without pairs.")
         X, y = _inputs.features_and_labels(estimator, X, y, n_threads=n_threads)
-        grouping = _inputs.queries(qid, group, X.shape[0])
-        found: Pairs = ComparablePairs.from_labels(
-            grouping, y, selection=selection, weighting=weighting, n_threads=n_threads, **weights
-        )
     else:
-        _check_listed(y, selection, weighting)
         X = _inputs.features(estimator, X, n_threads=n_threads, reset=True)
-        grouping = _inputs.queries(qid, group, X.shape[0])
-        found = PairList.from_pairs(grouping, pairs, pair_weight=pair_weight, weighting=weighting, **weights)
+    grouping = _inputs.queries(qid, group, X.shape[0])
+    found = training_pairs(estimator, grouping, y, pairs, pair_weight, n_threads, **weights)
     return LinearProblem(X, found, grouping.n_queries, n_threads=n_threads, **options)
 
 
-def _check_listed(y: Any, selection: str, weighting: str) -> None:
-    """Refuse what explicit pairs cannot be combined with."""
+def training_pairs(
+    estimator: Any, grouping: Queries, y: Any, pairs: Any, pair_weight: Any, n_threads: int, **weights: Any
+) -> Pairs:
+    """The pairs that an estimator's ``fit`` learns from: those that labels imply, or those listed in ``pairs``."""
+    selection, weighting = estimator.pair_selection, estimator.pair_weighting
+    if pairs is None:
+        return ComparablePairs.from_labels(
+            grouping, y, selection=selection, weighting=weighting, n_threads=n_threads, **weights
+        )
+    return PairList.from_pairs(grouping, pairs, pair_weight=pair_weight, weighting=weighting, **weights)
+
+
+def check_source_of_pairs(estimator: Any, y: Any, pairs: Any, pair_weight: Any) -> None:
+    """Refuse what labels, or explicit pairs, cannot be combined with."""
+    if pairs is None:
+        if pair_weight is not None:
+            raise DataError("pair_weight is given without pairs.")
+        return
+    selection, weighting = estimator.pair_selection, estimator.pair_weighting
     if y is not None:
         raise DataError("Give y (labels, which imply the pairs) or pairs, not both.")
     if selection != "all":

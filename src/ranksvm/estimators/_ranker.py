@@ -9,7 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm.data import Queries
+from ranksvm.data._spread import within_query_variance
 from ranksvm.estimators import _inputs
+from ranksvm.estimators._explanation import Explanation
 from ranksvm.exceptions import DataError
 from ranksvm.metrics import evaluate
 from ranksvm.objectives import as_design_matrix
@@ -38,22 +40,7 @@ class LinearRanker(BaseEstimator):
         ndarray of float64, shape (n_samples,)
             ``X @ coef_``, summed in float64.
         """
-        check_is_fitted(self, "coef_")
-        if self._has_qid_column(X):
-            X = X.drop(columns=self.qid_column_)
-        n_threads = effective_n_jobs(self.n_jobs)
-        design = as_design_matrix(_inputs.features(self, X, n_threads=n_threads))
-        if self.coef_.shape != (design.n_features,):
-            raise DataError(f"X has {design.n_features} features, but coef_ has shape {self.coef_.shape}: fit anew.")
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        scores = np.empty(n_rows)
-
-        def score(start: int) -> None:
-            stop = min(start + PREDICT_ROWS, n_rows)
-            design.scores(None, start, stop, self.coef_, scores[start:stop])
-
-        parallel_map(score, range(0, n_rows, PREDICT_ROWS), n_threads)
-        return scores
+        return self._scores(self._features(X))
 
     def rank(self, X: Any, qid: Any = None) -> dict[Any, np.ndarray]:
         """Order the documents of each query.
@@ -110,6 +97,102 @@ class LinearRanker(BaseEstimator):
                 "ranksvm.cross_validate needs no routing."
             )
         return evaluate(y, scores, qid, ["ndcg@10"], sample_weight=sample_weight).means["ndcg@10"]
+
+    def explain(self, X: Any, qid: Any = None, *, feature_names: Any = None) -> Explanation:
+        """Why documents stand where they do, and why one ranks above another: what each feature contributes.
+
+        Document i ranks above document j of its query because ``s_i - s_j = sum over features f of
+        w_f (x_if - x_jf)``; its place in the query is explained by the same sum with the mean of the query's documents
+        for j.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        feature_names : array-like of str, shape (n_features,), optional
+            Names of the features; None: those of the DataFrame that `fit` was given, if it was one.
+
+        Returns
+        -------
+        Explanation
+            With methods ``document(row)``, ``pair(row, other_row)`` and ``query(id)``, and all ``contributions``.
+
+        Raises
+        ------
+        DataError
+            When X is not what the model was fitted to, or lengths differ.
+
+        See Also
+        --------
+        ranksvm.analysis.explain : The same for a Pipeline that ends with a ranker.
+
+        Examples
+        --------
+        >>> from ranksvm import RankSVM, make_ranking
+        >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+        >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+        >>> pair = ranker.explain(data.X, data.qid).pair(3, 0)
+        >>> bool(abs(pair.contributions.sum() - pair.difference) < 1e-12)
+        True
+        """
+        X, ids = self._features(X), self._query_ids(X, qid)
+        scores = self._scores(X)
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else np.asarray(feature_names)
+        if names is not None and names.shape != self.coef_.shape:
+            raise DataError(f"feature_names has shape {names.shape}, but there are {len(self.coef_)} features.")
+        return Explanation(X, self.coef_, scores, Queries.from_qid(ids, len(scores)), names)
+
+    def feature_importance(self, X: Any, qid: Any = None) -> np.ndarray:
+        """How far each feature moves documents of a query apart: ``|w_f|`` times its standard deviation within queries.
+
+        The variance is pooled over the queries: ``sum over queries q and rows i of q of (x_if - mean_qf)^2 /
+        (n_samples - n_queries)``, half the mean squared difference of two documents of a query. What a feature does
+        between queries counts for nothing, as in the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features,)
+            The importances, in the unit of the scores; 0 where no query has two documents.
+
+        See Also
+        --------
+        ranksvm.analysis.feature_importance : The same for a Pipeline that ends with a ranker.
+        """
+        X, ids = self._features(X), self._query_ids(X, qid)
+        variance = within_query_variance(X, Queries.from_qid(ids, X.shape[0]), effective_n_jobs(self.n_jobs))
+        return np.abs(self.coef_) * np.sqrt(variance)
+
+    def _features(self, X: Any) -> Any:
+        """X as the model was fitted to it, checked, without a column of query ids."""
+        check_is_fitted(self, "coef_")
+        if self._has_qid_column(X):
+            X = X.drop(columns=self.qid_column_)
+        X = _inputs.features(self, X, n_threads=effective_n_jobs(self.n_jobs))
+        if self.coef_.shape != (X.shape[1],):
+            raise DataError(f"X has {X.shape[1]} features, but coef_ has shape {self.coef_.shape}: fit anew.")
+        return X
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """``X @ coef_``, of checked features."""
+        design = as_design_matrix(X)
+        n_rows = X.shape[0]
+        scores = np.empty(n_rows)
+
+        def score(start: int) -> None:
+            stop = min(start + PREDICT_ROWS, n_rows)
+            design.scores(None, start, stop, self.coef_, scores[start:stop])
+
+        parallel_map(score, range(0, n_rows, PREDICT_ROWS), effective_n_jobs(self.n_jobs))
+        return scores
 
     def _has_qid_column(self, X: Any) -> bool:
         column = getattr(self, "qid_column_", None)

@@ -3,14 +3,14 @@
 from typing import Any
 
 from ranksvm.estimators import _inputs, _options
+from ranksvm.estimators._dual import DualMixin
 from ranksvm.estimators._linear_problem import keep_result, linear_problem
-from ranksvm.estimators._ranker import LinearRanker
 from ranksvm.exceptions import DataError
 
 __all__ = ["RankSVM"]
 
 
-class RankSVM(LinearRanker):
+class RankSVM(DualMixin):
     """Linear RankSVM: large-margin learning to rank, exact and certified.
 
     Minimises ``1/2 |w|^2 + C * sum of a_ij * loss(s_i - s_j)`` over the pairs of documents (i, j) of one query with

@@ -8,8 +8,8 @@ import scipy.sparse
 
 from ranksvm.data import Queries
 from ranksvm.estimators import _inputs, _options
+from ranksvm.estimators._dual import DualMixin
 from ranksvm.estimators._linear_problem import keep_result, linear_problem
-from ranksvm.estimators._ranker import LinearRanker
 from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
@@ -22,7 +22,7 @@ __all__ = ["RankSVMCV"]
 logger = logging.getLogger("ranksvm.estimators")
 
 
-class RankSVMCV(LinearRanker):
+class RankSVMCV(DualMixin):
     """RankSVM with C chosen by a ranking metric, on validation data or by cross-validation over queries.
 
     For each training part the solutions along C are computed one from the other (`regularization_path`). With

@@ -47,7 +47,7 @@ class Objective(Protocol):
         """Whether so little is smoothed at a point that the problem that is meant can be solved to ``tol``."""
 
     def sharpen(self, point: Any, tol: float) -> Any:
-        """Smooth less, where it is time to; a point for the same w then, else the same point."""
+        """Smooth less, where it is time to; a point for w or near it then, else the same point."""
 
     def line(self, point: Any, trial: Any) -> Callable[[float], tuple[float, float]]:
         """Value and slope along the segment from one point to another, as a function of the position in [0, 1]."""

@@ -11,7 +11,7 @@ __all__ = ["shorten", "take"]
 SLOPE = 0.9
 # ... and a search ends where the slope is this part of it.
 SEARCH_SLOPE = 0.2
-TRIALS = 12
+TRIALS = 40
 
 
 def take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor) -> tuple[Point, float]:
@@ -48,17 +48,25 @@ def shorten(objective: Objective, point: Point, trial: Point, slope: float, end:
     """
     along = objective.line(point, trial)
     low, low_slope, high, high_slope = 0.0, slope, 1.0, end
-    alpha = 0.5
+    alpha, at = 0.5, 0.0
     for _ in range(TRIALS):
-        # regula falsi on the slope, kept away from the ends
+        # regula falsi on the slope, kept away from the ends; an end that stays counts half (the Illinois rule): a slope
+        # with a kink in it would keep the other one for long
+        at_before = at
         alpha = low + (high - low) * min(max(low_slope / (low_slope - high_slope), 0.1), 0.9)
-        _, at = along(alpha)
-        if abs(at) <= SEARCH_SLOPE * abs(slope):
+        value, at = along(alpha)
+        # flat, and not beyond the lowest point as far up again: from there steps would go round in circles
+        if abs(at) <= SEARCH_SLOPE * abs(slope) and (at <= 0.0 or value <= point.value):
             break
         if at < 0.0:
             low, low_slope = alpha, at
+            high_slope *= 0.5 if at_before < 0.0 else 1.0
         else:
             high, high_slope = alpha, at
+            low_slope *= 0.5 if at_before > 0.0 else 1.0
+    else:
+        # never uphill: the last place known to be on the way down
+        alpha = low if low > 0.0 else alpha
     new = objective.between(point, trial, alpha)
     monitor.n_evaluations += 1
     objective.release(point)

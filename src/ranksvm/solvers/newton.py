@@ -103,9 +103,7 @@ def newton(
     return monitor.result(point, status)
 
 
-def _solve_sample(
-    objective: Objective, w: np.ndarray, tol: float, interrupted: threading.Event | None
-) -> np.ndarray:
+def _solve_sample(objective: Objective, w: np.ndarray, tol: float, interrupted: threading.Event | None) -> np.ndarray:
     """A starting point: the solution of the problem on a sample, itself found from a smaller sample."""
     sample = objective.sample()
     if sample is None:

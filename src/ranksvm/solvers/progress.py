@@ -75,7 +75,7 @@ class Monitor:
         return self.objective.evaluate(start, near)
 
     def sharpen(self, point: Point) -> Point:
-        """The same place, the objective evaluated with less smoothing where it is time for that."""
+        """The same place or one nearby, with the objective smoothed less, where it is time for that."""
         sharper = self.objective.sharpen(point, self.tol)
         self.n_evaluations += sharper is not point
         return sharper
@@ -95,7 +95,9 @@ class Monitor:
         history.hessian_products.append(self.n_products)
         line = "%siteration %d: objective %.9g, relative gap %.2e"
         logger.info(line, self.label, self.n_iter, value, gap / value)
-        if gap <= self.tol * value or (self.objective.gap(point) <= self.enough and self.objective.sharp(point, self.tol)):
+        if gap <= self.tol * value or (
+            self.objective.gap(point) <= self.enough and self.objective.sharp(point, self.tol)
+        ):
             return Status.CONVERGED
         if self.interrupted is not None and self.interrupted.is_set():
             return Status.INTERRUPTED

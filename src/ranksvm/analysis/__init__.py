@@ -1,0 +1,20 @@
+"""What fitted models tell: explanations, importances, how sure the weights are, the dual."""
+
+from ranksvm.analysis.bootstrap import bootstrap_weights
+from ranksvm.analysis.bootstrap_weights import BootstrapWeights
+from ranksvm.analysis.explanations import explain, feature_importance
+from ranksvm.estimators._dual import DualBlock, DualCoef
+from ranksvm.estimators._explanation import Explanation
+from ranksvm.estimators._score_difference import QueryExplanation, ScoreDifference
+
+__all__ = [
+    "explain",
+    "feature_importance",
+    "bootstrap_weights",
+    "BootstrapWeights",
+    "Explanation",
+    "QueryExplanation",
+    "ScoreDifference",
+    "DualCoef",
+    "DualBlock",
+]

@@ -1,0 +1,149 @@
+"""How much features vary within queries: sums of squares around the mean of each query, dense or sparse."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import ranksvm._compiled.linear as linear
+from ranksvm._parallel import parallel_map
+from ranksvm.data.queries import Queries
+
+# Values a task works on at a time, so that its float64 copy of them stays in cache.
+BLOCK = 1 << 18
+
+
+def within_query_variance(X: Any, queries: Queries, n_threads: int = 1) -> np.ndarray:
+    """Pooled variance of each feature within the queries.
+
+    ``sum over queries q and rows i of q of (x_if - mean_qf)^2 / (n_rows - n_queries)``: half the mean squared
+    difference of two documents of a query, each query counting with one less than its number of rows. So a query of
+    one row counts for nothing; where there are no others, the variance is 0. Read once, block by block, each centred
+    before it is squared: large means cost no digits, and a constant feature has variance 0 exactly.
+
+    Parameters
+    ----------
+    X : C-contiguous ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
+        The features.
+    queries : Queries
+        The rows grouped.
+    n_threads : int
+        Number of threads; the result does not depend on it.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_features,)
+        The variances.
+    """
+    total = np.zeros(X.shape[1])
+    degrees = queries.n_rows - int(np.count_nonzero(queries.sizes))
+    if degrees == 0:
+        return total
+    if sp.issparse(X):
+        stored = np.concatenate(([0], np.cumsum(queries.to_sorted(np.diff(X.indptr)))))
+        blocks = list(ranges(stored[queries.pointers], BLOCK))
+        for columns, squares in parallel_map(lambda block: _sparse_squares(X, queries, *block), blocks, n_threads):
+            total[columns] += squares
+    else:
+        blocks = list(ranges(queries.pointers * max(1, X.shape[1]), BLOCK))
+        for squares in parallel_map(lambda block: _dense_squares(X, queries, *block), blocks, n_threads):
+            total += squares
+    return total / degrees
+
+
+def ranges(ends: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
+    """Ranges of queries of about ``limit`` values each (a larger query is one); ``ends`` says where each begins."""
+    first, n_queries = 0, len(ends) - 1
+    while first < n_queries:
+        last = max(first + 1, int(np.searchsorted(ends, ends[first] + limit, side="right")) - 1)
+        yield first, min(last, n_queries)
+        first = last
+
+
+def cell_squares(X: sp.csr_matrix, query: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sums of squares of each cell, a (query, feature) that holds a value, around its mean, zeros not stored included.
+
+    Parameters
+    ----------
+    X : CSR matrix, shape (n_rows, n_features)
+        Rows without duplicate entries.
+    query : ndarray of int64, shape (n_rows,)
+        Number of each row's query.
+    sizes : ndarray of int64, shape (n_queries,)
+        Rows of each query.
+
+    Returns
+    -------
+    cells : ndarray of int64, shape (n_cells,)
+        ``query * n_features + feature``, ascending.
+    cell : ndarray of int64, shape (nnz,)
+        Place in ``cells`` of each stored value.
+    squares : ndarray of float64, shape (n_cells,)
+        The sums.
+    """
+    n_features = X.shape[1]
+    keys = np.repeat(query, np.diff(X.indptr)) * n_features + X.indices
+    cells, first, cell = np.unique(keys, return_index=True, return_inverse=True)
+    rows = sizes[cells // n_features]
+    missing = rows - np.bincount(cell, minlength=len(cells))
+    # Around 0 where there are zeros, else around the first value: a constant feature has variance 0 exactly.
+    centred = X.data.astype(np.float64)
+    centred -= np.where(missing, 0, centred[first])[cell]
+    mean = np.bincount(cell, weights=centred, minlength=len(cells)) / rows
+    squares = np.bincount(cell, weights=np.square(centred - mean[cell]), minlength=len(cells))
+    return cells, cell, squares + missing * np.square(mean)
+
+
+def _sparse_squares(X: sp.csr_matrix, queries: Queries, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns with stored values, and their sums of squares within these queries."""
+    start, stop = queries.pointers[first], queries.pointers[last]
+    block = X[start:stop] if queries.order is None else X[queries.order[start:stop]]
+    if not block.has_canonical_format:
+        block = block.copy()
+        block.sum_duplicates()
+    sizes = queries.sizes[first:last]
+    cells, _, squares = cell_squares(block, np.repeat(np.arange(last - first), sizes), sizes)
+    columns, place = np.unique(cells % X.shape[1], return_inverse=True)
+    return columns, np.bincount(place, weights=squares, minlength=len(columns))
+
+
+def _dense_squares(X: np.ndarray, queries: Queries, first: int, last: int) -> np.ndarray:
+    """Sums of squares within these queries."""
+    chunk = max(1, BLOCK // X.shape[1])
+    if last - first == 1 and queries.sizes[first] > chunk:
+        return _long_query_squares(X, queries, first, chunk)
+    start, sizes = queries.pointers[first], queries.sizes[first:last]
+    values = _gather(X, queries, int(start), int(queries.pointers[last]))
+    sizes_filled = sizes[sizes > 0]
+    # Around the first row of the query, so that a constant feature is 0 exactly; then around the mean.
+    values -= np.repeat(values[queries.pointers[first:last][sizes > 0] - start], sizes_filled, axis=0)
+    linear.centre_queries(queries.pointers, first, last, values)
+    return np.einsum("ij,ij->j", values, values)
+
+
+def _long_query_squares(X: np.ndarray, queries: Queries, query: int, chunk: int) -> np.ndarray:
+    """The same for a query longer than a block, in chunks whose means and sums of squares are put together.
+
+    Chan, Golub & LeVeque, "Algorithms for computing the sample variance", The American Statistician 37 (1983).
+    """
+    start, stop = int(queries.pointers[query]), int(queries.pointers[query + 1])
+    pivot = _gather(X, queries, start, start + 1)
+    n_before, mean, squares = 0, np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for begin in range(start, stop, chunk):
+        values = _gather(X, queries, begin, min(begin + chunk, stop))
+        values -= pivot
+        centre = values.mean(axis=0)
+        values -= centre
+        shift, n_here = centre - mean, len(values)
+        n_all = n_before + n_here
+        squares += np.einsum("ij,ij->j", values, values) + shift**2 * (n_before * n_here / n_all)
+        mean += shift * (n_here / n_all)
+        n_before = n_all
+    return squares
+
+
+def _gather(X: np.ndarray, queries: Queries, start: int, stop: int) -> np.ndarray:
+    values = np.empty((stop - start, X.shape[1]))
+    linear.dense_gather(X, queries.order, start, stop, values)
+    return values

@@ -1,0 +1,130 @@
+"""WeightsDisplay: weights of a linear ranker with their bootstrap intervals."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm.analysis import BootstrapWeights
+from ranksvm.plotting._matplotlib import axes_or_new
+
+__all__ = ["WeightsDisplay"]
+
+# Height of a weight's line and of what is around them all, in inches.
+ROW_HEIGHT, MARGIN = 0.26, 1.1
+
+
+class WeightsDisplay:
+    """Weights of a linear ranker with their confidence intervals, the largest on top.
+
+    A weight whose interval holds 0 is drawn hollow and grey: its sign is not settled.
+
+    Parameters
+    ----------
+    coef, low, high : ndarray of float64, shape (n_features,)
+        Weights and the ends of their intervals.
+    feature_names : array-like of str, shape (n_features,), or None
+        Names of the features; None: their columns.
+    level : float or None
+        Confidence level of the intervals, for the label.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        Their figure.
+    """
+
+    def __init__(self, coef: Any, low: Any, high: Any, *, feature_names: Any = None, level: float | None = None):
+        self.coef = coef
+        self.low = low
+        self.high = high
+        self.feature_names = feature_names
+        self.level = level
+
+    @classmethod
+    def from_bootstrap(
+        cls,
+        weights: BootstrapWeights,
+        *,
+        level: float | None = None,
+        method: str = "percentile",
+        top: int | None = 20,
+        ax: Any = None,
+    ) -> "WeightsDisplay":
+        """Draw what `ranksvm.analysis.bootstrap_weights` found.
+
+        Parameters
+        ----------
+        weights : BootstrapWeights
+            Weights and refits.
+        level : float, optional
+            Confidence level; None: that of ``weights``.
+        method : {"percentile", "basic"}, default "percentile"
+            Kind of the intervals, as in `BootstrapWeights.interval`.
+        top : int or None, default 20
+            How many weights to draw, the largest in absolute value; None: all.
+        ax : matplotlib Axes, optional
+            Where to draw; None: on a new figure.
+
+        Returns
+        -------
+        WeightsDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        MissingDependencyError
+            When matplotlib is not installed.
+        OptionError
+            When level or method is none of these.
+        """
+        low, high = weights.interval(level, method)
+        level = weights.level if level is None else level
+        return cls(weights.coef, low, high, feature_names=weights.feature_names, level=level).plot(top=top, ax=ax)
+
+    def plot(self, *, top: int | None = 20, ax: Any = None) -> "WeightsDisplay":
+        """Draw the weights.
+
+        Parameters
+        ----------
+        top : int or None, default 20
+            How many weights to draw, the largest in absolute value; None: all.
+        ax : matplotlib Axes, optional
+            Where to draw; None: on a new figure.
+
+        Returns
+        -------
+        WeightsDisplay
+            Itself, with ``ax_`` and ``figure_``.
+
+        Raises
+        ------
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        largest = np.argsort(-np.abs(self.coef), kind="stable")[:top]
+        ax = axes_or_new(ax, figsize=(6.4, MARGIN + ROW_HEIGHT * len(largest)), layout="constrained")
+        places = np.arange(len(largest))
+        coef, low, high = (np.asarray(values)[largest] for values in (self.coef, self.low, self.high))
+        settled = (low > 0) | (high < 0)
+        ax.axvline(0.0, color="0.3", linewidth=1.0, zorder=1)
+        for chosen, color, face, text in (
+            (settled, "tab:blue", "tab:blue", "sign settled"),
+            (~settled, "0.6", "white", "interval holds 0"),
+        ):
+            if chosen.any():
+                ax.hlines(places[chosen], low[chosen], high[chosen], color=color, linewidth=2)
+                ax.plot(coef[chosen], places[chosen], "o", color=color, markerfacecolor=face, markersize=5, label=text)
+        ax.set_yticks(places, [self._name(column) for column in largest])
+        ax.set_ylim(len(largest) - 0.4, -0.6)
+        ax.set_ylabel("column" if self.feature_names is None else None)
+        ax.set_xlabel("weight" if self.level is None else f"weight, with its {100 * self.level:g} % interval")
+        ax.grid(axis="x", color="0.9", zorder=-1)
+        ax.set_axisbelow(True)
+        ax.legend(loc="best", frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _name(self, column: int) -> str:
+        return str(column) if self.feature_names is None else str(self.feature_names[column])
