@@ -137,11 +137,14 @@ class ExplicitPairs:
     def hessian(self, w, C):
         return np.eye(len(w)) + C * self.X.T @ self.loss_hessian(self.X @ w) @ self.X
 
-    def dual_value(self, w, C):
-        """Of the hinge problem at the dual variables that w implies: a lower bound on its optimum."""
-        alpha = C * self.weight * self.pulls(self.X @ w)
+    def dual_value(self, w, C, hinge=False):
+        """At the dual variables that w implies: a lower bound on the optimum, or on that of the hinge problem."""
+        pulls = self.pulls(self.X @ w)
+        alpha = C * self.weight * pulls
         v = self.X.T @ (np.bincount(self.upper, alpha, len(self.qid)) - np.bincount(self.lower, alpha, len(self.qid)))
-        return float(alpha.sum() - 0.5 * v @ v)
+        # alpha^2 / (2 C a curvature)
+        quadratic = 0.0 if hinge else float(alpha @ pulls) / (2.0 * (2.0 if self.width is None else 1.0 / self.width))
+        return float(alpha.sum() - quadratic - 0.5 * v @ v)
 
     def solve(self, C, max_iter=200):
         """Minimiser with the squared hinge, by Newton's method on the pairs' own differences, with bisection for the

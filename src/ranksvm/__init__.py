@@ -10,6 +10,7 @@ _API = {
     "RankSVM": "ranksvm.estimators",
     "RankSVMCV": "ranksvm.estimators",
     "regularization_path": "ranksvm.estimators",
+    "PathDisplay": "ranksvm.plotting",
     "Queries": "ranksvm.data",
     "load": "ranksvm.persistence",
     "RankingData": "ranksvm.data",

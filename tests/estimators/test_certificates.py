@@ -38,8 +38,14 @@ def problems(draw):
     if draw(st.booleans()):
         weights["sample_weight"] = rng.choice([0.0, 0.5, 1.0, 3.0], n)
         weights["sample_weight"][:2] = 1.0
+        if len(np.unique(y[qid == 0])) > 2:  # rows 0 and 1 must stay neighbours
+            weights["sample_weight"][:] = 1.0
+    if draw(st.booleans()):
+        weights["propensity"] = rng.choice([0.1, 0.5, 1.0], n)
     options = {
         "C": 2.0 ** draw(st.integers(-12, 12)),
+        "pair_weighting": draw(st.sampled_from(["uniform", "uniform", "per_query", "label_gap", "gain_gap"])),
+        "pair_selection": draw(st.sampled_from(["all", "all", "adjacent"])),
         "solver": draw(st.sampled_from(["newton", "tron"])),
         "tol": 10.0 ** -draw(st.integers(0, 9)),
         "max_iter": draw(st.sampled_from([1, 2, 1000])),
@@ -47,13 +53,22 @@ def problems(draw):
     return X.astype(draw(st.sampled_from([np.float32, np.float64]))), y, qid, weights, options
 
 
-def check(problem):
+def fitted(problem, **more):
+    """The model, and the oracle for it."""
     X, y, qid, weights, options = problem
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = RankSVM(n_jobs=1, **options).fit(X, y, qid=qid, **weights)
-    oracle, C = ExplicitPairs(y, qid, X, **weights), options["C"]
+        model = RankSVM(n_jobs=1, **options, **more).fit(X, y, qid=qid, **weights)
+    choice = {"selection": options["pair_selection"], "weighting": options["pair_weighting"]}
+    oracle = ExplicitPairs(y, qid, X, width=model.width_, **choice, **weights)
     assert model.n_pairs_ == oracle.n_pairs
+    return model, oracle
+
+
+def check(problem):
+    X, options = problem[0], problem[4]
+    model, oracle = fitted(problem)
+    C = options["C"]
     value = oracle.value(model.coef_, C)
     # The sweep's value is a difference of sums of squared scores: round-off is relative to these.
     size = C * oracle.weight.sum() * (1.0 + np.ptp(X @ model.coef_)) ** 2
@@ -68,6 +83,23 @@ def check(problem):
 @given(problems())
 def test_certificates_bound_the_true_gap(problem):
     check(problem)
+
+
+@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problems(), st.sampled_from(["hinge", "huber"]), st.sampled_from([1e-3, 0.5, 3.0]))
+def test_certificates_of_the_hinge_losses_are_the_distance_to_a_dual_value(problem, loss, width):
+    """Any dual value is below the optimum: primal less dual is a proof, here with every pair written out."""
+    X, options = problem[0], problem[4]
+    model, oracle = fitted(problem, loss=loss, huber_width=width)
+    C, w = options["C"], model.coef_
+    value = oracle.hinge_value(w, C) if loss == "hinge" else oracle.value(w, C)
+    # a margin known to within eps times the spread of the scores is a part eps * spread / width of a ring
+    size = C * oracle.weight.sum() * (1.0 + np.ptp(X @ w)) ** 2 * max(1.0, 1.0 / model.width_)
+    assert model.objective_ == pytest.approx(value, rel=1e-12, abs=1e-14 * size)
+    gap = value - oracle.dual_value(w, C, hinge=loss == "hinge")
+    assert model.duality_gap_ == pytest.approx(gap, rel=1e-6, abs=ROUND_OFF * value + 1e-13 * size)
+    assert model.duality_gap_ >= 0.0
+    assert model.converged_ == (model.duality_gap_ <= options["tol"] * model.objective_)
 
 
 @pytest.mark.slow

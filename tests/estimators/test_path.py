@@ -157,7 +157,7 @@ def test_the_kind_of_container_does_not_matter(data, validation):
 def test_errors(data, validation):
     with pytest.raises(DataError, match="without eval_set"):
         RankSVMCV().fit(data.X, data.y, qid=data.qid, eval_qid=validation.qid)
-    with pytest.raises(DataError, match="eval_set must be a tuple"):
+    with pytest.raises(DataError, match="eval_set must be a list of tuples"):
         RankSVMCV().fit(data.X, data.y, qid=data.qid, eval_set=validation.X)
     with pytest.raises(DataError, match="rows"):
         RankSVMCV().fit(data.X, data.y, qid=data.qid, eval_set=(validation.X, validation.y), eval_qid=[1, 2])

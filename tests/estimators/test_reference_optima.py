@@ -16,14 +16,23 @@ def load(path):
     return read_letor(path, dtype=np.float64)
 
 
-@pytest.fixture(scope="module")
-def reference(shared_data):
-    path = shared_data.parent / "reference" / "linear_l2_optima.csv"
+def reference_rows(shared_data, name):
+    path = shared_data.parent / "reference" / name
     if not path.is_file():
         pytest.skip(f"no reference optima: {path} is absent")
     with path.open() as file:
         rows = list(csv.DictReader(file))
     return {(row["dataset"], row["C"]): row for row in rows}
+
+
+@pytest.fixture(scope="module")
+def reference(shared_data):
+    return reference_rows(shared_data, "linear_l2_optima.csv")
+
+
+@pytest.fixture(scope="module")
+def hinge_reference(shared_data):
+    return reference_rows(shared_data, "linear_l1_optima.csv")
 
 
 def power(text):
@@ -59,6 +68,36 @@ def test_optimum_and_test_figures(name, C, solver, reference, shared_data):
     means = evaluate(test.y, tight.predict(test.X), test.qid, metrics, convention="letor").means
     assert means["mean_ndcg"] == pytest.approx(float(row["test_letor_mean_ndcg"]), abs=1e-4)
     assert means["pairwise_accuracy"] == pytest.approx(float(row["test_pairwise_accuracy"]), abs=1e-4)
+
+
+HINGE_ROWS = [("MQ2008", C) for C in ("2^-12", "2^-8", "2^-5")]
+HINGE_ROWS += [("OHSUMED", C) for C in ("2^-14", "2^-10")]
+HINGE_ROWS += [("LightGBM-rank", C) for C in ("2^-8", "2^-5")]
+
+
+def test_every_row_of_the_hinge_reference_is_tested(hinge_reference):
+    assert set(hinge_reference) == set(HINGE_ROWS)
+
+
+@pytest.mark.parametrize("solver", ["newton", "tron"])
+@pytest.mark.parametrize(("name", "C"), HINGE_ROWS)
+def test_optimum_and_test_figures_of_the_hinge_loss(name, C, solver, hinge_reference, shared_data):
+    row = hinge_reference[name, C]
+    train, test = (load(shared_data / name / "Fold1" / f"{part}.txt.gz") for part in ("train", "test"))
+    # the optimum is known to lie between the two: they agree to about eight digits
+    lowest, optimum = float(row["dual_objective"]), float(row["primal_objective"])
+    for tol in (1e-4, 1e-6):
+        model = RankSVM(C=power(C), loss="hinge", solver=solver, tol=tol).fit(train.X, train.y, qid=train.qid)
+        assert model.converged_, model.status_
+        assert model.n_pairs_ == int(row["n_pairs"])
+        assert lowest - 1e-9 * optimum <= model.objective_ <= (1.0 + tol) * optimum
+        assert model.objective_ - optimum <= model.duality_gap_
+    assert np.linalg.norm(model.coef_) == pytest.approx(float(row["norm_w"]), rel=2e-3)
+    means = evaluate(
+        test.y, model.predict(test.X), test.qid, ["mean_ndcg", "pairwise_accuracy"], convention="letor"
+    ).means
+    assert means["mean_ndcg"] == pytest.approx(float(row["test_letor_mean_ndcg"]), abs=2e-3)
+    assert means["pairwise_accuracy"] == pytest.approx(float(row["test_pairwise_accuracy"]), abs=5e-4)
 
 
 @pytest.mark.parametrize("seed", range(3))

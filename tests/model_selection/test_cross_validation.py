@@ -23,19 +23,20 @@ class MeanDifferenceRanker(BaseEstimator):
     def __init__(self, sign=1.0):
         self.sign = sign
 
-    def fit(self, X, y, *, qid=None, sample_weight=None, query_weight=None, note=None, marks=None):
-        self.seen_ = {"qid": qid, "sample_weight": sample_weight, "query_weight": query_weight}
+    def fit(self, X, y, *, qid=None, sample_weight=None, query_weight=None, propensity=None, note=None, marks=None):
+        self.seen_ = {
+            "qid": qid,
+            "sample_weight": sample_weight,
+            "query_weight": query_weight,
+            "propensity": propensity,
+        }
         self.note_, self.marks_ = note, marks
-        if isinstance(qid, str):
-            X = X.drop(columns=qid)
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
         X = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X)
         self.coef_ = self.sign * X.T @ (weight * (y - np.mean(y)))
         return self
 
     def predict(self, X):
-        if isinstance(self.seen_["qid"], str):
-            X = X.drop(columns=self.seen_["qid"])
         return np.asarray(X @ self.coef_)
 
 
@@ -88,7 +89,7 @@ def test_kinds_of_X_and_of_cv_agree(data):
 def test_weights_and_other_arguments_are_divided(data):
     X, y, qid = data
     rng = np.random.default_rng(0)
-    sample_weight, query_weight, marks = rng.random((3, 120))
+    sample_weight, query_weight, propensity, marks = rng.random((4, 120))
     found = ranksvm.cross_validate(
         MeanDifferenceRanker(),
         X,
@@ -97,12 +98,14 @@ def test_weights_and_other_arguments_are_divided(data):
         cv=2,
         sample_weight=sample_weight,
         query_weight=query_weight,
+        propensity=propensity,
         fit_params={"note": "hello", "marks": marks},
         return_estimator=True,
     )
     for (train, test), model, fold in zip(QueryKFold(2).split(X, qid=qid), found.estimators, found.folds, strict=True):
         np.testing.assert_array_equal(model.seen_["sample_weight"], sample_weight[train])
         np.testing.assert_array_equal(model.seen_["query_weight"], query_weight[train])
+        np.testing.assert_array_equal(model.seen_["propensity"], propensity[train])
         np.testing.assert_array_equal(model.marks_, marks[train])
         assert model.note_ == "hello"
         expected = metrics.evaluate(

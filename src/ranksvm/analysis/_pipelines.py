@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from ranksvm.estimators import _inputs
+from ranksvm.data import _frames
 from ranksvm.exceptions import DataError, OptionError
 
 
@@ -54,7 +54,7 @@ def ranker_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None)
         )
     if not steps:
         return RankerInput(ranker, X, qid, feature_names)
-    X, qid, _ = _inputs.split_qid(X, qid)
+    X, qid, _ = _frames.split_qid(X, qid)
     names = feature_names
     for step in steps:
         if step in (None, "passthrough"):

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ranksvm._parallel import effective_n_jobs, one_blas_thread, parallel_map
 from ranksvm.analysis._pipelines import ranker_input
 from ranksvm.analysis.bootstrap_weights import BootstrapWeights, checked_level
+from ranksvm.data import _frames
 from ranksvm.estimators import RankSVM, RankSVMCV, _inputs, _options
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 
@@ -102,7 +103,7 @@ def bootstrap_weights(
     n_threads = effective_n_jobs(n_jobs)
     ranker, X, qid, names = ranker_input(model, X, qid, feature_names)
     full = _on_one_thread(ranker, tol)
-    X, qid, _ = _inputs.split_qid(X, qid)
+    X, qid, _ = _frames.split_qid(X, qid)
     queries = _inputs.queries(qid, group, X.shape[0] if hasattr(X, "shape") else len(X))
     if queries.n_queries < 2:
         raise DataError("all rows are of one query: intervals come from differences between queries, so give qid.")

@@ -1,13 +1,17 @@
 """Where a matrix holds NaN or an infinite value."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 
-def where_not_finite(X: Any) -> str | None:
-    """The first value of a dense or sparse matrix that is NaN or infinite, in words; None if there is none."""
+def where_not_finite(X: Any, names: Sequence[str] | None = None) -> str | None:
+    """The first value of a dense or sparse matrix that is NaN or infinite, in words; None if there is none.
+
+    ``names`` are those of the columns, where they have any.
+    """
     if scipy.sparse.issparse(X):
         entries = X.tocoo()
         bad = np.flatnonzero(~np.isfinite(entries.data))[:1]
@@ -19,5 +23,6 @@ def where_not_finite(X: Any) -> str | None:
             for column in np.flatnonzero(~np.isfinite(values))
         )
     for row, column, value in found:
-        return f"{'NaN' if np.isnan(value) else 'infinity'} in row {row}, column {column}"
+        name = "" if names is None else f" ({names[column]!r})"
+        return f"{'NaN' if np.isnan(value) else 'infinity'} in row {row}, column {column}{name}"
     return None

@@ -113,8 +113,11 @@ class PairList:
     @classmethod
     def _grouped(cls, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray) -> "PairList":
         """Pairs of row numbers, ordered by connected component."""
-        rows, ends = np.unique(np.concatenate((preferred, other)), return_inverse=True)
-        preferred, other = ends[: len(preferred)], ends[len(preferred) :]
+        present = np.zeros(max(preferred.max(), other.max()) + 1, dtype=bool)
+        present[preferred] = present[other] = True
+        rows = np.flatnonzero(present)
+        number = np.cumsum(present) - 1
+        preferred, other = number[preferred], number[other]
         graph = coo_array((np.ones(len(weight), dtype=np.int8), (preferred, other)), shape=(len(rows), len(rows)))
         n_components, component = connected_components(graph, directed=False)
         # stable: rows stay in order, so that they are read from front to back

@@ -9,6 +9,9 @@ from ranksvm.exceptions import DataError
 
 __all__ = ["Queries"]
 
+# What to do where rows are divided, which sizes of queries cannot be.
+QID_FROM_GROUP = "give one query id per row instead, qid=np.repeat(np.arange(len(group)), group)."
+
 
 class Queries:
     """The rows of a data set grouped by query: CSR pointers over rows sorted by query.
@@ -126,7 +129,10 @@ class Queries:
             raise DataError(f"group has a negative size: {sizes[sizes < 0][0]}.")
         total = int(sizes.sum())
         if total != n_rows:
-            raise DataError(f"the sizes in group add up to {total} but X has {n_rows} rows: they must agree.")
+            raise DataError(
+                f"the sizes in group add up to {total} but X has {n_rows} rows: they must agree. Searches and "
+                f"cross-validation divide the rows, but cannot divide group: {QID_FROM_GROUP}"
+            )
         pointers = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         return cls(pointers, None, np.arange(len(sizes)))
 

@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ranksvm.data import _frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data._spread import BLOCK, cell_squares, ranges
 from ranksvm.data.queries import Queries
@@ -28,12 +29,13 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_rows, n_features)
+        X : array-like, DataFrame or CSR matrix of shape (n_rows, n_features)
             Features.
         y : None
             Ignored.
-        qid : array-like of shape (n_rows,), optional
-            Query id of each row, in any order. None: all rows are one query.
+        qid : array-like of shape (n_rows,) or str, optional
+            Query id of each row, in any order, or the name of the column of a DataFrame that has them, which is no
+            feature and left out. None: all rows are one query.
 
         Returns
         -------
@@ -45,6 +47,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         DataError
             When X holds NaN or infinite values, or ``qid`` and X differ in length.
         """
+        X, qid, _ = _frames.split_qid(X, qid)
         X = self._validated(X, reset=True, copy=False)
         Queries.from_qid(qid, X.shape[0])
         return self
@@ -54,10 +57,11 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_rows, n_features)
+        X : array-like, DataFrame or CSR matrix of shape (n_rows, n_features)
             Features.
-        qid : array-like of shape (n_rows,), optional
-            Query id of each row, in any order. None: all rows are one query.
+        qid : array-like of shape (n_rows,) or str, optional
+            Query id of each row, in any order, or the name of the column of a DataFrame that has them, which is no
+            feature and left out. None: all rows are one query.
 
         Returns
         -------
@@ -70,6 +74,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             When X holds NaN or infinite values, or ``qid`` and X differ in length.
         """
         check_is_fitted(self)
+        X, qid, _ = _frames.split_qid(X, qid)
         X = self._validated(X, reset=False, copy=self.copy)
         queries = Queries.from_qid(qid, X.shape[0])
         return self._scale_sparse(X, queries) if sp.issparse(X) else self._scale_dense(X, queries)
@@ -79,12 +84,13 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_rows, n_features)
+        X : array-like, DataFrame or CSR matrix of shape (n_rows, n_features)
             Features.
         y : None
             Ignored.
-        qid : array-like of shape (n_rows,), optional
-            Query id of each row, in any order. None: all rows are one query.
+        qid : array-like of shape (n_rows,) or str, optional
+            Query id of each row, in any order, or the name of the column of a DataFrame that has them, which is no
+            feature and left out. None: all rows are one query.
 
         Returns
         -------
@@ -97,10 +103,13 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if sp.issparse(X):
             self._check_sparse()
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": None}
+        # what is not copied is written to, and the array of a DataFrame need not be writeable
+        writing = {"copy": copy, "force_writeable": not reset}
         try:
-            return validate_data(self, X, reset=reset, copy=copy, **checks)
+            return _frames.validated(self, X, reset=reset, **writing, **checks)
         except ValueError:
-            place = where_not_finite(validate_data(self, X, reset=reset, ensure_all_finite=False, **checks))
+            found = _frames.validated(self, X, reset=reset, ensure_all_finite=False, **checks)
+            place = where_not_finite(found, getattr(self, "feature_names_in_", None))
             if place is None:
                 raise
         # scikit-learn's own message gives no place and speaks of estimators that take NaN

@@ -12,7 +12,7 @@ from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import Queries
 from ranksvm.estimators import _inputs
 from ranksvm.estimators._linear_problem import check_source_of_pairs, training_pairs
-from ranksvm.estimators._ranker import LinearRanker
+from ranksvm.estimators._ranker import LinearRanker, linear_scores
 from ranksvm.exceptions import DataError
 from ranksvm.losses import Pairs
 
@@ -297,7 +297,9 @@ class DualMixin(LinearRanker):
         queries = _inputs.queries(ids, group, X.shape[0])
         labels = None if pairs is not None else _inputs.labels(y, X.shape[0])
         weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
-        found = training_pairs(self, queries, labels, pairs, pair_weight, effective_n_jobs(self.n_jobs), **weights)
+        n_threads = effective_n_jobs(self.n_jobs)
+        found = training_pairs(self, queries, labels, pairs, pair_weight, n_threads, **weights)
+        scores = linear_scores(X, self.coef_, n_threads)
         C = self.C_ if hasattr(self, "C_") else self.C
         formula, width = ALPHA[self.loss], getattr(self, "width_", None)
-        return DualCoef(found, queries, self._scores(X), labels, lambda hinge: formula(hinge, C, width))
+        return DualCoef(found, queries, scores, labels, lambda hinge: formula(hinge, C, width))

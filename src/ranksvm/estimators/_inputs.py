@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 
 import ranksvm._compiled.linear as linear
 from ranksvm._parallel import parallel_map
-from ranksvm.data import Queries
+from ranksvm.data import Queries, _frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.exceptions import DataError
 
@@ -28,22 +28,32 @@ CHUNK = 1 << 20
 
 
 def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False) -> Any:
-    """X as scikit-learn would have it: a C-contiguous float array or CSR, copied only if it is not.
+    """X as scikit-learn would have it: a C-contiguous float array or CSR, copied only if it is not (or a DataFrame).
 
     Raises DataError where X is not that, or has NaN or infinite values, with their place. With ``reset`` the estimator
     takes note of the number and names of the features, without it X must agree with them.
     """
     with _as_data_error():
-        X = validate_data(estimator, X, reset=reset, **_FEATURE_CHECKS)
-    return _finite(X, n_threads)
+        X_frame, X = X, _frames.validated(estimator, X, reset=reset, **_FEATURE_CHECKS)
+    if reset:
+        estimator.frame_type_ = _frames.library(X_frame)
+    return _finite(estimator, X, n_threads)
 
 
-def features_and_labels(estimator: Any, X: Any, y: Any, *, n_threads: int) -> tuple[Any, np.ndarray]:
-    """X as `features` gives it, and y as float64; the estimator takes note of the number and names of the features."""
+def features_and_labels(
+    estimator: Any, X: Any, y: Any, *, n_threads: int, reset: bool = True
+) -> tuple[Any, np.ndarray]:
+    """X as `features` gives it, and y as float64.
+
+    The estimator takes note of the number and names of the features and of the library of a DataFrame (``reset``), or
+    the features must be those that it knows.
+    """
     with _as_data_error():
-        X, y = validate_data(estimator, X, y, y_numeric=True, reset=True, **_FEATURE_CHECKS)
+        X_frame, (X, y) = X, _frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
         y = np.asarray(y, dtype=np.float64)
-    return _finite(X, n_threads), y
+    if reset:
+        estimator.frame_type_ = _frames.library(X_frame)
+    return _finite(estimator, X, n_threads), y
 
 
 def labels(y: Any, n_rows: int) -> np.ndarray:
@@ -78,15 +88,6 @@ def _as_data_error() -> Iterator[None]:
         raise DataError(str(error)) from error
 
 
-def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
-    """X and the query ids, and the name of the column of X that held them if ``qid`` is one."""
-    if not isinstance(qid, str):
-        return X, qid, None
-    if not hasattr(X, "columns") or qid not in X.columns:
-        raise DataError(f"qid={qid!r} names a column, but X has none of that name: give one query id per row.")
-    return X.drop(columns=qid), X[qid], qid
-
-
 def queries(qid: Any, group: Any, n_rows: int) -> Queries:
     """The grouping that ``qid`` or ``group`` (not both) gives; one query without either."""
     if group is None:
@@ -96,9 +97,10 @@ def queries(qid: Any, group: Any, n_rows: int) -> Queries:
     return Queries.from_group(group, n_rows)
 
 
-def _finite(X: Any, n_threads: int) -> Any:
+def _finite(estimator: Any, X: Any, n_threads: int) -> Any:
     values = X.data if scipy.sparse.issparse(X) else X.reshape(-1)
     chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
     if not all(parallel_map(linear.all_finite, chunks, n_threads)):
-        raise DataError(f"Input X contains {where_not_finite(X)}: replace or drop such values.")
+        place = where_not_finite(X, getattr(estimator, "feature_names_in_", None))
+        raise DataError(f"Input X contains {place}: replace or drop such values.")
     return X

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ranksvm._parallel import effective_n_jobs, parallel_map
-from ranksvm.data import Queries
+from ranksvm.data import Queries, _frames
 from ranksvm.data._spread import within_query_variance
 from ranksvm.estimators import _inputs
 from ranksvm.estimators._explanation import Explanation
@@ -19,12 +19,34 @@ from ranksvm.persistence import save
 
 # Rows scored by one task of a thread.
 PREDICT_ROWS = 1 << 15
+# What `score` is.
+SCORE_METRIC = "ndcg@10"
+
+
+def linear_scores(X: Any, w: np.ndarray, n_threads: int) -> np.ndarray:
+    """``X @ w`` of a C-contiguous float array or CSR matrix, summed in float64."""
+    design, n_rows = as_design_matrix(X), X.shape[0]
+    scores = np.empty(n_rows)
+
+    def score(start: int) -> None:
+        stop = min(start + PREDICT_ROWS, n_rows)
+        design.scores(None, start, stop, w, scores[start:stop])
+
+    parallel_map(score, range(0, n_rows, PREDICT_ROWS), n_threads)
+    return scores
 
 
 class LinearRanker(BaseEstimator):
     """Base of the estimators whose score of a document is ``<coef_, x>``."""
 
-    __metadata_request__fit: ClassVar = {"qid": True, "sample_weight": True, "query_weight": True, "propensity": True}
+    n_jobs: int | None
+
+    __metadata_request__fit: ClassVar = {
+        "qid": True,
+        "sample_weight": True,
+        "query_weight": True,
+        "propensity": True,
+    }
     __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True}
 
     def predict(self, X: Any) -> np.ndarray:
@@ -32,22 +54,24 @@ class LinearRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features. A DataFrame's column of query ids, if `fit` was told one, is left out.
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features. A DataFrame's column of query ids, if `fit` was told one, is left out; the other columns must be
+            those of `fit`.
 
         Returns
         -------
         ndarray of float64, shape (n_samples,)
             ``X @ coef_``, summed in float64.
         """
-        return self._scores(self._features(X))
+        X = self._features(X)
+        return linear_scores(X, self.coef_, effective_n_jobs(self.n_jobs))
 
     def rank(self, X: Any, qid: Any = None) -> dict[Any, np.ndarray]:
         """Order the documents of each query.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, in any order, or the column of X that has them; None: the column that `fit` was told, if
@@ -69,7 +93,7 @@ class LinearRanker(BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples,)
             Labels.
@@ -96,7 +120,31 @@ class LinearRanker(BaseEstimator):
                 "searches, sklearn.set_config(enable_metadata_routing=True) passes it on; "
                 "ranksvm.cross_validate needs no routing."
             )
-        return evaluate(y, scores, qid, ["ndcg@10"], sample_weight=sample_weight).means["ndcg@10"]
+        return evaluate(y, scores, qid, [SCORE_METRIC], sample_weight=sample_weight).means[SCORE_METRIC]
+
+    def coef_table(self) -> Any:
+        """Weights beside the names of their features, the largest in absolute value first.
+
+        Returns
+        -------
+        DataFrame or structured ndarray, shape (n_features,)
+            Columns ``feature`` (the name, or ``x0``, ``x1``, ... where X had none), ``weight``, and ``rank`` by
+            ``|weight|``, from 1; equal ones in the order of the features. A DataFrame of the library that `fit` was
+            given one of (where it is installed), else a structured array: ``table["weight"]``, ``table[:10]``.
+        """
+        check_is_fitted(self, "coef_")
+        names = getattr(self, "feature_names_in_", None)
+        names = np.array([f"x{number}" for number in range(len(self.coef_))] if names is None else names, dtype=str)
+        order = np.argsort(-np.abs(self.coef_), kind="stable")
+        columns = {"feature": names[order], "weight": self.coef_[order], "rank": np.arange(1, len(order) + 1)}
+        library = getattr(self, "frame_type_", None)
+        frame = None if library is None else _frames.frame_from(columns, library)
+        if frame is not None:
+            return frame
+        table = np.empty(len(order), dtype=[(name, values.dtype) for name, values in columns.items()])
+        for name, values in columns.items():
+            table[name] = values
+        return table
 
     def explain(self, X: Any, qid: Any = None, *, feature_names: Any = None) -> Explanation:
         """Why documents stand where they do, and why one ranks above another: what each feature contributes.
@@ -138,7 +186,7 @@ class LinearRanker(BaseEstimator):
         True
         """
         X, ids = self._features(X), self._query_ids(X, qid)
-        scores = self._scores(X)
+        scores = linear_scores(X, self.coef_, effective_n_jobs(self.n_jobs))
         names = getattr(self, "feature_names_in_", None) if feature_names is None else np.asarray(feature_names)
         if names is not None and names.shape != self.coef_.shape:
             raise DataError(f"feature_names has shape {names.shape}, but there are {len(self.coef_)} features.")
@@ -174,35 +222,23 @@ class LinearRanker(BaseEstimator):
     def _features(self, X: Any) -> Any:
         """X as the model was fitted to it, checked, without a column of query ids."""
         check_is_fitted(self, "coef_")
-        if self._has_qid_column(X):
-            X = X.drop(columns=self.qid_column_)
-        X = _inputs.features(self, X, n_threads=effective_n_jobs(self.n_jobs))
+        X = _inputs.features(self, self._without_qid_column(X), n_threads=effective_n_jobs(self.n_jobs))
         if self.coef_.shape != (X.shape[1],):
             raise DataError(f"X has {X.shape[1]} features, but coef_ has shape {self.coef_.shape}: fit anew.")
         return X
 
-    def _scores(self, X: Any) -> np.ndarray:
-        """``X @ coef_``, of checked features."""
-        design = as_design_matrix(X)
-        n_rows = X.shape[0]
-        scores = np.empty(n_rows)
-
-        def score(start: int) -> None:
-            stop = min(start + PREDICT_ROWS, n_rows)
-            design.scores(None, start, stop, self.coef_, scores[start:stop])
-
-        parallel_map(score, range(0, n_rows, PREDICT_ROWS), effective_n_jobs(self.n_jobs))
-        return scores
-
     def _has_qid_column(self, X: Any) -> bool:
         column = getattr(self, "qid_column_", None)
-        return column is not None and hasattr(X, "columns") and column in X.columns
+        return column is not None and _frames.has_column(X, column)
+
+    def _without_qid_column(self, X: Any) -> Any:
+        return _frames.drop_column(X, self.qid_column_) if self._has_qid_column(X) else X
 
     def _query_ids(self, X: Any, qid: Any) -> Any:
         """The ids given, by name or not, or those in the column that had them in `fit`."""
         if qid is None and self._has_qid_column(X):
-            return X[self.qid_column_]
-        return _inputs.split_qid(X, qid)[1]
+            return _frames.column(X, self.qid_column_)
+        return _frames.split_qid(X, qid)[1]
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to a file that `ranksvm.load` reads.

@@ -4,13 +4,14 @@ import logging
 import threading
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ranksvm.estimators import _inputs, _options
+from ranksvm.data import _frames
+from ranksvm.estimators import _options
 from ranksvm.estimators._linear_problem import LinearProblem, linear_problem
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError
@@ -37,6 +38,8 @@ class RegularizationPath:
         Iterations of the solver.
     converged : ndarray of bool, shape (n_Cs,)
         Whether the gap met ``tol``.
+    feature_names : ndarray of str, shape (n_features,), or None
+        Names of the features, where X was a DataFrame.
     """
 
     Cs: np.ndarray
@@ -45,17 +48,21 @@ class RegularizationPath:
     duality_gaps: np.ndarray
     n_iter: np.ndarray
     converged: np.ndarray
+    feature_names: np.ndarray | None = None
 
 
 def regularization_path(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     qid: Any = None,
     group: Any = None,
     Cs: Any = None,
     sample_weight: Any = None,
     query_weight: Any = None,
+    propensity: Any = None,
+    pairs: Any = None,
+    pair_weight: Any = None,
     loss: str = "squared_hinge",
     huber_width: float = 1.0,
     pair_selection: str = "all",
@@ -69,7 +76,7 @@ def regularization_path(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features)
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
         Features.
     y : array-like of shape (n_samples,)
         Labels.
@@ -77,8 +84,10 @@ def regularization_path(
         Queries, as in `RankSVM.fit`.
     Cs : array-like of float, optional
         The values of C, positive, in any order; by default the powers of 2 from 2^-15 to 2^5.
-    sample_weight, query_weight : array-like of shape (n_samples,), optional
+    sample_weight, query_weight, propensity : array-like of shape (n_samples,), optional
         Weights, as in `RankSVM.fit`.
+    pairs, pair_weight : array-like, optional
+        Explicit preferences instead of ``y``, as in `RankSVM.fit`.
     loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs : optional
         As in `RankSVM`.
 
@@ -115,10 +124,9 @@ def regularization_path(
         max_iter=max_iter,
         n_jobs=n_jobs,
     )
-    X, qid, _ = _inputs.split_qid(X, qid)
-    problem = linear_problem(
-        estimator, X, y, qid=qid, group=group, sample_weight=sample_weight, query_weight=query_weight
-    )
+    X, qid, _ = _frames.split_qid(X, qid)
+    weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+    problem = linear_problem(estimator, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
     values = np.sort(c_values(Cs))
     solutions = [result for _, result in solve_along(problem, values)]
     return RegularizationPath(
@@ -128,6 +136,7 @@ def regularization_path(
         duality_gaps=np.array([result.gap for result in solutions]),
         n_iter=np.array([result.n_iter for result in solutions]),
         converged=np.array([result.status is Status.CONVERGED for result in solutions]),
+        feature_names=getattr(estimator, "feature_names_in_", None),
     )
 
 
@@ -151,6 +160,8 @@ def solve_along(
     for C in Cs:
         result = problem.solve(float(C), point, interrupted)
         point = result.point
+        # it holds arrays of the size of the rows, which those who keep many solutions have no use for
+        result = replace(result, point=None)
         logger.info("C = %.6g: objective %.9g, relative gap %.2e", C, result.value, result.gap / result.value)
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
             warnings.warn(f"C = {C:g}: {result.status.value}", ConvergenceWarning, stacklevel=3)

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from ranksvm.data import _frames
 from ranksvm.estimators import _inputs, _options
 from ranksvm.estimators._dual import DualMixin
+from ranksvm.estimators._evaluation import evals_result, evaluation_sets
 from ranksvm.estimators._linear_problem import keep_result, linear_problem
+from ranksvm.estimators._ranker import SCORE_METRIC
 from ranksvm.exceptions import DataError
 
 __all__ = ["RankSVM"]
@@ -83,9 +86,13 @@ class RankSVM(DualMixin):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        Names of the features, where X had string column names.
+        Names of the features, where X had string column names; `coef_table` has them beside the weights.
+    frame_type_ : str or None
+        Library of the DataFrame X was, such as "polars".
     qid_column_ : str or None
         Column of X that held the query ids, where ``qid`` named one.
+    evals_result_ : dict
+        What the model gives on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10": [value]}}``.
 
     See Also
     --------
@@ -150,14 +157,18 @@ class RankSVM(DualMixin):
         propensity: Any = None,
         pairs: Any = None,
         pair_weight: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
     ) -> "RankSVM":
         """Learn the weights.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features. C-contiguous float32 or float64 arrays and CSR matrices are used where they lie; sums are in
-            float64 whatever the storage.
+            float64 whatever the storage. DataFrames (pandas, polars, pyarrow, others that narwhals knows) become one
+            such array: float32 if that holds all their columns.
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query counts, unless ``pair_weighting`` reads
             them. Left out where ``pairs`` are given.
@@ -179,6 +190,11 @@ class RankSVM(DualMixin):
             must be of one query. Then, and only then, work is proportional to the number of pairs.
         pair_weight : array-like of shape (n_pairs,), optional
             Weight of each of the ``pairs``; other weights multiply it.
+        eval_set : list of tuple (X, y), or one such tuple, optional
+            Data to evaluate the model on, as LightGBM and XGBoost have it. The values are kept in ``evals_result_`` and
+            change nothing.
+        eval_qid, eval_group : list of array-like, or one for a single set, optional
+            Queries of each set, as ``qid`` or ``group``. Where ``qid`` named a column, that column of the sets.
 
         Returns
         -------
@@ -201,9 +217,10 @@ class RankSVM(DualMixin):
         """
         _options.check(C=_options.positive(self.C))
         with _inputs.all_or_nothing(self):
-            X, qid, self.qid_column_ = _inputs.split_qid(X, qid)
+            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
             problem = linear_problem(self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
+            sets = evaluation_sets(self, eval_set, eval_qid, eval_group, problem.n_queries)
             start = None
             if self.warm_start and hasattr(self, "coef_"):
                 n_features = problem.objective.n_variables
@@ -213,4 +230,5 @@ class RankSVM(DualMixin):
             with _options.verbosity(self.verbose), problem.interruptible() as interrupted:
                 result = problem.solve(self.C, start, interrupted)
             keep_result(self, result, problem)
+            self.evals_result_ = evals_result([[each.evaluate(result.w, SCORE_METRIC) for each in sets]])
         return self

@@ -1,14 +1,18 @@
-"""What the losses of the margin share: the curvature is a multiple of a graph Laplacian."""
+"""What the losses of the margin share: the Hessian is a multiple of a graph Laplacian."""
 
-from typing import Any
+import copy
+from typing import Any, Self
 
 import numpy as np
 
+from ranksvm.losses.protocol import LossSums
 from ranksvm.losses.sums_over_pairs import sums_over
 
 
 class MarginLoss:
-    """Base of losses whose Hessian with respect to the scores is ``curvature * L``, L a Laplacian over the pairs.
+    """Base of losses whose Hessian with respect to the scores is ``curvature * L``, L a Laplacian over curved pairs.
+
+    See `PairwiseLoss` for the methods. A loss says what its ``curvature`` is, and what its ``_sums`` are.
 
     Parameters
     ----------
@@ -16,15 +20,33 @@ class MarginLoss:
         The pairs of the data set.
     """
 
-    # whether the loss is linear beyond an inner window
+    # whether the loss is straight beyond an inner window
     ring = False
 
     def __init__(self, pairs: Any):
         self.pairs = pairs
         self.sums = sums_over(pairs)
 
+    @property
+    def curvature(self) -> float:
+        """Second derivative of the loss of a pair of weight 1 where it is curved."""
+        raise NotImplementedError
+
+    def _sums(self, scores: np.ndarray, state: Any, first: int, last: int, gradient_range: np.ndarray) -> LossSums:
+        raise NotImplementedError
+
+    def over(self, pairs: Any) -> Self:
+        other = copy.copy(self)
+        other.pairs, other.sums = pairs, sums_over(pairs)
+        return other
+
     def new_state(self, near: Any = None) -> Any:
         return self.sums.new_state(self.ring, near)
+
+    def evaluate(self, scores: np.ndarray, state: Any, first: int, last: int, gradient_range: np.ndarray) -> LossSums:
+        # kept with the pairs it belongs to: a loss may have been sharpened when the products are asked for
+        state.curvature = self.curvature
+        return self._sums(scores, state, first, last, gradient_range)
 
     def sharpen(self, factor: float) -> bool:
         return False

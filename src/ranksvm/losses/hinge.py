@@ -2,12 +2,10 @@
 
 from typing import Any
 
-import numpy as np
-
 from ranksvm.losses._margin_loss import MarginLoss
 from ranksvm.losses.protocol import LossSums
 
-__all__ = ["Hinge", "HuberHinge"]
+__all__ = ["Hinge", "HuberHinge", "Width"]
 
 
 class HuberHinge(MarginLoss):
@@ -15,7 +13,7 @@ class HuberHinge(MarginLoss):
 
     The sum over the pairs of a_ij times 0 for ``m >= 1``, ``(1 - m)^2 / (2 d)`` for ``1 - d <= m < 1`` and
     ``1 - m - d / 2`` below, ``m = s_i - s_j`` (Chapelle, "Training a support vector machine in the primal", Neural
-    Computation 2007, section 3.3, has it around the hinge, not below). The Hessian with respect to the scores is
+    Computation 2007, has it around the hinge, not below). The Hessian with respect to the scores is
     ``L / d``, L the Laplacian of the graph of the pairs in the ring ``1 - d <= m < 1``; these are summed by themselves,
     not as a difference of two sums over more pairs, so that a narrow ring loses no digits.
 
@@ -33,41 +31,13 @@ class HuberHinge(MarginLoss):
         super().__init__(pairs)
         self.width = width
 
-    def over(self, pairs: Any) -> "HuberHinge":
-        """The same loss over other pairs.
+    @property
+    def curvature(self) -> float:
+        """``1 / d``."""
+        return 1.0 / self.width
 
-        Parameters
-        ----------
-        pairs : ComparablePairs or PairList
-            Those pairs.
-
-        Returns
-        -------
-        HuberHinge
-            The loss.
-        """
-        return HuberHinge(pairs, self.width)
-
-    def evaluate(self, scores: np.ndarray, state: Any, first: int, last: int, gradient_range: np.ndarray) -> LossSums:
-        """Value of the loss over some queries; see `PairwiseLoss.evaluate`.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n_rows,)
-            Score of every position.
-        state : object
-            Of `new_state`; updated for these queries.
-        first, last : int
-            The queries.
-        gradient_range : ndarray of float64
-            Receives the gradient with respect to the scores of these queries' rows.
-
-        Returns
-        -------
-        LossSums
-            The value.
-        """
-        state.curvature = 1.0 / self.width
+    def _sums(self, scores, state, first, last, gradient_range):
+        # a loss of its own, not a smoothing of another one: no excess, no slack
         return LossSums(self.sums.huber(scores, self.width, state, first, last, gradient_range).value)
 
 
@@ -106,46 +76,16 @@ class Hinge(MarginLoss):
         super().__init__(pairs)
         self.width = width or Width()
 
-    def over(self, pairs: Any) -> "Hinge":
-        """The same loss over other pairs; whichever is sharpened, both are.
+    @property
+    def curvature(self) -> float:
+        """``1 / d``."""
+        return 1.0 / self.width.value
 
-        Parameters
-        ----------
-        pairs : ComparablePairs or PairList
-            Those pairs.
-
-        Returns
-        -------
-        Hinge
-            The loss.
-        """
-        return Hinge(pairs, self.width)
-
-    def evaluate(self, scores: np.ndarray, state: Any, first: int, last: int, gradient_range: np.ndarray) -> LossSums:
-        """Value of the smoothed loss over some queries; see `PairwiseLoss.evaluate`.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n_rows,)
-            Score of every position.
-        state : object
-            Of `new_state`; updated for these queries.
-        first, last : int
-            The queries.
-        gradient_range : ndarray of float64
-            Receives the gradient with respect to the scores of these queries' rows.
-
-        Returns
-        -------
-        LossSums
-            Value, excess and slack.
-        """
-        width = self.width.value
-        state.curvature = 1.0 / width
-        return self.sums.huber(scores, width, state, first, last, gradient_range)
+    def _sums(self, scores, state, first, last, gradient_range):
+        return self.sums.huber(scores, self.width.value, state, first, last, gradient_range)
 
     def sharpen(self, factor: float) -> bool:
-        """Narrow the width; see `PairwiseLoss.sharpen`.
+        """Narrow the width, for whatever part of the data the loss is over; see `PairwiseLoss.sharpen`.
 
         Parameters
         ----------

@@ -1,11 +1,6 @@
 """The squared hinge loss of RankSVM."""
 
-from typing import Any
-
-import numpy as np
-
 from ranksvm.losses._margin_loss import MarginLoss
-from ranksvm.losses.protocol import LossSums
 
 __all__ = ["SquaredHinge"]
 
@@ -24,40 +19,7 @@ class SquaredHinge(MarginLoss):
     """
 
     margin = 1.0
+    curvature = 2.0
 
-    def over(self, pairs: Any) -> "SquaredHinge":
-        """The same loss over other pairs.
-
-        Parameters
-        ----------
-        pairs : ComparablePairs or PairList
-            Those pairs.
-
-        Returns
-        -------
-        SquaredHinge
-            The loss.
-        """
-        return SquaredHinge(pairs)
-
-    def evaluate(self, scores: np.ndarray, state: Any, first: int, last: int, gradient_range: np.ndarray) -> LossSums:
-        """Value of the loss over some queries; see `PairwiseLoss.evaluate`.
-
-        Parameters
-        ----------
-        scores : ndarray of float64, shape (n_rows,)
-            Score of every position.
-        state : object
-            Of `new_state`; updated for these queries.
-        first, last : int
-            The queries.
-        gradient_range : ndarray of float64
-            Receives the gradient with respect to the scores of these queries' rows.
-
-        Returns
-        -------
-        LossSums
-            The value.
-        """
-        state.curvature = 2.0
+    def _sums(self, scores, state, first, last, gradient_range):
         return self.sums.squared_hinge(scores, self.margin, state, first, last, gradient_range)

@@ -3,8 +3,11 @@
 import dataclasses
 from typing import Any
 
-from sklearn.utils.metadata_routing import MetadataRequest
+import numpy as np
+import sklearn
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
+from ranksvm.data import _frames
 from ranksvm.exceptions import DataError
 from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import Metric
@@ -39,10 +42,9 @@ class RankingScorer:
                 "sklearn.set_config(enable_metadata_routing=True) and pass qid (as params={'qid': qid} or qid=qid); "
                 "ranksvm.cross_validate needs neither. If all rows are one query, pass the same id for each."
             )
-        if isinstance(qid, str):  # the name of a column
-            qid = X[qid]
-        scores = estimator.predict(X)
-        result = evaluate(y, scores, qid, self.metric, convention=self.convention, sample_weight=sample_weight)
+        ids = _frames.column(X, qid) if _frames.has_column(X, qid) else qid
+        scores = predict_scores(estimator, X, qid)
+        result = evaluate(y, scores, ids, self.metric, convention=self.convention, sample_weight=sample_weight)
         return result.means[self.metric.name]
 
     def get_metadata_routing(self) -> MetadataRequest:
@@ -57,6 +59,29 @@ class RankingScorer:
         for param in ("qid", "sample_weight"):
             request.score.add_request(param=param, alias=True)
         return request
+
+
+def predict_scores(estimator: Any, X: Any, qid: Any) -> np.ndarray:
+    """What an estimator predicts; it is given the queries where it asks for them, as a step that scales by query does.
+
+    Parameters
+    ----------
+    estimator : object
+        A fitted estimator. A search's ``predict`` passes nothing on, so its best estimator is asked.
+    X : array-like of shape (n_rows, n_features)
+        Features.
+    qid : array-like of shape (n_rows,) or str
+        Query of each row, or the column of X that has it.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The scores.
+    """
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asks = get_routing_for_object(estimator).consumes("predict", ["qid"])
+        return estimator.predict(X, qid=qid) if asks else estimator.predict(X)
 
 
 def scorer(metric: str | Metric = "ndcg@10", *, convention: str | Convention = "default") -> RankingScorer:

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import sklearn
 from sklearn.base import clone
-from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm.data import Queries
+from ranksvm.data._frames import split_qid, take_rows
+from ranksvm.data.queries import QID_FROM_GROUP
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, parse_metrics
 from ranksvm.metrics.conventions import convention_named
 from ranksvm.metrics.plain import plain
+from ranksvm.metrics.scorers import predict_scores
 from ranksvm.model_selection.splitters import QueryKFold
 
 __all__ = ["CrossValidation", "cross_validate", "query_splits"]
@@ -106,6 +108,7 @@ def cross_validate(
     convention: str | Convention = "default",
     sample_weight: Any = None,
     query_weight: Any = None,
+    propensity: Any = None,
     fit_params: Mapping[str, Any] | None = None,
     n_jobs: int | None = 1,
     return_estimator: bool = False,
@@ -125,7 +128,8 @@ def cross_validate(
     y : array-like of shape (n_rows,)
         Labels.
     qid : array-like of shape (n_rows,), or str
-        Query of each row, in any order. A column's name is passed to ``fit`` as it is.
+        Query of each row, in any order, or the name of the column of a DataFrame that has them: the estimators are
+        given its values beside the other columns, so that a Pipeline needs to know nothing of it.
     metrics : str, Metric, or iterable of either, default ("ndcg@10",)
         As in `ranksvm.metrics.evaluate`.
     cv : int, splitter, or iterable of (train, test), default 5
@@ -134,7 +138,7 @@ def cross_validate(
         As in `ranksvm.metrics.evaluate`.
     sample_weight : array-like of shape (n_rows,), optional
         Passed to ``fit``; a test query counts in the means with the mean weight of its rows.
-    query_weight : array-like of shape (n_rows,), optional
+    query_weight, propensity : array-like of shape (n_rows,), optional
         Passed to ``fit``.
     fit_params : mapping, optional
         More arguments of ``fit``. Arrays with one entry per row are divided like ``X``.
@@ -159,32 +163,32 @@ def cross_validate(
     parsed = parse_metrics(metrics)
     rules = convention_named(convention)
     n_threads = effective_n_jobs(n_jobs)
+    X, qid, _ = split_qid(X, qid)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    ids = X[qid] if isinstance(qid, str) else qid
-    queries = Queries.from_qid(ids, n_rows)
-    ids = np.asarray(ids).reshape(-1) if ids is not None else np.zeros(n_rows, dtype=np.int64)
+    queries = Queries.from_qid(qid, n_rows)
+    ids = np.asarray(qid).reshape(-1) if qid is not None else np.zeros(n_rows, dtype=np.int64)
     y = _labels(y, n_rows)
-    per_row = {"sample_weight": sample_weight, "query_weight": query_weight}
+    per_row = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
     per_row = {name: _per_row(name, value, n_rows) for name, value in per_row.items() if value is not None}
     others: dict[str, Any] = {}
     for name, value in (fit_params or {}).items():
-        if name in {"qid", "group"} or name in per_row:
-            raise OptionError(f"fit_params holds {name!r}: the folds are made from qid; weights have arguments here.")
+        if name == "group":
+            raise OptionError(f"fit_params holds 'group', which cannot be divided like rows: {QID_FROM_GROUP}")
+        if name == "qid" or name in per_row:
+            raise OptionError(f"fit_params holds {name!r}, which is an argument of cross_validate itself.")
         is_per_row = not isinstance(value, str | Mapping) and np.ndim(value) > 0 and len(value) == n_rows
         (per_row if is_per_row else others)[name] = value
 
     def run(split: tuple[np.ndarray, np.ndarray]) -> tuple[Any, Evaluation, float, float]:
         train, test = split
         params = others | {name: take_rows(value, train) for name, value in per_row.items()}
-        params["qid"] = qid if isinstance(qid, str) else ids[train]
+        params["qid"] = ids[train]
         # Here, not around all folds: the configuration is the thread's own.
         with sklearn.config_context(enable_metadata_routing=True):
             started = time.perf_counter()
             fitted = clone(estimator).fit(take_rows(X, train), y[train], **params)
             middle = time.perf_counter()
-            wants_qid = get_routing_for_object(fitted).consumes("predict", ["qid"])
-            asked = {"qid": qid if isinstance(qid, str) else ids[test]} if wants_qid else {}
-            scores = fitted.predict(take_rows(X, test), **asked)
+            scores = predict_scores(fitted, take_rows(X, test), ids[test])
             ended = time.perf_counter()
         weight = None if sample_weight is None else take_rows(per_row["sample_weight"], test)
         result = evaluate(y[test], scores, ids[test], parsed, convention=rules, sample_weight=weight)
@@ -263,12 +267,3 @@ def _per_row(name: str, values: Any, n_rows: int) -> np.ndarray:
     if column.shape != (n_rows,):
         raise DataError(f"{name} has shape {column.shape} but X has {n_rows} rows: they must agree.")
     return column
-
-
-def take_rows(values: Any, rows: np.ndarray) -> Any:
-    """Some rows of an array, sparse matrix, DataFrame or list."""
-    if hasattr(values, "iloc"):
-        return values.iloc[rows]
-    if hasattr(values, "tocsr"):
-        return values.tocsr()[rows]
-    return np.asarray(values)[rows]

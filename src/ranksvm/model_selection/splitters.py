@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import UNUSED
 
 from ranksvm.data import Queries
+from ranksvm.data._frames import split_qid
 from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["QueryKFold", "QueryShuffleSplit"]
@@ -18,8 +18,9 @@ __all__ = ["QueryKFold", "QueryShuffleSplit"]
 class _QuerySplitter(BaseCrossValidator):
     """Splits queries, then says which rows they are."""
 
-    # With routing on, scikit-learn passes qid and no groups; with routing off only `groups` can reach a splitter.
-    __metadata_request__split: ClassVar = {"groups": UNUSED, "qid": True}
+    # With routing on, scikit-learn passes qid and no groups (its base class has taken these out of the requests, which
+    # before scikit-learn 1.7 may be done but once); with routing off only `groups` can reach a splitter.
+    __metadata_request__split: ClassVar = {"qid": True}
 
     n_splits: int
 
@@ -67,11 +68,12 @@ class _QuerySplitter(BaseCrossValidator):
         ids = groups if qid is None else qid
         if ids is None:
             raise DataError(
-                f"{type(self).__name__} needs the query of each row: pass qid (with scikit-learn's metadata routing "
-                "enabled it reaches the splitter) or, with routing off, groups=qid."
+                f"{type(self).__name__} needs the query of each row, but got neither qid nor groups. Inside "
+                "scikit-learn's searches, sklearn.set_config(enable_metadata_routing=True) passes qid on to splitter, "
+                "fit and score alike (without it only groups=qid reaches the splitter, and nothing the score); "
+                "ranksvm.cross_validate needs no routing."
             )
-        if isinstance(ids, str):
-            ids = X[ids]
+        ids = split_qid(X, ids)[1]
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         queries = Queries.from_qid(ids, n_rows)
         number = queries.numbers()

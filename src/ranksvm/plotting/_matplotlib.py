@@ -6,9 +6,9 @@ from ranksvm.exceptions import MissingDependencyError
 
 
 def axes_or_new(ax: Any = None, **figure: Any) -> Any:
-    """The axes given, or those of a new figure."""
+    """The axes given, or those of a new figure of pyplot."""
     try:
-        import matplotlib.pyplot as plt
+        from matplotlib import pyplot
     except ImportError:
-        raise MissingDependencyError("drawing needs matplotlib: pip install 'ranksvm[plot]'") from None
-    return plt.subplots(**figure)[1] if ax is None else ax
+        raise MissingDependencyError("plotting needs matplotlib: pip install 'ranksvm[plot]'") from None
+    return pyplot.subplots(**figure)[1] if ax is None else ax

@@ -12,14 +12,18 @@ SLOPE = 0.9
 # ... and a search ends where the slope is this part of it.
 SEARCH_SLOPE = 0.2
 TRIALS = 40
+# A rise of the objective by this part of itself is round-off.
+ROUND_OFF = 1e-12
 
 
 def take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor) -> tuple[Point, float]:
     """The point after a step, shortened if it overshoots, and the slope that the full step ends with."""
     trial = monitor.evaluate(point.w + step, point)
     slope, end = float(point.gradient @ step), float(trial.gradient @ step)
-    # A step that ends going down still was none too long; one that does not begin so is round-off.
-    if end <= SLOPE * abs(slope) or slope >= 0.0 or objective.gap(trial) < objective.gap(point):
+    # A step that ends no steeper uphill than it began downhill was none too long, nor one that reduced the gradient;
+    # one that does not begin downhill is round-off. None may end higher but by round-off, or steps could go in circles.
+    short = end <= SLOPE * abs(slope) or objective.gap(trial) < objective.gap(point)
+    if slope >= 0.0 or end <= 0.0 or (short and trial.value <= point.value + ROUND_OFF * abs(point.value)):
         objective.release(point)
         return trial, end
     return shorten(objective, point, trial, slope, end, monitor), end

@@ -83,6 +83,8 @@ def newton(
     reduction, trusted = 1.0, True
     while (status := monitor.record(point)) is None:
         point = monitor.sharpen(point)
+        if objective.gap(point) == 0.0:  # nothing to do but to sharpen it more
+            continue
         gradient = point.gradient
         first = monitor.n_iter == 0 and solve is not None
         if fresh := solve is None or (reduction > GOOD_REDUCTION and not first):

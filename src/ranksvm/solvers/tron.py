@@ -71,6 +71,8 @@ def tron(
     radius = None
     while (status := monitor.record(point)) is None:
         point = monitor.sharpen(point)
+        if objective.gap(point) == 0.0:  # nothing to do but to sharpen it more
+            continue
         if radius is None:
             # One norm for the whole run: where it changed with the violating pairs, so did the meaning of the radius.
             diagonal = _choose_norm(objective, point, monitor)

@@ -1,0 +1,209 @@
+"""The hinge loss against known optima and against the squared hinge; what weights and choices of pairs cost.
+
+python benchmarks/losses.py -o benchmarks/results/losses.md
+"""
+
+import csv
+
+import numpy as np
+
+from _common import arguments, data_folder, interleaved, page, power_of_two, publish, required_data, table
+from ranksvm import RankingData, RankSVM, make_ranking, read_letor
+from ranksvm.data import ComparablePairs
+from ranksvm.losses import Hinge, SquaredHinge, Width
+
+SEED = 0
+# most times the default squared-hinge fit that a hinge fit to the same tolerance may take
+HINGE_LIMIT = 8.0
+TOLERANCES = (1e-4, 1e-6)
+WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
+
+
+def summary(times: np.ndarray) -> str:
+    """Least and median of some times."""
+    return f"{times.min():.3f} / {np.median(times):.3f}"
+
+
+def verdict(value: float, limit: float) -> str:
+    """Whether a limit is met, in words."""
+    return f"{limit:g}: met" if value <= limit else f"**{limit:g}: MISSED**"
+
+
+# -- against known optima ----------------------------------------------------------------------------------------------
+
+
+def optima(repeats: int) -> list[str]:
+    """Every row of the reference, at both tolerances."""
+    path = required_data().parent / "reference" / "linear_l1_optima.csv"
+    if not path.is_file():
+        return ["## Against known optima", f"`{path.name}` is absent: not run."]
+    rows, sets = [], {}
+    with path.open() as file:
+        reference = list(csv.DictReader(file))
+    for row in reference:
+        name, optimum = row["dataset"], float(row["primal_objective"])
+        if name not in sets:
+            sets[name] = read_letor(required_data() / name / "Fold1" / "train.txt.gz", dtype=np.float64)
+        data = sets[name]
+        for tol in TOLERANCES:
+            model = RankSVM(power_of_two(row["C"]), loss="hinge", tol=tol)
+            times = interleaved(
+                {"fit": lambda model=model, data=data: model.fit(data.X, data.y, qid=data.qid)}, repeats
+            )
+            error = model.objective_ / optimum - 1.0
+            rows.append(
+                (
+                    name,
+                    row["C"],
+                    f"{tol:.0e}",
+                    f"{error:.1e}",
+                    verdict(error, tol),
+                    f"{model.duality_gap_ / model.objective_:.1e}",
+                    model.n_iter_,
+                    f"{model.width_:.1e}",
+                    summary(times["fit"]),
+                )
+            )
+    header = ["data", "C", "tol", "error", "limit", "certificate", "iterations", "last width", "seconds"]
+    return [
+        "## Against known optima",
+        "Fold 1, `train.txt`; relative distance of the objective from the optimum found by brute force over explicit "
+        f"pairs (to about eight digits). Seconds: least / median of {repeats} rounds.",
+        table(header, rows),
+    ]
+
+
+# -- against the squared hinge -----------------------------------------------------------------------------------------
+
+
+def fitted(data: RankingData, C: float, **options) -> RankSVM:
+    """A fit, default but for some options."""
+    return RankSVM(C, **options).fit(data.X, data.y, qid=data.qid)
+
+
+def against_squared_hinge(data: RankingData, repeats: int) -> list[str]:
+    """Time of a hinge fit over that of the default fit."""
+    rows = []
+    for C in (1e-4, 1e-2, 1.0):
+        actions = {"squared hinge": lambda C=C: fitted(data, C)}
+        for tol in TOLERANCES:
+            actions[f"hinge, {tol:.0e}"] = lambda C=C, tol=tol: fitted(data, C, loss="hinge", tol=tol)
+        interleaved(actions, 1)
+        times = interleaved(actions, repeats)
+        base = times["squared hinge"].min()
+        for name, action in actions.items():
+            fit = action()
+            ratio = times[name].min() / base
+            limit = HINGE_LIMIT if name == "hinge, 1e-04" else np.inf
+            rows.append(
+                (
+                    f"{C:g}",
+                    name,
+                    summary(times[name]),
+                    f"{ratio:.2f}",
+                    verdict(ratio, limit) if np.isfinite(limit) else "",
+                    fit.n_iter_,
+                    f"{fit.history_['evaluations'][-1]} / {fit.history_['hessian_products'][-1]}",
+                    f"{fit.duality_gap_ / fit.objective_:.1e}",
+                    "" if fit.width_ is None else f"{fit.width_:.1e}",
+                )
+            )
+    work = ["iterations", "evaluations / products", "certificate", "width"]
+    return [
+        f"## Against the squared hinge: {data.n_rows:,} x {data.n_features}, 120 documents a query",
+        f"Default fits, seconds, least / median of {repeats} rounds in turns; ratio of the least times. Only passes "
+        "over the whole data are counted, not those over the sample that begins each fit.",
+        table(["C", "loss, tol", "seconds", "ratio", "limit", *work], rows),
+    ]
+
+
+def parts_of_a_pass(data: RankingData, repeats: int) -> list[str]:
+    """What the two losses cost on one thread, apart from X: which part of a fit is the sweep's."""
+    pairs = ComparablePairs.from_labels(data.queries, data.y.astype(float))
+    rng = np.random.default_rng(SEED)
+    w = rng.standard_normal(data.n_features).astype(data.X.dtype)
+    scores = (data.X @ (0.3 * w)).astype(np.float64)
+    v, out = rng.standard_normal(data.n_rows), np.empty(data.n_rows)
+    actions = {"X @ w, NumPy's own threads": lambda: data.X @ w}
+    for name, loss in {
+        "squared hinge": SquaredHinge(pairs),
+        "hinge, width 1": Hinge(pairs, Width(1.0)),
+        "hinge, width 0.02": Hinge(pairs, Width(0.02)),
+    }.items():
+        state = loss.new_state()
+
+        def evaluate(loss=loss, state=state):
+            loss.evaluate(scores, state, 0, pairs.n_queries, out)
+
+        def product(loss=loss, state=state):
+            loss.curvature_product(state, 0, pairs.n_queries, v, out)
+
+        actions |= {f"value and gradient, {name}": evaluate, f"Hessian product, {name}": product}
+    interleaved(actions, 1)
+    times = interleaved(actions, repeats)
+    rows = [(name, summary(values), f"{1e9 * values.min() / data.n_rows:.0f}") for name, values in times.items()]
+    return [
+        "## What limits it",
+        f"The sweeps over all scores on one thread, apart from X; least / median of {repeats} rounds. A hinge needs "
+        "both edges of a ring of margins: two windows instead of one, and twice the columns of sums, so that narrow "
+        "rings lose no digits. The other part of the ratio is the number of steps: those that narrow the width, and "
+        "those after them.",
+        table(["what", "seconds", "ns a document"], rows),
+    ]
+
+
+# -- weights and choices of pairs --------------------------------------------------------------------------------------
+
+
+def weightings(data: RankingData, repeats: int) -> list[str]:
+    """Time of a fit with each weighting and selection over that with uniform weights of all pairs."""
+    choices = [(weighting, selection) for selection in ("all", "adjacent") for weighting in WEIGHTINGS]
+    total = weight_of_pairs(data, "uniform", "all")
+    rows = []
+    for loss in ("squared_hinge", "hinge"):
+        actions = {}
+        for weighting, selection in choices:
+            options = {"loss": loss, "pair_weighting": weighting, "pair_selection": selection}
+            C = 1e-4 * total / weight_of_pairs(data, weighting, selection)
+            actions[f"{weighting}, {selection}"] = lambda C=C, options=options: fitted(data, C, **options)
+        interleaved(actions, 1)
+        times = interleaved(actions, repeats)
+        base = times["uniform, all"].min()
+        for name, action in actions.items():
+            fit = action()
+            rows.append((loss, name, summary(times[name]), f"{times[name].min() / base:.2f}", fit.n_iter_))
+    return [
+        f"## Weights and choices of pairs: {data.n_rows:,} x {data.n_features}",
+        "C is such that all pairs together weigh as much as at C = 1e-4 with uniform weights of all pairs. Seconds, "
+        f"least / median of {repeats} rounds in turns, and their ratio to the first. The problems differ, and with "
+        "them the iterations.",
+        table(["loss", "weighting, selection", "seconds", "ratio", "iterations"], rows),
+    ]
+
+
+def weight_of_pairs(data: RankingData, weighting: str, selection: str) -> float:
+    """Of all pairs together."""
+    return ComparablePairs.from_labels(
+        data.queries, data.y.astype(float), weighting=weighting, selection=selection
+    ).weight
+
+
+def report(options) -> str:
+    """The page."""
+    smoke, repeats = options.smoke, 1 if options.smoke else options.repeats
+    parts = [] if smoke or data_folder() is None else optima(repeats)
+    data = make_ranking(20 if smoke else 5834, 120, 136, random_state=SEED)
+    parts += against_squared_hinge(data, repeats)
+    parts += parts_of_a_pass(data, repeats)
+    parts += weightings(data, min(repeats, 3))
+    return page("Losses, and pairs by weight", "losses", options, parts)
+
+
+def main(argv=None):
+    """Run from the command line."""
+    options = arguments(__doc__, argv, ("--repeats", {"type": int, "default": 5, "help": "rounds"}))
+    publish(report(options), options)
+
+
+if __name__ == "__main__":
+    main()

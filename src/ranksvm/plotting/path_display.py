@@ -1,0 +1,287 @@
+"""PathDisplay: the scores of a model selection, or the weights, along C."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ranksvm.estimators import RankSVMCV, RegularizationPath
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.metrics import parse_metric
+from ranksvm.model_selection.choice import mean_and_standard_error
+from ranksvm.plotting._matplotlib import axes_or_new
+
+__all__ = ["PathDisplay"]
+
+_CHOSEN = {"color": "0.25", "linestyle": "--", "linewidth": 1.0}
+_FOLD = {"color": "0.55", "linewidth": 0.8, "alpha": 0.6}
+_OTHER_FEATURE = {"color": "0.75", "linewidth": 0.8, "zorder": 1}
+
+
+class PathDisplay:
+    """Scores along C with a band of one standard error, or weights along C; the chosen C marked and named.
+
+    Made by `from_estimator` (scores) or `from_path` (weights), which draw at once; the constructor takes the numbers.
+
+    Parameters
+    ----------
+    Cs : ndarray of float64, shape (n_Cs,)
+        The values of C, ascending.
+    scores : ndarray of float64, shape (n_Cs, n_parts), optional
+        A metric for each C on each test part; this or ``coefs``.
+    mean_scores, standard_errors : ndarray of float64, shape (n_Cs,), optional
+        Mean over the test parts, and its standard error (NaN where there is none); by default, over ``scores``.
+    metric : str, optional
+        Name of the metric.
+    coefs : ndarray of float64, shape (n_Cs, n_features), optional
+        Weights for each C.
+    feature_names : sequence of str, optional
+        Names of the features; ``x0``, ``x1``, ... without.
+    chosen_C : float, optional
+        The C to mark.
+    rule : {"best", "one_standard_error"}, optional
+        By which it was chosen.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        The axes drawn on.
+    figure_ : matplotlib.figure.Figure
+        Their figure.
+    line_ : matplotlib.lines.Line2D or None
+        The mean score along C.
+    fill_between_ : matplotlib.collections.PolyCollection or None
+        The band of one standard error.
+    fold_lines_ : list of matplotlib.lines.Line2D
+        The score of each test part, where there are several.
+    coef_lines_ : list of matplotlib.lines.Line2D
+        The weight of each feature along C.
+    chosen_line_ : matplotlib.lines.Line2D or None
+        The chosen C.
+
+    See Also
+    --------
+    RankSVMCV : Chooses C.
+    regularization_path : Weights along C.
+
+    Examples
+    --------
+    >>> from ranksvm import PathDisplay, RankSVMCV, make_ranking
+    >>> data = make_ranking(n_queries=60, n_docs=20, n_features=10, random_state=0)
+    >>> ranker = RankSVMCV(metric="ndcg@5", cv=4, rule="one_standard_error").fit(data.X, data.y, qid=data.qid)
+    >>> display = PathDisplay.from_estimator(ranker)
+    >>> display.ax_.get_ylabel()
+    'ndcg@5'
+    """
+
+    def __init__(
+        self,
+        Cs: np.ndarray,
+        *,
+        scores: np.ndarray | None = None,
+        mean_scores: np.ndarray | None = None,
+        standard_errors: np.ndarray | None = None,
+        metric: str | None = None,
+        coefs: np.ndarray | None = None,
+        feature_names: Any = None,
+        chosen_C: float | None = None,
+        rule: str | None = None,
+    ):
+        if (scores is None) == (coefs is None):
+            raise OptionError("PathDisplay shows either scores or coefs along C: give one of them.")
+        self.Cs = Cs
+        self.scores: Any = scores
+        self.mean_scores: Any = mean_scores
+        self.standard_errors: Any = standard_errors
+        if scores is not None and (mean_scores is None or standard_errors is None):
+            self.mean_scores, self.standard_errors = mean_and_standard_error(scores)
+        self.metric = metric
+        self.coefs: Any = coefs
+        self.feature_names = feature_names
+        self.chosen_C: Any = chosen_C
+        self.rule = rule
+
+    @classmethod
+    def from_estimator(cls, estimator: RankSVMCV, *, ax: Any = None, **options: Any) -> "PathDisplay":
+        """Draw the scores by which a RankSVMCV chose C.
+
+        Parameters
+        ----------
+        estimator : RankSVMCV
+            A fitted one.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; None: those of a new figure.
+        **options : dict
+            As `plot` takes them.
+
+        Returns
+        -------
+        PathDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        OptionError
+            When the estimator is no RankSVMCV.
+        NotFittedError
+            When it is not fitted.
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        if not isinstance(estimator, RankSVMCV):
+            raise OptionError(
+                f"PathDisplay.from_estimator shows how a RankSVMCV chose C, got a {type(estimator).__name__}. Of a "
+                "Pipeline take the last step, pipeline[-1]; PathDisplay.from_path shows a regularization_path."
+            )
+        check_is_fitted(estimator, "scores_")
+        display = cls(
+            estimator.Cs_,
+            scores=estimator.scores_,
+            mean_scores=estimator.mean_scores_,
+            standard_errors=estimator.standard_errors_,
+            metric=parse_metric(estimator.metric).name,
+            chosen_C=estimator.C_,
+            rule=estimator.rule,
+        )
+        return display.plot(ax, **options)
+
+    @classmethod
+    def from_path(
+        cls,
+        path: RegularizationPath,
+        *,
+        chosen_C: float | None = None,
+        feature_names: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> "PathDisplay":
+        """Draw the weights along C.
+
+        Parameters
+        ----------
+        path : RegularizationPath
+            What `regularization_path` gave.
+        chosen_C : float, optional
+            The C to mark; the features named are those of the largest weights there, or else at the largest C.
+        feature_names : sequence of str, optional
+            Names of the features; None: those of the DataFrame the path was computed from, if it was one.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; None: those of a new figure.
+        **options : dict
+            As `plot` takes them.
+
+        Returns
+        -------
+        PathDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        DataError
+            When there is not one name for each feature.
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        names = path.feature_names if feature_names is None else feature_names
+        n_features = path.coefs.shape[1]
+        if names is not None and len(names) != n_features:
+            raise DataError(f"there are {len(names)} feature names, but the path has {n_features} features.")
+        return cls(path.Cs, coefs=path.coefs, feature_names=names, chosen_C=chosen_C).plot(ax, **options)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        n_named: int = 8,
+        line_kw: dict[str, Any] | None = None,
+        fill_between_kw: dict[str, Any] | None = None,
+    ) -> "PathDisplay":
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; None: those of a new figure.
+        n_named : int, default 8
+            How many features of large weight have a colour and a name; the others are grey.
+        line_kw : dict, optional
+            Passed to ``ax.plot`` for the mean score or the weights of the features named.
+        fill_between_kw : dict, optional
+            Passed to ``ax.fill_between`` for the band.
+
+        Returns
+        -------
+        PathDisplay
+            Itself.
+
+        Raises
+        ------
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        self.ax_ = axes_or_new(ax, layout="constrained")
+        self.figure_ = self.ax_.figure
+        self.line_ = self.fill_between_ = self.chosen_line_ = None
+        self.fold_lines_: list[Any] = []
+        self.coef_lines_: list[Any] = []
+        self.ax_.set_xscale("log", base=2)
+        self.ax_.set_xlabel("C")
+        if self.scores is not None:
+            named = self._plot_scores(line_kw or {}, fill_between_kw or {})
+            place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2}
+        else:
+            named = self._plot_coefs(n_named, line_kw or {})
+            place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+        if self.chosen_C is not None:
+            self.chosen_line_ = self.ax_.axvline(self.chosen_C, **_CHOSEN, label=self._chosen_name())
+            named.append(self.chosen_line_)
+        # outside, since lines may be anywhere inside
+        self.ax_.legend(handles=named, fontsize="small", frameon=False, **place)
+        return self
+
+    def _plot_scores(self, line_kw: dict[str, Any], fill_between_kw: dict[str, Any]) -> list[Any]:
+        """Draw the scores; what the legend is to name."""
+        n_parts = self.scores.shape[1]
+        if n_parts > 1:
+            self.fold_lines_ = self.ax_.plot(self.Cs, self.scores, **_FOLD)
+            self.fold_lines_[0].set_label(f"each of {n_parts} folds")
+        label = f"mean of {n_parts} folds" if n_parts > 1 else "validation data"
+        style = {"marker": ".", "color": "C0", "zorder": 3, "label": label} | line_kw
+        (self.line_,) = self.ax_.plot(self.Cs, self.mean_scores, **style)
+        named = [*self.fold_lines_[:1], self.line_]
+        if not np.isnan(self.standard_errors).all():
+            low, high = self.mean_scores - self.standard_errors, self.mean_scores + self.standard_errors
+            style = {"alpha": 0.2, "color": "C0", "linewidth": 0, "label": "± one standard error"} | fill_between_kw
+            self.fill_between_ = self.ax_.fill_between(self.Cs, low, high, **style)
+            named.append(self.fill_between_)
+            if self.rule == "one_standard_error":
+                limit = low[np.nanargmax(self.mean_scores)]
+                style = {"color": "C0", "linestyle": ":", "linewidth": 1.0, "label": "best less its standard error"}
+                named.append(self.ax_.axhline(limit, **style))
+        if self.chosen_C in self.Cs:
+            score = self.mean_scores[np.flatnonzero(self.Cs == self.chosen_C)[0]]
+            self.ax_.plot(self.chosen_C, score, "o", markersize=8, markerfacecolor="none", color="0.25", zorder=4)
+        self.ax_.set_ylabel(self.metric or "score")
+        return named
+
+    def _plot_coefs(self, n_named: int, line_kw: dict[str, Any]) -> list[Any]:
+        """Draw the weights; what the legend is to name."""
+        n_features = self.coefs.shape[1]
+        names = [f"x{number}" for number in range(n_features)] if self.feature_names is None else self.feature_names
+        at = -1 if self.chosen_C is None else int(np.argmin(np.abs(np.log(self.Cs / self.chosen_C))))
+        named = np.argsort(-np.abs(self.coefs[at]), kind="stable")[:n_named]
+        # in the order in which the lines end, beside the legend
+        named = named[np.argsort(-self.coefs[-1][named], kind="stable")]
+        self.coef_lines_ = self.ax_.plot(self.Cs, self.coefs, **_OTHER_FEATURE)
+        for place, feature in enumerate(named):
+            style = {"color": f"C{place % 10}", "linewidth": 1.5, "zorder": 2, "label": str(names[feature])} | line_kw
+            self.coef_lines_[feature].set(**style)
+        self.ax_.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
+        self.ax_.set_ylabel("weight")
+        return [self.coef_lines_[feature] for feature in named]
+
+    def _chosen_name(self) -> str:
+        exponent = np.log2(self.chosen_C)
+        power = f"2^{{{exponent:.0f}}}"
+        name = f"$C = {power}$" if exponent == round(exponent) else f"C = {self.chosen_C:.3g}"
+        return f"{name} (one-standard-error rule)" if self.rule == "one_standard_error" else name

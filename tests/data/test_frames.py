@@ -1,0 +1,147 @@
+"""DataFrames of several libraries: what becomes of their columns, and what is said of those that hold no numbers."""
+
+import sys
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+from ranksvm import QueryMinMaxScaler, QueryStandardScaler, RankSVM
+from ranksvm.data import _frames
+from ranksvm.exceptions import DataError, MissingDependencyError
+
+MAKERS = {
+    "pandas": pd.DataFrame,
+    "pandas-arrow": lambda columns: pl.DataFrame(columns).to_pandas(use_pyarrow_extension_array=True),
+    "polars": pl.DataFrame,
+    "pyarrow": pa.table,
+}
+ANY_LIBRARY = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+Y, QID = [0, 1, 2, 0, 1], [7, 7, 7, 8, 8]
+
+
+def columns(*dtypes):
+    return {f"c{place}": (np.array([3, 1, 2, 5, 4]) + place).astype(dtype) for place, dtype in enumerate(dtypes)}
+
+
+def fitted_array(frame):
+    """The features that an estimator sees."""
+    return _frames.validated(RankSVM(), frame, reset=True, accept_sparse="csr", dtype=(np.float64, np.float32))
+
+
+@ANY_LIBRARY
+@pytest.mark.parametrize(
+    ("dtypes", "expected"),
+    [
+        (["float32"] * 40, "float32"),
+        (["float64"] * 3, "float64"),
+        (["float32", "int16", "uint8", "bool"], "float32"),
+        (["float32", "int32"], "float64"),
+        (["int8", "int8"], "float64"),
+        (["float32", "float64"], "float64"),
+    ],
+)
+def test_float32_stays_float32(make, dtypes, expected):
+    source = columns(*dtypes)
+    array = fitted_array(make(source))
+    assert array.dtype == expected
+    np.testing.assert_array_equal(array, np.column_stack(list(source.values())).astype(expected))
+
+
+def test_a_C_contiguous_pandas_frame_is_not_copied():
+    X = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
+    assert np.shares_memory(fitted_array(pd.DataFrame(X, copy=False)), X)
+
+
+@ANY_LIBRARY
+def test_missing_values_of_any_type_are_refused_with_their_place(make):
+    for values in ([1.0, None, 2.0, 0.0, 1.0], [1, None, 2, 0, 1], [True, None, False, True, True]):
+        frame = make({"fine": [1.0, 2.0, 3.0, 4.0, 5.0], "bm25": values})
+        if make is pd.DataFrame:
+            frame["bm25"] = pd.array(values)
+        for estimator in (RankSVM(), QueryMinMaxScaler()):
+            with pytest.raises(DataError, match=r"NaN in row 1, column 1 \('bm25'\)"):
+                estimator.fit(frame, Y, qid=QID)
+
+
+@ANY_LIBRARY
+def test_columns_that_hold_no_numbers_are_named(make):
+    frame = make({"a": [1.0] * 5, "title": list("abcde"), "b": [2.0] * 5})
+    with pytest.raises(DataError, match=r"the column 'title' \(String\): encode or leave out"):
+        RankSVM().fit(frame, Y, qid=QID)
+    model = RankSVM().fit(make({"a": [1.0, 2, 3, 1, 2]}), Y, qid=QID)
+    with pytest.raises(DataError, match=r"'a' \(String\)"):
+        model.predict(make({"a": list("12345")}))
+
+
+def test_all_bad_columns_are_counted():
+    frame = pd.DataFrame({f"c{n}": list("abcde") for n in range(8)})
+    frame["c0"] = frame["c0"].astype("category")
+    frame["c1"] = pd.to_datetime("2020-01-01")
+    with pytest.raises(DataError, match=r"columns 'c0' \(Categorical\), 'c1' \(Datetime.*\), 'c2'.* and 3 more"):
+        RankSVM().fit(frame, Y, qid=QID)
+
+
+def test_columns_of_objects_are_read_if_they_are_numbers():
+    frame = pd.DataFrame({"a": np.array([1, 2.5, 3, 4, 5], dtype=object)})
+    np.testing.assert_array_equal(fitted_array(frame)[:, 0], [1, 2.5, 3, 4, 5])
+    exact = pl.DataFrame({"a": [Decimal("1.5")] * 5})
+    np.testing.assert_array_equal(fitted_array(exact)[:, 0], [1.5] * 5)
+
+
+def test_sparse_pandas_frames_stay_sparse():
+    X = sp.random(5, 3, density=0.5, random_state=0, format="csr")
+    frame = pd.DataFrame.sparse.from_spmatrix(X, columns=list("abc"))
+    array = fitted_array(frame)
+    assert sp.issparse(array)
+    np.testing.assert_array_equal(array.toarray(), X.toarray())
+
+
+def test_frames_that_cannot_be_read():
+    with pytest.raises(DataError, match=r"pass X.collect\(\)"):
+        RankSVM().fit(pl.LazyFrame({"a": [1.0] * 5}), Y, qid=QID)
+    with pytest.raises(DataError, match="two columns of one name"):
+        RankSVM().fit(pd.DataFrame(np.eye(5), columns=list("aabcd")), Y, qid=QID)
+
+
+def test_without_narwhals_the_message_says_what_to_install(monkeypatch):
+    frame = pl.DataFrame({"a": [1.0] * 5})
+    monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'ranksvm\[dataframe\]', or pass arrays"):
+        RankSVM().fit(frame, Y, qid=QID)
+
+
+@ANY_LIBRARY
+@pytest.mark.parametrize("scaler", [QueryMinMaxScaler(), QueryStandardScaler(), QueryMinMaxScaler(copy=False)])
+def test_scalers_take_frames_and_a_column_of_ids(make, scaler):
+    source = columns("float32", "float32")
+    expected = type(scaler)().fit_transform(np.column_stack(list(source.values())), qid=QID)
+    found = scaler.fit_transform(make({"query": QID} | source), qid="query")
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected)
+    assert scaler.feature_names_in_.tolist() == ["c0", "c1"]
+    with pytest.raises(DataError, match="it is no DataFrame"):
+        scaler.fit(np.eye(3), qid="query")
+
+
+def test_scalers_can_give_frames():
+    frame = pl.DataFrame(columns("float32", "float64"))
+    scaled = QueryStandardScaler().set_output(transform="polars").fit_transform(frame, qid=QID)
+    assert isinstance(scaled, pl.DataFrame)
+    assert scaled.columns == ["c0", "c1"]
+
+
+@ANY_LIBRARY
+def test_rows_and_columns(make):
+    frame = make({"query": ["x", "y", "z"], "a": [1, 2, 3]})
+    some = _frames.take_rows(frame, np.array([2, 0]))
+    assert type(some) is type(frame)
+    assert _frames.column(some, "query").tolist() == ["z", "x"]
+    assert _frames.has_column(frame, "a")
+    assert not _frames.has_column(_frames.drop_column(frame, "a"), "a")
+    assert not _frames.has_column(frame, ["a"])
+    assert _frames.take_rows([5, 6, 7], np.array([1])).tolist() == [6]

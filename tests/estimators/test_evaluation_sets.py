@@ -1,0 +1,160 @@
+"""eval_set, eval_qid, eval_group and group: the calls that code written for LightGBM, XGBoost or PyTerrier makes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ranksvm import RankSVM, RankSVMCV, load, make_ranking
+from ranksvm.exceptions import DataError
+from ranksvm.metrics import evaluate
+
+CS = [1e-4, 1e-2, 1.0]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_ranking(n_queries=40, n_docs=(4, 12), n_features=5, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def others():
+    return [make_ranking(n_queries=15, n_docs=(4, 12), n_features=5, random_state=seed) for seed in (1, 2)]
+
+
+def sizes(data):
+    return np.unique(data.qid, return_counts=True)[1]
+
+
+def value(model, data, metric="ndcg@10"):
+    return evaluate(data.y, model.predict(data.X), data.qid, [metric]).means[metric]
+
+
+def test_what_the_model_gives_on_each_set(data, others, tmp_path):
+    sets = [(each.X, each.y) for each in others]
+    model = RankSVM(C=0.01).fit(data.X, data.y, group=sizes(data), eval_set=sets, eval_group=[*map(sizes, others)])
+    expected = {f"valid_{place}": {"ndcg@10": [value(model, each)]} for place, each in enumerate(others)}
+    assert model.evals_result_ == expected
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").evals_result_ == expected
+    by_qid = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid, eval_set=sets, eval_qid=[each.qid for each in others])
+    assert by_qid.evals_result_ == expected
+    plain = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    np.testing.assert_array_equal(plain.coef_, model.coef_)
+    assert plain.evals_result_ == {}
+
+
+def test_the_first_set_chooses_C(data, others):
+    sets = [(each.X, each.y) for each in others]
+    model = RankSVMCV(CS, metric="map").fit(
+        data.X, data.y, group=sizes(data), eval_set=sets, eval_group=[*map(sizes, others)]
+    )
+    alone = RankSVMCV(CS, metric="map").fit(data.X, data.y, qid=data.qid, eval_set=sets[0], eval_group=sizes(others[0]))
+    assert alone.C_ == model.C_
+    assert model.scores_.shape == (3, 1)
+    assert model.evals_result_["valid_0"]["map"] == model.scores_[:, 0].tolist()
+    chosen = CS.index(model.C_)
+    assert model.evals_result_["valid_1"]["map"][chosen] == value(model, others[1], "map")
+
+
+@pytest.mark.parametrize("shape", ["bare", "in a list"])
+@pytest.mark.parametrize("kind", ["qid", "group"])
+def test_the_queries_of_one_set_may_be_bare(data, others, shape, kind):
+    other = others[0]
+    queries = other.qid if kind == "qid" else sizes(other)
+    for container in (np.asarray, list, pd.Series):
+        given = container(queries) if shape == "bare" else [container(queries)]
+        model = RankSVM().fit(data.X, data.y, qid=data.qid, eval_set=[(other.X, other.y)], **{f"eval_{kind}": given})
+        assert model.evals_result_["valid_0"]["ndcg@10"] == [value(model, other)]
+
+
+def test_columns_of_ids(data, others):
+    def frame(part):
+        return pd.DataFrame(part.X, columns=list("abcde")).assign(query=part.qid, session=part.qid)
+
+    expected = RankSVM().fit(data.X, data.y, qid=data.qid)
+    by_query, by_session = (frame(others[0]).drop(columns=name) for name in ("session", "query"))
+    for X, qid, X_eval, eval_qid in (
+        (frame(data).drop(columns="session"), "query", by_query, None),
+        (frame(data)[list("abcde")], data.qid, by_session, "session"),
+        (frame(data)[list("abcde")], data.qid, by_session, ["session"]),
+    ):
+        model = RankSVM().fit(X, data.y, qid=qid, eval_set=[(X_eval, others[0].y)], eval_qid=eval_qid)
+        assert model.evals_result_["valid_0"]["ndcg@10"] == [value(expected, others[0])]
+
+
+class _LTRTransformer:
+    """The calls of ``pyterrier.ltr.apply_learned_model(learner, form="ltr", fit_kwargs=...)``, as it makes them."""
+
+    def __init__(self, learner, fit_kwargs):
+        self.learner, self.fit_kwargs = learner, fit_kwargs
+
+    @staticmethod
+    def _count_by_topic(results):
+        results = results.sort_values("qid")
+        return results.groupby(["qid"], sort=False)["docno"].count().to_numpy(), results
+
+    def fit(self, results, qrels, results_valid, qrels_valid):
+        train = results.merge(qrels, on=["qid", "docno"], how="left").fillna(0)
+        valid = results_valid.merge(qrels_valid, on=["qid", "docno"], how="left").fillna(0)
+        counts_train, train = self._count_by_topic(train)
+        counts_valid, valid = self._count_by_topic(valid)
+        self.learner.fit(
+            np.stack(train["features"].values),
+            train["label"].values,
+            group=counts_train,
+            eval_set=[(np.stack(valid["features"].values), valid["label"].values)],
+            eval_group=[counts_valid],
+            **self.fit_kwargs,
+        )
+
+    def transform(self, results):
+        assert not hasattr(self.learner, "feature_importances_")
+        return results.assign(score=self.learner.predict(np.stack(results["features"].values)))
+
+
+@pytest.mark.parametrize("make", [RankSVM, lambda: RankSVMCV(CS)])
+def test_pyterrier(data, others, make):
+    def retrieved(part):
+        docno = [f"d{row}" for row in range(len(part.y))]
+        qid = [f"q{n}" for n in part.qid]
+        results = pd.DataFrame({"qid": qid, "docno": docno, "features": list(part.X)}).sample(frac=1, random_state=0)
+        judged = pd.DataFrame({"qid": qid, "docno": docno, "label": part.y.astype(int)})
+        return results, judged[judged["label"] > 0]  # most documents are unjudged
+
+    results, judged = retrieved(data)
+    results_valid, judged_valid = retrieved(others[0])
+    learner = make()
+    weight = np.ones(len(results))
+    transformer = _LTRTransformer(learner, fit_kwargs={"sample_weight": weight, "query_weight": weight})
+    transformer.fit(results, judged, results_valid, judged_valid)
+    assert learner.n_queries_ == 40
+    scored = transformer.transform(results_valid).sort_index()
+    np.testing.assert_array_equal(scored["score"], learner.predict(others[0].X))
+    values = learner.evals_result_["valid_0"]["ndcg@10"]
+    assert any(each == pytest.approx(value(learner, others[0])) for each in values)
+
+
+@pytest.mark.parametrize("make", [RankSVM, lambda: RankSVMCV(CS)])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"eval_qid": [1]}, r"eval_qid is given without eval_set=\[\(X, y\)\]"),
+        ({"eval_group": [1]}, "eval_group is given without eval_set"),
+        ({"eval_set": []}, "eval_set must be a list of tuples"),
+        ({"eval_set": [np.eye(5)]}, "eval_set must be a list of tuples"),
+        ({"eval_set": (np.eye(5), np.zeros(5))}, "valid_0: the training data have 40 queries: give this set's"),
+        ({"eval_set": [(np.eye(5), np.zeros(5))] * 2, "eval_group": [5]}, "eval_group must be a list of 2"),
+        ({"eval_set": [(np.eye(5), np.zeros(5))], "eval_group": [4]}, "valid_0: the sizes in group add up to 4"),
+        ({"eval_set": [(np.eye(4), np.zeros(4))], "eval_group": [4]}, "valid_0: X has 4 features, but"),
+        ({"eval_set": [(np.eye(5), np.full(5, np.nan))], "eval_group": [5]}, "valid_0: Input y contains NaN"),
+        ({"eval_set": [(np.full((5, 5), np.inf), np.zeros(5))], "eval_group": [5]}, "valid_0: .* infinity in row 0"),
+        ({"eval_set": [(np.eye(5), np.zeros(5))], "eval_group": [5], "eval_qid": [[0] * 5]}, "valid_0: Give qid"),
+    ],
+)
+def test_sets_that_cannot_be_used(data, make, options, message, monkeypatch):
+    def never(*args, **kwargs):
+        raise AssertionError("refused only after the fit")
+
+    monkeypatch.setattr("ranksvm.estimators._linear_problem.LinearProblem.solve", never)
+    with pytest.raises(DataError, match=message):
+        make().fit(data.X, data.y, qid=data.qid, **options)

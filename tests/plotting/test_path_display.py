@@ -1,0 +1,115 @@
+"""PathDisplay draws the numbers of the estimator or path, and names what they are."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot
+from sklearn.exceptions import NotFittedError
+
+from ranksvm import PathDisplay, RankSVM, RankSVMCV, make_ranking, regularization_path
+from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
+
+CS = 2.0 ** np.arange(-10, 3)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_ranking(n_queries=30, n_docs=(4, 12), n_features=12, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def by_folds(data):
+    return RankSVMCV(CS, cv=4, rule="one_standard_error").fit(data.X, data.y, qid=data.qid)
+
+
+@pytest.fixture(scope="module")
+def path(data):
+    frame = pd.DataFrame(data.X, columns=[f"f{number}" for number in range(12)])
+    return regularization_path(frame, data.y, qid=data.qid, Cs=CS)
+
+
+def names(display):
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+def test_scores_of_folds(by_folds):
+    display = PathDisplay.from_estimator(by_folds)
+    np.testing.assert_array_equal(display.line_.get_xydata(), np.column_stack([CS, by_folds.mean_scores_]))
+    for line, scores in zip(display.fold_lines_, by_folds.scores_.T, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), scores)
+    corners = display.fill_between_.get_paths()[0].vertices
+    means, errors = by_folds.mean_scores_, by_folds.standard_errors_
+    for height in (means - errors, means + errors):
+        assert all(np.isclose(corners, corner).all(axis=1).any() for corner in np.column_stack([CS, height]))
+    assert display.chosen_line_.get_xdata()[0] == by_folds.C_
+    power = f"$C = 2^{{{np.log2(by_folds.C_):.0f}}}$"
+    assert names(display) == [
+        "each of 4 folds",
+        "mean of 4 folds",
+        "± one standard error",
+        "best less its standard error",
+        f"{power} (one-standard-error rule)",
+    ]
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("C", "ndcg@10")
+    assert display.figure_ is display.ax_.figure
+
+
+def test_numbers_of_ones_own():
+    scores = np.random.default_rng(0).random((13, 5))
+    display = PathDisplay(CS, scores=scores, metric="err").plot(pyplot.subplots()[1])
+    np.testing.assert_allclose(display.line_.get_ydata(), scores.mean(axis=1))
+    assert names(display) == ["each of 5 folds", "mean of 5 folds", "± one standard error"]
+
+
+def test_scores_on_validation_data(data):
+    model = RankSVMCV([0.01, 0.3], metric="MAP").fit(
+        data.X, data.y, qid=data.qid, eval_set=[(data.X, data.y)], eval_qid=[data.qid]
+    )
+    ax = pyplot.subplots()[1]
+    display = PathDisplay.from_estimator(model, ax=ax, line_kw={"color": "red"}, fill_between_kw={"alpha": 0.5})
+    assert display.ax_ is ax
+    assert display.fold_lines_ == []
+    assert names(display) == ["validation data", "± one standard error", f"C = {model.C_:.3g}"]
+    assert display.line_.get_color() == "red"
+    assert display.fill_between_.get_alpha() == 0.5
+    assert ax.get_ylabel() == "map"
+
+
+def test_without_a_standard_error_there_is_no_band(data):
+    rows = np.flatnonzero(np.isin(data.qid, np.unique(data.qid)[:1]))
+    model = RankSVMCV(CS, rule="one_standard_error").fit(
+        data.X, data.y, qid=data.qid, eval_set=(data.X[rows], data.y[rows]), eval_qid=data.qid[rows]
+    )
+    assert PathDisplay.from_estimator(model).fill_between_ is None
+
+
+def test_weights(path):
+    display = PathDisplay.from_path(path, chosen_C=CS[4], n_named=3)
+    for line, weights in zip(display.coef_lines_, path.coefs.T, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), weights)
+    largest = np.argsort(-np.abs(path.coefs[4]))[:3]
+    assert names(display) == [
+        f"f{number}" for number in sorted(largest, key=lambda number: -path.coefs[-1, number])
+    ] + ["$C = 2^{-6}$"]
+    assert display.line_ is None
+    unnamed = PathDisplay.from_path(path, feature_names=list("abcdefghijkl"))
+    assert unnamed.chosen_line_ is None
+    assert len(names(unnamed)) == 8
+    assert set(names(unnamed)) <= set("abcdefghijkl")
+
+
+def test_errors(by_folds, path, monkeypatch):
+    with pytest.raises(OptionError, match=r"got a RankSVM. Of a Pipeline take the last step"):
+        PathDisplay.from_estimator(RankSVM())
+    with pytest.raises(NotFittedError):
+        PathDisplay.from_estimator(RankSVMCV())
+    with pytest.raises(OptionError, match="either scores or coefs"):
+        PathDisplay(CS)
+    with pytest.raises(DataError, match="there are 2 feature names, but the path has 12"):
+        PathDisplay.from_path(path, feature_names=["a", "b"])
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "matplotlib.pyplot")
+    with pytest.raises(MissingDependencyError, match=r"pip install 'ranksvm\[plot\]'"):
+        PathDisplay.from_estimator(by_folds)
