@@ -1,6 +1,7 @@
 """Memory that one fit needs beyond its data, measured in a process of its own.
 
-python benchmarks/_peak_memory.py FOLDER C: FOLDER holds X.npy (or X.npz, CSR), y.npy and qid.npy. Prints JSON, bytes.
+python benchmarks/_peak_memory.py FOLDER C [LOSS]: FOLDER holds X.npy (or X.npz, CSR), y.npy and qid.npy. Prints JSON,
+bytes.
 """
 
 import json
@@ -26,10 +27,10 @@ def peak() -> int:
 
 def main() -> None:
     """Run from the command line."""
-    folder, C = Path(sys.argv[1]), float(sys.argv[2])
+    folder, C, loss = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "squared_hinge"
     # what the first fit imports and starts is not the data's doing
     small = make_ranking(200, 20, 50, random_state=0)
-    RankSVM(C=1e-3).fit(small.X, small.y, qid=small.qid)
+    RankSVM(C=1e-3, loss=loss).fit(small.X, small.y, qid=small.qid)
     before = peak()
     # plain reads into arrays of their own: at their end the peak is what the process holds
     sparse = (folder / "X.npz").exists()
@@ -37,7 +38,7 @@ def main() -> None:
     y, qid = np.load(folder / "y.npy"), np.load(folder / "qid.npy")
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sparse else X.nbytes
     loaded = peak()
-    RankSVM(C=C).fit(X, y, qid=qid)
+    RankSVM(C=C, loss=loss).fit(X, y, qid=qid)
     print(json.dumps({"X": size, "labels": y.nbytes + qid.nbytes, "loading": loaded - before, "fit": peak() - loaded}))
 
 

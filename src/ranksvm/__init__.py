@@ -17,6 +17,7 @@ _API = {
     "read_letor": "ranksvm.data",
     "write_letor": "ranksvm.data",
     "make_ranking": "ranksvm.data",
+    "pairs_from_clicks": "ranksvm.data",
     "QueryMinMaxScaler": "ranksvm.data",
     "QueryStandardScaler": "ranksvm.data",
     "QueryKFold": "ranksvm.model_selection",

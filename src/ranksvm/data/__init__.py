@@ -1,5 +1,6 @@
 """Ranking data: queries, pairs, files, scalers, generators. The only place where user input is judged."""
 
+from ranksvm.data.clicks import pairs_from_clicks
 from ranksvm.data.files import read_data, write_data
 from ranksvm.data.generators import make_ranking
 from ranksvm.data.letor import read_letor
@@ -20,6 +21,7 @@ __all__ = [
     "read_data",
     "write_data",
     "make_ranking",
+    "pairs_from_clicks",
     "QueryMinMaxScaler",
     "QueryStandardScaler",
 ]
