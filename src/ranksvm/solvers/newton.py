@@ -18,6 +18,8 @@ __all__ = ["newton"]
 # move the solution anyway.
 SAMPLE_REDUCTION = 0.03
 SAMPLE_ITERATIONS = 20
+# It is not sharpened beyond what this tolerance asks for: of a narrower ring a sample has too few pairs to say much.
+SAMPLE_TOL = 1e-4
 # A step that reduced the gradient, in the norm of the inverse Hessian, by less than this asks for a new Hessian.
 GOOD_REDUCTION = 0.3
 # Part of the gradient that a preconditioner from a sample leaves over, roughly.
@@ -115,7 +117,7 @@ def _solve_sample(objective: Objective, w: np.ndarray, tol: float, interrupted: 
     return newton(
         sample,
         start,
-        tol=tol,
+        tol=max(tol, SAMPLE_TOL),
         enough=enough,
         max_iter=SAMPLE_ITERATIONS,
         interrupted=interrupted,
