@@ -65,7 +65,9 @@ class RankSVM(DualMixin):
     objective_ : float
         Value of the objective at ``coef_``.
     duality_gap_ : float
-        ``1/2 |gradient|^2``, an upper bound on ``objective_`` less its minimum.
+        An upper bound on ``objective_`` less its minimum: ``1/2 |gradient|^2``, and for "hinge" (the gradient then
+        that of the smoothed objective) ``C * sum of a_ij h (1 - h / width_)`` more, over the pairs whose
+        ``h = 1 - m`` is between 0 and ``width_``.
     converged_ : bool
         Whether the gap met ``tol``.
     status_ : str
