@@ -87,7 +87,10 @@ def checked_weights(name: str, values: Any, n: int, owner: str) -> np.ndarray:
     """One finite, non-negative weight for each of the n rows of ``owner``; 1 each where none are given."""
     if values is None:
         return np.ones(n)
-    weights = np.asarray(values, dtype=np.float64)
+    try:
+        weights = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must be numbers: {error}.") from error
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
