@@ -85,6 +85,12 @@ def test_a_sample_of_a_list_has_as_many_pairs_as_weigh_beside_the_rest():
     assert (part.n_pairs, part.weight) == (1, 1e300)
 
 
+def test_a_pair_given_256_times_still_joins_its_rows():
+    """Added up in 8 bits, as many edges are none."""
+    pairs = PairList.from_pairs(Queries.from_qid(None, 4), np.repeat([[0, 1], [2, 3]], [256, 1], axis=0))
+    assert pairs.pairs_per_query.tolist() == [256, 1]
+
+
 @pytest.mark.filterwarnings("ignore:overflow")
 def test_a_list_whose_weights_overflow_is_refused():
     with pytest.raises(DataError, match="weights of the pairs overflow"):

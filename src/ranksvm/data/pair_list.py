@@ -119,7 +119,7 @@ class PairList:
         rows = np.flatnonzero(present)
         number = np.cumsum(present) - 1
         preferred, other = number[preferred], number[other]
-        graph = coo_array((np.ones(len(weight), dtype=np.int8), (preferred, other)), shape=(len(rows), len(rows)))
+        graph = coo_array((np.ones(len(weight), dtype=bool), (preferred, other)), shape=(len(rows), len(rows)))
         n_components, component = connected_components(graph, directed=False)
         # stable: rows stay in order, so that they are read from front to back
         order = np.argsort(component, kind="stable")
