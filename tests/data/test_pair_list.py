@@ -5,6 +5,7 @@ import pytest
 
 from oracle import ExplicitPairs, pairs_of
 from ranksvm.data import ComparablePairs, PairList, Queries
+from ranksvm.exceptions import DataError
 
 
 def listed(pairs):
@@ -73,6 +74,27 @@ def test_a_sample_of_a_list_is_part_of_it(one_component):
     assert set(zip(i.tolist(), j.tolist(), strict=True)) <= original
     if one_component:
         assert part.weight == pytest.approx(pairs.weight)
+
+
+def test_a_sample_of_a_list_has_as_many_pairs_as_weigh_beside_the_rest():
+    """Beside one of 1e300 the share of a pair of 1e-100 is 0: more were asked for than could be drawn."""
+    given, _ = random_pairs(6, n_rows=40, n_pairs=9000)
+    weight = np.full(len(given), 1e-100)
+    weight[7] = 1e300
+    part, _ = PairList.from_pairs(Queries.from_qid(None, 40), given, pair_weight=weight).sample(30)
+    assert (part.n_pairs, part.weight) == (1, 1e300)
+
+
+def test_a_pair_given_256_times_still_joins_its_rows():
+    """Added up in 8 bits, as many edges are none."""
+    pairs = PairList.from_pairs(Queries.from_qid(None, 4), np.repeat([[0, 1], [2, 3]], [256, 1], axis=0))
+    assert pairs.pairs_per_query.tolist() == [256, 1]
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_list_whose_weights_overflow_is_refused():
+    with pytest.raises(DataError, match="weights of the pairs overflow"):
+        PairList.from_pairs(Queries.from_qid(None, 4), [[0, 1], [2, 3]], pair_weight=[1e308, 1e308])
 
 
 @pytest.mark.parametrize("n_levels", [3, 400])

@@ -87,6 +87,14 @@ def test_a_sample_of_one_large_query_keeps_its_rare_levels_and_no_others():
     assert 100 <= distinct.n_rows <= 102
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_sample_of_neighbours_is_drawn_by_their_gains(seed):
+    """Levels far below the best one weigh nothing: samples of these alone had no weight, a division by zero."""
+    y = np.random.default_rng(0).permutation(20_000) // 5
+    pairs = make_pairs(y, selection="adjacent", weighting="gain_gap")
+    assert pairs.sample(500, seed)[0].weight == pytest.approx(pairs.weight)
+
+
 def test_the_same_seed_gives_the_same_sample():
     pairs = make_pairs(np.arange(300) % 3, np.arange(300) // 6)
     np.testing.assert_array_equal(pairs.sample(50)[1], pairs.sample(50)[1])
@@ -112,11 +120,13 @@ def test_no_pair_to_learn_from(y, qid, weights, message):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
+        ({"sample_weight": ["a", "b", "c"]}, "sample_weight must be numbers: could not convert string"),
         ({"sample_weight": [1, 1]}, "sample_weight has shape .2,. but X has 3 rows"),
         ({"sample_weight": [1, -1, 1]}, "sample_weight is -1.0 in row 1"),
         ({"query_weight": [1, np.nan, 1]}, "query_weight is nan in row 1"),
         ({"sample_weight": [1, 1, np.inf]}, "sample_weight is inf in row 2"),
         ({"query_weight": [1, 1, 2]}, "query_weight varies within query 'b'"),
+        ({"sample_weight": [1e200, 1e200, 1]}, "weights of the pairs overflow"),
     ],
 )
 def test_weights_that_cannot_be(weights, message):

@@ -26,19 +26,22 @@ cdef extern from "sweep.hpp" namespace "ranksvm" nogil:
         double excess
         double slack
 
-    double squared_hinge_f64(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *, double *, double *)
-    double squared_hinge_f32(Pairs, int64_t, int64_t, const float *, double, int32_t *, int32_t *, double *, double *)
+    double squared_hinge_f64(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *, double *,
+                             double *) except +
+    double squared_hinge_f32(Pairs, int64_t, int64_t, const float *, double, int32_t *, int32_t *, double *,
+                             double *) except +
     HuberSums huber_f64(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *, int32_t *, double *,
-                        double *)
+                        double *) except +
     HuberSums huber_f32(Pairs, int64_t, int64_t, const float *, double, int32_t *, int32_t *, int32_t *, double *,
-                        double *)
+                        double *) except +
     void c_laplacian "ranksvm::laplacian"(Pairs, int64_t, int64_t, const int32_t *, const int32_t *, const int32_t *,
-                                          const double *, const double *, double *)
+                                          const double *, const double *, double *) except +
     void c_laplacian_rows "ranksvm::laplacian_rows"(Pairs, int64_t, int64_t, const int32_t *, const int32_t *,
-                                                    const int32_t *, const double *, const double *, int64_t, double *)
+                                                    const int32_t *, const double *, const double *, int64_t,
+                                                    double *) except +
     void c_compress_levels "ranksvm::compress_levels"(const int64_t *, int64_t, int64_t, const double *, int32_t *,
-                                                      int32_t *)
-    void c_count_pairs "ranksvm::count_pairs"(Pairs, int64_t, int64_t, double *, double *)
+                                                      int32_t *) except +
+    void c_count_pairs "ranksvm::count_pairs"(Pairs, int64_t, int64_t, double *, double *) except +
 
 ctypedef fused real:
     float

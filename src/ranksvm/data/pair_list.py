@@ -7,7 +7,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ranksvm._compiled.pair_list import ListArrays
-from ranksvm.data.pair_weights import PairWeights, checked_weights
+from ranksvm.data.pair_weights import PairWeights, check_total, checked_weights
 from ranksvm.data.pairs import choose_queries
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError, NoComparablePairsError
@@ -90,8 +90,8 @@ class PairList:
         Raises
         ------
         DataError
-            When a row number is out of range, a row is paired with itself or with one of another query, or a weight is
-            negative or not finite.
+            When a row number is out of range, a row is paired with itself or with one of another query, a weight is
+            negative or not finite, or the weights of the pairs overflow.
         NoComparablePairsError
             When there is no pair, or none of positive weight.
         """
@@ -106,7 +106,8 @@ class PairList:
         factors = rows_weights.factors(queries)
         if factors[0] is not None and factors[1] is not None:
             weight = weight * queries.to_rows(factors[0])[preferred] * queries.to_rows(factors[1])[other]
-        if not weight.sum() > 0.0:
+        check_total(float(weight.sum()))
+        if not weight.any():
             raise NoComparablePairsError(f"All {len(weight)} pairs have zero weight: there is nothing to learn from.")
         return cls._grouped(preferred, other, weight)
 
@@ -118,7 +119,7 @@ class PairList:
         rows = np.flatnonzero(present)
         number = np.cumsum(present) - 1
         preferred, other = number[preferred], number[other]
-        graph = coo_array((np.ones(len(weight), dtype=np.int8), (preferred, other)), shape=(len(rows), len(rows)))
+        graph = coo_array((np.ones(len(weight), dtype=bool), (preferred, other)), shape=(len(rows), len(rows)))
         n_components, component = connected_components(graph, directed=False)
         # stable: rows stay in order, so that they are read from front to back
         order = np.argsort(component, kind="stable")
@@ -201,8 +202,9 @@ class PairList:
         for query in chosen:
             preferred, other, weight = self.explicit(query)
             if self.pointers[query + 1] - self.pointers[query] > limit and 2 * len(weight) > limit:
-                wanted = min(max(1, limit // 2), int(np.count_nonzero(weight)))
-                kept = random.choice(len(weight), wanted, replace=False, p=weight / weight.sum())
+                share = weight / weight.sum()
+                wanted = min(max(1, limit // 2), int(np.count_nonzero(share)))
+                kept = random.choice(len(weight), wanted, replace=False, p=share)
                 preferred, other = preferred[kept], other[kept]
                 # drawn with probabilities as their weights, so that they count alike
                 weight = np.full(len(kept), self.weight_per_query[query] / len(kept))

@@ -8,7 +8,7 @@ import numpy as np
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError
 
-__all__ = ["PairWeights", "checked_weights"]
+__all__ = ["PairWeights", "check_total", "checked_weights"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,10 @@ def checked_weights(name: str, values: Any, n: int, owner: str) -> np.ndarray:
     """One finite, non-negative weight for each of the n rows of ``owner``; 1 each where none are given."""
     if values is None:
         return np.ones(n)
-    weights = np.asarray(values, dtype=np.float64)
+    try:
+        weights = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must be numbers: {error}.") from error
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
@@ -96,6 +99,15 @@ def checked_weights(name: str, values: Any, n: int, owner: str) -> np.ndarray:
     if len(bad):
         raise DataError(f"{name} is {weights[bad[0]]} in row {bad[0]}: weights must be finite and not negative.")
     return weights
+
+
+def check_total(weight: float) -> None:
+    """Refuse pairs whose weights, or their sum, overflow."""
+    if not np.isfinite(weight):
+        raise DataError(
+            "The weights of the pairs overflow float64: bring the weights (or, where pairs weigh by label gaps, the "
+            "labels) nearer to 1."
+        )
 
 
 def _sorted_weights(name: str, values: Any, queries: Queries) -> np.ndarray:

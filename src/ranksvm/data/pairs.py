@@ -8,7 +8,7 @@ import numpy as np
 
 import ranksvm._compiled.sweep as sweep
 from ranksvm._parallel import parallel_map
-from ranksvm.data.pair_weights import PairWeights
+from ranksvm.data.pair_weights import PairWeights, check_total
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import NoComparablePairsError
 
@@ -117,8 +117,8 @@ class ComparablePairs:
         NoComparablePairsError
             When no query has two different labels (or none whose pair has a positive weight).
         DataError
-            When a weight is negative or not finite, a query's weight varies within it, or a propensity is not in
-            (0, 1].
+            When a weight is negative or not finite, a query's weight varies within it, a propensity is not in (0, 1],
+            or the weights of the pairs overflow.
         """
         weights = PairWeights(sample_weight, query_weight, propensity)
         levels = np.empty(queries.n_rows, dtype=np.int32)
@@ -136,6 +136,7 @@ class ComparablePairs:
             preferred = share if preferred is None else preferred * share
             other = np.ones(queries.n_rows) if other is None else other
         pairs = cls(*parts, preferred, other, _gains(weighting, y_sorted, queries), adjacent)
+        check_total(pairs.weight)
         if pairs.weight <= 0:
             raise NoComparablePairsError(_why_no_pairs(queries, pairs))
         return pairs
@@ -269,7 +270,12 @@ class ComparablePairs:
             np.bincount(levels, None if values is None else values[part], minlength=k).astype(float)
             for values in (self.other, self.preferred)
         ]
-        return sums[0][:-1] * sums[1][1:]
+        weight = sums[0][:-1] * sums[1][1:]
+        if self.gain is None:
+            return weight
+        gain = np.empty(k)
+        gain[levels] = self.gain[part]
+        return weight * np.diff(gain)
 
 
 def choose_queries(

@@ -65,7 +65,9 @@ class RankSVM(DualMixin):
     objective_ : float
         Value of the objective at ``coef_``.
     duality_gap_ : float
-        ``1/2 |gradient|^2``, an upper bound on ``objective_`` less its minimum.
+        An upper bound on ``objective_`` less its minimum: ``1/2 |gradient|^2``, and for "hinge" (the gradient then
+        that of the smoothed objective) ``C * sum of a_ij h (1 - h / width_)`` more, over the pairs whose
+        ``h = 1 - m`` is between 0 and ``width_``.
     converged_ : bool
         Whether the gap met ``tol``.
     status_ : str
@@ -178,7 +180,8 @@ class RankSVM(DualMixin):
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries, as LightGBM has them.
         sample_weight : array-like of shape (n_samples,), optional
-            Weight of each row, with the meaning of repetition: a pair weighs ``v_i * v_j``.
+            Weight of each row, with the meaning of repetition: a pair weighs ``v_i * v_j``. (A row of weight 0 is in no
+            pair that counts, but its label still is one of those that "adjacent" and "gain_gap" look at.)
         query_weight : array-like of shape (n_samples,), optional
             Weight of each row's query, constant within a query; it multiplies the weight of the query's pairs.
         propensity : array-like of shape (n_samples,), optional

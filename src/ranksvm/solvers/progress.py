@@ -85,8 +85,8 @@ class Monitor:
         value, gap = self.objective.certificate(point)
         if not (np.isfinite(gap) and np.isfinite(value)):
             raise DataError(
-                f"The objective and its duality gap overflow float64 ({value:g}, {gap:g}): features or C are too "
-                "large. Scale the features."
+                f"The objective and its duality gap overflow float64 ({value:g}, {gap:g}): features, "
+                "weights of pairs or C are too large. Scale them down."
             )
         history = self.history
         history.objective.append(value)
