@@ -50,11 +50,18 @@ class ExplicitPairs:
         self.width = width
         self.X = X.toarray().astype(np.float64) if scipy.sparse.issparse(X) else X
         self.X = None if X is None else np.asarray(self.X, dtype=np.float64)
-        self.upper, self.lower = pairs_of(y, qid, selection) if pairs is None else np.asarray(pairs).T
         n = len(self.qid)
         v, q, p = (
             np.ones(n) if w is None else np.asarray(w, dtype=float) for w in (sample_weight, query_weight, propensity)
         )
+        there = np.flatnonzero(v)
+        self.listed = pairs is not None
+        if pairs is None:
+            self.upper, self.lower = (
+                there[rows] for rows in pairs_of(np.asarray(y)[there], self.qid[there], selection)
+            )
+        else:
+            self.upper, self.lower = np.asarray(pairs).T
         own = np.ones(len(self.upper)) if pair_weight is None else np.asarray(pair_weight, dtype=float)
         own = own * v[self.upper] * v[self.lower]
         self.weight = own * q[self.upper] / p[self.upper]
@@ -65,7 +72,7 @@ class ExplicitPairs:
         elif weighting == "label_gap":
             self.weight = self.weight * (np.asarray(y)[self.upper] - np.asarray(y)[self.lower])
         elif weighting == "gain_gap":
-            gain = 2.0 ** (np.asarray(y, dtype=float) - np.max(y))
+            gain = 2.0 ** (np.asarray(y, dtype=float) - np.max(np.asarray(y)[there]))
             self.weight = self.weight * (gain[self.upper] - gain[self.lower])
 
     @property
@@ -73,7 +80,8 @@ class ExplicitPairs:
         return len(self.upper)
 
     def margins(self, scores):
-        z = centred(scores, self.qid)
+        # a list of pairs is summed over as it is, without centring
+        z = np.asarray(scores, dtype=np.float64) if self.listed else centred(scores, self.qid)
         return z[self.upper] - z[self.lower]
 
     def hinges(self, scores):

@@ -108,7 +108,12 @@ def test_the_same_seed_gives_the_same_sample():
         ([1, 1, 1], [1, 1, 2], {}, "within each of the 2 queries all labels are the same"),
         ([1, 2, 3], [1, 2, 3], {}, "each of the 3 rows is a query of its own"),
         ([1], None, {}, "n_samples = 1"),
-        ([0, 1], None, {"sample_weight": [1, 0]}, "All 1 comparable pairs have zero weight"),
+        (
+            [0, 1],
+            None,
+            {"sample_weight": [1, 0]},
+            "No comparable pair is left: 1 of the 2 rows have zero sample_weight",
+        ),
         ([0, 1], None, {"query_weight": [0, 0]}, "All 1 comparable pairs have zero weight"),
     ],
 )

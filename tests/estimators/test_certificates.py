@@ -38,8 +38,6 @@ def problems(draw):
     if draw(st.booleans()):
         weights["sample_weight"] = rng.choice([0.0, 0.5, 1.0, 3.0], n)
         weights["sample_weight"][:2] = 1.0
-        if len(np.unique(y[qid == 0])) > 2:  # rows 0 and 1 must stay neighbours
-            weights["sample_weight"][:] = 1.0
     if draw(st.booleans()):
         weights["propensity"] = rng.choice([0.1, 0.5, 1.0], n)
     options = {

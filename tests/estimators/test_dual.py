@@ -76,7 +76,7 @@ def test_what_duality_says(tol, weighted, loss):
         objective += block.alpha.sum() - quadratic * np.sum(block.alpha[a] ** 2 / (C * block.weights[a]))
         if loss != "squared_hinge":
             assert (block.alpha <= C * block.weights * (1 + 1e-12)).all()
-    assert objective <= ranker.objective_
+    assert objective <= ranker.objective_ * (1 + 1e-12)
     # narrow widths, around 1e-6 at the end of the path of the hinge, divide the round-off of the scores
     assert ranker.objective_ - objective == pytest.approx(ranker.duality_gap_, rel=1e-5, abs=1e-9)
 

@@ -61,8 +61,6 @@ def problems(draw):
         weights["propensity"] = rng.choice([0.05, 0.5, 1.0], n)
     weights["weighting"] = draw(st.sampled_from(["uniform", "uniform", "per_query", "label_gap", "gain_gap"]))
     weights["selection"] = draw(st.sampled_from(["all", "all", "adjacent"]))
-    if weights["selection"] == "adjacent":
-        weights.pop("sample_weight", None)  # the pair that must be there may not be one of neighbours
     return y, qid, scores, weights
 
 

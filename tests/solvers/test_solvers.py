@@ -52,7 +52,7 @@ class Hinges:
         return True
 
     def sharpen(self, point, tol):
-        return point
+        return point, 0
 
     def line(self, point, trial):
         step = trial.w - point.w

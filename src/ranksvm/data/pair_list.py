@@ -218,10 +218,10 @@ class PairList:
 def _row_numbers(pairs: Any, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
     """The two columns, checked."""
     given = np.asarray(pairs)
+    if given.size == 0:
+        raise NoComparablePairsError("pairs is empty: there is nothing to learn from.")
     if given.ndim != 2 or given.shape[1] != 2:
         raise DataError(f"pairs has shape {given.shape}: one row (preferred, other) for each pair is needed.")
-    if len(given) == 0:
-        raise NoComparablePairsError("pairs is empty: there is nothing to learn from.")
     if not np.issubdtype(given.dtype, np.integer):
         raise DataError(f"pairs holds {given.dtype} values: row numbers must be whole numbers.")
     preferred, other = given[:, 0].astype(np.int64), given[:, 1].astype(np.int64)

@@ -1,5 +1,6 @@
 """The comparable pairs of a data set: who is preferred to whom and with what weight, never listed."""
 
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -101,7 +102,7 @@ class ComparablePairs:
             labels (Lee & Lin 2014, section 5).
         weighting : {"uniform", "per_query", "label_gap", "gain_gap"}
             What a pair weighs before other weights: 1; 1 over the weight of all pairs of its query; ``y_i - y_j``;
-            ``(2^y_i - 2^y_j) / 2^max(y)``, the maximum over all rows.
+            ``(2^y_i - 2^y_j) / 2^max(y)``, the maximum over all rows. A row of zero ``sample_weight`` is not there.
         sample_weight, query_weight, propensity : array-like of shape (n_rows,), optional
             What the rows and queries contribute to it: see `PairWeights`.
         n_threads : int
@@ -120,22 +121,25 @@ class ComparablePairs:
             When a weight is negative or not finite, a query's weight varies within it, a propensity is not in (0, 1],
             or the weights of the pairs overflow.
         """
-        weights = PairWeights(sample_weight, query_weight, propensity)
-        levels = np.empty(queries.n_rows, dtype=np.int32)
+        pointers, rows, y_sorted = queries.pointers, queries.order, queries.to_sorted(y)
+        preferred, other = PairWeights(sample_weight, query_weight, propensity).factors(queries)
+        if other is not None and not other.all():
+            # A row of weight 0 is not there: its label neither parts others nor is it the largest one.
+            kept = np.flatnonzero(other)
+            rows = kept if rows is None else rows[kept]
+            pointers = np.searchsorted(kept, pointers)
+            y_sorted, preferred, other = (None if v is None else v[kept] for v in (y_sorted, preferred, other))
+        levels = np.empty(len(y_sorted), dtype=np.int32)
         n_levels = np.zeros(queries.n_queries, dtype=np.int32)
-        y_sorted = queries.to_sorted(y)
-        compress = partial(_compress, queries.pointers, y_sorted, levels, n_levels)
+        compress = partial(_compress, pointers, y_sorted, levels, n_levels)
         parallel_map(compress, _ranges(queries.n_queries, n_threads), n_threads)
-        preferred, other = weights.factors(queries)
         adjacent = selection == "adjacent"
-        parts = queries.pointers, queries.order, levels, n_levels
+        parts = pointers, rows, levels, n_levels
         if weighting == "per_query":
-            document = weights.documents(queries)
-            total = np.repeat(cls(*parts, document, document, adjacent=adjacent).weight_per_query, queries.sizes)
-            share = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)
-            preferred = share if preferred is None else preferred * share
-            other = np.ones(queries.n_rows) if other is None else other
-        pairs = cls(*parts, preferred, other, _gains(weighting, y_sorted, queries), adjacent)
+            preferred, other = _shares_of_queries(
+                preferred, other, pointers, lambda v: cls(*parts, v, v, None, adjacent)
+            )
+        pairs = cls(*parts, preferred, other, _gains(weighting, y_sorted, pointers), adjacent)
         check_total(pairs.weight)
         if pairs.weight <= 0:
             raise NoComparablePairsError(_why_no_pairs(queries, pairs))
@@ -298,20 +302,46 @@ def _ranges(n_queries: int, n_threads: int) -> list[slice]:
     return [slice(int(a), int(b)) for a, b in pairwise(cuts) if b > a]
 
 
-def _gains(weighting: str, y: np.ndarray, queries: Queries) -> np.ndarray | None:
+def _shares_of_queries(
+    preferred: np.ndarray | None,
+    other: np.ndarray | None,
+    pointers: np.ndarray,
+    over: Callable[[np.ndarray], ComparablePairs],
+) -> tuple[np.ndarray, np.ndarray]:
+    """The factors of pairs that weigh 1 over the sum of ``v_i * v_j`` of their query; ``other`` are the sample weights."""
+    sizes = np.diff(pointers)
+    if preferred is None or other is None:
+        preferred = other = np.ones(pointers[-1])
+    # in units of the largest of each query, so that no sum of products over- or underflows
+    unit = np.repeat(_by_query(np.maximum, other, pointers), sizes)
+    document = other / unit
+    total = np.repeat(over(document).weight_per_query, sizes)
+    share = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)
+    return preferred / unit * share, document
+
+
+def _gains(weighting: str, y: np.ndarray, pointers: np.ndarray) -> np.ndarray | None:
     """Gains in sorted order whose differences are the weights of pairs."""
     if weighting == "label_gap":
-        filled = queries.sizes > 0
-        least = np.minimum.reduceat(y, queries.pointers[:-1][filled]) if len(y) else y
-        return y - np.repeat(least, queries.sizes[filled])
+        return y - np.repeat(_by_query(np.minimum, y, pointers), np.diff(pointers))
     if weighting == "gain_gap":
-        return np.exp2(y - y.max())
+        return np.exp2(y - y.max(initial=-np.inf))
     return None
+
+
+def _by_query(operation: np.ufunc, values: np.ndarray, pointers: np.ndarray) -> np.ndarray:
+    """The largest or smallest value of each query; 0 where a query has none."""
+    out, filled = np.zeros(len(pointers) - 1), np.diff(pointers) > 0
+    if filled.any():
+        out[filled] = operation.reduceat(values, pointers[:-1][filled])
+    return out
 
 
 def _why_no_pairs(queries: Queries, pairs: ComparablePairs) -> str:
     if pairs.n_pairs:
         return f"All {pairs.n_pairs} comparable pairs have zero weight: there is nothing to learn from."
+    if absent := queries.n_rows - pairs.n_rows:
+        return f"No comparable pair is left: {absent} of the {queries.n_rows} rows have zero sample_weight."
     if queries.n_rows == 1:
         return "No comparable pair: X has 1 sample (n_samples = 1), and ranking compares two documents of a query."
     if len(queries.ids) == queries.n_rows > 1:

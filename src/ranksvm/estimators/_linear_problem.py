@@ -81,6 +81,7 @@ class LinearProblem:
         n_threads: int,
     ):
         self.pairs = pairs
+        self.n_rows = X.shape[0]
         self.n_queries = n_queries
         self.tol = tol
         self.max_iter = max_iter
@@ -175,6 +176,11 @@ def check_source_of_pairs(estimator: Any, y: Any, pairs: Any, pair_weight: Any) 
     if pairs is None:
         if pair_weight is not None:
             raise DataError("pair_weight is given without pairs.")
+        if y is None:
+            name = type(estimator).__name__
+            raise DataError(
+                f"{name} requires y to be passed, but the target y is None (or give pairs of rows instead)."
+            )
         return
     selection, weighting = estimator.pair_selection, estimator.pair_weighting
     if y is not None:

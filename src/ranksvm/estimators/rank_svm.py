@@ -180,8 +180,8 @@ class RankSVM(DualMixin):
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries, as LightGBM has them.
         sample_weight : array-like of shape (n_samples,), optional
-            Weight of each row, with the meaning of repetition: a pair weighs ``v_i * v_j``. (A row of weight 0 is in no
-            pair that counts, but its label still is one of those that "adjacent" and "gain_gap" look at.)
+            Weight of each row, with the meaning of repetition: a pair weighs ``v_i * v_j``. A row of weight 0 is not
+            there.
         query_weight : array-like of shape (n_samples,), optional
             Weight of each row's query, constant within a query; it multiplies the weight of the query's pairs.
         propensity : array-like of shape (n_samples,), optional

@@ -198,7 +198,7 @@ class RankSVMCV(DualMixin):
             elif pairs is not None:
                 raise DataError("With pairs there are no labels to choose C by folds: give validation data (eval_set).")
             else:
-                grouping = _inputs.queries(qid, group, problem.pairs.n_rows)
+                grouping = _inputs.queries(qid, group, problem.n_rows)
                 self._choose_by_folds(problem, metric, convention, X, y, grouping, weights)
         return self
 

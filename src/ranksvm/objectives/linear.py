@@ -97,6 +97,7 @@ class LinearObjective:
         self.hessian_fraction = self._worthwhile_fraction()
         self._curvature: np.ndarray | None = None  # of the loss, when it was last asked for
         self._sharpened: tuple[np.ndarray, float] | None = None  # where, and by what factor, when it last was
+        self._probe: LinearPoint | None = None  # for the scores along a line
         self._spare: list[LinearPoint] = []
         self._sampled: tuple[LinearObjective, np.ndarray] | None = None
         self._tasks, self._large = self._plan()
@@ -126,7 +127,9 @@ class LinearObjective:
     def line(self, point: LinearPoint, trial: LinearPoint) -> Callable[[float], tuple[float, float]]:
         """Value and slope along the segment, from the scores alone: X is not read."""
         step = trial.w - point.w
-        probe = self._new_point(point.w, point)
+        if self._probe is None:
+            self._probe = self._new_point(point.w, point)
+        probe = self._probe
 
         def along(alpha: float) -> tuple[float, float]:
             def part(blocks: list[tuple[int, int, int, int]]) -> tuple[float, float]:
@@ -174,21 +177,24 @@ class LinearObjective:
         """Whether so little is smoothed at a point that the problem that is meant can be solved to ``tol``."""
         return self.C * point.loss.slack <= SMOOTHING_SHARE * tol * self.certificate(point)[0]
 
-    def sharpen(self, point: LinearPoint, tol: float) -> LinearPoint:
+    def sharpen(self, point: LinearPoint, tol: float) -> tuple[LinearPoint, int]:
         """A point with less smoothing, for w or where the solution is expected, if it is time for that; else the same.
+
+        Also the number of evaluations that took.
 
         It is time once the gap comes from the smoothing rather than from the gradient. The slack falls with the square
         of the width where margins are dense, so that this says which width is worth trying next.
         """
         slack = self.C * point.loss.slack
         if self.sharp(point, tol) or self.gap(point) > SHARPEN_BELOW * slack:
-            return point
+            return point, 0
         excess = slack / (SMOOTHING_SHARE * tol * self.certificate(point)[0])
         factor = float(np.clip(0.9 / np.sqrt(excess), SHARPEN_MOST, SHARPEN_LEAST))
         if not self.loss.sharpen(factor):
-            return point
+            return point, 0
         w, sharper = point.w, self.between(point, point, 0.0)
         self.release(point)
+        n_evaluations = 1
         if self._sharpened is not None:
             # Where the pairs in the ring stay the same, the solution is linear in the width.
             w_before, factor_before = self._sharpened
@@ -197,8 +203,9 @@ class LinearObjective:
             if self.gap(further) < self.gap(sharper):
                 sharper, further = further, sharper
             self.release(further)
+            n_evaluations = 2
         self._sharpened = w, factor
-        return sharper
+        return sharper, n_evaluations
 
     def release(self, point: LinearPoint) -> None:
         """Say that a point is no longer needed: its arrays over rows serve the next one."""

@@ -46,8 +46,8 @@ class Objective(Protocol):
     def sharp(self, point: Any, tol: float) -> bool:
         """Whether so little is smoothed at a point that the problem that is meant can be solved to ``tol``."""
 
-    def sharpen(self, point: Any, tol: float) -> Any:
-        """Smooth less, where it is time to; a point for w or near it then, else the same point."""
+    def sharpen(self, point: Any, tol: float) -> tuple[Any, int]:
+        """Smooth less, where it is time to: a point for w or near it then, else the same; and evaluations that took."""
 
     def line(self, point: Any, trial: Any) -> Callable[[float], tuple[float, float]]:
         """Value and slope along the segment from one point to another, as a function of the position in [0, 1]."""

@@ -76,8 +76,8 @@ class Monitor:
 
     def sharpen(self, point: Point) -> Point:
         """The same place or one nearby, with the objective smoothed less, where it is time for that."""
-        sharper = self.objective.sharpen(point, self.tol)
-        self.n_evaluations += sharper is not point
+        sharper, n_evaluations = self.objective.sharpen(point, self.tol)
+        self.n_evaluations += n_evaluations
         return sharper
 
     def record(self, point: Point) -> Status | None:

@@ -44,7 +44,7 @@ class SolverResult:
     Attributes
     ----------
     w : ndarray of float64
-        The last iterate: every step goes downhill, so that it is the best.
+        The last iterate: every step goes downhill on the objective as it was evaluated.
     value : float
         Objective there.
     gap : float
