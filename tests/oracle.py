@@ -54,7 +54,7 @@ class ExplicitPairs:
         v, q, p = (
             np.ones(n) if w is None else np.asarray(w, dtype=float) for w in (sample_weight, query_weight, propensity)
         )
-        there = np.flatnonzero(v)
+        self.there = there = np.flatnonzero(v)  # a row of weight 0 is not
         self.listed = pairs is not None
         if pairs is None:
             self.upper, self.lower = (
@@ -81,7 +81,9 @@ class ExplicitPairs:
 
     def margins(self, scores):
         # a list of pairs is summed over as it is, without centring
-        z = np.asarray(scores, dtype=np.float64) if self.listed else centred(scores, self.qid)
+        z = np.array(scores, dtype=np.float64)
+        if not self.listed:
+            z[self.there] = centred(z[self.there], self.qid[self.there])
         return z[self.upper] - z[self.lower]
 
     def hinges(self, scores):

@@ -308,7 +308,7 @@ def _shares_of_queries(
     pointers: np.ndarray,
     over: Callable[[np.ndarray], ComparablePairs],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The factors of pairs that weigh 1 over the sum of ``v_i * v_j`` of their query; ``other`` are the sample weights."""
+    """The factors of pairs that weigh 1 over the sum of ``v_i * v_j`` of their query; ``other`` are the weights v."""
     sizes = np.diff(pointers)
     if preferred is None or other is None:
         preferred = other = np.ones(pointers[-1])
