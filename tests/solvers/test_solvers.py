@@ -30,7 +30,7 @@ class Hinges:
 
     def __init__(self, D, C, offset=0.0):
         self.D, self.C, self.offset = np.atleast_2d(np.asarray(D, dtype=float)), C, offset
-        self.n_variables = self.D.shape[1]
+        self.curvature_rank, self.n_variables = self.D.shape
         self.n_evaluations = 0
 
     def evaluate(self, w, near=None):

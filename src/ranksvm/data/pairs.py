@@ -128,7 +128,8 @@ class ComparablePairs:
             kept = np.flatnonzero(other)
             rows = kept if rows is None else rows[kept]
             pointers = np.searchsorted(kept, pointers)
-            y_sorted, preferred, other = (None if v is None else v[kept] for v in (y_sorted, preferred, other))
+            y_sorted, other = y_sorted[kept], other[kept]
+            preferred = None if preferred is None else preferred[kept]
         levels = np.empty(len(y_sorted), dtype=np.int32)
         n_levels = np.zeros(queries.n_queries, dtype=np.int32)
         compress = partial(_compress, pointers, y_sorted, levels, n_levels)

@@ -101,8 +101,9 @@ class LinearProblem:
             self.solver = "newton" if self.objective.hessian_fraction > 0.0 else "tron"
         elif solver == "newton" and self.objective.hessian_fraction == 0.0:
             raise OptionError(
-                f"solver='newton' builds a Hessian of n_features^2 numbers, too large for {X.shape[1]} features: "
-                "use solver='tron' or 'auto'."
+                "solver='newton' builds a dense Hessian of n_features^2 numbers, too large for "
+                f"{X.shape[1]} features{'' if self.objective.design.dense else ' of sparse X'}: use solver='tron' or "
+                "'auto'."
             )
 
     def interruptible(self) -> AbstractContextManager[threading.Event | None]:
@@ -150,6 +151,9 @@ def linear_problem(
     options = linear_options(estimator)
     n_threads = effective_n_jobs(estimator.n_jobs)
     check_source_of_pairs(estimator, y, pairs, pair_weight)
+    if y is None and pairs is None:
+        name = type(estimator).__name__
+        raise DataError(f"{name} requires y to be passed, but the target y is None (or give pairs of rows instead).")
     if pairs is None:
         X, y = _inputs.features_and_labels(estimator, X, y, n_threads=n_threads)
     else:
@@ -176,11 +180,6 @@ def check_source_of_pairs(estimator: Any, y: Any, pairs: Any, pair_weight: Any) 
     if pairs is None:
         if pair_weight is not None:
             raise DataError("pair_weight is given without pairs.")
-        if y is None:
-            name = type(estimator).__name__
-            raise DataError(
-                f"{name} requires y to be passed, but the target y is None (or give pairs of rows instead)."
-            )
         return
     selection, weighting = estimator.pair_selection, estimator.pair_weighting
     if y is not None:

@@ -27,6 +27,8 @@ HESSIAN_VARIABLES = 2000
 LONG_GRADIENT = 50_000
 # A Hessian of all rows that costs no more multiplications than this is always worth it.
 EXACT_HESSIAN_WORK = 1e8
+# Where rows are sparse it is dense all the same: not worth it where it costs more passes over X than this.
+SPARSE_HESSIAN_PASSES = 100
 # Otherwise that of a sample: at least so many rows per variable, below which it is too noisy to be of use, at most so
 # many, beyond which it hardly improves, and in between as many as cost so many passes over X. A matrix product does
 # PRODUCT_SPEED multiplications in the time a pass takes for one (measured: with 136 float32 features and 2 threads, a
@@ -92,6 +94,7 @@ class LinearObjective:
         self.C = C
         self.pairs = loss.pairs
         self.n_variables = design.n_features
+        self.curvature_rank = min(self.pairs.n_pairs, self.pairs.n_rows)
         work = self.pairs.n_rows * design.row_bytes / 4
         self.n_threads = n_threads if work > PARALLEL_WORK else 1
         self.hessian_fraction = self._worthwhile_fraction()
@@ -381,7 +384,9 @@ class LinearObjective:
         cost_in_passes = n * n / (PRODUCT_SPEED * self.design.row_bytes / 4)
         fewest, most = (rows * n / n_rows for rows in SAMPLE_ROWS_PER_VARIABLE)
         fraction = min(max(SAMPLE_PASSES / cost_in_passes, fewest), most)
-        return 1.0 if fraction > 0.4 else fraction
+        fraction = 1.0 if fraction > 0.4 else fraction
+        costly = not self.design.dense and fraction * cost_in_passes > SPARSE_HESSIAN_PASSES
+        return 0.0 if costly else fraction
 
     def _sample(self) -> "tuple[LinearObjective, np.ndarray]":
         if self._sampled is None:

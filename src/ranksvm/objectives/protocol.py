@@ -23,12 +23,15 @@ class Objective(Protocol):
     ----------
     n_variables : int
         Number of variables.
+    curvature_rank : int
+        At most so many directions in which the Hessian is not the identity.
     hessian_fraction : float
         Part of the data worth putting into an explicit Hessian: 1 all of it, 0 none, when building one costs more than
         it saves.
     """
 
     n_variables: int
+    curvature_rank: int
     hessian_fraction: float
 
     def evaluate(self, w: np.ndarray, near: Any = None) -> Any:

@@ -19,8 +19,8 @@ ACCEPT, POOR, GOOD = 1e-4, 0.25, 0.75
 SHRINK, HALVE, GROW = 0.25, 0.5, 4.0
 CG_TOLERANCE = 0.1
 CG_PRODUCTS = 500
-# Products that each norm is given to show what it makes of the first system; one that needs but a few is taken.
-TRIAL_PRODUCTS, FEW_PRODUCTS = 20, 6
+# So many times the directions in which the objective is curved, and more, are many variables.
+MANY_VARIABLES = 4
 # Where the objective changes by less than this part of itself, its decrease is taken from the slopes.
 SMALL_CHANGE = 1e-6
 
@@ -36,13 +36,12 @@ def tron(
     """Minimise a strongly convex objective of any number of variables.
 
     Lin, Weng & Keerthi, "Trust region Newton method for large-scale logistic regression", JMLR 9 (2008), as used for
-    RankSVM by Lee & Lin (2014), with conjugate gradients (Steihaug), perhaps preconditioned by the diagonal of the
-    Hessian, whose norm then also measures the trust region (Hsia, Chiang & Lin, 2018). It departs from these in three
-    points:
+    RankSVM by Lee & Lin (2014), with conjugate gradients (Steihaug), preconditioned by the diagonal of the Hessian,
+    whose norm also measures the trust region (Hsia, Chiang & Lin, 2018). It departs from these in three points:
 
-    1. The norm is chosen by trying both, plain and by the diagonal, on the first system: the diagonal is a must for
-       features of very different size, and a hindrance for many more features than pairs, where the Hessian is the
-       identity but for few directions (on word pairs, with the hinge loss, 18 products against 1283).
+    1. Where there are many more variables than pairs, the norm is the plain one: the Hessian is the identity but for
+       few directions, which conjugate gradients find one by one and the diagonal would blur (on word pairs, with the
+       hinge loss, 18 products against 1283). Elsewhere the diagonal is a must for features of very different size.
     2. The diagonal is that at the start, for the whole run. Taken anew each time, it changes with the violating pairs,
        and with it the length of the same step: on nearly separable data the region then shrank to nothing.
     3. A step that is too long is not rejected but shortened to about the lowest point on its way, which is found from
@@ -75,7 +74,7 @@ def tron(
             continue
         if radius is None:
             # One norm for the whole run: where it changed with the violating pairs, so did the meaning of the radius.
-            diagonal = _choose_norm(objective, point, monitor)
+            diagonal = _norm(objective, point)
             precondition = by_diagonal(diagonal)
             radius = float(np.sqrt(point.gradient @ precondition(point.gradient)))
         newton_step = conjugate_gradient(
@@ -102,26 +101,11 @@ def tron(
     return monitor.result(point, status)
 
 
-def _choose_norm(objective: Objective, point: Point, monitor: Monitor) -> np.ndarray:
-    """One, or the diagonal of the Hessian if that leaves less of the gradient after as many conjugate gradients."""
-
-    def cost(diagonal: np.ndarray) -> tuple[float, int]:
-        trial = conjugate_gradient(
-            partial(objective.hessian_product, point),
-            point.gradient,
-            by_diagonal(diagonal),
-            tolerance=CG_TOLERANCE,
-            max_products=TRIAL_PRODUCTS,
-        )
-        monitor.n_products += trial.n_products
-        return trial.n_products * float(trial.residual @ trial.residual), trial.n_products
-
-    one = np.ones(1)
-    plain, n_products = cost(one)
-    if n_products <= FEW_PRODUCTS:
-        return one
-    diagonal = objective.hessian_diagonal(point)
-    return diagonal if cost(diagonal)[0] < plain else one
+def _norm(objective: Objective, point: Point) -> np.ndarray:
+    """One, or the diagonal of the Hessian where that is more than the identity and few directions."""
+    if objective.n_variables > MANY_VARIABLES * objective.curvature_rank:
+        return np.ones(1)
+    return objective.hessian_diagonal(point)
 
 
 def _decrease(point: Point, trial: Point, step: np.ndarray) -> float:
