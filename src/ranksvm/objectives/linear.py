@@ -11,6 +11,7 @@ import ranksvm._compiled.linear as linear
 from ranksvm._parallel import parallel_map
 from ranksvm.losses.protocol import LossSums, PairwiseLoss
 from ranksvm.objectives.design_matrix import DesignMatrix
+from ranksvm.objectives.sharpening import Sharpened
 
 __all__ = ["LinearObjective", "LinearPoint"]
 
@@ -36,12 +37,6 @@ SPARSE_HESSIAN_PASSES = 100
 SAMPLE_ROWS_PER_VARIABLE = (40, 500)
 SAMPLE_PASSES = 0.6
 PRODUCT_SPEED = 10.0
-# Smoothing may take this part of the gap allowed. What it takes more is mended, once the gradient's part is this much
-# of it, by narrowing the width by a factor within these bounds: solutions so near are extrapolated well from one to the
-# next (on sparse word pairs 51 iterations; 150 were not enough with 1/16, or without extrapolation).
-SMOOTHING_SHARE = 0.5
-SHARPEN_BELOW = 0.1
-SHARPEN_LEAST, SHARPEN_MOST = 0.5, 0.25
 # the weights of a point that is no longer one
 NOTHING = np.empty(0)
 
@@ -68,7 +63,7 @@ class LinearPoint:
         self.gradient = w
 
 
-class LinearObjective:
+class LinearObjective(Sharpened):
     """``f(w) = 1/2 |w|^2 + C * loss(X w)``, with value and gradient in one pass over X.
 
     Hessian ``I + C X' H X``, H that of the loss with respect to the scores. The pairs' derivatives at w are a feasible
@@ -99,7 +94,6 @@ class LinearObjective:
         self.n_threads = n_threads if work > PARALLEL_WORK else 1
         self.hessian_fraction = self._worthwhile_fraction()
         self._curvature: np.ndarray | None = None  # of the loss, when it was last asked for
-        self._sharpened: tuple[np.ndarray, float] | None = None  # where, and by what factor, when it last was
         self._probe: LinearPoint | None = None  # for the scores along a line
         self._spare: list[LinearPoint] = []
         self._sampled: tuple[LinearObjective, np.ndarray] | None = None
@@ -166,49 +160,6 @@ class LinearObjective:
     def gap(self, point: LinearPoint) -> float:
         """Duality gap ``1/2 |grad f(w)|^2`` of the problem with the loss as it is evaluated."""
         return 0.5 * float(point.gradient @ point.gradient)
-
-    def certificate(self, point: LinearPoint) -> tuple[float, float]:
-        """Value and duality gap of the problem that is meant, with the loss that the evaluated one may be smoothing."""
-        return float(point.value + self.C * point.loss.excess), self.gap(point) + self.C * point.loss.slack
-
-    def goal(self, point: LinearPoint, tol: float) -> float:
-        """The `gap` worth reaching with the present smoothing, where the problem is to be solved to ``tol``."""
-        slack = self.C * point.loss.slack
-        return tol * self.certificate(point)[0] - slack if self.sharp(point, tol) else SHARPEN_BELOW * slack
-
-    def sharp(self, point: LinearPoint, tol: float) -> bool:
-        """Whether so little is smoothed at a point that the problem that is meant can be solved to ``tol``."""
-        return self.C * point.loss.slack <= SMOOTHING_SHARE * tol * self.certificate(point)[0]
-
-    def sharpen(self, point: LinearPoint, tol: float) -> tuple[LinearPoint, int]:
-        """A point with less smoothing, for w or where the solution is expected, if it is time for that; else the same.
-
-        Also the number of evaluations that took.
-
-        It is time once the gap comes from the smoothing rather than from the gradient. The slack falls with the square
-        of the width where margins are dense, so that this says which width is worth trying next.
-        """
-        slack = self.C * point.loss.slack
-        if self.sharp(point, tol) or self.gap(point) > SHARPEN_BELOW * slack:
-            return point, 0
-        excess = slack / (SMOOTHING_SHARE * tol * self.certificate(point)[0])
-        factor = float(np.clip(0.9 / np.sqrt(excess), SHARPEN_MOST, SHARPEN_LEAST))
-        if not self.loss.sharpen(factor):
-            return point, 0
-        w, sharper = point.w, self.between(point, point, 0.0)
-        self.release(point)
-        n_evaluations = 1
-        if self._sharpened is not None:
-            # Where the pairs in the ring stay the same, the solution is linear in the width.
-            w_before, factor_before = self._sharpened
-            beyond = (1.0 - factor) / (1.0 / factor_before - 1.0)
-            further = self.evaluate(w + beyond * (w - w_before), sharper)
-            if self.gap(further) < self.gap(sharper):
-                sharper, further = further, sharper
-            self.release(further)
-            n_evaluations = 2
-        self._sharpened = w, factor
-        return sharper, n_evaluations
 
     def release(self, point: LinearPoint) -> None:
         """Say that a point is no longer needed: its arrays over rows serve the next one."""
