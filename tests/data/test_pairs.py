@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle import ExplicitPairs, pairs_of
+from pair_checks import written_out
 from ranksvm.data import ComparablePairs, Queries
 from ranksvm.exceptions import DataError, NoComparablePairsError
 
@@ -141,3 +142,44 @@ def test_weights_that_cannot_be(weights, message):
 
 def test_a_weight_for_all_rows_may_be_a_number():
     assert make_pairs([0, 1], sample_weight=3.0).weight == 9.0
+
+
+@pytest.mark.parametrize("selection", ["all", "adjacent"])
+@pytest.mark.parametrize("weighting", ["uniform", "per_query", "label_gap", "gain_gap"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pairs_of_labels_written_out(selection, weighting, weighted):
+    rng = np.random.default_rng(0)
+    y, qid = rng.integers(-2, 5, 60).astype(float), rng.integers(0, 6, 60)
+    weights = {}
+    if weighted:
+        weights = {"sample_weight": rng.random(60), "query_weight": 1.0 + qid, "propensity": rng.uniform(0.1, 1.0, 60)}
+    choice = {"selection": selection, "weighting": weighting}
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid), y, **choice, **weights)
+    oracle = ExplicitPairs(y, qid, **choice, **weights)
+    i, j, weight = written_out(pairs)
+    order = np.lexsort((oracle.lower, oracle.upper))
+    np.testing.assert_array_equal(i, oracle.upper[order])
+    np.testing.assert_array_equal(j, oracle.lower[order])
+    np.testing.assert_allclose(weight, oracle.weight[order], rtol=1e-12)
+    assert pairs.n_pairs == len(i)
+    assert pairs.weight == pytest.approx(weight.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("n_levels", [3, 400])
+def test_a_sample_of_neighbours_has_neighbours(n_levels):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, n_levels, 20_000).astype(float)
+    pairs = ComparablePairs.from_labels(Queries.from_qid(None, 20_000), y, selection="adjacent")
+    part, positions = pairs.sample(500)
+    assert part.adjacent
+    assert part.n_pairs >= 500
+    levels = np.unique(y[positions])
+    np.testing.assert_array_equal(np.diff(levels), 1.0)  # no level between them is left out
+    assert part.weight == pytest.approx(pairs.weight)
+
+
+def test_neighbouring_levels_are_those_of_the_query():
+    y, qid = np.array([0.0, 5.0, 9.0, 0.0, 9.0]), np.array([0, 0, 0, 1, 1])
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid), y, selection="adjacent")
+    np.testing.assert_array_equal(np.column_stack(written_out(pairs)[:2]), [[1, 0], [2, 1], [4, 3]])
+    assert len(pairs_of(y, qid, "adjacent")[0]) == 3

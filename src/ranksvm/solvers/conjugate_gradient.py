@@ -69,6 +69,8 @@ def conjugate_gradient(
         image = product(direction)
         n_products += 1
         curvature = float(direction @ image)
+        if curvature <= 0.0:  # round-off: there is nothing more to learn in this direction
+            break
         alpha = rho / curvature
         new_norm = step_norm + 2 * alpha * cross + alpha * alpha * direction_norm
         if new_norm >= radius * radius:

@@ -94,7 +94,7 @@ class Monitor:
         history.evaluations.append(self.n_evaluations)
         history.hessian_products.append(self.n_products)
         line = "%siteration %d: objective %.9g, relative gap %.2e"
-        logger.info(line, self.label, self.n_iter, value, gap / value)
+        logger.info(line, self.label, self.n_iter, value, gap / value if value > 0.0 else 0.0)
         if gap <= self.tol * value or (
             self.objective.gap(point) <= self.enough and self.objective.sharp(point, self.tol)
         ):
