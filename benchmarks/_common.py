@@ -111,6 +111,16 @@ def interleaved(actions: Mapping[str, Callable[[], Any]], repeats: int) -> dict[
     return {name: np.array(values) for name, values in times.items()}
 
 
+def summary(times: np.ndarray) -> str:
+    """Least and median of some times."""
+    return f"{times.min():.3f} / {np.median(times):.3f}"
+
+
+def verdict(value: float, limit: float) -> str:
+    """Whether a limit is met, in words."""
+    return f"{limit:g}: met" if value <= limit else f"**{limit:g}: MISSED**"
+
+
 # -- the data ----------------------------------------------------------------------------------------------------------
 
 

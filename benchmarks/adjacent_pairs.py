@@ -7,7 +7,7 @@ Lee & Lin (Neural Computation 26, 2014), section 5 and Table 10, on made data of
 
 import numpy as np
 
-from _common import arguments, interleaved, page, publish, table
+from _common import arguments, interleaved, page, publish, summary, table
 from ranksvm import RankingData, RankSVM, metrics
 
 SELECTIONS = ("all", "adjacent")
@@ -84,7 +84,7 @@ def compare(case: tuple, smoke: bool, repeats: int) -> list[tuple]:
             f"{ranker.n_pairs_:,}",
             f"{ranker.C:.1e}",
             f"{accuracy(ranker, test):.2f}",
-            f"{times[selection].min():.3f} / {np.median(times[selection]):.3f}",
+            summary(times[selection]),
             ranker.n_iter_,
         )
         for selection, ranker in rankers.items()

@@ -8,7 +8,20 @@ import itertools
 
 import numpy as np
 
-from _common import arguments, data_folder, interleaved, letor, page, power_of_two, publish, read, required_data, table
+from _common import (
+    arguments,
+    data_folder,
+    interleaved,
+    letor,
+    page,
+    power_of_two,
+    publish,
+    read,
+    required_data,
+    summary,
+    table,
+    verdict,
+)
 from published import FOLDS, REFERENCE, svm_rank_table
 from ranksvm import RankingData, RankSVM, RankSVMCV, make_ranking, read_letor
 from ranksvm.data import ComparablePairs
@@ -20,16 +33,6 @@ HINGE_LIMIT = 8.0
 TOLERANCES = (1e-4, 1e-6)
 CS = 2.0 ** np.arange(-15, 11)
 WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
-
-
-def summary(times: np.ndarray) -> str:
-    """Least and median of some times."""
-    return f"{times.min():.3f} / {np.median(times):.3f}"
-
-
-def verdict(value: float, limit: float) -> str:
-    """Whether a limit is met, in words."""
-    return f"{limit:g}: met" if value <= limit else f"**{limit:g}: MISSED**"
 
 
 # -- against known optima ----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ Beside the page goes a plot of what was chosen from on the first data set.
 
 import numpy as np
 
-from _common import arguments, data_folder, interleaved, page, publish, read, table
+from _common import arguments, data_folder, interleaved, page, publish, read, summary, table, verdict
 from ranksvm import PathDisplay, RankSVMCV, make_ranking, regularization_path
 
 CS = 2.0 ** np.arange(-15, 11)
@@ -47,10 +47,7 @@ def actions(train, valid) -> dict:
 
 def cell(times: np.ndarray, limit: float | None) -> str:
     """Least and median of some times, and whether a limit is met."""
-    text = f"{times.min():.3f} / {np.median(times):.3f}"
-    if limit is None:
-        return text
-    return f"{text} ({limit:g}: {'met' if times.min() <= limit else '**MISSED**'})"
+    return summary(times) if limit is None else f"{summary(times)} ({verdict(times.min(), limit)})"
 
 
 def plot(train, path) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from _common import arguments, data_folder, page, publish, read, seconds, table
+from _common import arguments, data_folder, page, publish, read, seconds, summary, table
 from ranksvm import RankingData, RankSVM, metrics
 
 LOSSES = ("squared_hinge", "hinge")
@@ -113,7 +113,7 @@ def fits(case: Case, repeats: int) -> str:
                     f"{C:g}",
                     ranker.solver_,
                     f"{tol:.0e}",
-                    f"{times.min():.3f} / {np.median(times):.3f}",
+                    summary(times),
                     ranker.n_iter_,
                     ranker.history_["hessian_products"][-1],
                     f"{ranker.objective_:.9g}",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from _common import arguments, data_folder, interleaved, page, publish, read, table
+from _common import arguments, data_folder, interleaved, page, publish, read, summary, table, verdict
 from ranksvm import RankingData, RankSVM, make_ranking, regularization_path
 
 SEED = 0
@@ -29,16 +29,6 @@ COLD_FITS = 5
 def fitted(data: RankingData, C: float, **options) -> RankSVM:
     """A default fit."""
     return RankSVM(C=C, **options).fit(data.X, data.y, qid=data.qid)
-
-
-def summary(times: np.ndarray) -> str:
-    """Least and median of some times."""
-    return f"{times.min():.3f} / {np.median(times):.3f}"
-
-
-def verdict(value: float, limit: float) -> str:
-    """Whether a limit is met, in words."""
-    return f"{limit:g}: met" if value <= limit else f"**{limit:g}: MISSED**"
 
 
 # -- a fit against one product -----------------------------------------------------------------------------------------

@@ -93,20 +93,9 @@ def load_model(path: Path) -> Any:
 
 def model_scores(model: Any, data: "RankingData", path: Path) -> "np.ndarray":
     """Scores of the rows of a data file, in their order."""
-    X = with_features(data.X, model.n_features_in_, path)
-    return predict(model, X, data.qid)
+    from ranksvm.metrics.scorers import predict_scores
 
-
-def predict(model: Any, X: Any, qid: Any) -> "np.ndarray":
-    """``model.predict(X)``; a scaler in front of it that works query by query is given the queries."""
-    import sklearn
-
-    from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
-
-    steps = [step for _, step in getattr(model, "steps", [])]
-    by_query = any(isinstance(step, QueryMinMaxScaler | QueryStandardScaler) for step in steps)
-    with sklearn.config_context(enable_metadata_routing=True):
-        return model.predict(X, qid=qid) if by_query else model.predict(X)
+    return predict_scores(model, with_features(data.X, model.n_features_in_, path), data.qid)
 
 
 def read_numbers(path: Path, n_rows: int, word: str) -> "np.ndarray":

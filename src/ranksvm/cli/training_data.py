@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranksvm.cli.files import predict, read, read_numbers, read_pairs, with_features
+from ranksvm.cli.files import read, read_numbers, read_pairs, with_features
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import counted, queries
 
@@ -96,12 +96,13 @@ class TrainingData:
     def means(self, ranker: Any, X: dict[str, Any], metrics: list[str], convention: str) -> dict[str, dict[str, float]]:
         """Metrics of every part that has labels: training data from which pairs were taken may have none."""
         from ranksvm.metrics import evaluate
+        from ranksvm.metrics.scorers import predict_scores
 
         measured = {}
         for part, data in self.parts.items():
             if part == "train" and self.pairs is not None and (data.y == data.y[0]).all():
                 continue
-            scores = predict(ranker, X[part], data.qid)
+            scores = predict_scores(ranker, X[part], data.qid)
             result = evaluate(data.y, scores, data.qid, metrics, convention=convention, docid=data.docid)
             measured[part] = result.means
         return measured

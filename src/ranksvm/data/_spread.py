@@ -1,6 +1,5 @@
 """How much features vary within queries: sums of squares around the mean of each query, dense or sparse."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import scipy.sparse as sp
 
 import ranksvm._compiled.linear as linear
 from ranksvm._parallel import parallel_map
-from ranksvm.data.queries import Queries
+from ranksvm.data.queries import Queries, query_ranges
 
 # Values a task works on at a time, so that its float64 copy of them stays in cache.
 BLOCK = 1 << 18
@@ -42,23 +41,14 @@ def within_query_variance(X: Any, queries: Queries, n_threads: int = 1) -> np.nd
         return total
     if sp.issparse(X):
         stored = np.concatenate(([0], np.cumsum(queries.to_sorted(np.diff(X.indptr)))))
-        blocks = list(ranges(stored[queries.pointers], BLOCK))
+        blocks = list(query_ranges(stored[queries.pointers], BLOCK))
         for columns, squares in parallel_map(lambda block: _sparse_squares(X, queries, *block), blocks, n_threads):
             total[columns] += squares
     else:
-        blocks = list(ranges(queries.pointers * max(1, X.shape[1]), BLOCK))
+        blocks = list(query_ranges(queries.pointers * max(1, X.shape[1]), BLOCK))
         for squares in parallel_map(lambda block: _dense_squares(X, queries, *block), blocks, n_threads):
             total += squares
     return total / degrees
-
-
-def ranges(ends: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
-    """Ranges of queries of about ``limit`` values each (a larger query is one); ``ends`` says where each begins."""
-    first, n_queries = 0, len(ends) - 1
-    while first < n_queries:
-        last = max(first + 1, int(np.searchsorted(ends, ends[first] + limit, side="right")) - 1)
-        yield first, min(last, n_queries)
-        first = last
 
 
 def cell_squares(X: sp.csr_matrix, query: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

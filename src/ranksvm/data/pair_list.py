@@ -97,15 +97,13 @@ class PairList:
         """
         preferred, other = _row_numbers(pairs, queries)
         weight = checked_weights("pair_weight", pair_weight, len(preferred), "pairs")
-        rows_weights = PairWeights(sample_weight, query_weight, propensity)
+        upper, document = PairWeights(sample_weight, query_weight, propensity).factors(queries)
+        upper, document = (np.ones(queries.n_rows) if v is None else queries.to_rows(v) for v in (upper, document))
         if weighting == "per_query":
-            document = queries.to_rows(rows_weights.documents(queries))
             number = queries.numbers()[preferred]
             total = np.bincount(number, weight * document[preferred] * document[other])[number]
             weight = np.divide(weight, total, out=np.zeros(len(weight)), where=total > 0.0)
-        factors = rows_weights.factors(queries)
-        if factors[0] is not None and factors[1] is not None:
-            weight = weight * queries.to_rows(factors[0])[preferred] * queries.to_rows(factors[1])[other]
+        weight = weight * upper[preferred] * document[other]
         check_total(float(weight.sum()))
         if not weight.any():
             raise NoComparablePairsError(f"All {len(weight)} pairs have zero weight: there is nothing to learn from.")

@@ -51,25 +51,10 @@ class PairWeights:
         """
         if self.sample_weight is None and self.query_weight is None and self.propensity is None:
             return None, None
-        document = self.documents(queries)
+        document = _sorted_weights("sample_weight", self.sample_weight, queries)
         query = _sorted_weights("query_weight", self.query_weight, queries)
         _check_constant(query, queries)
         return document * query / self._propensities(queries), document
-
-    def documents(self, queries: Queries) -> np.ndarray:
-        """The sample weights.
-
-        Parameters
-        ----------
-        queries : Queries
-            The rows' queries.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows,)
-            In sorted order; 1 where none are given.
-        """
-        return _sorted_weights("sample_weight", self.sample_weight, queries)
 
     def _propensities(self, queries: Queries) -> np.ndarray:
         propensity = _sorted_weights("propensity", self.propensity, queries)

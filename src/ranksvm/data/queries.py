@@ -7,7 +7,7 @@ import numpy as np
 
 from ranksvm.exceptions import DataError
 
-__all__ = ["Queries"]
+__all__ = ["Queries", "query_ranges"]
 
 # What to do where rows are divided, which sizes of queries cannot be.
 QID_FROM_GROUP = "give one query id per row instead, qid=np.repeat(np.arange(len(group)), group)."
@@ -205,6 +205,29 @@ class Queries:
         """Number of the query (from 0) of each row of the data, shape (n_rows,)."""
         return self.to_rows(np.repeat(np.arange(self.n_queries), self.sizes))
 
+    def number(self, query: Any) -> int:
+        """Number of a query.
+
+        Parameters
+        ----------
+        query : object
+            Its id.
+
+        Returns
+        -------
+        int
+            Its number, from 0.
+
+        Raises
+        ------
+        DataError
+            When there is no such query.
+        """
+        ids = self.ids.tolist()
+        if query not in ids:
+            raise DataError(f"there is no query {query!r}; the first one is {ids[0]!r}.")
+        return ids.index(query)
+
     def __iter__(self) -> Iterator[tuple[Any, np.ndarray]]:
         for query, query_id in enumerate(self.ids):
             yield query_id, self.rows(query)
@@ -212,6 +235,15 @@ class Queries:
     def __repr__(self) -> str:
         layout = "contiguous" if self.order is None else "interleaved"
         return f"Queries(n_queries={self.n_queries}, n_rows={self.n_rows}, {layout})"
+
+
+def query_ranges(ends: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
+    """Ranges of queries of about ``limit`` values each (a larger query is one); ``ends`` says where each begins."""
+    first, n_queries = 0, len(ends) - 1
+    while first < n_queries:
+        last = max(first + 1, int(np.searchsorted(ends, ends[first] + limit, side="right")) - 1)
+        yield first, min(last, n_queries)
+        first = last
 
 
 def _as_ids(qid: Any) -> np.ndarray:

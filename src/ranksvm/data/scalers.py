@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ranksvm.data import _frames
 from ranksvm.data._finite import where_not_finite
-from ranksvm.data._spread import BLOCK, cell_squares, ranges
-from ranksvm.data.queries import Queries
+from ranksvm.data._spread import BLOCK, cell_squares
+from ranksvm.data.queries import Queries, query_ranges
 from ranksvm.exceptions import DataError
 
 __all__ = ["QueryMinMaxScaler", "QueryStandardScaler"]
@@ -122,7 +122,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def _scale_dense(self, X: np.ndarray, queries: Queries) -> np.ndarray:
-        for first, last in ranges(queries.pointers * X.shape[1], BLOCK):
+        for first, last in query_ranges(queries.pointers * X.shape[1], BLOCK):
             start, stop = queries.pointers[first], queries.pointers[last]
             rows: Any = slice(start, stop) if queries.order is None else queries.order[start:stop]
             block = X[rows].astype(np.float64)

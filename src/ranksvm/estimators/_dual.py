@@ -13,7 +13,6 @@ from ranksvm.data import Queries
 from ranksvm.estimators import _inputs
 from ranksvm.estimators._linear_problem import check_source_of_pairs, training_pairs
 from ranksvm.estimators._ranker import LinearRanker, linear_scores
-from ranksvm.exceptions import DataError
 from ranksvm.losses import Pairs
 
 __all__ = ["DualBlock", "DualCoef", "DualMixin"]
@@ -112,6 +111,7 @@ class DualCoef:
         alpha: Callable[[np.ndarray], np.ndarray],
     ):
         self._pairs = pairs
+        self._queries = queries
         self._ids = queries.ids.tolist()
         self._scores = scores
         self._labels = np.zeros(len(scores)) if labels is None else labels
@@ -148,9 +148,7 @@ class DualCoef:
         DataError
             When there is no such query.
         """
-        if query not in self._ids:
-            raise DataError(f"there is no query {query!r}; the first one is {self._ids[0]!r}.")
-        return self[self._ids.index(query)]
+        return self[self._queries.number(query)]
 
     def per_document(self) -> np.ndarray:
         """What each document has in all: ``beta_i = sum over j of (alpha_ij - alpha_ji)``, block by block.

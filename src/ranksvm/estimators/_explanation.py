@@ -144,10 +144,7 @@ class Explanation:
         DataError
             When there is no such query.
         """
-        ids = self.queries.ids.tolist()
-        if query not in ids:
-            raise DataError(f"there is no query {query!r}; the first one is {ids[0]!r}.")
-        rows = self.queries.rows(ids.index(query))
+        rows = self.queries.rows(self.queries.number(query))
         rows = rows[np.argsort(self.ranks[rows])]
         columns, values = _dense_columns(self._X[rows])
         spread = values.std(axis=0, ddof=1) if len(rows) > 1 else np.zeros(len(columns))

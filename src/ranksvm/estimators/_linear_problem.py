@@ -204,5 +204,5 @@ def keep_result(estimator: Any, result: SolverResult, problem: LinearProblem) ->
     estimator.n_queries_ = problem.n_queries
     estimator.width_ = problem.width
     if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
-        relative = result.gap / result.value if result.value > 0 else 0.0
-        warnings.warn(f"{result.status.value} (relative duality gap {relative:.1e})", ConvergenceWarning, stacklevel=3)
+        gap = f"relative duality gap {result.relative_gap:.1e}"
+        warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)

@@ -162,8 +162,7 @@ def solve_along(
         point = result.point
         # it holds arrays of the size of the rows, which those who keep many solutions have no use for
         result = replace(result, point=None)
-        relative = result.gap / result.value if result.value > 0.0 else 0.0
-        logger.info("C = %.6g: objective %.9g, relative gap %.2e", C, result.value, relative)
+        logger.info("C = %.6g: objective %.9g, relative gap %.2e", C, result.value, result.relative_gap)
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
             warnings.warn(f"C = {C:g}: {result.status.value}", ConvergenceWarning, stacklevel=3)
         yield float(C), result

@@ -9,11 +9,12 @@ import numpy as np
 
 import ranksvm._compiled.linear as linear
 from ranksvm._parallel import parallel_map
+from ranksvm.data.queries import query_ranges
 from ranksvm.losses.protocol import LossSums, PairwiseLoss
 from ranksvm.objectives.design_matrix import DesignMatrix
 from ranksvm.objectives.sharpening import Sharpened
 
-__all__ = ["LinearObjective", "LinearPoint"]
+__all__ = ["LinearObjective", "LinearPoint", "worth_threads"]
 
 # A block's rows are read twice, for scores and for the gradient: they should still be in cache the second time.
 BLOCK_BYTES = 2 << 20
@@ -90,8 +91,7 @@ class LinearObjective(Sharpened):
         self.pairs = loss.pairs
         self.n_variables = design.n_features
         self.curvature_rank = min(self.pairs.n_pairs, self.pairs.n_rows)
-        work = self.pairs.n_rows * design.row_bytes / 4
-        self.n_threads = n_threads if work > PARALLEL_WORK else 1
+        self.n_threads = n_threads if worth_threads(design, self.pairs.n_rows) else 1
         self.hessian_fraction = self._worthwhile_fraction()
         self._curvature: np.ndarray | None = None  # of the loss, when it was last asked for
         self._probe: LinearPoint | None = None  # for the scores along a line
@@ -210,7 +210,7 @@ class LinearObjective(Sharpened):
         The two differ by pairs whose documents share a feature, rare in sparse data.
         """
         part = self._dense_diagonal if self.design.dense else self._sparse_diagonal
-        blocks = list(_blocks(self.pairs.pointers, 0, self.pairs.n_queries, self._hessian_rows()))
+        blocks = list(_blocks(self.pairs.pointers, self._hessian_rows()))
         shares = _shares(blocks, self.n_threads, 4)
         parts = parallel_map(lambda blocks: part(point, blocks), shares, self.n_threads)
         return 1.0 + self.C * _add_up(parts)
@@ -275,7 +275,7 @@ class LinearObjective(Sharpened):
                 total += X.T @ Z
             return total
 
-        blocks = list(_blocks(self.pairs.pointers, 0, self.pairs.n_queries, self._hessian_rows()))
+        blocks = list(_blocks(self.pairs.pointers, self._hessian_rows()))
         total = _add_up(parallel_map(part, _shares(blocks, self.n_threads, 1), self.n_threads))
         return 0.5 * (total + total.T)
 
@@ -356,10 +356,28 @@ class LinearObjective(Sharpened):
         large_rows = max(block_rows, self.pairs.n_rows // (2 * self.n_threads)) if self.n_threads > 1 else np.inf
         blocks: list[tuple[int, int, int, int]] = []
         large: list[tuple[int, int, int, int]] = []
-        for block in _blocks(pointers, 0, self.pairs.n_queries, block_rows):
+        for block in _blocks(pointers, block_rows):
             (large if block[3] - block[2] > large_rows else blocks).append(block)
         # every share has a gradient of its own: not many of them where that is long
         return _shares(blocks, self.n_threads, 4 if self.n_variables < LONG_GRADIENT else 1), large
+
+
+def worth_threads(design: DesignMatrix, n_rows: int) -> bool:
+    """Whether passes over so many rows are long enough for more than one thread.
+
+    Parameters
+    ----------
+    design : DesignMatrix
+        The features.
+    n_rows : int
+        Number of rows that are read.
+
+    Returns
+    -------
+    bool
+        Whether they are.
+    """
+    return n_rows * design.row_bytes / 4 > PARALLEL_WORK
 
 
 def _add_up(parts: list[np.ndarray]) -> np.ndarray:
@@ -375,13 +393,10 @@ def _interpolate(point: LinearPoint, trial: LinearPoint, alpha: float, start: in
     return here + alpha * (there - here)
 
 
-def _blocks(pointers: np.ndarray, first: int, last: int, rows: int) -> Iterator[tuple[int, int, int, int]]:
+def _blocks(pointers: np.ndarray, rows: int) -> Iterator[tuple[int, int, int, int]]:
     """Whole queries in blocks of up to so many rows (a larger query is a block): first, last query, start, stop."""
-    while first < last:
-        end = int(np.searchsorted(pointers, pointers[first] + rows, side="right")) - 1
-        end = min(max(end, first + 1), last)
-        yield first, end, int(pointers[first]), int(pointers[end])
-        first = end
+    for first, last in query_ranges(pointers, rows):
+        yield first, last, int(pointers[first]), int(pointers[last])
 
 
 def _shares(blocks: list, n_threads: int, per_thread: int) -> list[list]:

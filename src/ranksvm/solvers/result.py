@@ -66,3 +66,8 @@ class SolverResult:
     status: Status
     history: History
     point: Any
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as part of the value; 0 where that has underflowed."""
+        return self.gap / self.value if self.value > 0.0 else 0.0
