@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "loss_sums.hpp"
 #include "portable.hpp"
 
 namespace ranksvm {
@@ -21,14 +22,10 @@ struct PairList {
     const double *weight;          // (n_pairs,)
 };
 
-struct ListSums {
-    double value, excess, slack;  // as HuberSums of the sweep
-};
-
 // Loss of one pair of a margin below the threshold; `pull` is minus the derivative, `bend` whether it curves there.
 struct SquaredHingeOfPair {
     double threshold;
-    RANKSVM_INLINE_METHOD void operator()(double margin, double a, double *pull, bool *bend, ListSums *sums) const {
+    RANKSVM_INLINE_METHOD void operator()(double margin, double a, double *pull, bool *bend, LossSums *sums) const {
         const double h = threshold - margin;
         sums->value += a * h * h;
         *pull = 2.0 * h;
@@ -38,7 +35,7 @@ struct SquaredHingeOfPair {
 
 struct HuberOfPair {
     double threshold, width;
-    RANKSVM_INLINE_METHOD void operator()(double margin, double a, double *pull, bool *bend, ListSums *sums) const {
+    RANKSVM_INLINE_METHOD void operator()(double margin, double a, double *pull, bool *bend, LossSums *sums) const {
         const double h = threshold - margin;
         const bool ring = margin >= threshold - width;
         const double value = ring ? 0.5 * h * h / width : h - 0.5 * width;
@@ -52,9 +49,9 @@ struct HuberOfPair {
 
 // Value and gradient; `curvature` receives the weight of each pair that bends, `counts` their sum for each document.
 template <class Loss>
-RANKSVM_INLINE ListSums evaluate_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *scores,
+RANKSVM_INLINE LossSums evaluate_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *scores,
                                       const Loss &loss, double *curvature, double *counts, double *gradient_range) {
-    ListSums sums = {0.0, 0.0, 0.0};
+    LossSums sums = {0.0, 0.0, 0.0};
     const int64_t origin = pairs.pointers[first_query], end = pairs.pointers[last_query];
     std::fill_n(gradient_range, end - origin, 0.0);
     std::fill_n(counts + origin, end - origin, 0.0);
@@ -81,13 +78,13 @@ RANKSVM_INLINE ListSums evaluate_list(const PairList &pairs, int64_t first_query
     return sums;
 }
 
-static ListSums squared_hinge_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores,
+static LossSums squared_hinge_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores,
                                       double threshold, double *curvature, double *counts, double *gradient_range) {
     return evaluate_list(pairs, first_query, last_query, scores, SquaredHingeOfPair{threshold}, curvature, counts,
                          gradient_range);
 }
 
-static ListSums huber_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores, double width,
+static LossSums huber_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores, double width,
                               double *curvature, double *counts, double *gradient_range) {
     return evaluate_list(pairs, first_query, last_query, scores, HuberOfPair{1.0, width}, curvature, counts,
                          gradient_range);

@@ -15,13 +15,13 @@ cdef extern from "pair_list.hpp" namespace "ranksvm" nogil:
         const int32_t *other
         const double *weight
 
-    cdef struct ListSums:
+    cdef struct LossSums:
         double value
         double excess
         double slack
 
-    ListSums squared_hinge_of_list(PairList, int64_t, int64_t, const double *, double, double *, double *, double *)
-    ListSums huber_of_list(PairList, int64_t, int64_t, const double *, double, double *, double *, double *)
+    LossSums squared_hinge_of_list(PairList, int64_t, int64_t, const double *, double, double *, double *, double *)
+    LossSums huber_of_list(PairList, int64_t, int64_t, const double *, double, double *, double *, double *)
     void laplacian_of_list(PairList, int64_t, int64_t, const double *, const double *, double *)
     void laplacian_rows_of_list(PairList, int64_t, int64_t, const double *, const double *, const double *, int64_t,
                                 double *)
@@ -46,7 +46,7 @@ cdef class ListArrays:
 def squared_hinge(ListArrays arrays, int64_t first, int64_t last, const double[::1] scores, double threshold,
                   double[::1] curvature, double[::1] counts, double[::1] gradient_range):
     """Sum of ``a max(0, t - (s_i - s_j))^2`` over the pairs of a range of queries; writes gradient and curvature."""
-    cdef ListSums sums
+    cdef LossSums sums
     if gradient_range.shape[0] == 0 or curvature.shape[0] == 0:
         return 0.0
     with nogil:
@@ -58,7 +58,7 @@ def squared_hinge(ListArrays arrays, int64_t first, int64_t last, const double[:
 def huber(ListArrays arrays, int64_t first, int64_t last, const double[::1] scores, double width,
           double[::1] curvature, double[::1] counts, double[::1] gradient_range):
     """Value, excess and slack of the Huberised hinge, as those of the sweep; writes gradient and curvature."""
-    cdef ListSums sums
+    cdef LossSums sums
     if gradient_range.shape[0] == 0 or curvature.shape[0] == 0:
         return 0.0, 0.0, 0.0
     with nogil:

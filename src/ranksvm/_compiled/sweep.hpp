@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "loss_sums.hpp"
 #include "pair_sums.hpp"
 #include "portable.hpp"
 #include "sorted_query.hpp"
@@ -79,16 +80,12 @@ RANKSVM_INLINE double squared_hinge_range(const Pairs &pairs, int64_t first_quer
 // Huberised hinge of width d: 0 for a margin from 1 up, h^2 / (2d) in the ring 1 - d <= margin < 1 (h = 1 - margin), h - d/2
 // below it. Also what the hinge loss itself has more, and the sum of h (1 - h/d) over the ring: what the duality gap of the
 // hinge problem has beyond the gradient's part. The ring is summed by itself, so that narrow ones do not cancel.
-struct HuberSums {
-    double value, excess, slack;
-};
-
 template <class Real>
-RANKSVM_INLINE HuberSums huber_range(const Pairs &pairs, int64_t first_query, int64_t last_query, const Real *scores,
-                                     double width, int32_t *order, int32_t *outer, int32_t *inner, double *counts,
-                                     double *gradient_range) {
+RANKSVM_INLINE LossSums huber_range(const Pairs &pairs, int64_t first_query, int64_t last_query, const Real *scores,
+                                    double width, int32_t *order, int32_t *outer, int32_t *inner, double *counts,
+                                    double *gradient_range) {
     SortedQuery query;
-    HuberSums sums = {0.0, 0.0, 0.0};
+    LossSums sums = {0.0, 0.0, 0.0};
     const int64_t origin = pairs.pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t first = pairs.pointers[q];
@@ -259,15 +256,15 @@ RANKSVM_CLONES double squared_hinge_f32(Pairs pairs, int64_t first_query, int64_
     return squared_hinge_range(pairs, first_query, last_query, scores, threshold, order, window, counts, gradient_range);
 }
 
-RANKSVM_CLONES HuberSums huber_f64(Pairs pairs, int64_t first_query, int64_t last_query, const double *scores,
-                                   double width, int32_t *order, int32_t *outer, int32_t *inner, double *counts,
-                                   double *gradient_range) {
+RANKSVM_CLONES LossSums huber_f64(Pairs pairs, int64_t first_query, int64_t last_query, const double *scores,
+                                  double width, int32_t *order, int32_t *outer, int32_t *inner, double *counts,
+                                  double *gradient_range) {
     return huber_range(pairs, first_query, last_query, scores, width, order, outer, inner, counts, gradient_range);
 }
 
-RANKSVM_CLONES HuberSums huber_f32(Pairs pairs, int64_t first_query, int64_t last_query, const float *scores, double width,
-                                   int32_t *order, int32_t *outer, int32_t *inner, double *counts,
-                                   double *gradient_range) {
+RANKSVM_CLONES LossSums huber_f32(Pairs pairs, int64_t first_query, int64_t last_query, const float *scores, double width,
+                                  int32_t *order, int32_t *outer, int32_t *inner, double *counts,
+                                  double *gradient_range) {
     return huber_range(pairs, first_query, last_query, scores, width, order, outer, inner, counts, gradient_range);
 }
 

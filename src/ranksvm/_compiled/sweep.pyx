@@ -21,7 +21,7 @@ cdef extern from "sweep.hpp" namespace "ranksvm" nogil:
         int32_t adjacent
         int32_t direct_limit
 
-    cdef struct HuberSums:
+    cdef struct LossSums:
         double value
         double excess
         double slack
@@ -30,9 +30,9 @@ cdef extern from "sweep.hpp" namespace "ranksvm" nogil:
                              double *) except +
     double squared_hinge_f32(Pairs, int64_t, int64_t, const float *, double, int32_t *, int32_t *, double *,
                              double *) except +
-    HuberSums huber_f64(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *, int32_t *, double *,
+    LossSums huber_f64(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *, int32_t *, double *,
                         double *) except +
-    HuberSums huber_f32(Pairs, int64_t, int64_t, const float *, double, int32_t *, int32_t *, int32_t *, double *,
+    LossSums huber_f32(Pairs, int64_t, int64_t, const float *, double, int32_t *, int32_t *, int32_t *, double *,
                         double *) except +
     void c_laplacian "ranksvm::laplacian"(Pairs, int64_t, int64_t, const int32_t *, const int32_t *, const int32_t *,
                                           const double *, const double *, double *) except +
@@ -101,7 +101,7 @@ def huber(PairArrays arrays, int64_t first, int64_t last, const real[::1] scores
     Writes gradient, ``order`` and ``counts`` as `squared_hinge` does; the pairs whose loss is curved are those of the
     window ``outer`` that are not in ``inner``.
     """
-    cdef HuberSums sums
+    cdef LossSums sums
     if gradient_range.shape[0] == 0:
         return 0.0, 0.0, 0.0
     with nogil:

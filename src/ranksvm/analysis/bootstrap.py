@@ -4,6 +4,7 @@ import copy
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -137,11 +138,10 @@ def _on_one_thread(ranker: Any, tol: float) -> RankSVM:
     """An unfitted RankSVM with the parameters of a ranker, that starts from the weights of its last fit."""
     if not isinstance(ranker, RankSVM | RankSVMCV):
         raise OptionError(f"the weights of a RankSVM or RankSVMCV can be resampled, got {ranker!r}.")
-    known = RankSVM().get_params()
-    params = {name: value for name, value in ranker.get_params().items() if name in known}
     if isinstance(ranker, RankSVMCV):
         check_is_fitted(ranker, "C_")
-        params["C"] = ranker.C_
+        unfitted = ranker._ranker().set_params(C=ranker.C_)
+    else:
+        unfitted = clone(ranker)
     # One thread for every fit, the first one too, so that sums, and all that follows, do not depend on n_jobs.
-    params.update(tol=tol, n_jobs=1, warm_start=True, keep_on_interrupt=False, verbose=0)
-    return RankSVM(**params)
+    return unfitted.set_params(tol=tol, n_jobs=1, warm_start=True, keep_on_interrupt=False, verbose=0)
