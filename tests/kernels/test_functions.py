@@ -1,0 +1,55 @@
+"""Kernels against their definitions, document by document."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from ranksvm.exceptions import DataError
+from ranksvm.kernels import KERNELS, kernel_named
+
+GAMMA, DEGREE, COEF0 = 0.3, 2, 0.7
+
+DEFINITIONS = {
+    "rbf": lambda x, z: np.exp(-GAMMA * np.sum((x - z) ** 2)),
+    "laplacian": lambda x, z: np.exp(-GAMMA * np.sum(np.abs(x - z))),
+    "poly": lambda x, z: (GAMMA * (x @ z) + COEF0) ** DEGREE,
+    "linear": lambda x, z: x @ z,
+    "cosine": lambda x, z: x @ z / np.sqrt((x @ x) * (z @ z)),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_matrix], ids=["dense", "sparse"])
+def test_values_are_those_of_the_definition(name, storage):
+    random = np.random.default_rng(0)
+    X, Z = random.normal(size=(7, 4)), random.normal(size=(5, 4))
+    kernel = kernel_named(name, gamma=GAMMA, degree=DEGREE, coef0=COEF0)
+    expected = [[DEFINITIONS[name](x, z) for z in Z] for x in X]
+    assert np.allclose(kernel.block(storage(X), storage(Z)), expected, rtol=1e-12)
+    assert np.allclose(kernel.diagonal(storage(X)), [DEFINITIONS[name](x, x) for x in X], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian"])
+def test_a_common_offset_costs_no_digits(name):
+    random = np.random.default_rng(1)
+    # exact in binary, so that the offset itself rounds nothing
+    X = np.round(random.normal(size=(20, 3)) * 1024) / 1024
+    kernel = kernel_named(name, gamma=0.5)
+    assert np.allclose(kernel.block(X + 2.0**30, X + 2.0**30), kernel.block(X, X), rtol=1e-10)
+
+
+def test_a_callable_takes_and_returns_arrays():
+    X = np.random.default_rng(2).normal(size=(150, 4))
+    kernel = kernel_named(lambda A, B: np.tanh(A @ B.T))
+    assert np.allclose(kernel.block(X, X[:5]), np.tanh(X @ X[:5].T))
+    assert np.allclose(kernel.diagonal(X), np.tanh(np.sum(X * X, axis=1)))
+
+
+def test_a_callable_that_returns_another_shape_is_named():
+    kernel = kernel_named(lambda A, B: np.ones(len(A)))
+    with pytest.raises(DataError, match=r"must have shape \(6, 2\), got \(6,\)"):
+        kernel.block(np.ones((6, 3)), np.ones((2, 3)))
+
+
+def test_a_row_of_zeros_has_cosine_zero():
+    assert kernel_named("cosine").diagonal(np.array([[0.0, 0.0], [1.0, 2.0]])).tolist() == [0.0, 1.0]
