@@ -20,8 +20,7 @@ def test_solves_the_system_in_as_many_products_as_variables():
     np.testing.assert_allclose(found.residual, -(g + H @ found.step), atol=1e-10)
     assert found.n_products <= 10
     assert not found.on_boundary
-    promised = -(g @ found.step + 0.5 * found.step @ H @ found.step)
-    assert found.model_decrease(g) == pytest.approx(promised, rel=1e-9)
+    assert found.length == pytest.approx(np.sqrt(found.step @ (d * found.step)), rel=1e-9)
 
 
 @pytest.mark.parametrize("radius", [1e-6, 0.1, 0.5])
@@ -31,7 +30,8 @@ def test_stops_on_the_boundary_in_the_norm_of_the_preconditioner(radius):
     assert found.on_boundary
     assert np.sqrt(found.step @ (d * found.step)) == pytest.approx(radius, rel=1e-9)
     np.testing.assert_allclose(found.residual, -(g + H @ found.step), atol=1e-10)
-    assert found.model_decrease(g) > 0
+    assert found.length == radius
+    assert g @ found.step + 0.5 * found.step @ H @ found.step < 0
 
 
 def test_tolerance_and_number_of_products():
@@ -70,3 +70,20 @@ def test_cholesky_of_collinear_features(size):
     v = rng.normal(size=9)
     assert np.isfinite(solve(v)).all()
     assert v @ solve(v) > 0  # a descent direction
+
+
+def test_another_inner_product_and_vectors_of_another_shape():
+    """With the inner product ``u'Kv`` a system is solved that is self-adjoint there, and not symmetric."""
+    K, g, _ = make_system()
+    L = make_system(seed=1)[0]
+    H = np.eye(8) + L @ K
+    found = conjugate_gradient(
+        lambda v: (H @ v.ravel()).reshape(2, 4),
+        g.reshape(2, 4),
+        lambda v: v,
+        lambda u, v: float(u.ravel() @ K @ v.ravel()),
+        tolerance=1e-13,
+        max_products=50,
+    )
+    np.testing.assert_allclose(found.step.ravel(), -np.linalg.solve(H, g), rtol=1e-6)
+    assert found.length == pytest.approx(np.sqrt(found.step.ravel() @ K @ found.step.ravel()), rel=1e-9)

@@ -39,6 +39,9 @@ class Hinges:
         value = self.offset + 0.5 * w @ w + self.C * hinge @ hinge
         return Point(w, float(value), w - 2.0 * self.C * self.D.T @ hinge)
 
+    def inner(self, u, v):
+        return float(u @ v)
+
     def gap(self, point):
         return 0.5 * float(point.gradient @ point.gradient)
 

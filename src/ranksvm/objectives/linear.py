@@ -157,6 +157,10 @@ class LinearObjective(Sharpened):
             point.value = self._value(point)
             point.gradient = point.w + factor * (point.gradient - point.w)
 
+    def inner(self, u: np.ndarray, v: np.ndarray) -> float:
+        """``u'v``."""
+        return float(u @ v)
+
     def gap(self, point: LinearPoint) -> float:
         """Duality gap ``1/2 |grad f(w)|^2`` of the problem with the loss as it is evaluated."""
         return 0.5 * float(point.gradient @ point.gradient)

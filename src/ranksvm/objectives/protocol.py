@@ -17,7 +17,11 @@ class Point(Protocol):
 
 
 class Objective(Protocol):
-    """A strongly convex function of ``n_variables`` variables: ``1/2 |w|^2`` plus a convex, piecewise quadratic loss.
+    """A strongly convex function: ``1/2 |w|^2`` plus a convex, piecewise quadratic loss.
+
+    w, gradients and steps are vectors of a space whose inner product is the objective's: arrays that can be added and
+    scaled, of whatever shape. The gradient is that which goes with the inner product, and the Hessian is self-adjoint
+    in it.
 
     Attributes
     ----------
@@ -36,6 +40,9 @@ class Objective(Protocol):
 
     def evaluate(self, w: np.ndarray, near: Any = None) -> Any:
         """Value and gradient at w; ``near`` is a point evaluated nearby, if there is one."""
+
+    def inner(self, u: np.ndarray, v: np.ndarray) -> float:
+        """Inner product of two vectors."""
 
     def gap(self, point: Any) -> float:
         """Duality gap at a point: a bound on how far its value is above the optimum."""

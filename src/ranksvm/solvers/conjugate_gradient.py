@@ -14,18 +14,16 @@ class NewtonStep:
 
     step: np.ndarray
     residual: np.ndarray  # -(g + H step)
+    length: float  # of the step, in the norm of the preconditioner
     n_products: int
-    on_boundary: bool
-
-    def model_decrease(self, gradient: np.ndarray) -> float:
-        """How far the model promises to fall: ``-(g'd + 1/2 d'Hd)``, from the residual."""
-        return -0.5 * float(self.step @ (gradient - self.residual))
+    on_boundary: bool = False
 
 
 def conjugate_gradient(
     product: Callable[[np.ndarray], np.ndarray],
     gradient: np.ndarray,
     precondition: Callable[[np.ndarray], np.ndarray],
+    inner: Callable[[np.ndarray, np.ndarray], float] = np.dot,
     *,
     tolerance: float,
     max_products: int,
@@ -39,11 +37,13 @@ def conjugate_gradient(
     Parameters
     ----------
     product : callable
-        ``d -> H d``, H symmetric positive definite.
-    gradient : ndarray of float64, shape (n,)
+        ``d -> H d``, H self-adjoint in the inner product and positive definite.
+    gradient : ndarray of float64
         ``g``.
     precondition : callable
-        ``r -> M^-1 r``.
+        ``r -> M^-1 r``, M as H; in another inner product than H's it breaks the method down.
+    inner : callable
+        The inner product; below, ``u'v`` stands for it.
     tolerance : float
         Stop when ``r'M^-1 r`` has fallen by the square of this factor.
     max_products : int
@@ -60,7 +60,7 @@ def conjugate_gradient(
     residual = -gradient
     z = precondition(residual)
     direction = z.copy()
-    rho = float(residual @ z)
+    rho = inner(residual, z)
     target = tolerance * tolerance * rho
     # M-norms by recurrence: |d|^2, d'M p and |p|^2
     step_norm, cross, direction_norm = 0.0, 0.0, rho
@@ -68,7 +68,7 @@ def conjugate_gradient(
     while rho > target and n_products < max_products and direction_norm > 0.0:
         image = product(direction)
         n_products += 1
-        curvature = float(direction @ image)
+        curvature = inner(direction, image)
         if curvature <= 0.0:  # round-off: there is nothing more to learn in this direction
             break
         alpha = rho / curvature
@@ -79,11 +79,11 @@ def conjugate_gradient(
             alpha = room / (cross + np.sqrt(cross * cross + direction_norm * room))
             step += alpha * direction
             residual = residual - alpha * image
-            return NewtonStep(step, residual, n_products, True)
+            return NewtonStep(step, residual, radius, n_products, on_boundary=True)
         step += alpha * direction
         residual = residual - alpha * image
         z = precondition(residual)
-        rho_new = float(residual @ z)
+        rho_new = inner(residual, z)
         beta = rho_new / rho
         cross = beta * (cross + alpha * direction_norm)
         direction_norm = rho_new + beta * beta * direction_norm
@@ -91,4 +91,4 @@ def conjugate_gradient(
         direction *= beta
         direction += z
         rho = rho_new
-    return NewtonStep(step, residual, n_products, False)
+    return NewtonStep(step, residual, float(np.sqrt(step_norm)), n_products)

@@ -19,7 +19,7 @@ ROUND_OFF = 1e-12
 def take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor) -> tuple[Point, float]:
     """The point after a step, shortened if it overshoots, and the slope that the full step ends with."""
     trial = monitor.evaluate(point.w + step, point)
-    slope, end = float(point.gradient @ step), float(trial.gradient @ step)
+    slope, end = objective.inner(point.gradient, step), objective.inner(trial.gradient, step)
     # A step that ends no steeper uphill than it began downhill was none too long, nor one that reduced the gradient;
     # one that does not begin downhill is round-off. None may end higher but by round-off, or steps could go in circles.
     short = end <= SLOPE * abs(slope) or objective.gap(trial) < objective.gap(point)

@@ -99,10 +99,10 @@ def newton(
             step = -solve(gradient)
         else:
             step = _inexact_step(objective, point, solve, min(tolerance, 0.5 * SAMPLE_ACCURACY), monitor)
-        before = float(gradient @ solve(gradient))
+        before = objective.inner(gradient, solve(gradient))
         point, end = take(objective, point, step, monitor)
-        trusted = trusted and abs(end) <= TRUSTED_SLOPE * abs(float(gradient @ step))
-        after = float(point.gradient @ solve(point.gradient))
+        trusted = trusted and abs(end) <= TRUSTED_SLOPE * abs(objective.inner(gradient, step))
+        after = objective.inner(point.gradient, solve(point.gradient))
         reduction = float(np.sqrt(after / before)) if before > 0.0 else 0.0
     return monitor.result(point, status)
 
@@ -133,6 +133,7 @@ def _inexact_step(
         lambda v: objective.hessian_product(point, v),
         point.gradient,
         solve,
+        objective.inner,
         tolerance=tolerance,
         max_products=CG_PRODUCTS,
     )

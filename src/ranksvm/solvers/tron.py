@@ -74,13 +74,13 @@ def tron(
             continue
         if radius is None:
             # One norm for the whole run: where it changed with the violating pairs, so did the meaning of the radius.
-            diagonal = _norm(objective, point)
-            precondition = by_diagonal(diagonal)
-            radius = float(np.sqrt(point.gradient @ precondition(point.gradient)))
+            precondition = by_diagonal(_norm(objective, point))
+            radius = float(np.sqrt(objective.inner(point.gradient, precondition(point.gradient))))
         newton_step = conjugate_gradient(
             partial(objective.hessian_product, point),
             point.gradient,
             precondition,
+            objective.inner,
             tolerance=CG_TOLERANCE,
             max_products=CG_PRODUCTS,
             radius=radius,
@@ -88,11 +88,12 @@ def tron(
         monitor.n_products += newton_step.n_products
         step = newton_step.step
         trial = monitor.evaluate(point.w + step, point)
-        ratio = _decrease(point, trial, step) / newton_step.model_decrease(point.gradient)
-        length = float(np.sqrt(step @ (diagonal * step)))
-        slope, end = float(point.gradient @ step), float(trial.gradient @ step)
+        slope, end = objective.inner(point.gradient, step), objective.inner(trial.gradient, step)
+        # of the quadratic model: -(g'd + 1/2 d'Hd), from the residual
+        promised = -0.5 * (slope - objective.inner(newton_step.residual, step))
+        ratio = _decrease(point, trial, slope, end) / promised
         if ratio > ACCEPT or slope >= 0.0 or end <= 0.0:
-            radius = _new_radius(radius, length, ratio, newton_step.on_boundary)
+            radius = _new_radius(radius, newton_step.length, ratio, newton_step.on_boundary)
             objective.release(point)
             point = trial
         else:
@@ -108,12 +109,12 @@ def _norm(objective: Objective, point: Point) -> np.ndarray:
     return objective.hessian_diagonal(point)
 
 
-def _decrease(point: Point, trial: Point, step: np.ndarray) -> float:
+def _decrease(point: Point, trial: Point, slope: float, end: float) -> float:
     decrease = point.value - trial.value
     if abs(decrease) > SMALL_CHANGE * abs(point.value):
         return decrease
     # The trapezium rule on the slope: exact where no pair crosses its margin, and free of cancellation.
-    return -0.5 * float(step @ (point.gradient + trial.gradient))
+    return -0.5 * (slope + end)
 
 
 def _new_radius(radius: float, length: float, ratio: float, on_boundary: bool) -> float:
