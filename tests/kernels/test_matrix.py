@@ -49,3 +49,21 @@ def test_any_number_of_rows_and_threads(n_rows, n_threads):
     X = documents(n_rows)
     kernel = kernel_named("rbf", gamma=0.2)
     check(kernel_matrix(kernel, X, memory=PLENTY, n_threads=n_threads), kernel.block(X, X), 1e-7)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_what_does_not_fit_is_made_anew(name, storage, n_threads):
+    X = storage(documents(900))
+    kernel = kernel_named(name, gamma=0.3, degree=2, coef0=0.5)
+    whole = kernel_matrix(kernel, X, memory=PLENTY, n_threads=n_threads)
+    expected = whole.columns(np.arange(900))
+    kept = set()
+    for memory in (144_000 + 56_000 * n_threads, 1_000_000, 1_600_000):
+        matrix = kernel_matrix(kernel, X, memory=memory, n_threads=n_threads)
+        kept.add(matrix.product_bytes)
+        assert matrix.product_bytes < whole.product_bytes
+        check(matrix, expected, 1e-12)
+    assert min(kept) == 0
+    assert len(kept) == 3

@@ -16,7 +16,7 @@ from ranksvm.kernels.tiles import HEIGHT, Tiles, ValueSource
 __all__ = ["PackedKernelMatrix"]
 
 # Columns of the tiles that values are made in; the narrower ones for matrices and memories that are small.
-WIDTHS = (1024, 512, 256, 128, 64)
+WIDTHS = (2048, 1024, 512, 256, 128, 64)
 # Of the memory, what tiles may take before they become narrower.
 TILES_SHARE = 0.25
 # Ranges of panels that threads take, each with sums of its own: enough that no thread waits long for another, and
@@ -89,7 +89,7 @@ class PackedKernelMatrix:
         """
         self.n_products += 1
         b = np.ascontiguousarray(b, dtype=np.float64)
-        sums = np.zeros((len(self._made_tasks) + len(self._kept_tasks), self.n_rows))
+        sums = np.zeros((max(len(self._made_tasks), len(self._kept_tasks)), self.n_rows))
 
         def multiply(task: int) -> None:
             for rows, columns, values in self._tiles.of_panels(*self._made_tasks[task]):
@@ -100,8 +100,7 @@ class PackedKernelMatrix:
 
         def read(task: int) -> None:
             first, last = self._kept_tasks[task]
-            s = sums[len(self._made_tasks) + task]
-            compiled.panels_product(self._values, self.n_rows, HEIGHT, first, last, b, s)
+            compiled.panels_product(self._values, self.n_rows, HEIGHT, first, last, b, sums[task])
 
         self._make(multiply, range(len(self._made_tasks)))
         parallel_map(read, range(len(self._kept_tasks)), self._n_threads)
@@ -171,7 +170,7 @@ class PackedKernelMatrix:
         """Run what asks the source for values: on as many threads as it bears."""
         if not tasks:
             return
-        with one_blas_thread() if self._makers > 1 else contextlib.nullcontext():
+        with one_blas_thread() if self._tiles.source.parallel else contextlib.nullcontext():
             parallel_map(action, tasks, self._makers)
 
 
@@ -185,27 +184,28 @@ class _Plan:
 
 def _plan(source: ValueSource, memory: int, dtype: np.dtype, makers: int) -> _Plan:
     n_rows, n_panels = source.n_rows, -(-source.n_rows // HEIGHT)
-    # sums of the tasks (of panels kept and made), a vector in and one out, the diagonal in both precisions
-    fixed = 8 * n_rows * (2 * TASKS + 4)
-
-    def scratch(width: int) -> int:
-        """What is needed beside the panels kept."""
-        tile = HEIGHT * width * (8 + dtype.itemsize) + (HEIGHT + width) * source.row_bytes
-        return fixed + makers * tile
-
+    # sums of the tasks, a vector in and one out, the diagonal in both precisions
+    vectors = 8 * n_rows * (TASKS + 4)
     whole = _n_values(n_panels, n_rows) * dtype.itemsize
+
+    def tiles(width: int) -> int:
+        value_bytes = 8 + dtype.itemsize + source.value_bytes
+        return makers * (HEIGHT * width * value_bytes + 2 * width * source.row_bytes)
+
     for width in WIDTHS:
-        if whole + scratch(width) <= memory:
+        if vectors + tiles(width) + whole <= memory:
             return _Plan(width, n_panels)
-    width = next((width for width in WIDTHS if scratch(width) <= TILES_SHARE * memory), WIDTHS[-1])
-    if scratch(width) > memory:
+    for width in WIDTHS:
+        if tiles(width) <= TILES_SHARE * (memory - vectors):
+            break
+    left = memory - vectors - tiles(width)
+    if left < 0:
         raise OptionError(
-            f"Products with the kernel matrix of {n_rows:,} rows need at least {_megabytes(scratch(width))} of memory "
-            f"even where none of it is kept, and {_megabytes(memory)} are left to it (the whole of it takes "
-            f"{_megabytes(whole + scratch(width))}): raise memory_limit."
+            f"Products with the kernel matrix of {n_rows:,} rows need at least {_megabytes(vectors + tiles(width))} of "
+            f"memory even where nothing of it is kept, and {_megabytes(memory)} are left for them (all of it takes "
+            f"{_megabytes(vectors + tiles(width) + whole)}): raise memory_limit."
         )
-    left = (memory - scratch(width)) // dtype.itemsize
-    n_kept = next(kept for kept in range(n_panels, -1, -1) if _n_values(kept, n_rows) <= left)
+    n_kept = next(kept for kept in range(n_panels, -1, -1) if _n_values(kept, n_rows) * dtype.itemsize <= left)
     return _Plan(width, n_kept)
 
 

@@ -1,9 +1,11 @@
 """Values of a kernel matrix tile by tile: made in float64, checked, rounded once."""
 
+import math
 from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse
 
 from ranksvm._compiled.linear import all_finite
 from ranksvm.exceptions import DataError
@@ -14,6 +16,10 @@ __all__ = ["HEIGHT", "KernelValues", "Tiles", "ValueSource"]
 # Rows of a tile, and of a panel of stored values. The squares on the diagonal are whole, which costs HEIGHT / n_rows of
 # the memory and of the time of a product.
 HEIGHT = 64
+# Documents with a larger share of entries than this are dense in tiles. Measured with 46 to 1,000 features: products of
+# sparse rows are the faster ones up to 0.05 to 0.1, and distances |x - z|_1 up to 0.02.
+DENSE_SHARE = 0.05
+DIAGONAL_ROWS = 1024
 
 
 class ValueSource(Protocol):
@@ -27,14 +33,15 @@ class ValueSource(Protocol):
         Rows (and columns) of the matrix.
     parallel : bool
         Whether several threads may ask at a time.
-    row_bytes : int
-        Memory of a row made ready.
+    row_bytes, value_bytes : int
+        Memory that a row made ready takes, and that computing one value takes besides the value.
     """
 
     name: str
     n_rows: int
     parallel: bool
     row_bytes: int
+    value_bytes: int
 
     def ready(self, rows: slice | np.ndarray) -> Any:
         """What `values` needs to know of some rows; may be sliced."""
@@ -60,20 +67,27 @@ class KernelValues:
     def __init__(self, kernel: Kernel, X: Any):
         self.name = kernel.name
         self.n_rows = X.shape[0]
+        called = kernel.name == "callable"
         # a function of the user's may not be made for threads
-        self.parallel = kernel.name != "callable"
-        self.row_bytes = 8 * X.shape[1]
-        self._kernel, self._X = kernel, X
+        self.parallel = not called
+        sparse = scipy.sparse.issparse(X)
+        self._dense = not sparse or (not called and X.nnz > DENSE_SHARE * X.shape[0] * X.shape[1])
+        # sparse rows and products hold an index beside each value; twice, while they are transposed or summed up
+        self.row_bytes = 8 * X.shape[1] if self._dense else 32 * math.ceil(X.nnz / max(1, X.shape[0]))
+        self.value_bytes = (0 if self._dense else 32) + (16 if called else 0)
+        self._kernel, self._X, self._centre = kernel, X, kernel.centre(X)
 
     def ready(self, rows):
-        return self._X[rows].astype(np.float64)
+        X = self._X[rows]
+        return self._kernel.documents(X.toarray() if self._dense and scipy.sparse.issparse(X) else X, self._centre)
 
     def values(self, rows, columns, out):
-        out[...] = self._kernel.block(rows, columns)
+        self._kernel.values(rows, columns, out)
 
     def diagonal(self):
-        starts = range(0, self.n_rows, HEIGHT)
-        return np.concatenate([self._kernel.diagonal(self.ready(slice(start, start + HEIGHT))) for start in starts])
+        starts = range(0, self.n_rows, DIAGONAL_ROWS)
+        parts = [self._kernel.diagonal(self._X[start : start + DIAGONAL_ROWS]) for start in starts]
+        return np.concatenate(parts) if parts else np.empty(0)
 
 
 class Tiles:
@@ -118,24 +132,31 @@ class Tiles:
         for left in range(0, stop, self.width):
             right = min(left + self.width, stop)
             columns = source.ready(slice(left, right))
-            for panel in range(max(first, left // HEIGHT), last):
-                rows = slice(panel * HEIGHT, min((panel + 1) * HEIGHT, stop))
-                ready = source.ready(rows)
-                for part in (slice(left, min(right, rows.start)), rows):
-                    if part.start >= part.stop or part.stop > right:
-                        continue
-                    shape = rows.stop - rows.start, part.stop - part.start
-                    size = shape[0] * shape[1]
-                    values, tile = exact[:size].reshape(shape), rounded[:size].reshape(shape)
-                    source.values(ready, columns[part.start - left : part.stop - left], values)
-                    if part == rows:
-                        # products take a row of the square for its column
-                        lower = np.tril_indices(len(values), -1)
-                        values.T[lower] = values[lower]
-                    self._rounded(values, tile)
-                    if part == rows:
-                        np.fill_diagonal(tile, self.diagonal[rows])
-                    yield rows, part, tile
+            # as many rows are made ready at a time as columns
+            for top in range(max(first * HEIGHT, left), stop, self.width):
+                bottom = min(top + self.width, stop)
+                ready = source.ready(slice(top, bottom))
+                for start in range(top, bottom, HEIGHT):
+                    rows = slice(start, min(start + HEIGHT, bottom))
+                    for part in (slice(left, min(right, start)), rows):
+                        if part.start >= part.stop or part.stop > right:
+                            continue
+                        shape = rows.stop - rows.start, part.stop - part.start
+                        size = shape[0] * shape[1]
+                        values, tile = exact[:size].reshape(shape), rounded[:size].reshape(shape)
+                        ours, theirs = (
+                            ready[start - top : rows.stop - top],
+                            columns[part.start - left : part.stop - left],
+                        )
+                        source.values(ours, theirs, values)
+                        if part == rows:
+                            # products take a row of the square for its column
+                            lower = np.tril_indices(len(values), -1)
+                            values.T[lower] = values[lower]
+                        self._rounded(values, tile)
+                        if part == rows:
+                            np.fill_diagonal(tile, self.diagonal[rows])
+                        yield rows, part, tile
 
     def block(self, rows: slice, positions: Any) -> np.ndarray:
         """Values of some rows and columns, not on the diagonal alone.
@@ -153,7 +174,7 @@ class Tiles:
             The values.
         """
         ready = self.source.ready(rows)
-        exact = np.empty((rows.stop - rows.start, positions.shape[0]))
+        exact = np.empty((rows.stop - rows.start, len(positions)))
         self.source.values(ready, positions, exact)
         return self._rounded(exact)
 
@@ -162,18 +183,9 @@ class Tiles:
         with np.errstate(over="ignore"):
             out[...] = exact
         if not all_finite(out.reshape(-1)):
-            self._refuse(exact)
-        return out
-
-    def _refuse(self, exact: np.ndarray) -> None:
-        bad = exact[~np.isfinite(exact)]
-        if bad.size:
-            found = "NaN" if np.isnan(bad[0]) else "infinity"
             raise DataError(
-                f"The kernel {self.source.name!r} has the value {found} for some of the documents: kernel values must "
-                "be finite. Scale the features, or change the kernel's parameters."
+                f"The kernel {self.source.name!r} has the value {np.abs(exact).max():.3g} for some of the documents, "
+                "too large for float32. Scale the features, change the parameters of the kernel, or keep its matrix "
+                'in float64 (kernel_dtype="float64").'
             )
-        raise DataError(
-            f"The kernel {self.source.name!r} has the value {np.abs(exact).max():.3g} for some of the documents, too "
-            'large for float32. Scale the features, or keep the kernel matrix in float64 (kernel_dtype="float64").'
-        )
+        return out
