@@ -53,3 +53,25 @@ def test_a_callable_that_returns_another_shape_is_named():
 
 def test_a_row_of_zeros_has_cosine_zero():
     assert kernel_named("cosine").diagonal(np.array([[0.0, 0.0], [1.0, 2.0]])).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4, 7, 0.5])
+def test_powers_of_any_degree(degree):
+    random = np.random.default_rng(3)
+    X, Z = random.normal(size=(30, 4)), random.normal(size=(5, 4))
+    # a fraction of a negative number is none
+    coef0 = 0.3 if degree == int(degree) else 40.0
+    values = kernel_named("poly", gamma=0.5, degree=degree, coef0=coef0).block(X, Z)
+    np.testing.assert_allclose(values, (0.5 * X @ Z.T + coef0) ** degree, rtol=1e-12)
+
+
+def test_values_that_are_not_finite_are_refused():
+    X = np.array([[1.0, -2.0], [-1.0, 1.0]])
+    with pytest.raises(DataError, match="kernel 'poly' is NaN for some of the documents"):
+        kernel_named("poly", degree=0.5, coef0=0.0).block(X, X)
+    with pytest.raises(DataError, match="kernel 'poly' is infinite"):
+        kernel_named("poly", degree=3).block(X * 1e120, X)
+    with pytest.raises(DataError, match="kernel 'poly' is infinite"):
+        kernel_named("poly", degree=3).diagonal(X * 1e120)
+    with pytest.raises(DataError, match="kernel 'callable' is NaN"):
+        kernel_named(lambda A, B: np.log(A @ B.T)).block(X, X)

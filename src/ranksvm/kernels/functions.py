@@ -6,25 +6,98 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.metrics.pairwise import cosine_similarity, laplacian_kernel, linear_kernel, polynomial_kernel, rbf_kernel
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import manhattan_distances
+from sklearn.preprocessing import normalize
 
+from ranksvm._compiled.linear import all_finite
 from ranksvm.exceptions import DataError
 
-__all__ = ["KERNELS", "Kernel", "kernel_named"]
+__all__ = ["KERNELS", "Documents", "Kernel", "kernel_named"]
 
-# Name -> (function of scikit-learn, the parameters it reads).
-_FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "rbf": (rbf_kernel, ("gamma",)),
-    "poly": (polynomial_kernel, ("gamma", "degree", "coef0")),
-    "linear": (linear_kernel, ()),
-    "laplacian": (laplacian_kernel, ("gamma",)),
-    "cosine": (cosine_similarity, ()),
+# Rows whose diagonal a callable gives with one block.
+CALLABLE_ROWS = 64
+# Rows raised to a power at a time: their bases stay in cache, and are no second matrix.
+POWER_ROWS = 8
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Documents as a kernel's blocks are computed from.
+
+    Parameters
+    ----------
+    rows : ndarray or CSR matrix of float64, shape (n_rows, n_features)
+        The features, as the kernel wants them: centred, or of unit norm.
+    squares : ndarray of float64, shape (n_rows,)
+        Squared norms of these rows.
+    """
+
+    rows: Any
+    squares: np.ndarray
+
+    def __getitem__(self, part: slice) -> "Documents":
+        return Documents(self.rows[part], self.squares[part])
+
+    def __len__(self) -> int:
+        return len(self.squares)
+
+
+def _products(X: Documents, Z: Documents, out: np.ndarray) -> None:
+    """``out = <x, z>``."""
+    if scipy.sparse.issparse(X.rows):
+        (X.rows @ Z.rows.T).toarray(out=out)
+    else:
+        np.dot(X.rows, Z.rows.T, out=out)
+
+
+def _rbf(X: Documents, Z: Documents, out: np.ndarray, gamma: float) -> None:
+    _products(X, Z, out)
+    out *= -2.0
+    out += X.squares[:, np.newaxis]
+    out += Z.squares
+    np.maximum(out, 0.0, out=out)
+    out *= -gamma
+    np.exp(out, out=out)
+
+
+def _laplacian(X: Documents, Z: Documents, out: np.ndarray, gamma: float) -> None:
+    if scipy.sparse.issparse(X.rows):
+        out[...] = manhattan_distances(X.rows, Z.rows)
+    else:
+        cdist(X.rows, Z.rows, "cityblock", out=out)
+    out *= -gamma
+    np.exp(out, out=out)
+
+
+def _poly(X: Documents, Z: Documents, out: np.ndarray, gamma: float, degree: float, coef0: float) -> None:
+    _products(X, Z, out)
+    out *= gamma
+    out += coef0
+    if degree < 1 or degree != int(degree):
+        np.power(out, degree, out=out)
+        return
+    # by squaring: NumPy's power of a negative number takes thirty times as long
+    for start in range(0, len(out), POWER_ROWS):
+        values = out[start : start + POWER_ROWS]
+        base = values.copy()
+        for bit in f"{int(degree):b}"[1:]:
+            values *= values
+            if bit == "1":
+                values *= base
+
+
+# Name -> (what computes it, the parameters it reads).
+_FUNCTIONS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
+    "rbf": (_rbf, ("gamma",)),
+    "poly": (_poly, ("gamma", "degree", "coef0")),
+    "linear": (_products, ()),
+    "laplacian": (_laplacian, ("gamma",)),
+    "cosine": (_products, ()),
 }
 KERNELS = tuple(_FUNCTIONS)
 # These depend on differences of documents alone.
 _TRANSLATION_INVARIANT = ("rbf", "laplacian")
-# Rows whose diagonal a callable gives with one block.
-CALLABLE_ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -39,7 +112,8 @@ class Kernel:
     name : str
         One of `KERNELS`, or "callable".
     function : callable
-        ``(X, Z, **parameters)`` -> array of shape (n_X, n_Z).
+        The callable, ``(X, Z)`` -> array of shape (n_X, n_Z); for the kernels of `KERNELS`, what computes a block of
+        `Documents`.
     parameters : dict
         Of the function.
     """
@@ -47,6 +121,65 @@ class Kernel:
     name: str
     function: Callable[..., Any]
     parameters: dict[str, float] = field(default_factory=dict)
+
+    def centre(self, X: Any) -> np.ndarray | None:
+        """What documents have in common and a kernel of their differences does not see, so that it costs no digits.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix, shape (n_rows, n_features)
+            Documents.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features,), or None
+            Their mean; None for sparse documents, and for the other kernels.
+        """
+        if self.name not in _TRANSLATION_INVARIANT or scipy.sparse.issparse(X) or not len(X):
+            return None
+        return np.asarray(np.mean(X, axis=0, dtype=np.float64))
+
+    def documents(self, X: Any, centre: np.ndarray | None = None) -> Documents:
+        """Documents made ready for `values`.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
+            Documents.
+        centre : ndarray of float64, shape (n_features,), optional
+            The `centre` of those documents that they are compared with.
+
+        Returns
+        -------
+        Documents
+            The same, in float64.
+        """
+        rows = X.astype(np.float64, copy=False) if centre is None else X - centre
+        if self.name == "cosine":
+            rows = normalize(rows)
+        return Documents(rows, _squared_norms(rows))
+
+    def values(self, X: Documents, Z: Documents, out: np.ndarray) -> None:
+        """Values for every document of X with every one of Z, into an array.
+
+        Parameters
+        ----------
+        X, Z : Documents
+            As `documents` made them, with one centre.
+        out : C-contiguous ndarray of float64, shape (n_X, n_Z)
+            Receives the values.
+
+        Raises
+        ------
+        DataError
+            When a callable does not return such an array, or values are not finite.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.name == "callable":
+                out[...] = self._called(X, Z)
+            else:
+                self.function(X, Z, out, **self.parameters)
+        self._refuse_infinite(out)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         """Values for every row of X with every row of Z.
@@ -56,7 +189,7 @@ class Kernel:
 
         Parameters
         ----------
-        X, Z : ndarray or CSR matrix of float64, shapes (n_X, n_features) and (n_Z, n_features)
+        X, Z : ndarray or CSR matrix of float32 or float64, shapes (n_X, n_features) and (n_Z, n_features)
             Documents.
 
         Returns
@@ -67,31 +200,30 @@ class Kernel:
         Raises
         ------
         DataError
-            When a callable does not return such an array of finite numbers, or values overflow.
+            When a callable does not return such an array, or values are not finite.
         """
-        if self.name in _TRANSLATION_INVARIANT and not scipy.sparse.issparse(X) and len(Z):
-            centre = np.mean(Z, axis=0)
-            X, Z = X - centre, Z - centre
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = self.function(X, Z, **self.parameters)
-        values = np.asarray(values, dtype=np.float64)
-        shape = X.shape[0], Z.shape[0]
-        if values.shape != shape:
-            raise DataError(f"The kernel of {shape[0]} by {shape[1]} rows must have shape {shape}, got {values.shape}.")
-        return values
+        centre = self.centre(Z)
+        out = np.empty((X.shape[0], Z.shape[0]))
+        self.values(self.documents(X, centre), self.documents(Z, centre), out)
+        return out
 
     def diagonal(self, X: Any) -> np.ndarray:
         """Value for every row of X with itself.
 
         Parameters
         ----------
-        X : ndarray or CSR matrix of float64, shape (n_rows, n_features)
+        X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
             Documents.
 
         Returns
         -------
         ndarray of float64, shape (n_rows,)
             The values.
+
+        Raises
+        ------
+        DataError
+            When a callable does not return an array of the right shape, or values are not finite.
         """
         if self.name in _TRANSLATION_INVARIANT:
             return np.ones(X.shape[0])
@@ -99,14 +231,36 @@ class Kernel:
             starts = range(0, X.shape[0], CALLABLE_ROWS)
             blocks = [X[start : start + CALLABLE_ROWS] for start in starts]
             return np.concatenate([np.diagonal(self.block(block, block)) for block in blocks])
-        squares = X.multiply(X).sum(axis=1) if scipy.sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
-        squares = np.asarray(squares, dtype=np.float64).ravel()
+        values = _squared_norms(X)
         if self.name == "cosine":
-            return (squares > 0.0).astype(np.float64)
+            return (values > 0.0).astype(np.float64)
         if self.name == "poly":
             parameters = self.parameters
-            return (parameters["gamma"] * squares + parameters["coef0"]) ** parameters["degree"]
-        return squares
+            with np.errstate(over="ignore", invalid="ignore"):
+                values = (parameters["gamma"] * values + parameters["coef0"]) ** parameters["degree"]
+        self._refuse_infinite(values)
+        return values
+
+    def _called(self, X: Documents, Z: Documents) -> np.ndarray:
+        values = np.asarray(self.function(X.rows, Z.rows, **self.parameters), dtype=np.float64)
+        shape = len(X), len(Z)
+        if values.shape != shape:
+            raise DataError(f"The kernel of {shape[0]} by {shape[1]} rows must have shape {shape}, got {values.shape}.")
+        return values
+
+    def _refuse_infinite(self, values: np.ndarray) -> None:
+        if not all_finite(values.reshape(-1)):
+            bad = values[~np.isfinite(values)][0]
+            raise DataError(
+                f"The kernel {self.name!r} is {'NaN' if np.isnan(bad) else 'infinite'} for some of the documents, and "
+                "its values must be finite. Scale the features, or change the parameters of the kernel."
+            )
+
+
+def _squared_norms(X: Any) -> np.ndarray:
+    if scipy.sparse.issparse(X):
+        return np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 def kernel_named(

@@ -1,0 +1,132 @@
+// Products with a symmetric matrix of which one triangle is held: each value is read once and used twice, as q_ij in
+// s_i += q_ij b_j and as q_ji in s_j += q_ij b_i. Float32 or float64 values, float64 sums.
+#ifndef RANKSVM_KERNEL_PRODUCT_HPP
+#define RANKSVM_KERNEL_PRODUCT_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "portable.hpp"
+
+namespace ranksvm {
+
+using std::int64_t;
+
+// Rows that share what is read of b and written of s, and sums that each keeps in registers.
+constexpr int kRows = 4;
+constexpr int kSums = 8;
+
+// s_row += Q b_column and s_column += Q' b_row for kRows rows of Q, `stride` values apart.
+template <class Real>
+RANKSVM_INLINE void rows_product(const Real *Q, int64_t stride, int64_t n, const double *b_row, double *s_row,
+                                 const double *b_column, double *RANKSVM_RESTRICT s_column) {
+    // The processor's own prefetching keeps no more than a share of the memory busy.
+    constexpr int64_t kAheadBytes = 1024, kAhead = kAheadBytes / static_cast<int64_t>(sizeof(Real));
+    constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(Real));
+    const Real *q0 = Q, *q1 = Q + stride, *q2 = Q + 2 * stride, *q3 = Q + 3 * stride;
+    const double b0 = b_row[0], b1 = b_row[1], b2 = b_row[2], b3 = b_row[3];
+    double s0[kSums] = {0}, s1[kSums] = {0}, s2[kSums] = {0}, s3[kSums] = {0};
+    int64_t j = 0;
+    for (; j + kLine <= n; j += kLine) {
+        RANKSVM_PREFETCH(q0 + j + kAhead);
+        RANKSVM_PREFETCH(q1 + j + kAhead);
+        RANKSVM_PREFETCH(q2 + j + kAhead);
+        RANKSVM_PREFETCH(q3 + j + kAhead);
+        for (int64_t k = j; k < j + kLine; k += kSums)
+            for (int c = 0; c < kSums; ++c) {
+                const double v0 = static_cast<double>(q0[k + c]), v1 = static_cast<double>(q1[k + c]);
+                const double v2 = static_cast<double>(q2[k + c]), v3 = static_cast<double>(q3[k + c]);
+                const double b = b_column[k + c];
+                s0[c] += v0 * b;
+                s1[c] += v1 * b;
+                s2[c] += v2 * b;
+                s3[c] += v3 * b;
+                s_column[k + c] += (v0 * b0 + v1 * b1) + (v2 * b2 + v3 * b3);
+            }
+    }
+    for (int half = kSums / 2; half > 0; half /= 2)
+        for (int c = 0; c < half; ++c) s0[c] += s0[c + half], s1[c] += s1[c + half], s2[c] += s2[c + half], s3[c] += s3[c + half];
+    double r0 = s0[0], r1 = s1[0], r2 = s2[0], r3 = s3[0];
+    for (; j < n; ++j) {
+        const double v0 = static_cast<double>(q0[j]), v1 = static_cast<double>(q1[j]);
+        const double v2 = static_cast<double>(q2[j]), v3 = static_cast<double>(q3[j]), b = b_column[j];
+        r0 += v0 * b;
+        r1 += v1 * b;
+        r2 += v2 * b;
+        r3 += v3 * b;
+        s_column[j] += (v0 * b0 + v1 * b1) + (v2 * b2 + v3 * b3);
+    }
+    s_row[0] += r0, s_row[1] += r1, s_row[2] += r2, s_row[3] += r3;
+}
+
+// The same for a whole block, off the diagonal.
+template <class Real>
+RANKSVM_INLINE void block_product(const Real *Q, int64_t stride, int64_t n_rows, int64_t n_columns, const double *b_row,
+                                  double *s_row, const double *b_column, double *s_column) {
+    int64_t i = 0;
+    for (; i + kRows <= n_rows; i += kRows)
+        rows_product(Q + i * stride, stride, n_columns, b_row + i, s_row + i, b_column, s_column);
+    for (; i < n_rows; ++i) {
+        double sum = 0.0;
+        for (int64_t j = 0; j < n_columns; ++j) {
+            const double v = static_cast<double>(Q[i * stride + j]);
+            sum += v * b_column[j];
+            s_column[j] += v * b_row[i];
+        }
+        s_row[i] += sum;
+    }
+}
+
+// s += Q b for a square block on the diagonal, which is held whole.
+template <class Real>
+RANKSVM_INLINE void square_product(const Real *Q, int64_t stride, int64_t n, const double *b, double *s) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double b_row = b[i];
+        const Real *row = Q + i * stride;  // = column i
+        for (int64_t j = 0; j < n; ++j) s[j] += static_cast<double>(row[j]) * b_row;
+    }
+}
+
+// Panels of `height` rows, each with the columns up to its last row, one after the other: s += the part of Q that the
+// panels first .. last stand for, times b.
+template <class Real>
+RANKSVM_INLINE void panels_product(const Real *panels, int64_t n, int64_t height, int64_t first, int64_t last,
+                                   const double *b, double *s) {
+    for (int64_t p = first; p < last; ++p) {
+        const int64_t start = p * height, stop = std::min(start + height, n);
+        const Real *Q = panels + height * height * (p * (p + 1) / 2);
+        block_product(Q, stop, stop - start, start, b + start, s + start, b, s);
+        square_product(Q + start, stop, stop - start, b + start, s + start);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Entry points that are compiled for the processor at hand
+
+RANKSVM_CLONES void panels_product_f32(const float *panels, int64_t n, int64_t height, int64_t first, int64_t last,
+                                       const double *b, double *s) {
+    panels_product(panels, n, height, first, last, b, s);
+}
+RANKSVM_CLONES void panels_product_f64(const double *panels, int64_t n, int64_t height, int64_t first, int64_t last,
+                                       const double *b, double *s) {
+    panels_product(panels, n, height, first, last, b, s);
+}
+RANKSVM_CLONES void block_product_f32(const float *Q, int64_t stride, int64_t n_rows, int64_t n_columns,
+                                      const double *b_row, double *s_row, const double *b_column, double *s_column) {
+    block_product(Q, stride, n_rows, n_columns, b_row, s_row, b_column, s_column);
+}
+RANKSVM_CLONES void block_product_f64(const double *Q, int64_t stride, int64_t n_rows, int64_t n_columns,
+                                      const double *b_row, double *s_row, const double *b_column, double *s_column) {
+    block_product(Q, stride, n_rows, n_columns, b_row, s_row, b_column, s_column);
+}
+RANKSVM_CLONES void square_product_f32(const float *Q, int64_t stride, int64_t n, const double *b, double *s) {
+    square_product(Q, stride, n, b, s);
+}
+RANKSVM_CLONES void square_product_f64(const double *Q, int64_t stride, int64_t n, const double *b, double *s) {
+    square_product(Q, stride, n, b, s);
+}
+
+}  // namespace ranksvm
+
+#endif

@@ -1,0 +1,238 @@
+"""A kernel matrix of which one triangle is held, as much of it as memory allows; the rest is made at every product."""
+
+import contextlib
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import ranksvm._compiled.kernel as compiled
+from ranksvm._parallel import one_blas_thread, parallel_map
+from ranksvm.exceptions import OptionError
+from ranksvm.kernels.tiles import HEIGHT, Tiles, ValueSource
+
+__all__ = ["PackedKernelMatrix"]
+
+# Columns of the tiles that values are made in; the narrower ones for matrices and memories that are small.
+WIDTHS = (2048, 1024, 512, 256, 128, 64)
+# Of the memory, what tiles may take before they become narrower.
+TILES_SHARE = 0.25
+# Ranges of panels that threads take, each with sums of its own: enough that no thread waits long for another, and
+# the same whatever the number of threads, so that sums are the same, too.
+TASKS = 16
+VALUES_PER_TASK = 1 << 17
+
+
+class PackedKernelMatrix:
+    """One triangle of a symmetric kernel matrix Q, in panels of consecutive rows.
+
+    A product reads each value once and uses it twice. What does not fit into memory is made anew by every product,
+    tile by tile in the processor's cache, and rounded alike.
+
+    Parameters
+    ----------
+    source : ValueSource
+        Where the values come from.
+    memory : int
+        Bytes that Q may take, with all that building it and multiplying with it needs besides.
+    dtype : {"float32", "float64"}
+        Of the values kept. They are made in float64 and rounded once; products sum in float64.
+    n_threads : int
+        Number of threads.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of Q.
+    n_products : int
+        Products made so far.
+    product_bytes : int
+        Bytes of Q that one product reads from memory.
+
+    Raises
+    ------
+    OptionError
+        When ``memory`` is too small for any product at all.
+    DataError
+        When a value of the kernel is not finite, or too large for the dtype.
+    """
+
+    def __init__(self, source: ValueSource, *, memory: int, dtype: str = "float32", n_threads: int = 1):
+        self.n_rows = source.n_rows
+        self.n_products = 0
+        self._n_threads = n_threads
+        self._makers = n_threads if source.parallel else 1
+        self._n_panels = -(-self.n_rows // HEIGHT)
+        plan = _plan(source, memory, np.dtype(dtype), self._makers)
+        self._tiles = Tiles(source, np.dtype(dtype), plan.width)
+        self._n_kept = plan.n_kept
+        self._kept_tasks = _tasks(0, plan.n_kept)
+        self._made_tasks = _tasks(plan.n_kept, self._n_panels)
+        self._values = np.empty(_n_values(plan.n_kept, self.n_rows), dtype=dtype)
+        self.product_bytes = self._values.nbytes
+        self._make(self._store, self._kept_tasks)
+
+    def product(self, b: np.ndarray) -> np.ndarray:
+        """``Q b``.
+
+        Parameters
+        ----------
+        b : ndarray of float64, shape (n_rows,)
+            The vector.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            The product, summed in float64.
+        """
+        self.n_products += 1
+        b = np.ascontiguousarray(b, dtype=np.float64)
+        sums = np.zeros((max(len(self._made_tasks), len(self._kept_tasks)), self.n_rows))
+
+        def multiply(task: int) -> None:
+            for rows, columns, values in self._tiles.of_panels(*self._made_tasks[task]):
+                if rows == columns:
+                    compiled.square_product(values, rows.start, b, sums[task])
+                else:
+                    compiled.block_product(values, rows.start, columns.start, b, sums[task])
+
+        def read(task: int) -> None:
+            first, last = self._kept_tasks[task]
+            compiled.panels_product(self._values, self.n_rows, HEIGHT, first, last, b, sums[task])
+
+        self._make(multiply, range(len(self._made_tasks)))
+        parallel_map(read, range(len(self._kept_tasks)), self._n_threads)
+        return sums.sum(axis=0)
+
+    def columns(self, positions: np.ndarray) -> np.ndarray:
+        """Some columns of Q, the values that `product` uses.
+
+        Parameters
+        ----------
+        positions : ndarray of int, shape (n_positions,)
+            The columns.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_positions)
+            ``Q[:, positions]``.
+        """
+        positions = np.asarray(positions)
+        out = np.empty((self.n_rows, len(positions)))
+        kept_rows = min(self._n_kept * HEIGHT, self.n_rows)
+        kept, made = np.flatnonzero(positions < kept_rows), np.flatnonzero(positions >= kept_rows)
+        every = np.arange(len(positions))
+
+        def read(panel: int) -> None:
+            values, start = self._panel(panel), panel * HEIGHT
+            stop = start + len(values)
+            left = kept[positions[kept] < stop]
+            out[start:stop, left] = values[:, positions[left]]
+            within = left[positions[left] >= start]
+            out[:start, within] = values[positions[within] - start, :start].T
+
+        def make(task: tuple[np.ndarray, int, int]) -> None:
+            places, start, stop = task
+            columns = self._tiles.source.ready(positions[places])
+            for first in range(start, stop, HEIGHT):
+                rows = slice(first, min(first + HEIGHT, stop))
+                out[rows, places] = self._tiles.block(rows, columns)
+
+        parallel_map(read, range(self._n_kept), self._n_threads)
+        spans = [(made, 0, kept_rows), (every, kept_rows, self.n_rows)]
+        self._make(make, [task for span in spans for task in _column_tasks(*span, self._tiles.width)])
+        out[positions, every] = self._tiles.diagonal[positions]
+        return out
+
+    def diagonal(self) -> np.ndarray:
+        """The diagonal of Q.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            The values that `product` uses.
+        """
+        return self._tiles.diagonal.astype(np.float64)
+
+    def _panel(self, panel: int) -> np.ndarray:
+        """Rows of a panel that is kept, with the columns up to the last of them."""
+        start, stop = panel * HEIGHT, min((panel + 1) * HEIGHT, self.n_rows)
+        first, last = _n_values(panel, self.n_rows), _n_values(panel + 1, self.n_rows)
+        return self._values[first:last].reshape(stop - start, stop)
+
+    def _store(self, task: tuple[int, int]) -> None:
+        for rows, columns, values in self._tiles.of_panels(*task):
+            self._panel(rows.start // HEIGHT)[:, columns] = values
+
+    def _make(self, action: Callable[[Any], None], tasks: Sequence[Any]) -> None:
+        """Run what asks the source for values: on as many threads as it bears."""
+        if not tasks:
+            return
+        with one_blas_thread() if self._tiles.source.parallel else contextlib.nullcontext():
+            parallel_map(action, tasks, self._makers)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Columns of a tile, and panels kept."""
+
+    width: int
+    n_kept: int
+
+
+def _plan(source: ValueSource, memory: int, dtype: np.dtype, makers: int) -> _Plan:
+    n_rows, n_panels = source.n_rows, -(-source.n_rows // HEIGHT)
+    # sums of the tasks, a vector in and one out, the diagonal in both precisions
+    vectors = 8 * n_rows * (TASKS + 4)
+    whole = _n_values(n_panels, n_rows) * dtype.itemsize
+
+    def tiles(width: int) -> int:
+        value_bytes = 8 + dtype.itemsize + source.value_bytes
+        return makers * (HEIGHT * width * value_bytes + 2 * width * source.row_bytes)
+
+    for width in WIDTHS:
+        if vectors + tiles(width) + whole <= memory:
+            return _Plan(width, n_panels)
+    for width in WIDTHS:
+        if tiles(width) <= TILES_SHARE * (memory - vectors):
+            break
+    left = memory - vectors - tiles(width)
+    if left < 0:
+        raise OptionError(
+            f"Products with the kernel matrix of {n_rows:,} rows need at least {_megabytes(vectors + tiles(width))} of "
+            f"memory even where nothing of it is kept, and {_megabytes(memory)} are left for them (all of it takes "
+            f"{_megabytes(vectors + tiles(width) + whole)}): raise memory_limit."
+        )
+    n_kept = next(kept for kept in range(n_panels, -1, -1) if _n_values(kept, n_rows) * dtype.itemsize <= left)
+    return _Plan(width, n_kept)
+
+
+def _n_values(n_panels: int, n_rows: int) -> int:
+    """Values that the first panels of a matrix hold."""
+    whole = min(n_panels, n_rows // HEIGHT)
+    values = HEIGHT * HEIGHT * (whole * (whole + 1) // 2)
+    return values if whole == n_panels else values + (n_rows - whole * HEIGHT) * n_rows
+
+
+def _tasks(first: int, last: int) -> list[tuple[int, int]]:
+    """Ranges of panels that hold about as many values each."""
+    areas = np.cumsum(np.arange(first, last) + 1) * HEIGHT * HEIGHT
+    if not len(areas):
+        return []
+    n_tasks = min(TASKS, max(1, int(areas[-1]) // VALUES_PER_TASK))
+    cuts = first + 1 + np.searchsorted(areas, areas[-1] * (np.arange(1, n_tasks) / n_tasks))
+    bounds = np.unique([first, *cuts, last]).tolist()
+    return list(itertools.pairwise(bounds))
+
+
+def _column_tasks(places: np.ndarray, start: int, stop: int, width: int) -> list[tuple[np.ndarray, int, int]]:
+    """Groups of columns of a width, each with ranges of some rows."""
+    groups = [places[left : left + width] for left in range(0, len(places), width)]
+    step = HEIGHT * 16
+    return [(group, row, min(row + step, stop)) for group in groups for row in range(start, stop, step)]
+
+
+def _megabytes(n_bytes: int) -> str:
+    return f"{n_bytes / 1e6:,.1f} MB"
