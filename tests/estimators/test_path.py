@@ -55,14 +55,14 @@ def test_fifteen_Cs_cost_less_than_five_fits(solver, monkeypatch):
     """Counted in passes over X (a product with the Hessian is one as an evaluation is), not in seconds."""
     data = make_ranking(n_queries=400, n_docs=(20, 60), n_features=25, random_state=2)
     passes = []
-    original = path_module.LinearProblem.solve
+    original = path_module.RankSVMProblem.solve
 
     def solve(problem, C, start=None, interrupted=None):
         result = original(problem, C, start, interrupted)
         passes.append(result.history.evaluations[-1] + result.history.hessian_products[-1])
         return result
 
-    monkeypatch.setattr(path_module.LinearProblem, "solve", solve)
+    monkeypatch.setattr(path_module.RankSVMProblem, "solve", solve)
     regularization_path(data.X, data.y, qid=data.qid, Cs=C15, solver=solver)
     along = sum(passes)
     passes.clear()

@@ -1,4 +1,4 @@
-"""The dual of a linear RankSVM: the optimal alpha over the pairs of one query after another, never all at once."""
+"""The dual of a RankSVM: the optimal alpha over the pairs of one query after another, never all at once."""
 
 import operator
 from collections.abc import Callable, Iterator
@@ -11,8 +11,8 @@ import scipy.sparse
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import Queries
 from ranksvm.estimators import _inputs
-from ranksvm.estimators._linear_problem import check_source_of_pairs, training_pairs
-from ranksvm.estimators._ranker import LinearRanker, linear_scores
+from ranksvm.estimators._problem import check_source_of_pairs, training_pairs
+from ranksvm.estimators._ranker import Ranker
 from ranksvm.losses import Pairs
 
 __all__ = ["DualBlock", "DualCoef", "DualMixin"]
@@ -153,7 +153,8 @@ class DualCoef:
     def per_document(self) -> np.ndarray:
         """What each document has in all: ``beta_i = sum over j of (alpha_ij - alpha_ji)``, block by block.
 
-        The weights are ``X' beta``, up to ``sqrt(2 * duality_gap_)`` in the Euclidean norm.
+        The weights of a linear model are ``X' beta``, up to ``sqrt(2 * duality_gap_)`` in the Euclidean norm; of a
+        kernel model, ``sum of beta_i k(x_i, .)`` is the scoring function up to as much in the norm of its RKHS.
 
         Returns
         -------
@@ -229,8 +230,11 @@ class DualCoef:
         return documents[order], places[place]
 
 
-class DualMixin(LinearRanker):
+class DualMixin(Ranker):
     """What the estimators fitted to pairs share: the dual of their problem."""
+
+    C: float
+    loss: str
 
     def dual_coef(
         self,
@@ -252,7 +256,7 @@ class DualMixin(LinearRanker):
         the width at which its smoothing ended) and the Huber loss. They are feasible for the dual, whose objective
         there is ``objective_ - duality_gap_``, and ``sum of alpha_ij (x_i - x_j)`` is ``coef_`` less the gradient of
         the objective, ``sqrt(2 * duality_gap_)`` long for the squared hinge: fit with a small ``tol`` where digits
-        matter.
+        matter. With a kernel that holds in its RKHS, for ``k(x_i, .)`` instead of ``x_i``.
 
         Parameters
         ----------
@@ -297,7 +301,7 @@ class DualMixin(LinearRanker):
         weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
         n_threads = effective_n_jobs(self.n_jobs)
         found = training_pairs(self, queries, labels, pairs, pair_weight, n_threads, **weights)
-        scores = linear_scores(X, self.coef_, n_threads)
+        scores = self._scores(X)
         C = self.C_ if hasattr(self, "C_") else self.C
         formula, width = ALPHA[self.loss], getattr(self, "width_", None)
         return DualCoef(found, queries, scores, labels, lambda hinge: formula(hinge, C, width))

@@ -1,6 +1,6 @@
 """Data on which a fit is evaluated: ``eval_set``, ``eval_qid`` and ``eval_group``, as LightGBM has them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import _frames
 from ranksvm.estimators import _inputs
-from ranksvm.estimators._ranker import LinearRanker, linear_scores
+from ranksvm.estimators._ranker import Ranker
 from ranksvm.exceptions import DataError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate
 
@@ -26,8 +26,6 @@ class EvaluationSet:
         Labels.
     numbers : ndarray of int, shape (n_rows,)
         Number of the query of each row.
-    n_threads : int
-        Number of threads that score.
     sample_weight : array-like of shape (n_rows,) or None
         A query counts with the mean weight of its rows.
     """
@@ -35,17 +33,18 @@ class EvaluationSet:
     X: Any
     y: np.ndarray
     numbers: np.ndarray
-    n_threads: int
     sample_weight: Any = None
 
-    def evaluate(self, w: np.ndarray, metric: str | Metric, convention: str | Convention = "default") -> Evaluation:
-        """The metric of the ranking that weights give."""
-        scores = linear_scores(self.X, w, self.n_threads)
-        return evaluate(self.y, scores, self.numbers, [metric], convention=convention, sample_weight=self.sample_weight)
+    def evaluate(
+        self, scores: Callable[[Any], np.ndarray], metric: str | Metric, convention: str | Convention = "default"
+    ) -> Evaluation:
+        """The metric of the ranking that a scoring function, from features to scores, gives."""
+        found = scores(self.X)
+        return evaluate(self.y, found, self.numbers, [metric], convention=convention, sample_weight=self.sample_weight)
 
 
 def evaluation_sets(
-    estimator: LinearRanker, eval_set: Any, eval_qid: Any, eval_group: Any, n_queries: int
+    estimator: Ranker, eval_set: Any, eval_qid: Any, eval_group: Any, n_queries: int
 ) -> list[EvaluationSet]:
     """The sets that ``fit`` was given, checked against the training data; none without ``eval_set``.
 
@@ -104,7 +103,7 @@ def _one_for_each(name: str, values: Any, pairs: list) -> list[Any]:
     return [values]
 
 
-def _checked(estimator: LinearRanker, X: Any, y: Any, qid: Any, group: Any, n_queries: int) -> EvaluationSet:
+def _checked(estimator: Ranker, X: Any, y: Any, qid: Any, group: Any, n_queries: int) -> EvaluationSet:
     if isinstance(qid, str):
         X, qid, _ = _frames.split_qid(X, qid)
     elif group is None:
@@ -112,6 +111,5 @@ def _checked(estimator: LinearRanker, X: Any, y: Any, qid: Any, group: Any, n_qu
         if qid is None and n_queries > 1:
             raise DataError(f"the training data have {n_queries} queries: give this set's by eval_qid or eval_group.")
     X = estimator._without_qid_column(X)
-    n_threads = effective_n_jobs(estimator.n_jobs)
-    X, y = _inputs.features_and_labels(estimator, X, y, n_threads=n_threads, reset=False)
-    return EvaluationSet(X, y, _inputs.queries(qid, group, len(y)).numbers(), n_threads)
+    X, y = _inputs.features_and_labels(estimator, X, y, n_threads=effective_n_jobs(estimator.n_jobs), reset=False)
+    return EvaluationSet(X, y, _inputs.queries(qid, group, len(y)).numbers())

@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm.data import _frames
 from ranksvm.estimators import _options
-from ranksvm.estimators._linear_problem import LinearProblem, linear_problem
+from ranksvm.estimators._linear_problem import linear_problem
+from ranksvm.estimators._problem import RankSVMProblem
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError
 from ranksvm.solvers import SolverResult, Status
@@ -153,7 +154,7 @@ def c_values(Cs: Any) -> np.ndarray:
 
 
 def solve_along(
-    problem: LinearProblem, Cs: np.ndarray, interrupted: threading.Event | None = None
+    problem: RankSVMProblem, Cs: np.ndarray, interrupted: threading.Event | None = None
 ) -> Iterator[tuple[float, SolverResult]]:
     """Solutions for ascending values of C, one after another; no more of them once the user has interrupted."""
     point = None

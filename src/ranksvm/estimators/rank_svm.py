@@ -6,14 +6,15 @@ from ranksvm.data import _frames
 from ranksvm.estimators import _inputs, _options
 from ranksvm.estimators._dual import DualMixin
 from ranksvm.estimators._evaluation import evals_result, evaluation_sets
-from ranksvm.estimators._linear_problem import keep_result, linear_problem
+from ranksvm.estimators._linear_problem import linear_problem
+from ranksvm.estimators._linear_ranker import LinearRanker
 from ranksvm.estimators._ranker import SCORE_METRIC
 from ranksvm.exceptions import DataError
 
 __all__ = ["RankSVM"]
 
 
-class RankSVM(DualMixin):
+class RankSVM(DualMixin, LinearRanker):
     """Linear RankSVM: large-margin learning to rank, exact and certified.
 
     Minimises ``1/2 |w|^2 + C * sum of a_ij * loss(s_i - s_j)`` over the pairs of documents (i, j) of one query with
@@ -232,6 +233,6 @@ class RankSVM(DualMixin):
                 start = self.coef_
             with _options.verbosity(self.verbose), problem.interruptible() as interrupted:
                 result = problem.solve(self.C, start, interrupted)
-            keep_result(self, result, problem)
-            self.evals_result_ = evals_result([[each.evaluate(result.w, SCORE_METRIC) for each in sets]])
+            problem.keep_result(self, result)
+            self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
         return self

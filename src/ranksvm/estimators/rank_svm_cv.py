@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from ranksvm.data import Queries, _frames
 from ranksvm.estimators import _inputs, _options
 from ranksvm.estimators._dual import DualMixin
 from ranksvm.estimators._evaluation import EvaluationSet, evals_result, evaluation_sets
-from ranksvm.estimators._linear_problem import LinearProblem, keep_result, linear_problem
+from ranksvm.estimators._linear_problem import LinearProblem, linear_problem
+from ranksvm.estimators._linear_ranker import LinearRanker
 from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
@@ -26,7 +28,7 @@ __all__ = ["RankSVMCV"]
 logger = logging.getLogger("ranksvm.estimators")
 
 
-class RankSVMCV(DualMixin):
+class RankSVMCV(DualMixin, LinearRanker):
     """RankSVM with C chosen by a ranking metric, on validation data or by cross-validation over queries.
 
     For each training part the solutions along C are computed one from the other (`regularization_path`). With
@@ -209,12 +211,13 @@ class RankSVMCV(DualMixin):
         with problem.interruptible() as interrupted:
             for C, result in solve_along(problem, self.Cs_, interrupted):
                 results.append(result)
-                evaluations.append([each.evaluate(result.w, metric, convention) for each in sets])
+                scores = partial(problem.scores, result.w)
+                evaluations.append([each.evaluate(scores, metric, convention) for each in sets])
                 value = evaluations[-1][0].means[metric.name]
                 logger.info("C = %.6g: %s %.4f on validation data", C, metric.name, value)
         self.Cs_ = self.Cs_[: len(results)]
         self.evals_result_ = evals_result(evaluations)
-        keep_result(self, results[self._choose(metric, [each[:1] for each in evaluations])], problem)
+        problem.keep_result(self, results[self._choose(metric, [each[:1] for each in evaluations])])
         if interrupted is not None and interrupted.is_set():
             self.status_ = Status.INTERRUPTED.value
 
@@ -243,17 +246,17 @@ class RankSVMCV(DualMixin):
                 fold = linear_problem(self._ranker(), X[train], y[train], **part)
             except NoComparablePairsError as error:
                 raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
-            held_out = EvaluationSet(X[test], y[test], numbers[test], n_threads, divided(test)["sample_weight"])
+            held_out = EvaluationSet(X[test], y[test], numbers[test], divided(test)["sample_weight"])
             evaluations = []
             for C, result in solve_along(fold, self.Cs_):
-                evaluations.append(held_out.evaluate(result.w, metric, convention))
+                evaluations.append(held_out.evaluate(partial(fold.scores, result.w), metric, convention))
                 value = evaluations[-1].means[metric.name]
                 logger.info("C = %.6g: %s %.4f on fold %d", C, metric.name, value, number + 1)
             folds.append(evaluations)
         self.evals_result_ = {}
         best = self._choose(metric, list(zip(*folds, strict=True)))
         with problem.interruptible() as interrupted:
-            keep_result(self, problem.solve(float(self.Cs_[best]), interrupted=interrupted), problem)
+            problem.keep_result(self, problem.solve(float(self.Cs_[best]), interrupted=interrupted))
 
     def _ranker(self) -> RankSVM:
         """A RankSVM with the parameters that both have, to take note of a fold's features in place of this one."""
