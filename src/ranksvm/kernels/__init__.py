@@ -1,5 +1,18 @@
 """Mercer kernels, the matrix of all pairs of documents, and features that stand for it."""
 
+from ranksvm.kernels.features import FOURIER_KERNELS, FeatureMap, FourierFeatures, NystroemFeatures, whitening
 from ranksvm.kernels.functions import KERNELS, Kernel, kernel_named
+from ranksvm.kernels.landmarks import LANDMARK_METHODS, choose_landmarks
 
-__all__ = ["KERNELS", "Kernel", "kernel_named"]
+__all__ = [
+    "FOURIER_KERNELS",
+    "KERNELS",
+    "LANDMARK_METHODS",
+    "FeatureMap",
+    "FourierFeatures",
+    "Kernel",
+    "NystroemFeatures",
+    "choose_landmarks",
+    "kernel_named",
+    "whitening",
+]
