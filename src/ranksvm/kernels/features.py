@@ -1,0 +1,306 @@
+"""Feature maps: few features of a document whose inner products stand for its kernels."""
+
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils import check_random_state
+
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.kernels.functions import Kernel
+
+__all__ = ["FOURIER_KERNELS", "FeatureMap", "FourierFeatures", "NystroemFeatures", "whitening"]
+
+# Kernels of which random Fourier features are known here.
+FOURIER_KERNELS = ("rbf", "laplacian")
+# An eigenvalue below the negative of this part of the largest is more than round-off of a kernel computed in float32.
+INDEFINITE = 1e-5
+
+
+class FeatureMap(Protocol):
+    """Features that are fixed linear combinations of basis functions: ``phi(x) = basis(x) W``.
+
+    A linear model w of the features is one of the basis functions, with coefficients ``W w``: to predict, and to take
+    products with features that are not kept, the basis functions are all that is computed.
+    """
+
+    n_features: int
+    n_functions: int
+
+    def basis(self, X: Any) -> np.ndarray:
+        """Values of the basis functions, float64, shape (n_rows, n_functions)."""
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The features, float64, shape (n_rows, n_features)."""
+
+    def coefficients(self, w: np.ndarray) -> np.ndarray:
+        """``W w``: coefficients of the basis functions, float64, shape (n_functions,)."""
+
+    def gathered(self, sums: np.ndarray) -> np.ndarray:
+        """``W' sums``: what sums over the basis functions are over the features, float64, shape (n_features,)."""
+
+
+class NystroemFeatures:
+    """Values of orthonormal functions that span the kernels of landmarks: ``phi(x) = k(x, Z) W``.
+
+    ``<phi(x), phi(x')> = k(x, Z) Q_ZZ^+ k(Z, x')`` is the kernel where x or x' is in the span of the landmarks, and a
+    linear model w is the kernel expansion ``sum_j c_j k(x, z_j)`` with ``c = W w`` and of RKHS norm ``|w|``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    landmarks : ndarray or CSR matrix of floats, shape (n_landmarks, n_features_in)
+        Z: documents, best different ones.
+
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (n_landmarks, n_features)
+        W.
+    n_features : int
+        Number of features: of eigenvalues of ``Q_ZZ`` that are not 0 but for round-off.
+    n_functions : int
+        Number of landmarks.
+
+    References
+    ----------
+    Williams & Seeger, NeurIPS 2000.
+    """
+
+    def __init__(self, kernel: Kernel, landmarks: Any):
+        self.kernel = kernel
+        self.landmarks = as_float64(landmarks)
+        self.weights = whitening(kernel.block(self.landmarks, self.landmarks))
+        self.n_functions, self.n_features = self.weights.shape
+
+    def basis(self, X: Any) -> np.ndarray:
+        """Kernels with the landmarks.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of floats, shape (n_rows, n_features_in)
+            Documents.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_functions)
+            The values.
+        """
+        return self.kernel.block(as_float64(X), self.landmarks)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The features.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of floats, shape (n_rows, n_features_in)
+            Documents.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_features)
+            Their features.
+        """
+        return self.basis(X) @ self.weights
+
+    def coefficients(self, w: np.ndarray) -> np.ndarray:
+        """Coefficients of the landmarks' kernels.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (n_features,)
+            Weights of the features.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_functions,)
+            ``W w``.
+        """
+        return self.weights @ w
+
+    def gathered(self, sums: np.ndarray) -> np.ndarray:
+        """What sums over the landmarks' kernels are over the features.
+
+        Parameters
+        ----------
+        sums : ndarray of float64, shape (n_functions,)
+            Sums.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features,)
+            ``W' sums``.
+        """
+        return sums @ self.weights
+
+
+class FourierFeatures:
+    """Random Fourier features: ``cos`` and ``sin`` of random projections, whose inner products estimate the kernel.
+
+    ``phi(x) = m^-1/2 [cos(Omega x), sin(Omega x)]`` with m frequencies from the kernel's spectral density, so that
+    ``<phi(x), phi(z)>`` is the mean of ``cos(omega'(x - z))`` and ``<phi(x), phi(x)> = 1``. Frequencies of ``rbf`` are
+    normal with variance ``2 gamma``, and orthogonal in groups of as many as a document has features, which estimates
+    with less variance; those of ``laplacian`` are independent Cauchy variables of scale gamma.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    n_features_in : int
+        Number of features of a document.
+    n_features : int
+        Number of features wanted; one more if that is odd.
+    random_state : int, numpy.random.RandomState or None
+        Seed of the frequencies.
+
+    Attributes
+    ----------
+    frequencies : ndarray of float64, shape (n_features / 2, n_features_in)
+        Omega.
+    n_features, n_functions : int
+        Number of features.
+
+    Raises
+    ------
+    OptionError
+        When the kernel has no such features.
+
+    References
+    ----------
+    Rahimi & Recht, NeurIPS 2007; orthogonal frequencies: Yu, Suresh, Choromanski, Holtmann-Rice & Kumar, NeurIPS 2016.
+    """
+
+    def __init__(self, kernel: Kernel, n_features_in: int, n_features: int, random_state: Any = None):
+        if kernel.name not in FOURIER_KERNELS:
+            known = " and ".join(map(repr, FOURIER_KERNELS))
+            raise OptionError(
+                f"approximation='fourier' is for the kernels {known}, got {kernel.name!r}: use "
+                "approximation='nystroem'."
+            )
+        random, shape = check_random_state(random_state), (-(-n_features // 2), n_features_in)
+        gamma = kernel.parameters["gamma"]
+        if kernel.name == "rbf":
+            self.frequencies = np.sqrt(2.0 * gamma) * _orthogonal_normal(shape, random)
+        else:
+            self.frequencies = gamma * random.standard_cauchy(shape)
+        self.n_features = self.n_functions = 2 * len(self.frequencies)
+
+    def basis(self, X: Any) -> np.ndarray:
+        """The features.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of floats, shape (n_rows, n_features_in)
+            Documents.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_features)
+            Their features.
+        """
+        phases = as_float64(X) @ self.frequencies.T
+        features = np.empty((len(phases), self.n_features))
+        half = len(self.frequencies)
+        np.cos(phases, out=features[:, :half])
+        np.sin(phases, out=features[:, half:])
+        features *= 1.0 / np.sqrt(half)
+        return features
+
+    transform = basis
+
+    def coefficients(self, w: np.ndarray) -> np.ndarray:
+        """The weights themselves.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (n_features,)
+            Weights of the features.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features,)
+            The same.
+        """
+        return w
+
+    def gathered(self, sums: np.ndarray) -> np.ndarray:
+        """The sums themselves.
+
+        Parameters
+        ----------
+        sums : ndarray of float64, shape (n_features,)
+            Sums.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features,)
+            The same.
+        """
+        return sums
+
+
+def whitening(Q: np.ndarray) -> np.ndarray:
+    """W with ``W' Q W = I`` on all but the null space of a kernel matrix: ``U S^-1/2`` of ``Q = U S U'``.
+
+    Eigenvalues up to ``n eps`` times the largest, eps that of Q's type, are round-off and cut. The kernels that W is
+    multiplied by are off by about eps, too, which ``S^-1/2`` raises to at most ``(eps / n)^1/2``: for float64 less than
+    storing features in float32 costs.
+
+    Parameters
+    ----------
+    Q : ndarray of float32 or float64, shape (n, n)
+        Kernel matrix of n documents.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, rank)
+        W, largest eigenvalue last; one column of zeros where no eigenvalue is positive.
+
+    Raises
+    ------
+    DataError
+        When an eigenvalue is clearly negative: the kernel is not positive semidefinite.
+    """
+    values, vectors = np.linalg.eigh(Q.astype(np.float64, copy=False))
+    largest = np.abs(values).max()
+    if values[0] < -INDEFINITE * largest:
+        raise DataError(
+            f"The kernel is indefinite: the matrix of {len(Q)} documents has the eigenvalue {values[0]:.3g} (the "
+            f"largest is {values[-1]:.3g}). Use a positive semidefinite kernel."
+        )
+    kept = values > len(Q) * np.finfo(Q.dtype).eps * largest
+    if not kept.any():
+        return np.zeros((len(Q), 1))
+    return vectors[:, kept] / np.sqrt(values[kept])
+
+
+def as_float64(X: Any) -> Any:
+    """The rows in float64, dense or CSR, not copied where they are.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of floats
+        Rows.
+
+    Returns
+    -------
+    ndarray or CSR matrix of float64
+        The same rows.
+    """
+    if scipy.sparse.issparse(X):
+        return X.astype(np.float64, copy=False)
+    return np.asarray(X, dtype=np.float64)
+
+
+def _orthogonal_normal(shape: tuple[int, int], random: np.random.RandomState) -> np.ndarray:
+    """Normal vectors, in groups of up to as many as their dimension orthogonal to each other."""
+    n_vectors, dimension = shape
+    groups = []
+    for start in range(0, n_vectors, dimension):
+        size = min(dimension, n_vectors - start)
+        directions, triangle = np.linalg.qr(random.standard_normal((dimension, size)))
+        # QR fixes the signs: with those of the triangle, directions are uniform
+        directions = (directions * np.sign(np.diagonal(triangle))).T
+        lengths = np.sqrt(random.chisquare(dimension, size))
+        groups.append(lengths[:, np.newaxis] * directions)
+    return np.concatenate(groups)

@@ -1,0 +1,207 @@
+"""Landmarks: the documents whose kernels with all others stand for the whole kernel matrix."""
+
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils import check_random_state
+
+from ranksvm._parallel import parallel_map
+from ranksvm.exceptions import OptionError
+from ranksvm.kernels.functions import Kernel
+
+__all__ = ["LANDMARK_METHODS", "choose_landmarks"]
+
+LANDMARK_METHODS = ("uniform", "kmeans++", "leverage")
+# Landmarks that are not drawn uniformly are chosen among so many rows: every one costs as many kernel values as there
+# are landmarks.
+CANDIDATES = 1 << 16
+# Rows whose kernels with a sample, and landmarks whose kernels with all candidates, are computed at a time.
+BLOCK_ROWS = 1024
+BATCH = 32
+# Leverage scores are those for as many leading eigenvalues as this part of the landmarks. A proof of the bound needs
+# 1 / (4 log n_landmarks) (Musco & Musco, Algorithm 3). Measured on MQ2008 and on clusters of very different size, a
+# quarter has the least error; of a half and more, scores of ordinary documents come close to 1 and tell little.
+LEADING_PART = 0.25
+# A matrix of so many rows is small enough to begin the recursion with all of it.
+FEWEST_ROWS = 32
+
+
+def choose_landmarks(
+    kernel: Kernel,
+    X: Any,
+    n_landmarks: int,
+    *,
+    method: str = "uniform",
+    random_state: Any = None,
+    n_threads: int = 1,
+) -> np.ndarray:
+    """Rows of X that are to stand for all of them, no two of them the same document.
+
+    ``uniform``: every document is as likely as another. Costs no kernel value.
+
+    ``kmeans++``: one after another, each with probability proportional to its squared distance, in the kernel's space,
+    from the nearest one chosen before, ``k(x, x) + k(z, z) - 2 k(x, z)``: for every kernel the space in which the error
+    of the approximation is measured. Costs ``n_landmarks`` kernel values a candidate, somewhat more where few
+    documents are unlike each other.
+
+    ``leverage``: with probability proportional to the approximate ridge leverage score, which is large for documents
+    that others do not stand for, found from samples of twice the size in turn. Costs up to twice as many kernel values,
+    and ``2 * n_landmarks^2`` multiplications a candidate.
+
+    Candidates are all documents, or 65,536 drawn at random where there are more.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    X : ndarray or CSR matrix of floats, shape (n_rows, n_features)
+        Documents.
+    n_landmarks : int
+        Number of landmarks wanted.
+    method : {"uniform", "kmeans++", "leverage"}
+        How they are drawn.
+    random_state : int, numpy.random.RandomState or None
+        Seed; the same seed gives the same landmarks, whatever the number of threads.
+    n_threads : int
+        Number of threads.
+
+    Returns
+    -------
+    ndarray of int64, shape (at most n_landmarks,)
+        Row numbers, ascending. Fewer than wanted where there are not as many different documents: the first row of
+        each that was met.
+
+    Raises
+    ------
+    OptionError
+        When there is no such method.
+
+    References
+    ----------
+    Arthur & Vassilvitskii, SODA 2007; with kernels, Oglic & Gärtner, ICML 2017. Musco & Musco, NeurIPS 2017,
+    Algorithm 3.
+    """
+    if method not in LANDMARK_METHODS:
+        raise OptionError(f"landmarks must be one of {', '.join(map(repr, LANDMARK_METHODS))}, got {method!r}.")
+    random = check_random_state(random_state)
+    order = random.permutation(X.shape[0])
+    if method == "uniform":
+        return np.sort(_different_documents(X, order, n_landmarks))
+    rows = _different_documents(X, order, max(CANDIDATES, n_landmarks))
+    if len(rows) <= n_landmarks:
+        return np.sort(rows)
+    candidates = X[rows].astype(np.float64)
+    if method == "kmeans++":
+        chosen = _by_distance(kernel, candidates, n_landmarks, random)
+    else:
+        chosen = _by_leverage(kernel, candidates, n_landmarks, random, n_threads)
+    return np.sort(rows[chosen])
+
+
+def _different_documents(X: Any, order: np.ndarray, most: int) -> np.ndarray:
+    """The first so many rows, in this order, no two of which are the same document."""
+    rows: dict[bytes, int] = {}
+    at = 0
+    while len(rows) < most and at < len(order):
+        part = order[at : at + max(BLOCK_ROWS, most)]
+        for row, key in zip(part, _keys(X[part]), strict=True):
+            rows.setdefault(key, row)
+        at += len(part)
+    return np.fromiter(islice(rows.values(), most), dtype=np.int64)
+
+
+def _keys(X: Any) -> list[bytes]:
+    """What is the same for documents with the same features."""
+    if not scipy.sparse.issparse(X):
+        return [document.tobytes() for document in X + 0.0]  # -0.0 is 0.0
+    X = X.copy()
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    ends = X.indptr
+    return [X.indices[start:stop].tobytes() + X.data[start:stop].tobytes() for start, stop in pairwise(ends)]
+
+
+def _by_distance(kernel: Kernel, X: Any, n_landmarks: int, random: np.random.RandomState) -> np.ndarray:
+    """Rows drawn one after another by their squared distance from the nearest one drawn before.
+
+    Several are drawn at a time by the distances so far, and each is taken with the probability by which those taken in
+    between have reduced its own: what is taken is drawn as one by one, and kernel values are computed in blocks.
+    """
+    diagonal = kernel.diagonal(X)
+    chosen: list[int] = []
+    nearest = np.ones(X.shape[0])  # the first: all alike
+    while len(chosen) < n_landmarks and (total := nearest.sum()) > 0.0:
+        drawn = random.choice(X.shape[0], size=BATCH if chosen else 1, p=nearest / total)
+        to_drawn = diagonal[:, np.newaxis] + diagonal[drawn] - 2.0 * kernel.block(X, X[drawn])
+        before = nearest[drawn]
+        first = not chosen
+        for row, then, distance, chance in zip(
+            drawn, before, to_drawn.T, random.random_sample(len(drawn)), strict=True
+        ):
+            if chance * then >= nearest[row]:
+                continue
+            chosen.append(int(row))
+            nearest = np.maximum(distance, 0.0) if first else np.minimum(nearest, np.maximum(distance, 0.0))
+            nearest[chosen] = 0.0  # but for round-off it is
+            if len(chosen) == n_landmarks:
+                break
+    return np.array(chosen)
+
+
+def _by_leverage(kernel: Kernel, X: Any, n_landmarks: int, random: np.random.RandomState, n_threads: int) -> np.ndarray:
+    """Rows drawn, without replacement, by approximate ridge leverage scores.
+
+    Scores of a small sample's rows are known from all of it; those of a sample of twice the size from rows of the
+    small one, drawn by their scores, and so on until the sample is everything. Rows are in random order already.
+    """
+    diagonal = kernel.diagonal(X)
+    sizes = [X.shape[0]]
+    while sizes[-1] > max(n_landmarks, FEWEST_ROWS):
+        sizes.append(-(-sizes[-1] // 2))
+    sample, weights = np.arange(sizes[-1]), np.ones(sizes[-1])
+    for size in reversed(sizes[:-1] or sizes):
+        scores = _leverage_scores(kernel, X[:size], diagonal[:size], sample, weights, n_landmarks, n_threads)
+        chance = np.minimum(1.0, scores * (n_landmarks / scores.sum()))
+        drawn = random.random_sample(size) < chance
+        if size < X.shape[0] and drawn.any():
+            sample, weights = np.flatnonzero(drawn), 1.0 / chance[drawn]
+    # The first to arrive of exponential times with these rates: a weighted draw without replacement.
+    times = random.standard_exponential(X.shape[0])
+    times = np.divide(times, scores, out=np.full(len(times), np.inf), where=scores > 0.0)
+    return np.argsort(times, kind="stable")[:n_landmarks]
+
+
+def _leverage_scores(
+    kernel: Kernel,
+    X: Any,
+    diagonal: np.ndarray,
+    sample: np.ndarray,
+    weights: np.ndarray,
+    n_landmarks: int,
+    n_threads: int,
+) -> np.ndarray:
+    """``(k(x, x) - k(x, S) (K_SS + lambda / weights)^-1 k(S, x)) / lambda`` for all rows x and a weighted sample S.
+
+    lambda is what the k leading eigenvalues of the sample leave over, divided by k; scores then add up to about ``2 k``
+    at most.
+    """
+    landmarks = X[sample]
+    root = np.sqrt(weights)
+    values, vectors = np.linalg.eigh(kernel.block(landmarks, landmarks) * root * root[:, np.newaxis])
+    values = np.maximum(values, 0.0)
+    total = values.sum()
+    if total == 0.0:
+        return np.ones(X.shape[0])
+    k = max(1, int(LEADING_PART * n_landmarks))
+    ridge = max(values[:-k].sum() / k, np.finfo(np.float64).eps * total)
+    whitened = root[:, np.newaxis] * vectors / np.sqrt(values + ridge)
+
+    def of_block(start: int) -> np.ndarray:
+        block = slice(start, start + BLOCK_ROWS)
+        features = kernel.block(X[block], landmarks) @ whitened
+        return diagonal[block] - np.einsum("ij,ij->i", features, features)
+
+    left = np.concatenate(parallel_map(of_block, range(0, X.shape[0], BLOCK_ROWS), n_threads))
+    return np.clip(left / ridge, np.finfo(np.float64).eps, 1.0)

@@ -1,0 +1,130 @@
+"""Design matrices of features computed from the documents: kept where they fit, else computed at every pass."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ranksvm._parallel import parallel_map
+from ranksvm.kernels.features import FeatureMap
+from ranksvm.objectives.design_matrix import DenseDesign, DesignMatrix
+
+__all__ = ["ComputedDesign", "feature_design"]
+
+# Values of basis functions that are computed at a time, by each thread. Kernels take as much again while they are
+# computed, and features as much a third time.
+CHUNK_BYTES = 8 << 20
+COPIES = 3
+
+
+class ComputedDesign:
+    """Features computed anew at every pass, block by block.
+
+    Products with a vector take the basis functions only: ``phi(x)' w = basis(x)' (W w)``. What was computed for one is
+    kept until the same thread asks for other rows, so that scores and gradient of a block of queries cost it once.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of floats, shape (n_rows, n_features_in)
+        Documents.
+    features : FeatureMap
+        The features of a document.
+    """
+
+    dense = True
+
+    def __init__(self, X: Any, features: FeatureMap):
+        self.X = X
+        self.features = features
+        self.n_features = features.n_features
+        self.row_bytes = 4.0 * max(1, features.n_features)
+        self._last = threading.local()
+
+    def scores(self, rows, start, stop, w, out_range):
+        coefficients = self._coefficients(w)
+        for part in self._chunks(start, stop):
+            out_range[part.start - start : part.stop - start] = self._basis(rows, part) @ coefficients
+
+    def accumulate(self, rows, start, stop, u_range, out):
+        sums = np.zeros(self.features.n_functions)
+        for part in self._chunks(start, stop):
+            u = u_range[part.start - start : part.stop - start]
+            if u.any():
+                sums += u @ self._basis(rows, part)
+        out += self.features.gathered(sums)
+
+    def accumulate_squares(self, rows, start, stop, u_range, out):
+        for part in self._chunks(start, stop):
+            features = self.features.transform(_rows(self.X, rows, part))
+            out += u_range[part.start - start : part.stop - start] @ (features * features)
+
+    def gather(self, rows, start, stop, out_range):
+        for part in self._chunks(start, stop):
+            out_range[part.start - start : part.stop - start] = self.features.transform(_rows(self.X, rows, part))
+
+    def _chunks(self, start: int, stop: int) -> Iterator[slice]:
+        size = _chunk_rows(self.features)
+        return (slice(at, min(at + size, stop)) for at in range(start, stop, size))
+
+    def _basis(self, rows: np.ndarray | None, part: slice) -> np.ndarray:
+        last = getattr(self._last, "basis", None)
+        if last is not None and last[0] is rows and last[1] == part:
+            return last[2]
+        self._last.basis = None  # let go of it first: never two of them
+        values = self.features.basis(_rows(self.X, rows, part))
+        self._last.basis = rows, part, values
+        return values
+
+    def _coefficients(self, w: np.ndarray) -> np.ndarray:
+        last = getattr(self._last, "coefficients", None)
+        if last is None or not np.array_equal(last[0], w):
+            last = self._last.coefficients = w.copy(), self.features.coefficients(w)
+        return last[1]
+
+
+def feature_design(
+    X: Any, features: FeatureMap, *, memory: float = np.inf, dtype: Any = np.float32, n_threads: int = 1
+) -> DesignMatrix:
+    """The design matrix whose rows are features of the rows of X.
+
+    All features are kept if they fit, otherwise they are computed at every pass. They are computed in float64; those
+    that are kept are rounded to ``dtype``.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of floats, shape (n_rows, n_features_in)
+        Documents.
+    features : FeatureMap
+        The features of a document.
+    memory : float
+        Bytes that may be allocated.
+    dtype : {numpy.float32, numpy.float64}
+        Type in which they are kept.
+    n_threads : int
+        Number of threads.
+
+    Returns
+    -------
+    DenseDesign or ComputedDesign
+        Its products.
+    """
+    n_rows = X.shape[0]
+    if n_rows * features.n_features * np.dtype(dtype).itemsize + n_threads * COPIES * CHUNK_BYTES > memory:
+        return ComputedDesign(X, features)
+    kept = np.empty((n_rows, features.n_features), dtype=dtype)
+    size = _chunk_rows(features)
+
+    def fill(start: int) -> None:
+        kept[start : start + size] = features.transform(X[start : start + size])
+
+    parallel_map(fill, range(0, n_rows, size), n_threads)
+    return DenseDesign(kept)
+
+
+def _chunk_rows(features: FeatureMap) -> int:
+    return max(1, CHUNK_BYTES // (8 * max(1, features.n_functions)))
+
+
+def _rows(X: Any, rows: np.ndarray | None, part: slice) -> Any:
+    return X[part] if rows is None else X[rows[part]]
