@@ -25,8 +25,8 @@ class PairList:
     ----------
     pointers : ndarray of int64, shape (n_components + 1,)
         First position of each component.
-    rows : ndarray of int64, shape (n_positions,)
-        Row of each position.
+    rows : ndarray of int64, shape (n_positions,), or None
+        Row of each position; None when they are the same.
     pair_pointers : ndarray of int64, shape (n_components + 1,)
         First pair of each component.
     preferred, other : ndarray of int32, shape (n_pairs,)
@@ -38,7 +38,7 @@ class PairList:
     def __init__(
         self,
         pointers: np.ndarray,
-        rows: np.ndarray,
+        rows: np.ndarray | None,
         pair_pointers: np.ndarray,
         preferred: np.ndarray,
         other: np.ndarray,
@@ -146,7 +146,7 @@ class PairList:
     @property
     def n_rows(self) -> int:
         """Number of rows that are in a pair."""
-        return len(self.rows)
+        return int(self.pointers[-1])
 
     @property
     def n_pairs(self) -> int:
@@ -176,6 +176,20 @@ class PairList:
         part = slice(self.pair_pointers[query], self.pair_pointers[query + 1])
         first = self.pointers[query]
         return self.preferred[part] + first, self.other[part] + first, self.pair_weight[part]
+
+    def comparable(self) -> tuple["PairList", np.ndarray]:
+        """The same pairs, their rows numbered as the positions are: see `ComparablePairs.comparable`.
+
+        Returns
+        -------
+        pairs : PairList
+            The pairs.
+        rows : ndarray of int64, shape (pairs.n_rows,)
+            The row of each position.
+        """
+        parts = self.pair_pointers, self.preferred, self.other, self.pair_weight
+        rows = np.arange(self.n_rows) if self.rows is None else self.rows
+        return PairList(self.pointers, None, *parts), rows
 
     def sample(self, n_rows: int, seed: int = 0) -> tuple["PairList", np.ndarray]:
         """A random part of the components; of large ones a random part of their pairs, weighted to stand for all.
@@ -208,8 +222,8 @@ class PairList:
                 weight = np.full(len(kept), self.weight_per_query[query] / len(kept))
             parts.append((preferred, other, weight))
         pairs = PairList._grouped(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-        positions = pairs.rows
-        pairs.rows = self.rows[positions]
+        _, positions = pairs.comparable()
+        pairs.rows = positions if self.rows is None else self.rows[positions]
         return pairs, positions
 
 

@@ -193,6 +193,27 @@ class ComparablePairs:
             weight = weight * (self.gain[i] - self.gain[j])
         return i, j, weight
 
+    def comparable(self) -> tuple["ComparablePairs", np.ndarray]:
+        """The same pairs over those rows only whose query has a pair, for work that grows with the square of the rows.
+
+        Returns
+        -------
+        pairs : ComparablePairs
+            The pairs, their rows numbered as the positions are.
+        rows : ndarray of int64, shape (pairs.n_rows,)
+            The row of each position.
+        """
+        chosen = self.weight_per_query > 0.0
+        sizes = np.diff(self.pointers)
+        positions = np.flatnonzero(np.repeat(chosen, sizes))
+        pointers = np.concatenate(([0], np.cumsum(sizes[chosen]))).astype(np.int64)
+        preferred, other, gain = (
+            None if values is None else values[positions] for values in (self.preferred, self.other, self.gain)
+        )
+        parts = pointers, None, self.levels[positions], self.n_levels[chosen]
+        pairs = ComparablePairs(*parts, preferred, other, gain, self.adjacent)
+        return pairs, positions if self.rows is None else self.rows[positions]
+
     def sample(self, n_rows: int, seed: int = 0) -> tuple["ComparablePairs", np.ndarray]:
         """A random part of the queries; of long ones a random part of their rows, weighted to stand for all pairs.
 

@@ -239,7 +239,7 @@ class FourierFeatures:
         return sums
 
 
-def whitening(Q: np.ndarray) -> np.ndarray:
+def whitening(Q: np.ndarray, cut: float | None = None) -> np.ndarray:
     """W with ``W' Q W = I`` on all but the null space of a kernel matrix: ``U S^-1/2`` of ``Q = U S U'``.
 
     Eigenvalues up to ``n eps`` times the largest, eps that of Q's type, are round-off and cut. The kernels that W is
@@ -250,6 +250,8 @@ def whitening(Q: np.ndarray) -> np.ndarray:
     ----------
     Q : ndarray of float32 or float64, shape (n, n)
         Kernel matrix of n documents.
+    cut : float, optional
+        Part of the largest eigenvalue up to which others are cut, where ``n eps`` is not meant.
 
     Returns
     -------
@@ -268,7 +270,7 @@ def whitening(Q: np.ndarray) -> np.ndarray:
             f"The kernel is indefinite: the matrix of {len(Q)} documents has the eigenvalue {values[0]:.3g} (the "
             f"largest is {values[-1]:.3g}). Use a positive semidefinite kernel."
         )
-    kept = values > len(Q) * np.finfo(Q.dtype).eps * largest
+    kept = values > (len(Q) * np.finfo(Q.dtype).eps if cut is None else cut) * largest
     if not kept.any():
         return np.zeros((len(Q), 1))
     return vectors[:, kept] / np.sqrt(values[kept])

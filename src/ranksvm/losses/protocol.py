@@ -34,6 +34,9 @@ class Pairs(Protocol):
     def weight(self) -> float:
         """Sum of the weights of all pairs."""
 
+    def comparable(self) -> tuple[Any, np.ndarray]:
+        """The same pairs over rows of queries that have pairs, numbered as their positions are; and these rows."""
+
     def sample(self, n_rows: int, seed: int = 0) -> tuple[Any, np.ndarray]:
         """Part of the pairs on about so many rows, and the positions of these."""
 

@@ -1,12 +1,18 @@
 """Objectives: a regulariser plus a loss of a model's scores."""
 
 from ranksvm.objectives.design_matrix import DenseDesign, DesignMatrix, SparseDesign, as_design_matrix
+from ranksvm.objectives.kernel import CoefficientObjective, KernelObjective, KernelPoint
+from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
 from ranksvm.objectives.protocol import Objective, Point
 
 __all__ = [
+    "CoefficientObjective",
     "DenseDesign",
     "DesignMatrix",
+    "KernelObjective",
+    "KernelPoint",
+    "Landmarks",
     "LinearObjective",
     "LinearPoint",
     "Objective",

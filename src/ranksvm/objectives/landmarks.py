@@ -11,6 +11,16 @@ from ranksvm.objectives.design_matrix import DenseDesign
 __all__ = ["Landmarks"]
 
 
+# Eigenvalues up to this part of the largest are what rounding to float32 leaves of functions that are none.
+NOISE = 1e-7
+
+
+# Beyond the landmarks the Hessian is taken for so many times the mean of its diagonal, weighted by the diagonal itself.
+# Products on MQ2008 with 300 landmarks, at (gamma, C) = (2^-5, 1), (2^-1, 1), (2^-1, 32), (2^-3, 1/8): 26, 117, -, 26 for
+# 1, 23, 98, 539, 23 for 3, 21, 100, 794, 21 for 10; without landmarks 112, 201, 1342, 71.
+THETA = 3.0
+
+
 class Landmarks:
     """The functions spanned by the kernels of some documents, in an orthonormal basis of theirs.
 
@@ -37,7 +47,7 @@ class Landmarks:
     def __init__(self, matrix: KernelMatrix, positions: np.ndarray):
         columns = matrix.columns(positions)
         self.positions = positions
-        self.weights = whitening(columns[positions])
+        self.weights = whitening(columns[positions], NOISE)
         self.values = columns @ self.weights
         self.design = DenseDesign(self.values)
         self.beyond = np.maximum(matrix.diagonal() - np.einsum("ij,ij->i", self.values, self.values), 0.0)
@@ -90,5 +100,19 @@ class Landmarks:
 
         return solve
 
-    def theta(self, degrees):
-        return 1.0 + degrees @ self.beyond / len(degrees)
+    def theta(self, degrees: np.ndarray) -> float:
+        """About how large the Hessian is beyond these functions, where it is large.
+
+        Parameters
+        ----------
+        degrees : ndarray of float64, shape (n_rows,)
+            Diagonal of the Laplacian L.
+
+        Returns
+        -------
+        float
+            From the diagonal of ``L (Q - Phi Phi')``, at least 1.
+        """
+        curved = degrees * self.beyond
+        total = float(curved.sum())
+        return 1.0 + THETA * float(curved @ curved) / total if total > 0.0 else 1.0

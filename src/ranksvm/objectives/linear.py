@@ -223,6 +223,10 @@ class LinearObjective(Sharpened):
         """The problem on the rows of the sampled Hessian, C raised so that all pairs together weigh as much as here."""
         return self._sample()[0] if 0.0 < self.hessian_fraction < 1.0 else None
 
+    def from_sample(self, w: np.ndarray) -> np.ndarray:
+        """The same weights."""
+        return w
+
     # -- inner workings ----------------------------------------------------------------------------------------------
 
     def _pass(self, w: np.ndarray | None, middle: Callable[..., LossSums]) -> tuple[LossSums, np.ndarray]:

@@ -77,8 +77,14 @@ class Objective(Protocol):
     def hessian_diagonal(self, point: Any) -> np.ndarray:
         """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,)."""
 
+    def preconditioner(self, point: Any) -> Callable[[np.ndarray], np.ndarray]:
+        """An approximate inverse of the Hessian at a point, self-adjoint in the same inner product."""
+
     def release(self, point: Any) -> None:
         """Say that a point is no longer needed."""
 
     def sample(self) -> "Objective | None":
-        """The problem on a small part of the data, or None where the data are small themselves."""
+        """The problem on a small part of the data, or of the space, or None where there is none smaller."""
+
+    def from_sample(self, w: np.ndarray) -> np.ndarray:
+        """The vector that one of the sample's problem stands for."""

@@ -12,7 +12,7 @@ from ranksvm.solvers.preconditioner import by_cholesky
 from ranksvm.solvers.progress import Monitor
 from ranksvm.solvers.result import SolverResult
 
-__all__ = ["newton"]
+__all__ = ["newton", "solve_sample"]
 
 # The problem on a sample is solved until the gradient is this part of what it was: about where the other data would
 # move the solution anyway.
@@ -74,7 +74,7 @@ def newton(
         The best point, its certificate and why it stopped.
     """
     if not warm_start and isinstance(start, np.ndarray):
-        start = _solve_sample(objective, start, tol, interrupted)
+        start = solve_sample(objective, start, tol, interrupted)
     monitor = Monitor(objective, tol, max_iter, interrupted, label, enough)
     point = monitor.evaluate(start)
     exact = objective.hessian_fraction >= 1.0
@@ -107,22 +107,41 @@ def newton(
     return monitor.result(point, status)
 
 
-def _solve_sample(objective: Objective, w: np.ndarray, tol: float, interrupted: threading.Event | None) -> np.ndarray:
-    """A starting point: the solution of the problem on a sample, itself found from a smaller sample."""
+def solve_sample(
+    objective: Objective, start: np.ndarray, tol: float, interrupted: threading.Event | None
+) -> np.ndarray:
+    """A starting point: the solution of the problem on a sample, itself found from a smaller sample.
+
+    Parameters
+    ----------
+    objective : Objective
+        The problem.
+    start : ndarray of float64
+        What to return where there is no sample.
+    tol : float
+        Relative duality gap to reach, if it is not too small for a sample.
+    interrupted : threading.Event or None
+        Stops the run at the next evaluation when set.
+
+    Returns
+    -------
+    ndarray of float64
+        A vector of the whole problem.
+    """
     sample = objective.sample()
     if sample is None:
-        return w
-    start = sample.evaluate(_solve_sample(sample, w, tol, interrupted))
-    enough = SAMPLE_REDUCTION**2 * sample.gap(start)
-    return newton(
+        return start
+    point = sample.evaluate(solve_sample(sample, np.zeros(sample.n_variables), tol, interrupted))
+    result = newton(
         sample,
-        start,
+        point,
         tol=max(tol, SAMPLE_TOL),
-        enough=enough,
+        enough=SAMPLE_REDUCTION**2 * sample.gap(point),
         max_iter=SAMPLE_ITERATIONS,
         interrupted=interrupted,
         label="on a sample: ",
-    ).w
+    )
+    return objective.from_sample(result.w)
 
 
 def _inexact_step(

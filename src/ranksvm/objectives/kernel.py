@@ -1,0 +1,273 @@
+"""The objective of a kernel model: 1/2 |f|^2 + C * loss(f(x_1), ..., f(x_l)), f in the space of the kernel."""
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from ranksvm._parallel import parallel_map
+from ranksvm.data.queries import query_ranges
+from ranksvm.kernels import KernelMatrix
+from ranksvm.losses.protocol import LossSums, PairwiseLoss
+from ranksvm.objectives.landmarks import Landmarks
+from ranksvm.objectives.linear import LinearObjective
+from ranksvm.objectives.sharpening import Sharpened
+
+__all__ = ["CoefficientObjective", "KernelObjective", "KernelPoint"]
+
+# Rows of whole queries that one task of a thread sweeps over.
+TASK_ROWS = 1 << 12
+
+
+class KernelPoint:
+    """Where a kernel objective was evaluated, with what its products need.
+
+    Parameters
+    ----------
+    w : ndarray of float64
+        The vector.
+    coefficients, scores : ndarray of float64, shape (n_rows,)
+        b, and Qb.
+    state : object
+        The pairs at which the loss is curved.
+    """
+
+    def __init__(self, w: np.ndarray, coefficients: np.ndarray, scores: np.ndarray, state: Any):
+        self.w = w
+        self.coefficients = coefficients
+        self.scores = scores
+        self.state = state
+        self.value = np.inf
+        self.loss = LossSums(np.inf)
+        self.gradient = w
+        # of the gradient in the kernel's space: its coefficients g, and Qg
+        self.slopes = self.slope_values = coefficients
+
+
+class KernelObjective(Sharpened):
+    """``f(b) = 1/2 b'Qb + C * loss(Qb)`` over functions ``sum of b_j k(., x_j)``, in the inner product ``u'Qv``.
+
+    A vector is an array of two rows, coefficients b and scores ``s = Qb``: the inner product with another one is
+    ``b_1's_2`` and needs no product with Q, and both rows follow every step by recurrence. The gradient is ``g = b + C
+    dloss/ds``, the Hessian ``I + C H Q``, H that of the loss with respect to the scores; it is self-adjoint in this
+    inner product. An evaluation costs one product with Q, as does a product with the Hessian; in the coefficients
+    alone it is two (`CoefficientObjective`). The duality gap is ``1/2 g'Qg``, that of `LinearObjective` in the norm of
+    the kernel's space.
+
+    The problem is that of Kuo, Lee & Lin, "Large-scale kernel rankSVM", SDM 2014, section 3.
+
+    Parameters
+    ----------
+    matrix : KernelMatrix
+        Q, its rows the positions of the pairs.
+    loss : PairwiseLoss
+        The loss over the pairs.
+    C : float
+        Weight of a pair.
+    n_threads : int
+        Number of threads.
+    landmarks : Landmarks, optional
+        Functions on which the Hessian is inverted exactly, and from whose best one a solver begins.
+    """
+
+    hessian_fraction = 0.0
+
+    def __init__(
+        self,
+        matrix: KernelMatrix,
+        loss: PairwiseLoss,
+        C: float,
+        n_threads: int = 1,
+        landmarks: Landmarks | None = None,
+    ):
+        self.matrix = matrix
+        self.loss = loss
+        self.C = C
+        self.pairs = loss.pairs
+        self.n_variables = self.pairs.n_rows
+        self.curvature_rank = min(self.pairs.n_pairs, self.pairs.n_rows)
+        self.n_threads = n_threads
+        self.landmarks = landmarks
+        self._tasks = list(query_ranges(self.pairs.pointers, TASK_ROWS))
+        self._spare: list[Any] = []
+        self._sampled: LinearObjective | None = None
+
+    # -- vectors -----------------------------------------------------------------------------------------------------
+
+    def vector(self, coefficients: np.ndarray | None = None) -> np.ndarray:
+        """The function with these coefficients, at the cost of a product with Q; None: the function 0.
+
+        Parameters
+        ----------
+        coefficients : ndarray of float64, shape (n_rows,), or None
+            The coefficients b.
+
+        Returns
+        -------
+        ndarray of float64, shape (2, n_rows)
+            b and Qb.
+        """
+        if coefficients is None:
+            return np.zeros((2, self.n_variables))
+        return np.stack([coefficients, self.matrix.product(coefficients)])
+
+    def inner(self, u: np.ndarray, v: np.ndarray) -> float:
+        """``b_u' Q b_v``."""
+        return float(u[0] @ v[1])
+
+    # -- evaluation --------------------------------------------------------------------------------------------------
+
+    def evaluate(self, w: np.ndarray, near: KernelPoint | None = None) -> KernelPoint:
+        """Value and gradient at w; documents are sorted beginning from their order at ``near``."""
+        return self._with_gradient(self._losses(w, *self._parts(w), near))
+
+    def between(self, point: KernelPoint, trial: KernelPoint, alpha: float) -> KernelPoint:
+        """The point at ``alpha`` on the segment."""
+        return self._with_gradient(self._losses(*self._interpolate(point, trial, alpha), point))
+
+    def line(self, point: KernelPoint, trial: KernelPoint) -> Callable[[float], tuple[float, float]]:
+        """Value and slope along the segment, from the scores alone: without a product with Q."""
+        step = trial.scores - point.scores
+
+        def along(alpha: float) -> tuple[float, float]:
+            probe = self._losses(*self._interpolate(point, trial, alpha), point)
+            self.release(probe)
+            return probe.value, float(probe.slopes @ step)
+
+        return along
+
+    def reweight(self, C: float, point: KernelPoint | None = None) -> None:
+        """Go on with another C; the value and gradient of a point are reckoned anew without a product with Q."""
+        factor = C / self.C
+        if self._sampled is not None:
+            self._sampled.reweight(C)
+        self.C = C
+        self._sharpened = None
+        if point is not None:
+            point.value = self._value(point)
+            point.slopes = point.coefficients + factor * (point.slopes - point.coefficients)
+            point.slope_values = point.scores + factor * (point.slope_values - point.scores)
+            point.gradient = self._gradient(point)
+
+    def gap(self, point: KernelPoint) -> float:
+        """Duality gap ``1/2 |grad f|^2``, in the norm of the kernel's space, with the loss as it is evaluated."""
+        # by round-off it may be negative
+        return 0.5 * max(0.0, float(point.slopes @ point.slope_values))
+
+    def release(self, point: KernelPoint) -> None:
+        """Say that a point is no longer needed: what it knows of the pairs makes room for the next one's."""
+        self._spare.append(point.state)
+
+    # -- curvature ---------------------------------------------------------------------------------------------------
+
+    def hessian_product(self, point: KernelPoint, v: np.ndarray) -> np.ndarray:
+        """``v + C H Q v``."""
+        return self.vector(v[0] + self.C * self._curvature_product(point, v[1]))
+
+    def preconditioner(self, point: KernelPoint) -> Callable[[np.ndarray], np.ndarray]:
+        """An approximate inverse of the Hessian, self-adjoint in the same inner product, free of products with Q."""
+        sampled = self.sample()
+        if self.landmarks is None or sampled is None:
+            return np.copy
+        degrees = self.loss.curvature_diagonal(point.state, 0, self.n_variables)
+        return self.landmarks.preconditioner(sampled.hessian(point), self.C * degrees)
+
+    def sample(self) -> LinearObjective | None:
+        """The problem over the functions of the landmarks only, or None without landmarks."""
+        if self._sampled is None and self.landmarks is not None:
+            self._sampled = LinearObjective(self.landmarks.design, self.loss, self.C, self.n_threads)
+        return self._sampled
+
+    def from_sample(self, w: np.ndarray) -> np.ndarray:
+        """The vector of a function of the landmarks."""
+        assert self.landmarks is not None
+        return self.landmarks.vector(w)
+
+    # -- inner workings ----------------------------------------------------------------------------------------------
+
+    def _parts(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return w[0], w[1]
+
+    def _interpolate(
+        self, point: KernelPoint, trial: KernelPoint, alpha: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        w = point.w + alpha * (trial.w - point.w)
+        return w, *self._parts(w)
+
+    def _gradient(self, point: KernelPoint) -> np.ndarray:
+        return np.stack([point.slopes, point.slope_values])
+
+    def _losses(self, w: np.ndarray, b: np.ndarray, scores: np.ndarray, near: KernelPoint | None) -> KernelPoint:
+        """A point with its value and the coefficients of its gradient, ``b + C dloss/ds``."""
+        state = self._spare.pop() if self._spare else self.loss.new_state(near.state if near else None)
+        point = KernelPoint(w, b, np.ascontiguousarray(scores), state)
+        slopes, pointers = np.empty(self.n_variables), self.pairs.pointers
+
+        def part(queries: tuple[int, int]) -> LossSums:
+            first, last = queries
+            return self.loss.evaluate(point.scores, state, first, last, slopes[pointers[first] : pointers[last]])
+
+        point.loss = reduce(LossSums.plus, parallel_map(part, self._tasks, self.n_threads))
+        slopes *= self.C
+        slopes += b
+        point.slopes = slopes
+        point.value = self._value(point)
+        return point
+
+    def _with_gradient(self, point: KernelPoint) -> KernelPoint:
+        point.slope_values = self.matrix.product(point.slopes)
+        point.gradient = self._gradient(point)
+        return point
+
+    def _value(self, point: KernelPoint) -> float:
+        return 0.5 * float(point.coefficients @ point.scores) + self.C * point.loss.value
+
+    def _curvature_product(self, point: KernelPoint, v: np.ndarray) -> np.ndarray:
+        """H v."""
+        out, pointers = np.empty(self.n_variables), self.pairs.pointers
+
+        def part(queries: tuple[int, int]) -> None:
+            first, last = queries
+            rows = slice(pointers[first], pointers[last])
+            self.loss.curvature_product(point.state, first, last, v[rows], out[rows])
+
+        parallel_map(part, self._tasks, self.n_threads)
+        return out
+
+
+class CoefficientObjective(KernelObjective):
+    """The same as a function of the coefficients b alone, in their Euclidean inner product: as it was published.
+
+    Gradient ``Qg`` and Hessian ``Q (I + C H Q)``: an evaluation costs two products with Q, and so does a product with
+    the Hessian (Kuo, Lee & Lin 2014, section 3). The minimum and the certificate ``1/2 g'Qg`` are the same.
+    """
+
+    def vector(self, coefficients: np.ndarray | None = None) -> np.ndarray:
+        """The coefficients themselves; None: those of the function 0."""
+        return np.zeros(self.n_variables) if coefficients is None else np.array(coefficients)
+
+    def inner(self, u: np.ndarray, v: np.ndarray) -> float:
+        """``u'v``."""
+        return float(u @ v)
+
+    def hessian_product(self, point: KernelPoint, v: np.ndarray) -> np.ndarray:
+        """``Q (v + C H Q v)``."""
+        Qv = self.matrix.product(v)
+        return self.matrix.product(v + self.C * self._curvature_product(point, Qv))
+
+    def hessian_diagonal(self, point: KernelPoint) -> np.ndarray:
+        """1: the trust region's norm is the plain one, as it was published."""
+        return np.ones(1)
+
+    def _parts(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return w, self.matrix.product(w)
+
+    def _interpolate(
+        self, point: KernelPoint, trial: KernelPoint, alpha: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        b = point.coefficients + alpha * (trial.coefficients - point.coefficients)
+        return b, b, point.scores + alpha * (trial.scores - point.scores)
+
+    def _gradient(self, point: KernelPoint) -> np.ndarray:
+        return point.slope_values

@@ -1,0 +1,80 @@
+"""Newton's method with preconditioned conjugate gradients, in whatever inner product the objective has."""
+
+import threading
+from functools import partial
+
+import numpy as np
+
+from ranksvm.objectives.protocol import Objective, Point
+from ranksvm.solvers.conjugate_gradient import conjugate_gradient
+from ranksvm.solvers.line_search import take
+from ranksvm.solvers.newton import solve_sample
+from ranksvm.solvers.progress import Monitor
+from ranksvm.solvers.result import SolverResult
+
+__all__ = ["newton_cg"]
+
+# Conjugate gradients stop once the residual is this part of the gradient, or the part of it that the last step left,
+# times NEXT_REDUCTION: a step is worth no more than its own nonlinearity lets it reach.
+FIRST_REDUCTION = 0.3
+NEXT_REDUCTION = 0.5
+CG_PRODUCTS = 1000
+
+
+def newton_cg(
+    objective: Objective,
+    start: np.ndarray | Point,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    warm_start: bool = False,
+    interrupted: threading.Event | None = None,
+) -> SolverResult:
+    """Minimise a strongly convex objective whose Hessian is known by its products only.
+
+    Steps are solutions of Newton's system by conjugate gradients, preconditioned as the objective says, as exact as the
+    last one was good (Eisenstat & Walker, SIAM J. Sci. Comput. 17, 1996), and shortened where they overshoot. There is
+    no trust region: a step that is too long costs no product with the Hessian, only values along it.
+
+    Parameters
+    ----------
+    objective : Objective
+        The problem.
+    start : ndarray of float64 or Point
+        Where to begin.
+    tol : float
+        Relative duality gap to reach.
+    max_iter : int
+        Largest number of steps.
+    warm_start : bool
+        Whether ``start`` is near the solution already, so that the sample's problem need not be solved first.
+    interrupted : threading.Event, optional
+        Stops the run at the next evaluation when set.
+
+    Returns
+    -------
+    SolverResult
+        The best point, its certificate and why it stopped.
+    """
+    if not warm_start and isinstance(start, np.ndarray):
+        start = solve_sample(objective, start, tol, interrupted)
+    monitor = Monitor(objective, tol, max_iter, interrupted)
+    point = monitor.evaluate(start)
+    reduction = FIRST_REDUCTION
+    while (status := monitor.record(point)) is None:
+        point = monitor.sharpen(point)
+        gap = objective.gap(point)
+        if gap == 0.0:  # nothing to do but to sharpen it more
+            continue
+        newton_step = conjugate_gradient(
+            partial(objective.hessian_product, point),
+            point.gradient,
+            objective.preconditioner(point),
+            objective.inner,
+            tolerance=max(reduction, 0.5 * float(np.sqrt(objective.goal(point, tol) / gap))),
+            max_products=CG_PRODUCTS,
+        )
+        monitor.n_products += newton_step.n_products
+        point, _ = take(objective, point, newton_step.step, monitor)
+        reduction = min(FIRST_REDUCTION, NEXT_REDUCTION * float(np.sqrt(objective.gap(point) / gap)))
+    return monitor.result(point, status)
