@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from oracle import ExplicitPairs, pairs_of
 from pair_checks import written_out
-from ranksvm.data import ComparablePairs, Queries
+from ranksvm.data import ComparablePairs, PairList, Queries
 from ranksvm.exceptions import DataError, NoComparablePairsError
 
 
@@ -183,3 +183,29 @@ def test_neighbouring_levels_are_those_of_the_query():
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid), y, selection="adjacent")
     np.testing.assert_array_equal(np.column_stack(written_out(pairs)[:2]), [[1, 0], [2, 1], [4, 3]])
     assert len(pairs_of(y, qid, "adjacent")[0]) == 3
+
+
+@pytest.mark.parametrize("weighting", ["uniform", "per_query", "gain_gap"])
+def test_comparable_pairs_are_the_same_over_fewer_rows(weighting):
+    rng = np.random.default_rng(3)
+    y, qid = rng.integers(0, 2, 80).astype(float), rng.integers(0, 40, 80)
+    weights = {"sample_weight": rng.integers(0, 3, 80)}
+    pairs = make_pairs(y, qid, weighting=weighting, **weights)
+    part, rows = pairs.comparable()
+    assert part.rows is None
+    assert (part.n_pairs, part.n_queries) == (pairs.n_pairs, np.count_nonzero(pairs.pairs_per_query))
+    assert part.n_rows == len(rows) < pairs.n_rows
+    part.rows = rows
+    for found, expected in zip(written_out(part), written_out(pairs), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+def test_comparable_pairs_of_a_list_have_the_rows_in_them():
+    pairs = PairList.from_pairs(Queries.from_qid(None, 9), [[7, 2], [5, 4], [2, 8]])
+    part, rows = pairs.comparable()
+    assert part.rows is None
+    np.testing.assert_array_equal(np.sort(rows), [2, 4, 5, 7, 8])
+    expected = written_out(pairs)
+    part.rows = rows
+    for found, wanted in zip(written_out(part), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)

@@ -13,9 +13,11 @@ from ranksvm.exceptions import DataError
 from ranksvm.losses import SquaredHinge
 from ranksvm.objectives import LinearObjective, as_design_matrix
 from ranksvm.objectives import linear as linear_module
-from ranksvm.solvers import Status, newton, tron
+from ranksvm.solvers import Status, newton, newton_cg, tron
 
 SOLVERS = pytest.mark.parametrize("solver", [newton, tron])
+# newton_cg is for objectives with a preconditioner of their own
+ALL_SOLVERS = pytest.mark.parametrize("solver", [newton, newton_cg, tron])
 
 
 class Point:
@@ -88,6 +90,9 @@ class Hinges:
     def sample(self):
         return None
 
+    def preconditioner(self, point):
+        return np.copy
+
 
 def ranking(seed=0, n=300, n_features=6, n_queries=30, C=0.1, scales=None, **weights):
     rng = np.random.default_rng(seed)
@@ -98,7 +103,7 @@ def ranking(seed=0, n=300, n_features=6, n_queries=30, C=0.1, scales=None, **wei
     return LinearObjective(as_design_matrix(X), SquaredHinge(pairs), C), ExplicitPairs(y, qid, X, **weights)
 
 
-@SOLVERS
+@ALL_SOLVERS
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3, 1e6])
 def test_one_pair_has_a_closed_form(solver, C):
     """``w = 2C d / (1 + 2C |d|^2)``."""
@@ -110,7 +115,7 @@ def test_one_pair_has_a_closed_form(solver, C):
     assert result.status is Status.CONVERGED
 
 
-@SOLVERS
+@ALL_SOLVERS
 @pytest.mark.parametrize("spread", [1.0, 1e3, 1e6])
 def test_a_quadratic_of_any_conditioning(solver, spread):
     """All pairs violate up to the solution: no kink is met."""
@@ -125,7 +130,7 @@ def test_a_quadratic_of_any_conditioning(solver, spread):
         assert result.n_iter == 1
 
 
-@SOLVERS
+@ALL_SOLVERS
 def test_a_kink_at_the_first_step(solver):
     """Just beyond the start a pair takes hold that is a hundred million times steeper: the full step goes astray."""
     objective = Hinges([[1.0]], 1e8)
@@ -135,7 +140,7 @@ def test_a_kink_at_the_first_step(solver):
     assert objective.n_evaluations < 60
 
 
-@SOLVERS
+@ALL_SOLVERS
 def test_steps_past_kinks_are_shortened(solver):
     """From far away every pair flips on the way: f must fall all the same."""
     rng = np.random.default_rng(1)
@@ -271,7 +276,7 @@ def test_interruption_stops_before_the_next_step(solver):
     assert solver(objective, start, tol=1e9, interrupted=event).status is Status.CONVERGED  # nothing was left to do
 
 
-@SOLVERS
+@ALL_SOLVERS
 @pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.parametrize("scale", [1e160, 1e300])
 def test_overflow_is_said_so(solver, scale):

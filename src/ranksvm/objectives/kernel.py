@@ -71,8 +71,6 @@ class KernelObjective(Sharpened):
         Functions on which the Hessian is inverted exactly, and from whose best one a solver begins.
     """
 
-    hessian_fraction = 0.0
-
     def __init__(
         self,
         matrix: KernelMatrix,

@@ -1,11 +1,18 @@
-"""What a solver may know of the problem it solves."""
+"""What solvers may know of the problems they solve: what all of them need, and what some need beyond that."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Objective", "Point"]
+__all__ = [
+    "DiagonalObjective",
+    "HessianObjective",
+    "Objective",
+    "Point",
+    "PreconditionedObjective",
+    "SampledObjective",
+]
 
 
 class Point(Protocol):
@@ -22,21 +29,7 @@ class Objective(Protocol):
     w, gradients and steps are vectors of a space whose inner product is the objective's: arrays that can be added and
     scaled, of whatever shape. The gradient is that which goes with the inner product, and the Hessian is self-adjoint
     in it.
-
-    Attributes
-    ----------
-    n_variables : int
-        Number of variables.
-    curvature_rank : int
-        At most so many directions in which the Hessian is not the identity.
-    hessian_fraction : float
-        Part of the data worth putting into an explicit Hessian: 1 all of it, 0 none, when building one costs more than
-        it saves.
     """
-
-    n_variables: int
-    curvature_rank: int
-    hessian_fraction: float
 
     def evaluate(self, w: np.ndarray, near: Any = None) -> Any:
         """Value and gradient at w; ``near`` is a point evaluated nearby, if there is one."""
@@ -68,23 +61,62 @@ class Objective(Protocol):
     def hessian_product(self, point: Any, v: np.ndarray) -> np.ndarray:
         """Hessian at a point times a vector."""
 
+    def release(self, point: Any) -> None:
+        """Say that a point is no longer needed."""
+
+
+class SampledObjective(Objective, Protocol):
+    """An objective that a smaller one may stand for."""
+
+    def sample(self) -> "HessianObjective | None":
+        """The problem on a small part of the data, or of the space, or None where there is none smaller."""
+
+    def from_sample(self, w: np.ndarray) -> np.ndarray:
+        """The vector that one of the sample's problem stands for."""
+
+
+class HessianObjective(SampledObjective, Protocol):
+    """An objective of few variables, whose Hessian can be written down: what `newton` needs.
+
+    Attributes
+    ----------
+    n_variables : int
+        Number of variables.
+    hessian_fraction : float
+        Part of the data worth putting into an explicit Hessian: 1 all of it, 0 none, when building one costs more than
+        it saves.
+    """
+
+    n_variables: int
+    hessian_fraction: float
+
     def hessian(self, point: Any) -> np.ndarray:
         """Hessian at a point, from ``hessian_fraction`` of the data, shape (n_variables, n_variables)."""
 
     def earlier_hessian(self) -> np.ndarray | None:
         """The Hessian for the present weights with the curvature found by an earlier call of `hessian`, if any."""
 
-    def hessian_diagonal(self, point: Any) -> np.ndarray:
-        """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,)."""
+
+class PreconditionedObjective(SampledObjective, Protocol):
+    """An objective that knows an approximate inverse of its Hessian: what `newton_cg` needs."""
 
     def preconditioner(self, point: Any) -> Callable[[np.ndarray], np.ndarray]:
         """An approximate inverse of the Hessian at a point, self-adjoint in the same inner product."""
 
-    def release(self, point: Any) -> None:
-        """Say that a point is no longer needed."""
 
-    def sample(self) -> "Objective | None":
-        """The problem on a small part of the data, or of the space, or None where there is none smaller."""
+class DiagonalObjective(Objective, Protocol):
+    """An objective of any number of variables, of whose Hessian the diagonal is known: what `tron` needs.
 
-    def from_sample(self, w: np.ndarray) -> np.ndarray:
-        """The vector that one of the sample's problem stands for."""
+    Attributes
+    ----------
+    n_variables : int
+        Number of variables.
+    curvature_rank : int
+        At most so many directions in which the Hessian is not the identity.
+    """
+
+    n_variables: int
+    curvature_rank: int
+
+    def hessian_diagonal(self, point: Any) -> np.ndarray:
+        """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,); one number stands for all."""

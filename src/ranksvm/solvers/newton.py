@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ranksvm.objectives.protocol import Objective, Point
+from ranksvm.objectives.protocol import HessianObjective, Point, SampledObjective
 from ranksvm.solvers.conjugate_gradient import conjugate_gradient
 from ranksvm.solvers.line_search import take
 from ranksvm.solvers.preconditioner import by_cholesky
@@ -31,7 +31,7 @@ CG_PRODUCTS = 20
 
 
 def newton(
-    objective: Objective,
+    objective: HessianObjective,
     start: np.ndarray | Point,
     *,
     tol: float = 1e-4,
@@ -108,7 +108,7 @@ def newton(
 
 
 def solve_sample(
-    objective: Objective, start: np.ndarray, tol: float, interrupted: threading.Event | None
+    objective: SampledObjective, start: np.ndarray, tol: float, interrupted: threading.Event | None
 ) -> np.ndarray:
     """A starting point: the solution of the problem on a sample, itself found from a smaller sample.
 
@@ -145,7 +145,11 @@ def solve_sample(
 
 
 def _inexact_step(
-    objective: Objective, point: Point, solve: Callable[[np.ndarray], np.ndarray], tolerance: float, monitor: Monitor
+    objective: HessianObjective,
+    point: Point,
+    solve: Callable[[np.ndarray], np.ndarray],
+    tolerance: float,
+    monitor: Monitor,
 ) -> np.ndarray:
     """Conjugate gradients on the exact Hessian, preconditioned by an approximate one."""
     newton_step = conjugate_gradient(

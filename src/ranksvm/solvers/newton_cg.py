@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from ranksvm.objectives.protocol import Objective, Point
+from ranksvm.objectives.protocol import Point, PreconditionedObjective
 from ranksvm.solvers.conjugate_gradient import conjugate_gradient
 from ranksvm.solvers.line_search import take
 from ranksvm.solvers.newton import solve_sample
@@ -22,7 +22,7 @@ CG_PRODUCTS = 1000
 
 
 def newton_cg(
-    objective: Objective,
+    objective: PreconditionedObjective,
     start: np.ndarray | Point,
     *,
     tol: float = 1e-4,

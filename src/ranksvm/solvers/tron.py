@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from ranksvm.objectives.protocol import Objective, Point
+from ranksvm.objectives.protocol import DiagonalObjective, Point
 from ranksvm.solvers.conjugate_gradient import conjugate_gradient
 from ranksvm.solvers.line_search import shorten
 from ranksvm.solvers.preconditioner import by_diagonal
@@ -26,7 +26,7 @@ SMALL_CHANGE = 1e-6
 
 
 def tron(
-    objective: Objective,
+    objective: DiagonalObjective,
     start: np.ndarray | Point,
     *,
     tol: float = 1e-4,
@@ -102,7 +102,7 @@ def tron(
     return monitor.result(point, status)
 
 
-def _norm(objective: Objective, point: Point) -> np.ndarray:
+def _norm(objective: DiagonalObjective, point: Point) -> np.ndarray:
     """One, or the diagonal of the Hessian where that is more than the identity and few directions."""
     if objective.n_variables > MANY_VARIABLES * objective.curvature_rank:
         return np.ones(1)

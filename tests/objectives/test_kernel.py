@@ -1,0 +1,185 @@
+"""Kernel objectives against every pair written out, over explicit features of the same kernel matrix."""
+
+import numpy as np
+import pytest
+
+from oracle import ExplicitPairs
+from ranksvm.data import ComparablePairs, Queries
+from ranksvm.kernels import kernel_matrix, kernel_named
+from ranksvm.losses import Hinge, HuberHinge, SquaredHinge, Width
+from ranksvm.objectives import CoefficientObjective, KernelObjective, Landmarks
+from ranksvm.solvers import Status, newton_cg, tron
+
+LOSSES = {"squared_hinge": (SquaredHinge, None), "huber": (lambda pairs: HuberHinge(pairs, 0.5), 0.5)}
+C = 0.3
+
+
+def make_problem(loss="squared_hinge", objective=KernelObjective, n=60, landmarks=0, n_threads=1, gamma=0.2, **weights):
+    """An objective, and its oracle: ``Q = F F'``, so that coefficients b are the weights ``F'b`` of the features F."""
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(n, 4)), rng.integers(0, 4, n).astype(float), np.sort(rng.integers(0, 6, n))
+    matrix = kernel_matrix(kernel_named("rbf", gamma=gamma), X, memory=1 << 24, dtype="float64", n_threads=n_threads)
+    make, width = LOSSES[loss]
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, n), y, **weights)
+    chosen = Landmarks(matrix, rng.permutation(n)[:landmarks]) if landmarks else None
+    values, vectors = np.linalg.eigh(matrix.columns(np.arange(n)))
+    features = vectors * np.sqrt(np.maximum(values, 0.0))
+    oracle = ExplicitPairs(y, qid, features, width=width, **weights)
+    return objective(matrix, make(pairs), C, n_threads, chosen), oracle, rng
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_value_gradient_certificate_and_hessian(loss, n_threads, weighted):
+    weights = {"sample_weight": np.random.default_rng(5).random(60) + 0.1} if weighted else {}
+    objective, oracle, rng = make_problem(loss, n_threads=n_threads, **weights)
+    F = oracle.X
+    for scale in (0.0, 0.1, 2.0):
+        b, v = scale * rng.normal(size=60), objective.vector(rng.normal(size=60))
+        w = F.T @ b
+        point = objective.evaluate(objective.vector(b))
+        gradient, hessian = oracle.gradient(w, C), oracle.hessian(w, C)
+        assert point.value == pytest.approx(oracle.value(w, C), rel=1e-12)
+        np.testing.assert_allclose(F.T @ point.gradient[0], gradient, atol=1e-9)
+        np.testing.assert_allclose(point.gradient[1], F @ gradient, atol=1e-9)
+        assert objective.gap(point) == pytest.approx(0.5 * gradient @ gradient, rel=1e-9)
+        # primal less dual, pair by pair
+        assert objective.gap(point) == pytest.approx(point.value - oracle.dual_value(w, C), rel=1e-8)
+        product = objective.hessian_product(point, v)
+        np.testing.assert_allclose(F.T @ product[0], hessian @ (F.T @ v[0]), atol=1e-9)
+        np.testing.assert_allclose(product[1], F @ hessian @ (F.T @ v[0]), atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_coefficients_view_is_the_same_function(loss):
+    objective, oracle, rng = make_problem(loss, CoefficientObjective)
+    F, b, v = oracle.X, 0.3 * rng.normal(size=60), rng.normal(size=60)
+    Q = F @ F.T
+    point = objective.evaluate(b)
+    w = F.T @ b
+    assert point.value == pytest.approx(oracle.value(w, C), rel=1e-12)
+    np.testing.assert_allclose(point.gradient, F @ oracle.gradient(w, C), atol=1e-9)
+    assert objective.gap(point) == pytest.approx(0.5 * np.sum(oracle.gradient(w, C) ** 2), rel=1e-9)
+    expected = Q @ v + C * Q @ oracle.loss_hessian(Q @ b) @ Q @ v
+    np.testing.assert_allclose(objective.hessian_product(point, v), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [KernelObjective, CoefficientObjective])
+def test_along_a_line_and_between(kind):
+    objective, oracle, rng = make_problem(objective=kind)
+    near, far = (objective.evaluate(objective.vector(scale * rng.normal(size=60))) for scale in (0.1, 1.0))
+    before = objective.matrix.n_products
+    along = objective.line(near, far)
+    for alpha in (0.0, 0.3, 1.0):
+        b = near.coefficients + alpha * (far.coefficients - near.coefficients)
+        w, step = oracle.X.T @ b, oracle.X.T @ (far.coefficients - near.coefficients)
+        value, slope = along(alpha)
+        assert value == pytest.approx(oracle.value(w, C), rel=1e-10)
+        assert slope == pytest.approx(oracle.gradient(w, C) @ step, rel=1e-9)
+    assert objective.matrix.n_products == before
+    middle = objective.between(near, far, 0.5)
+    assert objective.matrix.n_products == before + 1
+    again = objective.evaluate(objective.vector(middle.coefficients))
+    assert middle.value == pytest.approx(again.value, rel=1e-12)
+    np.testing.assert_allclose(middle.gradient, again.gradient, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [KernelObjective, CoefficientObjective])
+@pytest.mark.parametrize("landmarks", [0, 10])
+def test_another_C_needs_no_product(kind, landmarks):
+    objective, _, rng = make_problem(objective=kind, landmarks=landmarks)
+    b = rng.normal(size=60)
+    point = objective.evaluate(objective.vector(b))
+    objective.sample()
+    before = objective.matrix.n_products
+    objective.reweight(7.0, point)
+    assert objective.matrix.n_products == before
+    fresh = kind(objective.matrix, objective.loss, 7.0, 1, objective.landmarks)
+    expected = fresh.evaluate(fresh.vector(b))
+    assert point.value == pytest.approx(expected.value, rel=1e-12)
+    assert objective.gap(point) == pytest.approx(fresh.gap(expected), rel=1e-9)
+    np.testing.assert_allclose(point.gradient, expected.gradient, rtol=1e-9, atol=1e-9)
+    if landmarks:
+        assert objective.sample().C == 7.0
+
+
+def test_products_with_Q_are_what_evaluations_and_hessian_products_cost():
+    for kind, cost in ((KernelObjective, 1), (CoefficientObjective, 2)):
+        objective, _, rng = make_problem(objective=kind)
+        w = objective.vector(rng.normal(size=60))
+        before = objective.matrix.n_products
+        point = objective.evaluate(w)
+        assert objective.matrix.n_products - before == cost
+        objective.hessian_product(point, w)
+        assert objective.matrix.n_products - before == 2 * cost
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("landmarks", [7, 60])
+def test_the_preconditioner_is_self_adjoint_and_exact_where_all_are_landmarks(loss, landmarks):
+    objective, _, rng = make_problem(loss, landmarks=landmarks)
+    point = objective.evaluate(objective.vector(0.2 * rng.normal(size=60)))
+    precondition = objective.preconditioner(point)
+    u, v = (objective.vector(rng.normal(size=60)) for _ in range(2))
+    Mu, Mv = precondition(u), precondition(v)
+    np.testing.assert_allclose(objective.matrix.product(Mu[0]), Mu[1], atol=1e-6)
+    assert objective.inner(Mu, v) == pytest.approx(objective.inner(u, Mv), rel=1e-7)
+    assert objective.inner(Mu, u) > 0
+    if landmarks == 60:
+        np.testing.assert_allclose(objective.hessian_product(point, Mu)[1], u[1], atol=1e-4)
+
+
+def test_without_landmarks_there_is_no_smaller_problem():
+    objective, _, rng = make_problem()
+    w = objective.vector(rng.normal(size=60))
+    assert objective.sample() is None
+    np.testing.assert_array_equal(objective.preconditioner(objective.evaluate(w))(w), w)
+
+
+def test_the_sample_is_the_problem_over_functions_of_landmarks():
+    objective, _, rng = make_problem(landmarks=9)
+    sample = objective.sample()
+    coordinates = rng.normal(size=sample.n_variables)
+    w = objective.from_sample(coordinates)
+    assert np.count_nonzero(w[0]) == 9
+    np.testing.assert_allclose(objective.matrix.product(w[0]), w[1], atol=1e-7)
+    assert sample.evaluate(coordinates).value == pytest.approx(objective.evaluate(w).value, rel=1e-8)
+
+
+@pytest.mark.parametrize("landmarks", [0, 5, 30])
+@pytest.mark.parametrize("gamma", [0.02, 0.5, 1e4])
+def test_reaches_the_optimum(landmarks, gamma):
+    objective, oracle, _ = make_problem(landmarks=landmarks, gamma=gamma)
+    optimum = oracle.value(oracle.solve(C), C)
+    for tol in (1e-3, 1e-8):
+        result = newton_cg(objective, objective.vector(), tol=tol)
+        assert result.status is Status.CONVERGED
+        assert -1e-9 * optimum <= result.value - optimum <= result.gap + 1e-9 * optimum
+        assert result.gap <= tol * result.value
+
+
+def test_tron_in_the_coefficients_reaches_the_same_optimum_at_more_products():
+    objective, oracle, _ = make_problem(objective=CoefficientObjective)
+    result = tron(objective, objective.vector(), tol=1e-6)
+    assert result.status is Status.CONVERGED
+    assert result.value == pytest.approx(oracle.value(oracle.solve(C), C), rel=2e-6)
+    published = objective.matrix.n_products
+    ours = KernelObjective(objective.matrix, objective.loss, C)
+    newton_cg(ours, ours.vector(), tol=1e-6)
+    assert objective.matrix.n_products - published < published
+
+
+@pytest.mark.parametrize("landmarks", [0, 10])
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_the_hinge_is_certified_pair_by_pair(landmarks, tol):
+    objective, oracle, _ = make_problem(landmarks=landmarks)
+    width = Width()
+    objective = KernelObjective(objective.matrix, Hinge(objective.pairs, width), C, 1, objective.landmarks)
+    result = newton_cg(objective, objective.vector(), tol=tol)
+    assert result.status is Status.CONVERGED
+    oracle.width = width.value
+    w = oracle.X.T @ result.w[0]
+    assert result.value == pytest.approx(oracle.hinge_value(w, C), rel=1e-9)
+    assert result.gap == pytest.approx(result.value - oracle.dual_value(w, C, hinge=True), rel=1e-3, abs=1e-9)
+    assert result.gap <= tol * result.value
