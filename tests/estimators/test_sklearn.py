@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ranksvm import QueryKFold, QueryMinMaxScaler, RankSVM, RankSVMCV, cross_validate, make_ranking
-from ranksvm.estimators import rank_svm_cv
+from ranksvm.estimators import _choosing
 from ranksvm.exceptions import DataError
 
 
@@ -20,7 +20,7 @@ def one_query_twice(monkeypatch):
     def splits(cv, X, y, queries):
         return [(np.arange(queries.n_rows), np.arange(queries.n_rows))]
 
-    monkeypatch.setattr(rank_svm_cv, "query_splits", splits)
+    monkeypatch.setattr(_choosing, "query_splits", splits)
 
 
 @pytest.mark.usefixtures("one_query_twice")

@@ -123,7 +123,7 @@ def test_inner_products_approach_the_kernel(kernel, storage):
     X, kernel = make_documents(), make_kernel(kernel)
     Q = kernel.block(X, X)
     for n_features in (100, 1000, 10_000):
-        phi = FourierFeatures(kernel, 5, n_features, random_state=0).transform(STORAGES[storage](X))
+        phi = FourierFeatures.drawn(kernel, 5, n_features, random_state=0).transform(STORAGES[storage](X))
         assert phi.shape == (60, n_features)
         np.testing.assert_allclose(np.sum(phi * phi, axis=1), 1.0, rtol=1e-12)
         # each entry is a mean of n / 2 numbers of variance 1/2 at most
@@ -141,7 +141,7 @@ def test_orthogonal_frequencies_estimate_with_less_variance():
 
     orthogonal, independent = 0.0, 0.0
     for seed in range(20):
-        orthogonal += error(FourierFeatures(kernel, 16, 64, seed).frequencies)
+        orthogonal += error(FourierFeatures.drawn(kernel, 16, 64, seed).frequencies)
         independent += error(np.sqrt(0.06) * np.random.default_rng(seed).standard_normal((32, 16)))
     assert orthogonal < 0.7 * independent
 
@@ -149,7 +149,7 @@ def test_orthogonal_frequencies_estimate_with_less_variance():
 @pytest.mark.parametrize("n_features_in", [1, 3, 40])
 def test_orthogonal_frequencies_are_normal_one_by_one(n_features_in):
     kernel = make_kernel("rbf", gamma=0.5)  # unit variance
-    groups = [FourierFeatures(kernel, n_features_in, 20, seed).frequencies for seed in range(300)]
+    groups = [FourierFeatures.drawn(kernel, n_features_in, 20, seed).frequencies for seed in range(300)]
     values = np.concatenate(groups)
     assert values.shape == (3000, n_features_in)
     lengths = np.sum(values**2, axis=1)
@@ -164,7 +164,7 @@ def test_orthogonal_frequencies_are_normal_one_by_one(n_features_in):
 
 def test_the_seed_gives_the_frequencies_and_an_odd_number_is_rounded_up():
     kernel = make_kernel("laplacian")
-    first, same, other = (FourierFeatures(kernel, 5, 11, random_state=seed) for seed in (0, 0, 1))
+    first, same, other = (FourierFeatures.drawn(kernel, 5, 11, random_state=seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.frequencies, same.frequencies)
     assert not np.array_equal(first.frequencies, other.frequencies)
     assert first.n_features == first.n_functions == 12
@@ -176,4 +176,4 @@ def test_the_seed_gives_the_frequencies_and_an_odd_number_is_rounded_up():
 @pytest.mark.parametrize("kernel", ["poly", "linear", "cosine", lambda X, Z: X @ Z.T])
 def test_other_kernels_have_no_fourier_features(kernel):
     with pytest.raises(OptionError, match="'fourier' is for the kernels 'rbf' and 'laplacian'"):
-        FourierFeatures(kernel_named(kernel), 5, 10)
+        FourierFeatures.drawn(kernel_named(kernel), 5, 10)

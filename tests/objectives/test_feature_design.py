@@ -21,7 +21,7 @@ KERNEL = kernel_named("rbf", gamma=0.3)
 def make_features(X, kind):
     if kind == "nystroem":
         return NystroemFeatures(KERNEL, X[:9])
-    return FourierFeatures(KERNEL, X.shape[1], 12, random_state=0)
+    return FourierFeatures.drawn(KERNEL, X.shape[1], 12, random_state=0)
 
 
 def make_data(n=70, seed=0):

@@ -1,4 +1,4 @@
-"""The optimisation problem behind every linear estimator: X as a design matrix, and the choice of solver."""
+"""The optimisation problem of a linear model: a design matrix, and the choice of solver."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from ranksvm.estimators._linear_ranker import linear_scores
 from ranksvm.estimators._problem import RankSVMProblem, TrainingSet, problem_options, training_set
-from ranksvm.exceptions import OptionError
-from ranksvm.objectives import LinearObjective, as_design_matrix
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.objectives import DesignMatrix, LinearObjective, as_design_matrix
 
 
 class LinearProblem(RankSVMProblem):
@@ -16,25 +16,33 @@ class LinearProblem(RankSVMProblem):
     Parameters
     ----------
     data : TrainingSet
-        Features and pairs.
+        Pairs and what else was given.
+    design : DesignMatrix
+        Features of its rows.
     **options : optional
         Those of `RankSVMProblem`; of solver "auto" the cheaper one is taken.
     """
 
-    def __init__(self, data: TrainingSet, **options: Any):
+    def __init__(self, data: TrainingSet, design: DesignMatrix, **options: Any):
         super().__init__(data, data.pairs, **options)
-        self.objective = LinearObjective(as_design_matrix(data.X), self.pairwise, 1.0, data.n_threads)
+        self.objective = LinearObjective(design, self.pairwise, 1.0, data.n_threads)
         if self.solver == "auto":
             self.solver = "newton" if self.objective.hessian_fraction > 0.0 else "tron"
         elif self.solver == "newton" and self.objective.hessian_fraction == 0.0:
             raise OptionError(
                 "solver='newton' builds a dense Hessian of n_features^2 numbers, too large for "
-                f"{data.X.shape[1]} features{'' if self.objective.design.dense else ' of sparse X'}: use solver='tron' "
-                "or 'auto'."
+                f"{design.n_features} features{'' if design.dense else ' of sparse X'}: use solver='tron' or 'auto'."
             )
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
         return linear_scores(X, w, self.n_threads)
+
+    def start_from(self, estimator: Any) -> np.ndarray:
+        """The weights that an estimator has, as a place to begin. Raises DataError where it has not as many."""
+        n_features = self.objective.n_variables
+        if estimator.coef_.shape != (n_features,):
+            raise DataError(f"warm_start: the last fit had {len(estimator.coef_)} features, X has {n_features}.")
+        return estimator.coef_
 
     def _origin(self) -> np.ndarray:
         return np.zeros(self.objective.n_variables)
@@ -49,4 +57,5 @@ def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem
     ``data`` is the rest of them, by the names of `training_set`.
     """
     options = problem_options(estimator)
-    return LinearProblem(training_set(estimator, X, y, **data), **options)
+    found = training_set(estimator, X, y, **data)
+    return LinearProblem(found, as_design_matrix(found.X), **options)

@@ -37,8 +37,13 @@ def problem_options(estimator: Any) -> dict[str, Any]:
         tol=_options.positive(estimator.tol),
         max_iter=_options.count(estimator.max_iter),
     )
-    names = ("loss", "huber_width", "solver", "tol", "max_iter", "keep_on_interrupt")
+    names = ("loss", "huber_width", "solver", "tol", "max_iter")
     return {name: getattr(estimator, name) for name in names}
+
+
+def interruptible_if(wanted: bool) -> AbstractContextManager[threading.Event | None]:
+    """Context in which Ctrl-C sets an event instead of raising KeyboardInterrupt, if that is wanted."""
+    return interruptible() if wanted else nullcontext()
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +60,15 @@ class TrainingSet:
         Number of queries, with pairs or not.
     n_threads : int
         Number of threads to work with.
+    labels : ndarray of float64, shape (n_rows,), or None
+        Labels of the rows; None where pairs were given.
     """
 
     X: Any
     pairs: Pairs
     n_queries: int
     n_threads: int
+    labels: np.ndarray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -87,11 +95,11 @@ class RankSVMProblem:
         Relative duality gap to reach.
     max_iter : int
         Largest number of solver iterations.
-    keep_on_interrupt : bool
-        Whether Ctrl-C ends a solve with the best point so far.
     """
 
     objective: Any
+    # put before C in the log
+    label = ""
 
     def __init__(
         self,
@@ -103,7 +111,6 @@ class RankSVMProblem:
         solver: str,
         tol: float,
         max_iter: int,
-        keep_on_interrupt: bool,
     ):
         self.pairs = pairs
         self.n_rows = data.n_rows
@@ -112,7 +119,6 @@ class RankSVMProblem:
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
-        self.keep_on_interrupt = keep_on_interrupt
         self._smoothing = Width(huber_width if loss == "huber" else FIRST_WIDTH)
         self.pairwise: PairwiseLoss
         if loss == "squared_hinge":
@@ -122,10 +128,6 @@ class RankSVMProblem:
         else:
             self.pairwise = Hinge(pairs, self._smoothing)
         self.loss = loss
-
-    def interruptible(self) -> AbstractContextManager[threading.Event | None]:
-        """Context in which Ctrl-C sets an event instead of raising KeyboardInterrupt, if that is wanted."""
-        return interruptible() if self.keep_on_interrupt else nullcontext()
 
     @property
     def width(self) -> float | None:
@@ -146,6 +148,13 @@ class RankSVMProblem:
             if self.solver == "newton":
                 return newton(objective, start, warm_start=warm, **options)
             return tron(objective, start, **options)
+
+    def start_from(self, estimator: Any) -> np.ndarray:
+        """The variables of the solution that an estimator has; raises DataError where it is one of other data."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Let go of what only further solutions would need."""
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
         """What documents, checked, score under a solution's variables."""
@@ -203,7 +212,7 @@ def training_set(
         X = _inputs.features(estimator, X, n_threads=n_threads, reset=True)
     grouping = _inputs.queries(qid, group, X.shape[0])
     found = training_pairs(estimator, grouping, y, pairs, pair_weight, n_threads, **weights)
-    return TrainingSet(X, found, grouping.n_queries, n_threads)
+    return TrainingSet(X, found, grouping.n_queries, n_threads, y)
 
 
 def training_pairs(

@@ -163,9 +163,10 @@ def solve_along(
         point = result.point
         # it holds arrays of the size of the rows, which those who keep many solutions have no use for
         result = replace(result, point=None)
-        logger.info("C = %.6g: objective %.9g, relative gap %.2e", C, result.value, result.relative_gap)
+        line = "%sC = %.6g: objective %.9g, relative gap %.2e"
+        logger.info(line, problem.label, C, result.value, result.relative_gap)
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
-            warnings.warn(f"C = {C:g}: {result.status.value}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{problem.label}C = {C:g}: {result.status.value}", ConvergenceWarning, stacklevel=3)
         yield float(C), result
         if interrupted is not None and interrupted.is_set():
             return

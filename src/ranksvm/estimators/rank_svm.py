@@ -8,8 +8,8 @@ from ranksvm.estimators._dual import DualMixin
 from ranksvm.estimators._evaluation import evals_result, evaluation_sets
 from ranksvm.estimators._linear_problem import linear_problem
 from ranksvm.estimators._linear_ranker import LinearRanker
+from ranksvm.estimators._problem import interruptible_if
 from ranksvm.estimators._ranker import SCORE_METRIC
-from ranksvm.exceptions import DataError
 
 __all__ = ["RankSVM"]
 
@@ -225,13 +225,8 @@ class RankSVM(DualMixin, LinearRanker):
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
             problem = linear_problem(self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
             sets = evaluation_sets(self, eval_set, eval_qid, eval_group, problem.n_queries)
-            start = None
-            if self.warm_start and hasattr(self, "coef_"):
-                n_features = problem.objective.n_variables
-                if self.coef_.shape != (n_features,):
-                    raise DataError(f"warm_start: the last fit had {len(self.coef_)} features, X has {n_features}.")
-                start = self.coef_
-            with _options.verbosity(self.verbose), problem.interruptible() as interrupted:
+            start = problem.start_from(self) if self.warm_start and hasattr(self, "coef_") else None
+            with _options.verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
                 result = problem.solve(self.C, start, interrupted)
             problem.keep_result(self, result)
             self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])

@@ -138,39 +138,56 @@ class FourierFeatures:
     """Random Fourier features: ``cos`` and ``sin`` of random projections, whose inner products estimate the kernel.
 
     ``phi(x) = m^-1/2 [cos(Omega x), sin(Omega x)]`` with m frequencies from the kernel's spectral density, so that
-    ``<phi(x), phi(z)>`` is the mean of ``cos(omega'(x - z))`` and ``<phi(x), phi(x)> = 1``. Frequencies of ``rbf`` are
-    normal with variance ``2 gamma``, and orthogonal in groups of as many as a document has features, which estimates
-    with less variance; those of ``laplacian`` are independent Cauchy variables of scale gamma.
+    ``<phi(x), phi(z)>`` is the mean of ``cos(omega'(x - z))`` and ``<phi(x), phi(x)> = 1``.
 
     Parameters
     ----------
-    kernel : Kernel
-        The kernel.
-    n_features_in : int
-        Number of features of a document.
-    n_features : int
-        Number of features wanted; one more if that is odd.
-    random_state : int, numpy.random.RandomState or None
-        Seed of the frequencies.
+    frequencies : ndarray of float64, shape (n_features / 2, n_features_in)
+        Omega, as `drawn` draws it.
 
     Attributes
     ----------
-    frequencies : ndarray of float64, shape (n_features / 2, n_features_in)
-        Omega.
     n_features, n_functions : int
         Number of features.
-
-    Raises
-    ------
-    OptionError
-        When the kernel has no such features.
 
     References
     ----------
     Rahimi & Recht, NeurIPS 2007; orthogonal frequencies: Yu, Suresh, Choromanski, Holtmann-Rice & Kumar, NeurIPS 2016.
     """
 
-    def __init__(self, kernel: Kernel, n_features_in: int, n_features: int, random_state: Any = None):
+    def __init__(self, frequencies: np.ndarray):
+        self.frequencies = frequencies
+        self.n_features = self.n_functions = 2 * len(frequencies)
+
+    @classmethod
+    def drawn(cls, kernel: Kernel, n_features_in: int, n_features: int, random_state: Any = None) -> "FourierFeatures":
+        """Features of frequencies drawn at random.
+
+        Frequencies of ``rbf`` are normal with variance ``2 gamma``, and orthogonal in groups of as many as a document
+        has features, which estimates with less variance; those of ``laplacian`` are independent Cauchy variables of
+        scale gamma.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The kernel.
+        n_features_in : int
+            Number of features of a document.
+        n_features : int
+            Number of features wanted; one more if that is odd.
+        random_state : int, numpy.random.RandomState or None
+            Seed of the frequencies.
+
+        Returns
+        -------
+        FourierFeatures
+            The features.
+
+        Raises
+        ------
+        OptionError
+            When the kernel has no such features.
+        """
         if kernel.name not in FOURIER_KERNELS:
             known = " and ".join(map(repr, FOURIER_KERNELS))
             raise OptionError(
@@ -180,10 +197,8 @@ class FourierFeatures:
         random, shape = check_random_state(random_state), (-(-n_features // 2), n_features_in)
         gamma = kernel.parameters["gamma"]
         if kernel.name == "rbf":
-            self.frequencies = np.sqrt(2.0 * gamma) * _orthogonal_normal(shape, random)
-        else:
-            self.frequencies = gamma * random.standard_cauchy(shape)
-        self.n_features = self.n_functions = 2 * len(self.frequencies)
+            return cls(np.sqrt(2.0 * gamma) * _orthogonal_normal(shape, random))
+        return cls(gamma * random.standard_cauchy(shape))
 
     def basis(self, X: Any) -> np.ndarray:
         """The features.
