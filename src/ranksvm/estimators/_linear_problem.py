@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm._parallel import effective_n_jobs, one_blas_thread
-from ranksvm.data import ComparablePairs, PairList, Queries
+from ranksvm.data import ComparablePairs, PairList, Queries, as_design_matrix
 from ranksvm.estimators import _inputs, _options
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.losses import Hinge, HuberHinge, Pairs, PairwiseLoss, SquaredHinge, Width
-from ranksvm.objectives import LinearObjective, LinearPoint, as_design_matrix
+from ranksvm.objectives import LinearObjective, LinearPoint
 from ranksvm.solvers import SolverResult, Status, interruptible, newton, tron
 
 LOSSES = ("squared_hinge", "hinge", "huber")

@@ -8,13 +8,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ranksvm._parallel import effective_n_jobs, parallel_map
-from ranksvm.data import Queries, _frames
+from ranksvm.data import Queries, _frames, as_design_matrix
 from ranksvm.data._spread import within_query_variance
 from ranksvm.estimators import _inputs
 from ranksvm.estimators._explanation import Explanation
 from ranksvm.exceptions import DataError
 from ranksvm.metrics import evaluate
-from ranksvm.objectives import as_design_matrix
 from ranksvm.persistence import save
 
 # Rows scored by one task of a thread.
