@@ -1,6 +1,18 @@
 """Mercer kernels, the matrix of all pairs of documents, and features that stand for it."""
 
+from ranksvm.kernels.definiteness import check_definite, check_precomputed, may_be_indefinite
 from ranksvm.kernels.functions import KERNELS, Kernel, kernel_named
 from ranksvm.kernels.matrix import KernelMatrix, kernel_matrix
+from ranksvm.kernels.precomputed import precomputed_matrix
 
-__all__ = ["KERNELS", "Kernel", "KernelMatrix", "kernel_matrix", "kernel_named"]
+__all__ = [
+    "KERNELS",
+    "Kernel",
+    "KernelMatrix",
+    "check_definite",
+    "check_precomputed",
+    "kernel_matrix",
+    "kernel_named",
+    "may_be_indefinite",
+    "precomputed_matrix",
+]
