@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from ranksvm._compiled.linear import all_finite
 from ranksvm.exceptions import DataError
 
-__all__ = ["KERNELS", "Documents", "Kernel", "kernel_named"]
+__all__ = ["KERNELS", "Documents", "Kernel", "kernel_named", "refuse_infinite"]
 
 # Rows whose diagonal a callable gives with one block.
 CALLABLE_ROWS = 64
@@ -179,7 +179,7 @@ class Kernel:
                 out[...] = self._called(X, Z)
             else:
                 self.function(X, Z, out, **self.parameters)
-        self._refuse_infinite(out)
+        refuse_infinite(self.name, out)
 
     def block(self, X: Any, Z: Any) -> np.ndarray:
         """Values for every row of X with every row of Z.
@@ -238,7 +238,7 @@ class Kernel:
             parameters = self.parameters
             with np.errstate(over="ignore", invalid="ignore"):
                 values = (parameters["gamma"] * values + parameters["coef0"]) ** parameters["degree"]
-        self._refuse_infinite(values)
+        refuse_infinite(self.name, values)
         return values
 
     def _called(self, X: Documents, Z: Documents) -> np.ndarray:
@@ -248,13 +248,23 @@ class Kernel:
             raise DataError(f"The kernel of {shape[0]} by {shape[1]} rows must have shape {shape}, got {values.shape}.")
         return values
 
-    def _refuse_infinite(self, values: np.ndarray) -> None:
-        if not all_finite(values.reshape(-1)):
-            bad = values[~np.isfinite(values)][0]
-            raise DataError(
-                f"The kernel {self.name!r} is {'NaN' if np.isnan(bad) else 'infinite'} for some of the documents, and "
-                "its values must be finite. Scale the features, or change the parameters of the kernel."
-            )
+
+def refuse_infinite(name: str, values: np.ndarray) -> None:
+    """Raise a DataError when not every value of a kernel is finite.
+
+    Parameters
+    ----------
+    name : str
+        Of the kernel.
+    values : C-contiguous ndarray of float64
+        The values.
+    """
+    if not all_finite(values.reshape(-1)):
+        bad = values[~np.isfinite(values)][0]
+        raise DataError(
+            f"The kernel {name!r} is {'NaN' if np.isnan(bad) else 'infinite'} for some of the documents, and its "
+            "values must be finite. Scale the features, or change the parameters of the kernel."
+        )
 
 
 def _squared_norms(X: Any) -> np.ndarray:
