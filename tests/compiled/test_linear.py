@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranksvm._compiled import linear
-from ranksvm.objectives import as_design_matrix
+from ranksvm.data import as_design_matrix
 
 STORAGES = {
     "dense": lambda X: X,

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle import ExplicitPairs
-from ranksvm.data import ComparablePairs, Queries
+from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.losses import SquaredHinge
-from ranksvm.objectives import LinearObjective, as_design_matrix
+from ranksvm.objectives import LinearObjective
 from ranksvm.objectives import linear as linear_module
 
 STORAGES = {"dense": np.ascontiguousarray, "csr": sp.csr_array}

@@ -8,10 +8,10 @@ import pytest
 import scipy.sparse
 
 from oracle import ExplicitPairs
-from ranksvm.data import ComparablePairs, Queries
+from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.exceptions import DataError
 from ranksvm.losses import SquaredHinge
-from ranksvm.objectives import LinearObjective, as_design_matrix
+from ranksvm.objectives import LinearObjective
 from ranksvm.objectives import linear as linear_module
 from ranksvm.solvers import Status, newton, newton_cg, tron
 

@@ -1,6 +1,7 @@
 """Ranking data: queries, pairs, files, scalers, generators. The only place where user input is judged."""
 
 from ranksvm.data.clicks import pairs_from_clicks
+from ranksvm.data.design_matrix import DesignMatrix, as_design_matrix
 from ranksvm.data.files import read_data, write_data
 from ranksvm.data.generators import make_ranking
 from ranksvm.data.letor import read_letor
@@ -13,9 +14,11 @@ from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
 
 __all__ = [
     "ComparablePairs",
+    "DesignMatrix",
     "PairList",
     "Queries",
     "RankingData",
+    "as_design_matrix",
     "read_letor",
     "write_letor",
     "read_data",

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm.data import DesignMatrix, as_design_matrix
 from ranksvm.estimators._linear_ranker import linear_scores
 from ranksvm.estimators._problem import RankSVMProblem, TrainingSet, problem_options, training_set
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.objectives import DesignMatrix, LinearObjective, as_design_matrix
+from ranksvm.objectives import LinearObjective
 
 
 class LinearProblem(RankSVMProblem):

@@ -6,12 +6,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ranksvm._parallel import effective_n_jobs, parallel_map
-from ranksvm.data import Queries, _frames
+from ranksvm.data import Queries, _frames, as_design_matrix
 from ranksvm.data._spread import within_query_variance
 from ranksvm.estimators._explanation import Explanation
 from ranksvm.estimators._ranker import Ranker
 from ranksvm.exceptions import DataError
-from ranksvm.objectives import as_design_matrix
 
 # Rows scored by one task of a thread.
 PREDICT_ROWS = 1 << 15

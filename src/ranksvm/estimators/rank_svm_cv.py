@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm.data import as_design_matrix
 from ranksvm.estimators._choosing import ChoosingRanker
 from ranksvm.estimators._linear_problem import LinearProblem
 from ranksvm.estimators._linear_ranker import LinearRanker
 from ranksvm.estimators._problem import TrainingSet, problem_options, training_set
 from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.objectives import as_design_matrix
 
 __all__ = ["RankSVMCV"]
 

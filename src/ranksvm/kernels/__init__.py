@@ -1,21 +1,27 @@
 """Mercer kernels, the matrix of all pairs of documents, and features that stand for it."""
 
+from ranksvm.kernels.definiteness import check_definite, check_precomputed, may_be_indefinite
 from ranksvm.kernels.features import FOURIER_KERNELS, FeatureMap, FourierFeatures, NystroemFeatures, whitening
 from ranksvm.kernels.functions import KERNELS, Kernel, kernel_named
 from ranksvm.kernels.landmarks import LANDMARK_METHODS, choose_landmarks
 from ranksvm.kernels.matrix import KernelMatrix, kernel_matrix
+from ranksvm.kernels.precomputed import precomputed_matrix
 
 __all__ = [
     "FOURIER_KERNELS",
-    "KERNELS",
-    "LANDMARK_METHODS",
     "FeatureMap",
     "FourierFeatures",
+    "KERNELS",
     "Kernel",
     "KernelMatrix",
+    "LANDMARK_METHODS",
     "NystroemFeatures",
+    "check_definite",
+    "check_precomputed",
     "choose_landmarks",
     "kernel_matrix",
     "kernel_named",
+    "may_be_indefinite",
+    "precomputed_matrix",
     "whitening",
 ]

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ranksvm.kernels.functions import Kernel
+from ranksvm.kernels.linear_matrix import LinearKernelMatrix
 from ranksvm.kernels.packed_matrix import PackedKernelMatrix
 from ranksvm.kernels.tiles import KernelValues
 
@@ -39,7 +40,7 @@ class KernelMatrix(Protocol):
 
 
 def kernel_matrix(kernel: Kernel, X: Any, *, memory: int, dtype: str = "float32", n_threads: int = 1) -> KernelMatrix:
-    """The kernel matrix of documents.
+    """The kernel matrix of documents: that of the linear kernel as X X', of any other as one triangle.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def kernel_matrix(kernel: Kernel, X: Any, *, memory: int, dtype: str = "float32"
     dtype : {"float32", "float64"}
         Of the values kept. They are made in float64 and rounded once; products sum in float64.
     n_threads : int
-        Number of threads. Results do not depend on it beyond round-off.
+        Number of threads. Products do not depend on it beyond round-off.
 
     Returns
     -------
@@ -66,4 +67,7 @@ def kernel_matrix(kernel: Kernel, X: Any, *, memory: int, dtype: str = "float32"
     DataError
         When a value of the kernel is not finite, or too large for the dtype.
     """
+    if kernel.name == "linear":
+        sums = max(1, memory // (8 * max(1, X.shape[1])))
+        return LinearKernelMatrix(X, n_threads=min(n_threads, sums))
     return PackedKernelMatrix(KernelValues(kernel, X), memory=memory, dtype=dtype, n_threads=n_threads)

@@ -1,15 +1,12 @@
 """A kernel matrix of which one triangle is held, as much of it as memory allows; the rest is made at every product."""
 
-import contextlib
 import itertools
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 import ranksvm._compiled.kernel as compiled
-from ranksvm._parallel import one_blas_thread, parallel_map
+from ranksvm._parallel import parallel_map
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.tiles import HEIGHT, Tiles, ValueSource
 
@@ -63,16 +60,15 @@ class PackedKernelMatrix:
         self.n_rows = source.n_rows
         self.n_products = 0
         self._n_threads = n_threads
-        self._makers = n_threads if source.parallel else 1
         self._n_panels = -(-self.n_rows // HEIGHT)
-        plan = _plan(source, memory, np.dtype(dtype), self._makers)
+        plan = _plan(source, memory, np.dtype(dtype), n_threads if source.parallel else 1)
         self._tiles = Tiles(source, np.dtype(dtype), plan.width)
         self._n_kept = plan.n_kept
         self._kept_tasks = _tasks(0, plan.n_kept)
         self._made_tasks = _tasks(plan.n_kept, self._n_panels)
         self._values = np.empty(_n_values(plan.n_kept, self.n_rows), dtype=dtype)
         self.product_bytes = self._values.nbytes
-        self._make(self._store, self._kept_tasks)
+        self._tiles.parallel(self._store, self._kept_tasks, n_threads)
 
     def product(self, b: np.ndarray) -> np.ndarray:
         """``Q b``.
@@ -102,7 +98,7 @@ class PackedKernelMatrix:
             first, last = self._kept_tasks[task]
             compiled.panels_product(self._values, self.n_rows, HEIGHT, first, last, b, sums[task])
 
-        self._make(multiply, range(len(self._made_tasks)))
+        self._tiles.parallel(multiply, range(len(self._made_tasks)), self._n_threads)
         parallel_map(read, range(len(self._kept_tasks)), self._n_threads)
         return sums.sum(axis=0)
 
@@ -123,7 +119,6 @@ class PackedKernelMatrix:
         out = np.empty((self.n_rows, len(positions)))
         kept_rows = min(self._n_kept * HEIGHT, self.n_rows)
         kept, made = np.flatnonzero(positions < kept_rows), np.flatnonzero(positions >= kept_rows)
-        every = np.arange(len(positions))
 
         def read(panel: int) -> None:
             values, start = self._panel(panel), panel * HEIGHT
@@ -133,17 +128,9 @@ class PackedKernelMatrix:
             within = left[positions[left] >= start]
             out[:start, within] = values[positions[within] - start, :start].T
 
-        def make(task: tuple[np.ndarray, int, int]) -> None:
-            places, start, stop = task
-            columns = self._tiles.source.ready(positions[places])
-            for first in range(start, stop, HEIGHT):
-                rows = slice(first, min(first + HEIGHT, stop))
-                out[rows, places] = self._tiles.block(rows, columns)
-
         parallel_map(read, range(self._n_kept), self._n_threads)
-        spans = [(made, 0, kept_rows), (every, kept_rows, self.n_rows)]
-        self._make(make, [task for span in spans for task in _column_tasks(*span, self._tiles.width)])
-        out[positions, every] = self._tiles.diagonal[positions]
+        self._tiles.columns(positions, made, 0, kept_rows, out, self._n_threads)
+        self._tiles.columns(positions, np.arange(len(positions)), kept_rows, self.n_rows, out, self._n_threads)
         return out
 
     def diagonal(self) -> np.ndarray:
@@ -165,13 +152,6 @@ class PackedKernelMatrix:
     def _store(self, task: tuple[int, int]) -> None:
         for rows, columns, values in self._tiles.of_panels(*task):
             self._panel(rows.start // HEIGHT)[:, columns] = values
-
-    def _make(self, action: Callable[[Any], None], tasks: Sequence[Any]) -> None:
-        """Run what asks the source for values: on as many threads as it bears."""
-        if not tasks:
-            return
-        with one_blas_thread() if self._tiles.source.parallel else contextlib.nullcontext():
-            parallel_map(action, tasks, self._makers)
 
 
 @dataclass(frozen=True)
@@ -225,13 +205,6 @@ def _tasks(first: int, last: int) -> list[tuple[int, int]]:
     cuts = first + 1 + np.searchsorted(areas, areas[-1] * (np.arange(1, n_tasks) / n_tasks))
     bounds = np.unique([first, *cuts, last]).tolist()
     return list(itertools.pairwise(bounds))
-
-
-def _column_tasks(places: np.ndarray, start: int, stop: int, width: int) -> list[tuple[np.ndarray, int, int]]:
-    """Groups of columns of a width, each with ranges of some rows."""
-    groups = [places[left : left + width] for left in range(0, len(places), width)]
-    step = HEIGHT * 16
-    return [(group, row, min(row + step, stop)) for group in groups for row in range(start, stop, step)]
 
 
 def _megabytes(n_bytes: int) -> str:

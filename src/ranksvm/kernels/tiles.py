@@ -1,13 +1,14 @@
 """Values of a kernel matrix tile by tile: made in float64, checked, rounded once."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse
 
 from ranksvm._compiled.linear import all_finite
+from ranksvm._parallel import one_blas_thread, parallel_map
 from ranksvm.exceptions import DataError
 from ranksvm.kernels.functions import Kernel
 
@@ -17,8 +18,8 @@ __all__ = ["HEIGHT", "KernelValues", "Tiles", "ValueSource"]
 # the memory and of the time of a product.
 HEIGHT = 64
 # Documents with a larger share of entries than this are dense in tiles. Measured with 46 to 1,000 features: products of
-# sparse rows are the faster ones up to 0.05 to 0.1, and distances |x - z|_1 up to 0.02.
-DENSE_SHARE = 0.05
+# sparse rows are the faster ones up to 0.05 to 0.1, and distances |x - z|_1 alike.
+DENSE_SHARE = 0.07
 DIAGONAL_ROWS = 1024
 
 
@@ -158,25 +159,57 @@ class Tiles:
                             np.fill_diagonal(tile, self.diagonal[rows])
                         yield rows, part, tile
 
-    def block(self, rows: slice, positions: Any) -> np.ndarray:
-        """Values of some rows and columns, not on the diagonal alone.
+    def columns(
+        self, positions: np.ndarray, places: np.ndarray, start: int, stop: int, out: np.ndarray, n_threads: int
+    ) -> None:
+        """Make some columns of Q, or some rows of them.
 
         Parameters
         ----------
-        rows : slice
-            The rows.
-        positions : object
-            The columns, as `ValueSource.ready` made them.
-
-        Returns
-        -------
-        ndarray of dtype
-            The values.
+        positions : ndarray of int, shape (n_positions,)
+            The columns of Q.
+        places : ndarray of int
+            Those of the positions that are wanted.
+        start, stop : int
+            Range of rows that are wanted.
+        out : ndarray of float64, shape (n_rows, n_positions)
+            ``out[start:stop, places]`` receives the values.
+        n_threads : int
+            Number of threads.
         """
-        ready = self.source.ready(rows)
-        exact = np.empty((rows.stop - rows.start, len(positions)))
-        self.source.values(ready, positions, exact)
-        return self._rounded(exact)
+
+        def make(task: tuple[int, int]) -> None:
+            group, top = places[task[0] : task[0] + self.width], task[1]
+            columns = self.source.ready(positions[group])
+            exact = np.empty(HEIGHT * len(group))
+            for first in range(top, min(top + self.width, stop), HEIGHT):
+                rows = slice(first, min(first + HEIGHT, stop))
+                values = exact[: (rows.stop - first) * len(group)].reshape(-1, len(group))
+                self.source.values(self.source.ready(rows), columns, values)
+                out[rows, group] = self._rounded(values)
+
+        tasks = [(left, top) for left in range(0, len(places), self.width) for top in range(start, stop, self.width)]
+        self.parallel(make, tasks, n_threads)
+        inside = places[(start <= positions[places]) & (positions[places] < stop)]
+        out[positions[inside], inside] = self.diagonal[positions[inside]]
+
+    def parallel(self, action: Callable[[Any], None], tasks: Sequence[Any], n_threads: int) -> None:
+        """Run what makes tiles, on as many threads as the source of the values bears.
+
+        Parameters
+        ----------
+        action : callable
+            Takes a task.
+        tasks : sequence
+            The tasks.
+        n_threads : int
+            Number of threads.
+        """
+        if self.source.parallel and tasks:
+            with one_blas_thread():
+                parallel_map(action, tasks, n_threads)
+        else:
+            parallel_map(action, tasks, 1)
 
     def _rounded(self, exact: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         out = np.empty(exact.shape, dtype=self.dtype) if out is None else out

@@ -1,6 +1,5 @@
 """Objectives: a regulariser plus a loss of a model's scores."""
 
-from ranksvm.objectives.design_matrix import DenseDesign, DesignMatrix, SparseDesign, as_design_matrix
 from ranksvm.objectives.kernel import CoefficientObjective, KernelObjective, KernelPoint
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
@@ -8,8 +7,6 @@ from ranksvm.objectives.protocol import Objective, Point
 
 __all__ = [
     "CoefficientObjective",
-    "DenseDesign",
-    "DesignMatrix",
     "KernelObjective",
     "KernelPoint",
     "Landmarks",
@@ -17,6 +14,4 @@ __all__ = [
     "LinearPoint",
     "Objective",
     "Point",
-    "SparseDesign",
-    "as_design_matrix",
 ]

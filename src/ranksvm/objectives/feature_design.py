@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ranksvm._parallel import parallel_map
+from ranksvm.data.design_matrix import DenseDesign, DesignMatrix
 from ranksvm.kernels.features import FeatureMap
-from ranksvm.objectives.design_matrix import DenseDesign, DesignMatrix
 
 __all__ = ["ComputedDesign", "feature_design"]
 

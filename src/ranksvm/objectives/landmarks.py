@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.kernels import KernelMatrix, whitening
-from ranksvm.objectives.design_matrix import DenseDesign
 
 __all__ = ["Landmarks"]
 

@@ -9,9 +9,9 @@ import numpy as np
 
 import ranksvm._compiled.linear as linear
 from ranksvm._parallel import parallel_map
+from ranksvm.data import DesignMatrix
 from ranksvm.data.queries import query_ranges
 from ranksvm.losses.protocol import LossSums, PairwiseLoss
-from ranksvm.objectives.design_matrix import DesignMatrix
 from ranksvm.objectives.sharpening import Sharpened
 
 __all__ = ["LinearObjective", "LinearPoint", "worth_threads"]

@@ -1,4 +1,4 @@
-"""Design matrices: the products an objective needs, one class per storage, so that no objective has a sparse branch."""
+"""Design matrices: the products that models need, one class per storage, so that none of them has a sparse branch."""
 
 from typing import Any, Protocol
 

@@ -1,0 +1,105 @@
+"""The matrix of the linear kernel, Q = X X', which is never formed."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ranksvm._parallel import parallel_map
+from ranksvm.data import as_design_matrix
+from ranksvm.kernels.functions import kernel_named
+from ranksvm.kernels.tiles import KernelValues, Tiles
+
+__all__ = ["LinearKernelMatrix"]
+
+# Columns of the tiles that single columns are made in.
+WIDTH = 512
+# Bytes of X from which threads are worth starting.
+WORTH_THREADS = 1 << 20
+
+
+class LinearKernelMatrix:
+    """Matrix of the products of documents, ``Q b = X (X' b)``.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
+        The documents.
+    n_threads : int
+        Number of threads, each with a sum of n_features values of its own.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of Q.
+    n_products : int
+        Products made so far.
+    product_bytes : int
+        Bytes of X that one product reads, which goes over X twice.
+    """
+
+    def __init__(self, X: Any, *, n_threads: int = 1):
+        self.n_rows = X.shape[0]
+        self.n_products = 0
+        self._design = as_design_matrix(X)
+        size = X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
+        self.product_bytes = 2 * size
+        self._n_threads = n_threads if size >= WORTH_THREADS else 1
+        self._tiles = Tiles(KernelValues(kernel_named("linear"), X), np.dtype(np.float64), WIDTH)
+
+    def product(self, b: np.ndarray) -> np.ndarray:
+        """``Q b``.
+
+        Parameters
+        ----------
+        b : ndarray of float64, shape (n_rows,)
+            The vector.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            The product, summed in float64.
+        """
+        self.n_products += 1
+        b = np.ascontiguousarray(b, dtype=np.float64)
+        ranges = list(pairwise(np.linspace(0, self.n_rows, self._n_threads + 1).astype(int).tolist()))
+        sums = np.zeros((len(ranges), self._design.n_features))
+        out = np.empty(self.n_rows)
+
+        def accumulate(task: int) -> None:
+            start, stop = ranges[task]
+            self._design.accumulate(None, start, stop, b[start:stop], sums[task])
+
+        parallel_map(accumulate, range(len(ranges)), self._n_threads)
+        w = sums.sum(axis=0)
+        parallel_map(lambda span: self._design.scores(None, *span, w, out[slice(*span)]), ranges, self._n_threads)
+        return out
+
+    def columns(self, positions: np.ndarray) -> np.ndarray:
+        """Some columns of Q.
+
+        Parameters
+        ----------
+        positions : ndarray of int, shape (n_positions,)
+            The columns.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_positions)
+            ``Q[:, positions]``.
+        """
+        positions = np.asarray(positions)
+        out = np.empty((self.n_rows, len(positions)))
+        self._tiles.columns(positions, np.arange(len(positions)), 0, self.n_rows, out, self._n_threads)
+        return out
+
+    def diagonal(self) -> np.ndarray:
+        """The diagonal of Q.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            Squared norms of the documents.
+        """
+        return self._tiles.diagonal.copy()

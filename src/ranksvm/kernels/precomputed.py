@@ -1,0 +1,69 @@
+"""A kernel matrix that the user has computed."""
+
+import numpy as np
+
+from ranksvm.kernels.functions import refuse_infinite
+from ranksvm.kernels.packed_matrix import PackedKernelMatrix
+
+__all__ = ["precomputed_matrix"]
+
+
+class _GivenValues:
+    """Values of some rows and columns of a full matrix."""
+
+    name = "precomputed"
+    parallel = True
+    row_bytes = 8
+
+    def __init__(self, K: np.ndarray, rows: np.ndarray):
+        self.n_rows = len(rows)
+        # those taken, before they go to where they belong
+        self.value_bytes = K.itemsize
+        self._K, self._rows = K, rows
+
+    def ready(self, rows):
+        return self._rows[rows]
+
+    def values(self, rows, columns, out):
+        out[...] = self._K[rows[:, np.newaxis], columns]
+        refuse_infinite(self.name, out)
+
+    def diagonal(self):
+        values = self._K[self._rows, self._rows].astype(np.float64)
+        refuse_infinite(self.name, values)
+        return values
+
+
+def precomputed_matrix(
+    K: np.ndarray, rows: np.ndarray, *, memory: int, dtype: str = "float32", n_threads: int = 1
+) -> PackedKernelMatrix:
+    """The part of a full kernel matrix that some rows stand for, its lower triangle packed.
+
+    What does not fit into memory is read from where the full matrix is, by every product.
+
+    Parameters
+    ----------
+    K : ndarray, shape (n_samples, n_samples)
+        Values of a kernel for every two documents, which `check_precomputed` has found to be such.
+    rows : ndarray of int, shape (n_rows,)
+        The documents wanted, in the order wanted.
+    memory : int
+        Bytes that the packed matrix may take besides K, with all that building it and multiplying with it needs.
+    dtype : {"float32", "float64"}
+        Of the values kept; products sum in float64.
+    n_threads : int
+        Number of threads.
+
+    Returns
+    -------
+    PackedKernelMatrix
+        Its products.
+
+    Raises
+    ------
+    OptionError
+        When ``memory`` is too small for any product at all.
+    DataError
+        When a value is not finite, or too large for the dtype.
+    """
+    return PackedKernelMatrix(_GivenValues(K, rows), memory=memory, dtype=dtype, n_threads=n_threads)
