@@ -19,7 +19,7 @@ DEFINITIONS = {
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, scipy.sparse.csr_matrix])
 def test_values_are_those_of_the_definition(name, storage):
     random = np.random.default_rng(0)
     X, Z = random.normal(size=(7, 4)), random.normal(size=(5, 4))

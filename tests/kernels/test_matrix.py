@@ -17,7 +17,16 @@ STORAGES = {
     "float32": lambda X: X.astype(np.float32),
     "sparse": lambda X: scipy.sparse.csr_matrix(X * (np.abs(X) > 2.0)),
     "sparse, mostly full": scipy.sparse.csr_array,
+    "sparse, values in two": lambda X: in_two(scipy.sparse.csr_array(X * (np.abs(X) > 2.0))),
 }
+
+
+def in_two(X):
+    """The same CSR matrix, each value in two halves, in disorder."""
+    backwards = np.repeat(np.arange(X.nnz)[::-1], 2)
+    rows = X.tocoo().row[backwards]
+    order = np.argsort(rows, kind="stable")
+    return type(X)((X.data[backwards][order] / 2, X.indices[backwards][order], X.indptr * 2), shape=X.shape)
 
 
 def documents(n_rows, n_features=5, seed=0):
@@ -25,7 +34,7 @@ def documents(n_rows, n_features=5, seed=0):
 
 
 def full(X):
-    return X.toarray().astype(np.float64) if scipy.sparse.issparse(X) else X.astype(np.float64)
+    return np.asarray(X.todense(), dtype=np.float64) if scipy.sparse.issparse(X) else X.astype(np.float64)
 
 
 def check(matrix, expected, rtol):

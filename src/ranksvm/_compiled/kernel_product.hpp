@@ -13,51 +13,45 @@ namespace ranksvm {
 
 using std::int64_t;
 
-// Rows that share what is read of b and written of s, and sums that each keeps in registers.
-constexpr int kRows = 4;
+// Rows that share what is read of b and written of s, and sums that each keeps in registers. Measured with rows of 8,000
+// to 20,000 values, two threads: 8 rows reach 0.8 to 0.9 of the speed of a plain read of memory, 4 rows 0.6.
+constexpr int kRows = 8;
 constexpr int kSums = 8;
 
 // s_row += Q b_column and s_column += Q' b_row for kRows rows of Q, `stride` values apart.
 template <class Real>
 RANKSVM_INLINE void rows_product(const Real *Q, int64_t stride, int64_t n, const double *b_row, double *s_row,
                                  const double *b_column, double *RANKSVM_RESTRICT s_column) {
-    // The processor's own prefetching keeps no more than a share of the memory busy.
-    constexpr int64_t kAheadBytes = 1024, kAhead = kAheadBytes / static_cast<int64_t>(sizeof(Real));
+    // The processor's own prefetching keeps no more than a share of the memory busy: 0.6 without this.
+    constexpr int64_t kAhead = 1536 / static_cast<int64_t>(sizeof(Real));
     constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(Real));
-    const Real *q0 = Q, *q1 = Q + stride, *q2 = Q + 2 * stride, *q3 = Q + 3 * stride;
-    const double b0 = b_row[0], b1 = b_row[1], b2 = b_row[2], b3 = b_row[3];
-    double s0[kSums] = {0}, s1[kSums] = {0}, s2[kSums] = {0}, s3[kSums] = {0};
+    const Real *q[kRows];
+    double b[kRows], sums[kRows][kSums] = {};
+    for (int r = 0; r < kRows; ++r) q[r] = Q + r * stride, b[r] = b_row[r];
     int64_t j = 0;
     for (; j + kLine <= n; j += kLine) {
-        RANKSVM_PREFETCH(q0 + j + kAhead);
-        RANKSVM_PREFETCH(q1 + j + kAhead);
-        RANKSVM_PREFETCH(q2 + j + kAhead);
-        RANKSVM_PREFETCH(q3 + j + kAhead);
+        for (int r = 0; r < kRows; ++r) RANKSVM_PREFETCH(q[r] + j + kAhead);
         for (int64_t k = j; k < j + kLine; k += kSums)
             for (int c = 0; c < kSums; ++c) {
-                const double v0 = static_cast<double>(q0[k + c]), v1 = static_cast<double>(q1[k + c]);
-                const double v2 = static_cast<double>(q2[k + c]), v3 = static_cast<double>(q3[k + c]);
-                const double b = b_column[k + c];
-                s0[c] += v0 * b;
-                s1[c] += v1 * b;
-                s2[c] += v2 * b;
-                s3[c] += v3 * b;
-                s_column[k + c] += (v0 * b0 + v1 * b1) + (v2 * b2 + v3 * b3);
+                double below = 0.0;
+                for (int r = 0; r < kRows; ++r) {
+                    const double value = static_cast<double>(q[r][k + c]);
+                    sums[r][c] += value * b_column[k + c];
+                    below += value * b[r];
+                }
+                s_column[k + c] += below;
             }
     }
-    for (int half = kSums / 2; half > 0; half /= 2)
-        for (int c = 0; c < half; ++c) s0[c] += s0[c + half], s1[c] += s1[c + half], s2[c] += s2[c + half], s3[c] += s3[c + half];
-    double r0 = s0[0], r1 = s1[0], r2 = s2[0], r3 = s3[0];
-    for (; j < n; ++j) {
-        const double v0 = static_cast<double>(q0[j]), v1 = static_cast<double>(q1[j]);
-        const double v2 = static_cast<double>(q2[j]), v3 = static_cast<double>(q3[j]), b = b_column[j];
-        r0 += v0 * b;
-        r1 += v1 * b;
-        r2 += v2 * b;
-        r3 += v3 * b;
-        s_column[j] += (v0 * b0 + v1 * b1) + (v2 * b2 + v3 * b3);
+    for (int r = 0; r < kRows; ++r) {
+        double sum = 0.0;
+        for (int c = 0; c < kSums; ++c) sum += sums[r][c];
+        for (int64_t k = j; k < n; ++k) {
+            const double value = static_cast<double>(q[r][k]);
+            sum += value * b_column[k];
+            s_column[k] += value * b[r];
+        }
+        s_row[r] += sum;
     }
-    s_row[0] += r0, s_row[1] += r1, s_row[2] += r2, s_row[3] += r3;
 }
 
 // The same for a whole block, off the diagonal.

@@ -9,12 +9,12 @@ from ranksvm.kernels.precomputed import precomputed_matrix
 
 __all__ = [
     "FOURIER_KERNELS",
-    "KERNELS",
-    "LANDMARK_METHODS",
     "FeatureMap",
     "FourierFeatures",
+    "KERNELS",
     "Kernel",
     "KernelMatrix",
+    "LANDMARK_METHODS",
     "NystroemFeatures",
     "check_definite",
     "check_precomputed",

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.preprocessing import normalize
 
+import ranksvm._compiled.kernel as compiled
 from ranksvm._compiled.linear import all_finite
 from ranksvm.exceptions import DataError
 
@@ -63,9 +62,10 @@ def _rbf(X: Documents, Z: Documents, out: np.ndarray, gamma: float) -> None:
 
 def _laplacian(X: Documents, Z: Documents, out: np.ndarray, gamma: float) -> None:
     if scipy.sparse.issparse(X.rows):
-        out[...] = manhattan_distances(X.rows, Z.rows)
+        csr = [part for rows in (X.rows, Z.rows) for part in (rows.data, rows.indices, rows.indptr)]
+        compiled.sparse_distances(*csr, X.rows.shape[1], out)
     else:
-        cdist(X.rows, Z.rows, "cityblock", out=out)
+        compiled.dense_distances(X.rows, Z.rows, out)
     out *= -gamma
     np.exp(out, out=out)
 
@@ -154,7 +154,7 @@ class Kernel:
         Documents
             The same, in float64.
         """
-        rows = X.astype(np.float64, copy=False) if centre is None else X - centre
+        rows = _in_float64(X if centre is None else X - centre)
         if self.name == "cosine":
             rows = normalize(rows)
         return Documents(rows, _squared_norms(rows))
@@ -231,7 +231,7 @@ class Kernel:
             starts = range(0, X.shape[0], CALLABLE_ROWS)
             blocks = [X[start : start + CALLABLE_ROWS] for start in starts]
             return np.concatenate([np.diagonal(self.block(block, block)) for block in blocks])
-        values = _squared_norms(X)
+        values = _squared_norms(_in_float64(X))
         if self.name == "cosine":
             return (values > 0.0).astype(np.float64)
         if self.name == "poly":
@@ -267,10 +267,20 @@ def refuse_infinite(name: str, values: np.ndarray) -> None:
         )
 
 
+def _in_float64(X: Any) -> Any:
+    if not scipy.sparse.issparse(X):
+        return np.ascontiguousarray(X, dtype=np.float64)
+    X = X.astype(np.float64, copy=False)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
 def _squared_norms(X: Any) -> np.ndarray:
     if scipy.sparse.issparse(X):
-        return np.asarray(X.astype(np.float64).power(2).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+        return np.asarray(X.power(2).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X)
 
 
 def kernel_named(

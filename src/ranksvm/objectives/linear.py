@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import reduce
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -40,6 +40,13 @@ SAMPLE_PASSES = 0.6
 PRODUCT_SPEED = 10.0
 # the weights of a point that is no longer one
 NOTHING = np.empty(0)
+
+
+class Scored(Protocol):
+    """Whatever has scores, and the pairs at which the loss is curved there: all that a Hessian depends on."""
+
+    scores: np.ndarray
+    state: Any
 
 
 class LinearPoint:
@@ -184,11 +191,11 @@ class LinearObjective(Sharpened):
         total += v
         return total
 
-    def hessian(self, point: LinearPoint) -> np.ndarray:
-        """The Hessian, or its estimate from ``hessian_fraction`` of the rows."""
+    def hessian(self, point: Scored) -> np.ndarray:
+        """The Hessian at some scores of the rows, or its estimate from ``hessian_fraction`` of the rows."""
         if self.hessian_fraction < 1.0:
             sampled, positions = self._sample()
-            part = sampled._new_point(point.w)
+            part = sampled._new_point(NOTHING)
             part.scores[:] = point.scores[positions]
             gradient = np.empty(sampled.pairs.n_rows)
             sampled.loss.evaluate(part.scores, part.state, 0, sampled.pairs.n_queries, gradient)
@@ -276,7 +283,7 @@ class LinearObjective(Sharpened):
         sums = middle(first, last, start, stop, v, u)
         return sums, _add_up(parallel_map(accumulate, chunks, self.n_threads))
 
-    def _loss_hessian(self, point: LinearPoint) -> np.ndarray:
+    def _loss_hessian(self, point: Scored) -> np.ndarray:
         def part(blocks: list[tuple[int, int, int, int]]) -> np.ndarray:
             total = np.zeros((self.n_variables, self.n_variables))
             for X, Z in self._curvature_rows(point, blocks):
@@ -301,7 +308,7 @@ class LinearObjective(Sharpened):
         return total
 
     def _curvature_rows(
-        self, point: LinearPoint, blocks: list[tuple[int, int, int, int]]
+        self, point: Scored, blocks: list[tuple[int, int, int, int]]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Rows X, centred by query, and Z with ``X'Z + Z'X = 2 X' H X``, block by block in the same memory."""
         size = max(stop - start for _, _, start, stop in blocks)

@@ -1,0 +1,76 @@
+"""Products with one triangle of a symmetric matrix, and distances, against NumPy and SciPy in float64."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+
+from ranksvm._compiled import kernel
+
+
+def symmetric(n, dtype, seed):
+    Q = np.random.default_rng(seed).normal(size=(n, n)).astype(dtype)
+    return np.tril(Q) + np.tril(Q, -1).T
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 150), st.sampled_from([1, 3, 8, 64]), st.integers(0, 2**32))
+def test_products_of_panels_are_those_of_numpy(dtype, n, height, seed):
+    rng = np.random.default_rng(seed)
+    Q, b = symmetric(n, dtype, seed), rng.normal(size=n)
+    n_panels = -(-n // height)
+    bounds = [(start, min(start + height, n)) for start in range(0, n, height)]
+    panels = np.concatenate([Q[start:stop, :stop].ravel() for start, stop in bounds])
+    s, cuts = np.ones(n), np.sort(rng.integers(0, n_panels + 1, 2)).tolist()
+    for first, last in zip([0, *cuts], [*cuts, n_panels], strict=True):
+        kernel.panels_product(panels, n, height, first, last, b, s)
+    np.testing.assert_allclose(s, 1.0 + Q.astype(np.float64) @ b, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 70), st.integers(0, 70), st.integers(0, 2**32))
+def test_products_of_blocks_are_those_of_numpy(dtype, n_rows, n_columns, seed):
+    rng = np.random.default_rng(seed)
+    n = n_rows + n_columns + 10
+    row, column = n_columns + 5, 3
+    Q, b = symmetric(n, dtype, seed), rng.normal(size=n)
+    rows, columns = slice(row, row + n_rows), slice(column, column + n_columns)
+    held = np.zeros((n, n))
+    held[rows, columns] = Q[rows, columns]
+    s = np.ones(n)
+    kernel.block_product(np.ascontiguousarray(Q[rows, columns]), row, column, b, s)
+    np.testing.assert_allclose(s, 1.0 + (held + held.T) @ b, rtol=1e-12, atol=1e-12)
+    s = np.ones(n)
+    kernel.square_product(np.ascontiguousarray(Q[rows, rows]), row, b, s)
+    expected = np.ones(n)
+    expected[rows] += Q[rows, rows].astype(np.float64) @ b[rows]
+    np.testing.assert_allclose(s, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_sums_of_float32_are_in_float64():
+    """1e8 + 1 - 1e8 is 0 in float32."""
+    block, s = np.array([[1e8, 1.0, -1e8]], dtype=np.float32), np.zeros(4)
+    kernel.block_product(block, 3, 0, np.array([1.0, 1.0, 1.0, 2.0]), s)
+    np.testing.assert_array_equal(s, [2e8, 2.0, -2e8, 1.0])
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 40), st.floats(0, 1), st.integers(0, 2**32))
+def test_distances_are_those_of_scipy(index, n_x, n_z, n_features, density, seed):
+    rng = np.random.default_rng(seed)
+    X, Z = (rng.normal(size=(n, n_features)) * (rng.random((n, n_features)) < density) for n in (n_x, n_z))
+    expected = cdist(X, Z, "cityblock") if n_features else np.zeros((n_x, n_z))
+    out = np.full((n_x, n_z), np.nan)
+    kernel.dense_distances(X, Z, out)
+    np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-13)
+    csr = []
+    for rows in (sp.csr_array(X), sp.csr_array(Z)):
+        csr += [rows.data, rows.indices.astype(index), rows.indptr.astype(index)]
+    out = np.full((n_x, n_z), np.nan)
+    kernel.sparse_distances(*csr, n_features, out)
+    np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-13)
