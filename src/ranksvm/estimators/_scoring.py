@@ -3,6 +3,7 @@
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse
 
 from ranksvm._parallel import one_blas_thread, parallel_map
 from ranksvm.estimators._linear_ranker import linear_scores
@@ -90,6 +91,7 @@ class KernelsOf:
         self._kernel = kernel
         self._centre = kernel.centre(vectors)
         self._documents = kernel.documents(vectors, self._centre)
+        self._sparse = scipy.sparse.issparse(vectors)
 
     def basis(self, X: Any) -> np.ndarray:
         """Their values.
@@ -104,6 +106,10 @@ class KernelsOf:
         ndarray of float64, shape (n_rows, n_functions)
             The values.
         """
+        if self._sparse and not scipy.sparse.issparse(X):
+            X = scipy.sparse.csr_array(X)
+        elif scipy.sparse.issparse(X) and not self._sparse:
+            X = X.toarray()
         out = np.empty((X.shape[0], self.n_functions))
         self._kernel.values(self._kernel.documents(X, self._centre), self._documents, out)
         return out
