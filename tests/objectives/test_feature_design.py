@@ -6,9 +6,10 @@ import scipy.sparse
 
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries
+from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.kernels import FourierFeatures, NystroemFeatures, kernel_named
 from ranksvm.losses import SquaredHinge
-from ranksvm.objectives import DenseDesign, LinearObjective
+from ranksvm.objectives import LinearObjective
 from ranksvm.objectives import feature_design as module
 from ranksvm.objectives import linear as linear_module
 from ranksvm.objectives.feature_design import ComputedDesign, feature_design
