@@ -142,6 +142,13 @@ def test_a_callable_is_asked_by_one_thread_and_kept_alike():
     assert max(rows for rows, _ in asked) == 64
 
 
+def test_a_callable_that_is_not_symmetric_is_named():
+    kernel = kernel_named(lambda A, B: A @ np.diag([1.0, 2.0], k=0) @ B[:, ::-1].T)
+    X = np.array([[1.0, 0.0], [0.0, 1.0]])
+    with pytest.raises(DataError, match=r"'callable' is not symmetric: it is 1 for two documents, and 2 when"):
+        kernel_matrix(kernel, X, memory=PLENTY)
+
+
 def test_values_too_large_for_float32_are_named():
     X = documents(100) * 1e7
     kernel = kernel_named("poly", degree=3)
