@@ -148,7 +148,7 @@ def cross_validate(
         Has ``fit(X, y, qid=...)`` and ``predict(X)``, and can be cloned; ``predict`` is given the queries too where it
         asks for them, as a Pipeline with a `QueryStandardScaler` does. It stays unfitted.
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-        Features.
+        Features; for an estimator of a precomputed kernel the kernels of the rows with each other.
     y : array-like of shape (n_rows,)
         Labels.
     qid : array-like of shape (n_rows,), or str
@@ -210,9 +210,9 @@ def cross_validate(
         # Here, not around all folds: the configuration is the thread's own.
         with sklearn.config_context(enable_metadata_routing=True):
             started = time.perf_counter()
-            fitted = clone(estimator).fit(take_rows(X, train), y[train], **params)
+            fitted = clone(estimator).fit(_part(estimator, X, train, train), y[train], **params)
             middle = time.perf_counter()
-            scores = predict_scores(fitted, take_rows(X, test), ids[test])
+            scores = predict_scores(fitted, _part(estimator, X, test, train), ids[test])
             ended = time.perf_counter()
         weight = None if sample_weight is None else take_rows(per_row["sample_weight"], test)
         result = evaluate(y[test], scores, ids[test], parsed, convention=rules, sample_weight=weight)
@@ -275,6 +275,14 @@ def query_splits(cv: Any, X: Any, y: Any, queries: Queries) -> list[tuple[np.nda
                 "the test part. Use QueryKFold or QueryShuffleSplit."
             )
     return found
+
+
+def _part(estimator: Any, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:
+    """Rows of X; where they are kernels of documents with each other, those with the documents trained on."""
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    if tags is not None and tags().input_tags.pairwise:
+        return np.asarray(X)[np.ix_(rows, training_rows)]
+    return take_rows(X, rows)
 
 
 def _labels(y: Any, n_rows: int) -> np.ndarray:

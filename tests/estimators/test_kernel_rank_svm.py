@@ -1,0 +1,391 @@
+"""KernelRankSVM against explicit pairs and explicit kernel matrices, and against RankSVM where they are the same."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from oracle import ExplicitPairs
+from ranksvm import KernelRankSVM, RankSVM, make_ranking
+from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
+from ranksvm.kernels import kernel_named
+
+C = 0.3
+GAMMA = 0.2
+LOSSES = ["squared_hinge", "hinge", "huber"]
+KERNELS = ["rbf", "poly", "linear", "laplacian", "cosine", "precomputed", "callable"]
+EXACT = {"kernel_dtype": "float64", "tol": 1e-6, "gamma": GAMMA, "degree": 2}
+# alpha^2 / (4 C a) for the squared hinge, width alpha^2 / (2 C a) for the Huberised one, nothing for the hinge
+QUADRATIC = {"squared_hinge": 0.25, "huber": 0.15, "hinge": 0.0}
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Queries in no order, of four levels, one of them without pairs."""
+    data = make_ranking(9, 11, 5, n_levels=4, random_state=0)
+    order = np.random.default_rng(0).permutation(len(data.y))
+    X, y, qid = data.X[order].astype(np.float64), data.y[order].copy(), data.qid[order]
+    y[qid == 3] = 1.0
+    return X, y, qid
+
+
+def matrix_of(name, X, Z):
+    if name in ("precomputed", "callable"):
+        return np.exp(-np.abs(X[:, None] - Z).sum(axis=2) / 7.0)
+    return kernel_named(name, gamma=GAMMA, degree=2, coef0=1.0).block(X, Z)
+
+
+def called(X, Z):
+    assert isinstance(X, np.ndarray)
+    return matrix_of("callable", X, Z)
+
+
+def fitted(name, data, **options):
+    X, y, qid = data
+    kernel = called if name == "callable" else name
+    ranker = KernelRankSVM(C, kernel=kernel, **{**EXACT, **options})
+    return ranker.fit(matrix_of(name, X, X) if name == "precomputed" else X, y, qid=qid)
+
+
+@pytest.mark.parametrize("solver", ["newton", "tron"])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", KERNELS)
+def test_objective_certificate_and_dual_against_explicit_pairs(name, loss, solver, data):
+    X, y, qid = data
+    options = {"tol": 1e-4} if loss == "hinge" and solver == "tron" else {}
+    ranker = fitted(name, data, loss=loss, huber_width=0.3, solver=solver, **options)
+    Q = matrix_of(name, X, X)
+    b = np.zeros(len(y))
+    b[ranker.support_] = ranker.dual_coef_
+    scores = Q @ b
+    oracle = ExplicitPairs(y, qid, width=ranker.width_)
+    values = oracle.hinges(scores) if loss == "hinge" else oracle.values(scores)
+    assert ranker.objective_ == pytest.approx(0.5 * b @ scores + C * oracle.weight @ values, rel=1e-9)
+    assert ranker.converged_
+    assert ranker.solver_ == solver
+    assert ranker.n_pairs_ == oracle.n_pairs
+    assert ranker.n_queries_ == 9
+    given = Q if name == "precomputed" else X
+    dual = ranker.dual_coef(given, y, qid)
+    beta = dual.per_document()
+    lower = -0.5 * beta @ Q @ beta
+    for block in dual:
+        a = block.weights > 0
+        lower += block.alpha.sum() - QUADRATIC[loss] * np.sum(block.alpha[a] ** 2 / (C * block.weights[a]))
+    assert lower <= ranker.objective_ * (1 + 1e-12)
+    # the widths of the hinge divide the round-off of scores
+    assert ranker.objective_ - lower == pytest.approx(ranker.duality_gap_, rel=1e-4, abs=1e-8)
+    distance = np.sqrt(max(0.0, (beta - b) @ Q @ (beta - b)))
+    assert distance <= (1 + 1e-6) * np.sqrt(2 * ranker.duality_gap_) + 1e-6
+    np.testing.assert_allclose(ranker.predict(given), scores, rtol=1e-9, atol=1e-9 * np.abs(scores).max())
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_linear_kernel_is_the_linear_model(loss, data):
+    X, y, qid = data
+    linear = RankSVM(C, loss=loss, tol=1e-10).fit(X, y, qid=qid)
+    kernel = KernelRankSVM(C, kernel="linear", loss=loss, tol=1e-10).fit(X, y, qid=qid)
+    assert kernel.objective_ == pytest.approx(linear.objective_, rel=1e-9)
+    np.testing.assert_allclose(kernel.coef_, linear.coef_, atol=2e-4)
+    np.testing.assert_allclose(kernel.coef_, X[kernel.support_].T @ kernel.dual_coef_, atol=1e-12)
+    np.testing.assert_allclose(kernel.predict(X), X @ kernel.coef_, atol=1e-12)
+
+
+def test_what_fit_keeps(data):
+    X, y, qid = data
+    ranker = fitted("rbf", data)
+    assert ranker.support_.dtype == np.int64
+    assert (np.diff(ranker.support_) > 0).all()
+    assert not np.isin(ranker.support_, np.flatnonzero(qid == 3)).any()
+    np.testing.assert_array_equal(ranker.support_vectors_, X[ranker.support_])
+    assert (ranker.dual_coef_ != 0.0).all()
+    assert ranker.gamma_ == GAMMA
+    assert ranker.n_kernel_products_ > 0
+    assert not hasattr(ranker, "coef_")
+    ranker.set_params(kernel="linear").fit(X, y, qid=qid)
+    assert ranker.gamma_ is None
+    ranker.set_params(kernel="rbf", approximation="fourier", n_components=10).fit(X, y, qid=qid)
+    assert not any(hasattr(ranker, name) for name in ("coef_", "dual_coef_", "support_", "support_vectors_"))
+    assert ranker.frequencies_.shape == (5, 5)
+    assert ranker.feature_coef_.shape == (10,)
+    assert ranker.n_kernel_products_ == 0
+    ranker.set_params(kernel="precomputed", approximation=None).fit(X @ X.T, y, qid=qid)
+    assert not any(hasattr(ranker, name) for name in ("frequencies_", "feature_coef_", "support_vectors_"))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gamma_is_that_of_scikit_learn(sparse, dtype, data):
+    from sklearn.svm import SVC
+
+    X, y, qid = data
+    X = (X * (np.abs(X) > 0.5) + 3.0 * (not sparse)).astype(dtype)
+    given = sp.csr_matrix(X) if sparse else X
+    for gamma in ("scale", "auto"):
+        expected = SVC(gamma=gamma).fit(X.astype(np.float64), y)._gamma
+        assert KernelRankSVM(gamma=gamma).fit(given, y, qid=qid).gamma_ == pytest.approx(expected, rel=1e-6)
+    assert KernelRankSVM().fit(np.ones_like(X), y, qid=qid).gamma_ == 1.0
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly", "linear", "laplacian", "cosine"])
+@pytest.mark.parametrize("form", ["csr_matrix", "csr_array", "float32", "frame"])
+def test_other_forms_of_X(name, form, data, tmp_path):
+    X, y, qid = data
+    X = np.where(np.abs(X) < 0.4, 0.0, X)
+    if form == "float32":
+        X = X.astype(np.float32).astype(np.float64)
+    plain = fitted(name, (X, y, qid))
+    if form == "frame":
+        given = pd.DataFrame(X, columns=list("abcde"))
+        given.insert(2, "query", qid)
+        ranker = KernelRankSVM(C, kernel=name, **EXACT).fit(given, y, qid="query")
+        assert ranker.feature_names_in_.tolist() == list("abcde")
+    else:
+        given = X.astype(np.float32) if form == "float32" else getattr(sp, form)(X)
+        ranker = fitted(name, (given, y, qid))
+    assert ranker.objective_ == pytest.approx(plain.objective_, rel=1e-5)
+    np.testing.assert_allclose(ranker.predict(given), plain.predict(X), atol=0.02)
+    assert ranker.predict(given).dtype == np.float64
+
+
+def test_weights_pairs_and_groups_are_those_of_the_linear_model(data):
+    X, y, qid = data
+    order = np.argsort(qid, kind="stable")
+    X, y, qid = X[order], y[order], qid[order]
+    rng = np.random.default_rng(1)
+    weights = {
+        "sample_weight": rng.integers(0, 3, len(y)),
+        "query_weight": rng.uniform(0.5, 2.0, 10)[qid],
+        "propensity": rng.uniform(0.3, 1.0, len(y)),
+    }
+    oracle = ExplicitPairs(y, qid)
+    listed = {"pairs": np.column_stack([oracle.upper, oracle.lower])[::3], "pair_weight": None}
+    for options, arguments in [
+        ({}, {"y": y, "qid": qid, **weights}),
+        ({"pair_weighting": "per_query"}, {"y": y, "qid": qid, **weights}),
+        ({"pair_selection": "adjacent", "pair_weighting": "label_gap"}, {"y": y, "qid": qid}),
+        ({"pair_weighting": "gain_gap"}, {"y": y, "group": np.bincount(qid)[1:]}),
+        ({}, {"qid": qid, **listed}),
+        ({}, {"group": np.bincount(qid)[1:], **listed, "sample_weight": weights["sample_weight"]}),
+    ]:
+        linear = RankSVM(C, tol=1e-8, **options).fit(X, **arguments)
+        kernel = KernelRankSVM(C, kernel="linear", tol=1e-8, **options).fit(X, **arguments)
+        assert kernel.objective_ == pytest.approx(linear.objective_, rel=1e-7)
+        assert kernel.n_pairs_ == linear.n_pairs_
+
+
+def test_the_memory_limit_and_threads_change_nothing_but_round_off(data):
+    X, y, qid = data
+    X = np.repeat(X, 20, axis=0) + 0.1 * np.random.default_rng(2).normal(size=(20 * len(X), 5))
+    y, qid = np.repeat(y, 20), np.repeat(qid, 20)
+    whole = KernelRankSVM(0.01, tol=1e-6).fit(X, y, qid=qid)
+    for options in ({"memory_limit": "4MB"}, {"memory_limit": 6_000_000, "n_jobs": 1}, {"kernel_dtype": "float64"}):
+        part = KernelRankSVM(0.01, tol=1e-6, **options).fit(X, y, qid=qid)
+        assert part.objective_ == pytest.approx(whole.objective_, rel=2e-6)
+    with pytest.raises(OptionError, match="memory"):
+        KernelRankSVM(memory_limit=1000).fit(X, y, qid=qid)
+
+
+# ---- approximations
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly", "linear", "laplacian", "cosine", "callable"])
+@pytest.mark.parametrize("landmarks", ["uniform", "kmeans++", "leverage"])
+def test_landmarks_of_all_documents_are_the_exact_model(name, landmarks, data):
+    X, _, _ = data
+    exact = fitted(name, data)
+    options = {"approximation": "nystroem", "n_components": 200, "landmarks": landmarks, "random_state": 0}
+    ranker = fitted(name, data, **options)
+    assert ranker.objective_ == pytest.approx(exact.objective_, rel=1e-5)
+    np.testing.assert_allclose(ranker.predict(X), exact.predict(X), atol=0.05)
+    assert len(ranker.dual_coef_) == len(ranker.support_) <= 88
+
+
+@pytest.mark.parametrize("approximation", ["nystroem", "fourier"])
+def test_an_approximation_certifies_its_own_problem(approximation, data):
+    X, y, qid = data
+    options = {"approximation": approximation, "n_components": 20, "random_state": 3}
+    ranker = fitted("rbf", data, **options)
+    assert ranker.gamma_ == GAMMA
+    if approximation == "nystroem":
+        assert len(ranker.dual_coef_) == 20
+        kernel = kernel_named("rbf", gamma=GAMMA)
+        Q = kernel.block(ranker.support_vectors_, ranker.support_vectors_)
+        norm = ranker.dual_coef_ @ Q @ ranker.dual_coef_
+        scores = kernel.block(X, ranker.support_vectors_) @ ranker.dual_coef_
+    else:
+        phases = X @ ranker.frequencies_.T
+        features = np.hstack([np.cos(phases), np.sin(phases)]) / np.sqrt(10)
+        norm, scores = ranker.feature_coef_ @ ranker.feature_coef_, features @ ranker.feature_coef_
+    np.testing.assert_allclose(ranker.predict(X), scores, atol=1e-9)
+    oracle = ExplicitPairs(y, qid)
+    assert ranker.objective_ == pytest.approx(0.5 * norm + C * oracle.loss(scores), rel=1e-6)
+    np.testing.assert_array_equal(fitted("rbf", data, **options).predict(X), ranker.predict(X))
+
+
+# ---- warm starts
+
+
+def test_warm_starts(data):
+    X, y, qid = data
+    ranker = fitted("rbf", data, warm_start=True)
+    assert ranker.n_iter_ > 0
+    assert ranker.fit(X, y, qid=qid).n_iter_ == 0
+    cold = fitted("rbf", data).set_params(C=2 * C).fit(X, y, qid=qid)
+    assert ranker.set_params(C=2 * C).fit(X, y, qid=qid).objective_ == pytest.approx(cold.objective_, rel=1e-5)
+    ranker.set_params(solver="tron").fit(X, y, qid=qid)
+    assert ranker.n_iter_ == 0
+    ranker.set_params(solver="newton", approximation="nystroem", n_components=500)  # from the projection
+    assert ranker.fit(X, y, qid=qid).n_iter_ == 0
+    assert ranker.set_params(approximation=None).fit(X, y, qid=qid).n_iter_ == 0
+    with pytest.raises(DataError, match="warm_start: the rows of X are not those of the last fit"):
+        ranker.fit(X + 1.0, y, qid=qid)
+    with pytest.raises(DataError, match="warm_start: the rows of X are not those of the last fit"):
+        ranker.fit(X[:20], y[:20], qid=qid[:20])
+    with pytest.raises(DataError, match="warm_start: the rows of X are not those of the last fit"):
+        ranker.fit(sp.csr_matrix(X), y, qid=qid)
+    with pytest.raises(DataError, match="warm_start: the last fit has other features"):
+        ranker.set_params(approximation="fourier", n_components=50, random_state=0).fit(X, y, qid=qid)
+    ranker.set_params(warm_start=False).fit(X, y, qid=qid)
+    assert ranker.set_params(warm_start=True).fit(X, y, qid=qid).n_iter_ == 0
+    ranker.set_params(approximation="nystroem").fit(X, y, qid=qid)
+    with pytest.raises(DataError, match="warm_start: the last fit was not one of documents with as many features"):
+        ranker.fit(X[:, :3], y, qid=qid)
+    ranker.set_params(approximation="fourier", warm_start=False).fit(X, y, qid=qid)
+    with pytest.raises(DataError, match="warm_start: the last fit was one of random Fourier features"):
+        ranker.set_params(approximation=None, warm_start=True).fit(X, y, qid=qid)
+    K = np.exp(-GAMMA * ((X[:, None] - X) ** 2).sum(axis=2))
+    given = KernelRankSVM(C, kernel="precomputed", tol=1e-6, warm_start=True).fit(K, y, qid=qid)
+    assert given.fit(K, y, qid=qid).n_iter_ == 0
+
+
+def test_a_start_may_have_coefficients_of_rows_that_have_no_pairs_now(data):
+    X, y, qid = data
+    ranker = fitted("rbf", data, warm_start=True)
+    y = np.where(qid == 5, 0.0, y)
+    again = ranker.fit(X, y, qid=qid)
+    cold = fitted("rbf", (X, y, qid))
+    assert again.objective_ == pytest.approx(cold.objective_, rel=1e-5)
+    assert not np.isin(again.support_, np.flatnonzero(qid == 5)).any()
+
+
+# ---- evaluation
+
+
+def test_eval_sets_rank_and_score(data):
+    X, y, qid = data
+    K = matrix_of("precomputed", X, X)
+    for kernel, train, test in (("rbf", X, X[:40]), ("precomputed", K, K[:40])):
+        ranker = KernelRankSVM(C, kernel=kernel)
+        ranker.fit(train, y, qid=qid, eval_set=[(test, y[:40]), (train, y)], eval_qid=[qid[:40], qid])
+        found = ranker.evals_result_
+        assert found["valid_0"]["ndcg@10"] == [ranker.score(test, y[:40], qid=qid[:40])]
+        assert found["valid_1"]["ndcg@10"] == [ranker.score(train, y, qid=qid)]
+        ranking = ranker.rank(test, qid[:40])
+        scores = ranker.predict(test)
+        for query, rows in ranking.items():
+            assert (qid[rows] == query).all()
+            assert (np.diff(scores[rows]) <= 0).all()
+
+
+# ---- what is refused
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": 0.0}, "C must be a positive, finite number, got 0.0"),
+        ({"kernel": "sigmoid"}, "kernel must be one of 'rbf', .*'precomputed', got 'sigmoid'"),
+        ({"kernel": None}, "kernel must be one of"),
+        ({"gamma": "wide"}, "gamma must be 'scale', 'auto' or a positive number, got 'wide'"),
+        ({"gamma": -1.0}, "gamma must be a positive, finite number, got -1.0"),
+        ({"degree": 0}, "degree must be a whole number from 1, got 0"),
+        ({"degree": 2.5}, "degree must be a whole number from 1, got 2.5"),
+        ({"coef0": -1.0}, r"coef0 must be a finite number from 0 \(below, 'poly' is not positive semidefinite\)"),
+        ({"coef0": np.nan}, "coef0 must be a finite number"),
+        ({"approximation": "sketch"}, "approximation must be None or one of 'nystroem', 'fourier', got 'sketch'"),
+        ({"approximation": "fourier", "kernel": "poly"}, "'fourier' is for the kernels 'rbf' and 'laplacian', not for"),
+        ({"approximation": "fourier", "kernel": called}, "not for a callable: use 'nystroem'"),
+        ({"approximation": "nystroem", "kernel": "precomputed"}, "kernel='precomputed' has none: leave it at None"),
+        ({"n_components": 0}, "n_components must be a whole number from 1"),
+        ({"landmarks": "grid"}, "landmarks must be one of 'uniform', 'kmeans\\+\\+', 'leverage', got 'grid'"),
+        ({"random_state": "seed"}, "random_state must be None, a whole number or a numpy.random.RandomState"),
+        ({"memory_limit": "lots"}, "memory_limit must be None, a positive number of bytes, or text such as '4GB'"),
+        ({"memory_limit": 0}, "memory_limit must be None"),
+        ({"kernel_dtype": "float16"}, "kernel_dtype must be one of 'float32', 'float64'"),
+        ({"loss": "logistic"}, "loss must be one of"),
+        ({"solver": "lbfgs"}, "solver must be one of"),
+        ({"tol": 0}, "tol must be"),
+    ],
+)
+def test_hyper_parameters_that_cannot_be(options, message, data):
+    X, y, qid = data
+    ranker = KernelRankSVM(**options)
+    with pytest.raises(OptionError, match=message):
+        ranker.fit(X, y, qid=qid)
+    assert not hasattr(ranker, "n_features_in_")
+
+
+def test_data_that_cannot_be(data):
+    X, y, qid = data
+    K = X @ X.T
+    given = KernelRankSVM(kernel="precomputed")
+    for wrong, message in [
+        (X, "must be square"),
+        (K + np.triu(np.ones_like(K), 1), "not symmetric"),
+        (K - 5.0 * np.eye(len(K)), "on its diagonal"),
+        (np.abs(K) * (1.0 - np.eye(len(K))) + np.diag(np.diag(K)) * 1.01, "diagonal allows|semi-definite"),
+        (sp.csr_matrix(K), "sparse precomputed kernel is not supported"),
+    ]:
+        with pytest.raises(DataError, match=message):
+            given.fit(wrong, y, qid=qid)
+    given.fit(K, y, qid=qid)
+    with pytest.raises(DataError, match="99 features"):
+        given.predict(X)
+    with pytest.raises(DataError, match="sparse precomputed kernel"):
+        given.predict(sp.csr_matrix(K))
+    with pytest.raises(DataError, match="not positive semi-definite"):
+        KernelRankSVM(kernel=lambda X, Z: -X @ Z.T).fit(X, y, qid=qid)
+    with pytest.raises(DataError, match="must have shape"):
+        KernelRankSVM(kernel=lambda X, Z: X).fit(X, y, qid=qid)
+    with pytest.raises(DataError, match="kernel 'poly' is infinite"):
+        KernelRankSVM(kernel="poly", degree=200, gamma=1e9).fit(X, y, qid=qid)
+    with pytest.raises(NoComparablePairsError):
+        KernelRankSVM().fit(X, np.ones(len(y)), qid=qid)
+    with pytest.raises(DataError, match="NaN"):
+        KernelRankSVM().fit(np.where(X[3, 2] == X, np.nan, X), y, qid=qid)
+    with pytest.raises(DataError, match="requires y to be passed"):
+        KernelRankSVM().fit(X, qid=qid)
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was(data):
+    X, y, qid = data
+    ranker = fitted("rbf", data)
+    before = ranker.predict(X)
+    with pytest.raises(DataError):
+        ranker.set_params(kernel="precomputed").fit(X, y, qid=qid)
+    np.testing.assert_array_equal(ranker.set_params(kernel="rbf").predict(X), before)
+
+
+def test_duplicate_rows_one_query_and_a_kernel_matrix_that_is_the_identity(data):
+    X, y, qid = data
+    twice = KernelRankSVM(C, **EXACT).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2), qid=np.repeat(qid, 2))
+    weighted = KernelRankSVM(C, **EXACT).fit(X, y, qid=qid, sample_weight=np.full(len(y), 2.0))
+    assert twice.objective_ == pytest.approx(weighted.objective_, rel=2e-6)
+    np.testing.assert_allclose(twice.predict(X), weighted.predict(X), atol=0.02)
+    one = KernelRankSVM(C, **EXACT).fit(X, y)
+    assert one.n_queries_ == 1
+    assert one.converged_
+    identity = KernelRankSVM(C, **{**EXACT, "gamma": 1e6}).fit(X, y, qid=qid)
+    assert identity.converged_
+    oracle = ExplicitPairs(y, qid, np.eye(len(y)))
+    assert identity.objective_ == pytest.approx(oracle.value(oracle.solve(C), C), rel=1e-6)
+    np.testing.assert_array_equal(identity.predict(X + 0.5), 0.0)
+
+
+@pytest.mark.parametrize("C", 10.0 ** np.arange(-5, 6, 2))
+def test_ten_decades_of_C(C, data):
+    X, y, qid = data
+    ranker = KernelRankSVM(C).fit(X, y, qid=qid)
+    assert ranker.converged_
+    assert ranker.duality_gap_ <= 1e-4 * ranker.objective_
