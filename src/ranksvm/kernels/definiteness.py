@@ -1,34 +1,24 @@
 """Whether a kernel matrix is one: symmetric, and positive semi-definite as far as a few products tell."""
 
-from typing import Protocol
-
 import numpy as np
 import scipy.linalg
 
 from ranksvm._parallel import one_blas_thread, parallel_map
 from ranksvm.exceptions import DataError
 from ranksvm.kernels.functions import Kernel
+from ranksvm.kernels.matrix import KernelMatrix
+from ranksvm.kernels.tiles import ROUND_OFF
 
 __all__ = ["check_definite", "check_precomputed", "may_be_indefinite"]
 
 # Rows of the block whose eigenvalues are computed, and steps of Lanczos' method.
 SAMPLE_ROWS = 500
 LANCZOS_STEPS = 15
-# Values that differ by less, relative to the largest, are equal: sums in float32 differ by as much.
-ROUND_OFF = 1e-5
 # Rounding of n x n values by a relative e moves eigenvalues by up to e sqrt(n) times the largest; e of float32, and as
 # much again for sums in float32 that the values came from.
 EIGENVALUE_ROUND_OFF = 8 * 2.0**-24
 # Rows and columns compared at a time.
 TILE = 512
-
-
-class _Products(Protocol):
-    n_rows: int
-
-    def product(self, b: np.ndarray) -> np.ndarray: ...
-
-    def columns(self, positions: np.ndarray) -> np.ndarray: ...
 
 
 def may_be_indefinite(kernel: Kernel) -> bool:
@@ -110,7 +100,7 @@ def _first_fault(K: np.ndarray, top: int, roots: np.ndarray, slack: float) -> st
     return None
 
 
-def check_definite(matrix: _Products, name: str) -> None:
+def check_definite(matrix: KernelMatrix, name: str) -> None:
     """Refuse a kernel matrix that has a negative eigenvalue, beyond what rounding to float32 explains.
 
     The eigenvalues of up to 500 rows and columns, drawn at random, are computed: none of a part is below the least of
@@ -141,7 +131,7 @@ def check_definite(matrix: _Products, name: str) -> None:
         _refuse_negative(_ritz_values(matrix, rng.normal(size=n_rows)), n_rows, name)
 
 
-def _ritz_values(matrix: _Products, v: np.ndarray) -> np.ndarray:
+def _ritz_values(matrix: KernelMatrix, v: np.ndarray) -> np.ndarray:
     """Eigenvalues of Q on the Krylov space of a vector (Golub & Van Loan, Matrix Computations, algorithm 10.1.1).
 
     Losing orthogonality does no harm here: it gives values that were found already once more.

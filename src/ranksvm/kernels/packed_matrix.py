@@ -1,7 +1,6 @@
 """A kernel matrix of which one triangle is held, as much of it as memory allows; the rest is made at every product."""
 
 import itertools
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,9 +15,10 @@ __all__ = ["PackedKernelMatrix"]
 WIDTHS = (2048, 1024, 512, 256, 128, 64)
 # Of the memory, what tiles may take before they become narrower.
 TILES_SHARE = 0.25
-# Ranges of panels that threads take, each with sums of its own: enough that no thread waits long for another, and
-# the same whatever the number of threads, so that sums are the same, too.
+# Ranges of panels that threads take, each with sums of its own: enough that no thread waits long for another, and on
+# few threads the same number, so that products are the same bit by bit.
 TASKS = 16
+TASKS_PER_THREAD = 4
 VALUES_PER_TASK = 1 << 17
 
 
@@ -60,13 +60,12 @@ class PackedKernelMatrix:
         self.n_rows = source.n_rows
         self.n_products = 0
         self._n_threads = n_threads
-        self._n_panels = -(-self.n_rows // HEIGHT)
-        plan = _plan(source, memory, np.dtype(dtype), n_threads if source.parallel else 1)
-        self._tiles = Tiles(source, np.dtype(dtype), plan.width)
-        self._n_kept = plan.n_kept
-        self._kept_tasks = _tasks(0, plan.n_kept)
-        self._made_tasks = _tasks(plan.n_kept, self._n_panels)
-        self._values = np.empty(_n_values(plan.n_kept, self.n_rows), dtype=dtype)
+        most = max(TASKS, TASKS_PER_THREAD * n_threads)
+        width, self._n_kept = _plan(source, memory, np.dtype(dtype), n_threads if source.parallel else 1, most)
+        self._tiles = Tiles(source, np.dtype(dtype), width)
+        self._kept_tasks = _tasks(0, self._n_kept, most)
+        self._made_tasks = _tasks(self._n_kept, -(-self.n_rows // HEIGHT), most)
+        self._values = np.empty(_n_values(self._n_kept, self.n_rows), dtype=dtype)
         self.product_bytes = self._values.nbytes
         self._tiles.parallel(self._store, self._kept_tasks, n_threads)
 
@@ -154,18 +153,11 @@ class PackedKernelMatrix:
             self._panel(rows.start // HEIGHT)[:, columns] = values
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """Columns of a tile, and panels kept."""
-
-    width: int
-    n_kept: int
-
-
-def _plan(source: ValueSource, memory: int, dtype: np.dtype, makers: int) -> _Plan:
+def _plan(source: ValueSource, memory: int, dtype: np.dtype, makers: int, n_tasks: int) -> tuple[int, int]:
+    """Columns of a tile, and number of panels kept."""
     n_rows, n_panels = source.n_rows, -(-source.n_rows // HEIGHT)
     # sums of the tasks, a vector in and one out, the diagonal in both precisions
-    vectors = 8 * n_rows * (TASKS + 4)
+    vectors = 8 * n_rows * (n_tasks + 4)
     whole = _n_values(n_panels, n_rows) * dtype.itemsize
 
     def tiles(width: int) -> int:
@@ -174,10 +166,8 @@ def _plan(source: ValueSource, memory: int, dtype: np.dtype, makers: int) -> _Pl
 
     for width in WIDTHS:
         if vectors + tiles(width) + whole <= memory:
-            return _Plan(width, n_panels)
-    for width in WIDTHS:
-        if tiles(width) <= TILES_SHARE * (memory - vectors):
-            break
+            return width, n_panels
+    width = next((width for width in WIDTHS if tiles(width) <= TILES_SHARE * (memory - vectors)), WIDTHS[-1])
     left = memory - vectors - tiles(width)
     if left < 0:
         raise OptionError(
@@ -185,8 +175,7 @@ def _plan(source: ValueSource, memory: int, dtype: np.dtype, makers: int) -> _Pl
             f"memory even where nothing of it is kept, and {_megabytes(memory)} are left for them (all of it takes "
             f"{_megabytes(vectors + tiles(width) + whole)}): raise memory_limit."
         )
-    n_kept = next(kept for kept in range(n_panels, -1, -1) if _n_values(kept, n_rows) * dtype.itemsize <= left)
-    return _Plan(width, n_kept)
+    return width, next(kept for kept in range(n_panels, -1, -1) if _n_values(kept, n_rows) * dtype.itemsize <= left)
 
 
 def _n_values(n_panels: int, n_rows: int) -> int:
@@ -196,12 +185,12 @@ def _n_values(n_panels: int, n_rows: int) -> int:
     return values if whole == n_panels else values + (n_rows - whole * HEIGHT) * n_rows
 
 
-def _tasks(first: int, last: int) -> list[tuple[int, int]]:
+def _tasks(first: int, last: int, most: int) -> list[tuple[int, int]]:
     """Ranges of panels that hold about as many values each."""
     areas = np.cumsum(np.arange(first, last) + 1) * HEIGHT * HEIGHT
     if not len(areas):
         return []
-    n_tasks = min(TASKS, max(1, int(areas[-1]) // VALUES_PER_TASK))
+    n_tasks = min(most, max(1, int(areas[-1]) // VALUES_PER_TASK))
     cuts = first + 1 + np.searchsorted(areas, areas[-1] * (np.arange(1, n_tasks) / n_tasks))
     bounds = np.unique([first, *cuts, last]).tolist()
     return list(itertools.pairwise(bounds))

@@ -21,6 +21,8 @@ HEIGHT = 64
 # sparse rows are the faster ones up to 0.05 to 0.1, and distances |x - z|_1 alike.
 DENSE_SHARE = 0.07
 DIAGONAL_ROWS = 1024
+# Values that differ by less, relative to the largest, are equal: sums in float32 differ by as much.
+ROUND_OFF = 1e-5
 
 
 class ValueSource(Protocol):
@@ -132,32 +134,21 @@ class Tiles:
         exact, rounded = np.empty(HEIGHT * self.width), np.empty(HEIGHT * self.width, dtype=self.dtype)
         for left in range(0, stop, self.width):
             right = min(left + self.width, stop)
-            columns = source.ready(slice(left, right))
+            theirs = source.ready(slice(left, right))
             # as many rows are made ready at a time as columns
             for top in range(max(first * HEIGHT, left), stop, self.width):
-                bottom = min(top + self.width, stop)
-                ready = source.ready(slice(top, bottom))
-                for start in range(top, bottom, HEIGHT):
-                    rows = slice(start, min(start + HEIGHT, bottom))
-                    for part in (slice(left, min(right, start)), rows):
-                        if part.start >= part.stop or part.stop > right:
-                            continue
-                        shape = rows.stop - rows.start, part.stop - part.start
-                        size = shape[0] * shape[1]
-                        values, tile = exact[:size].reshape(shape), rounded[:size].reshape(shape)
-                        ours, theirs = (
-                            ready[start - top : rows.stop - top],
-                            columns[part.start - left : part.stop - left],
-                        )
-                        source.values(ours, theirs, values)
-                        if part == rows:
-                            # products take a row of the square for its column
-                            lower = np.tril_indices(len(values), -1)
-                            values.T[lower] = values[lower]
-                        self._rounded(values, tile)
-                        if part == rows:
-                            np.fill_diagonal(tile, self.diagonal[rows])
-                        yield rows, part, tile
+                ours = source.ready(slice(top, min(top + self.width, stop)))
+                for rows, columns in _tiles(top, min(top + self.width, stop), left, right):
+                    n_rows, n_columns = rows.stop - rows.start, columns.stop - columns.start
+                    values = exact[: n_rows * n_columns].reshape(n_rows, n_columns)
+                    tile = rounded[: n_rows * n_columns].reshape(n_rows, n_columns)
+                    source.values(_part(ours, rows, top), _part(theirs, columns, left), values)
+                    if rows == columns:
+                        self._mirror(values, rows.start)
+                    self._rounded(values, tile)
+                    if rows == columns:
+                        np.fill_diagonal(tile, self.diagonal[rows])
+                    yield rows, columns, tile
 
     def columns(
         self, positions: np.ndarray, places: np.ndarray, start: int, stop: int, out: np.ndarray, n_threads: int
@@ -211,6 +202,17 @@ class Tiles:
         else:
             parallel_map(action, tasks, 1)
 
+    def _mirror(self, square: np.ndarray, row: int) -> None:
+        """Make a square on the diagonal the very same on both sides of it: products take a row for its column."""
+        unequal = np.abs(square - square.T) > ROUND_OFF * np.abs(square).max()
+        for i, j in np.argwhere(unequal)[:1]:
+            raise DataError(
+                f"The kernel {self.source.name!r} is not symmetric: it is {square[i, j]:g} for two documents, and "
+                f"{square[j, i]:g} when they change places (numbers {row + i} and {row + j} of those with pairs)."
+            )
+        lower = np.tril_indices(len(square), -1)
+        square.T[lower] = square[lower]
+
     def _rounded(self, exact: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         out = np.empty(exact.shape, dtype=self.dtype) if out is None else out
         with np.errstate(over="ignore"):
@@ -222,3 +224,18 @@ class Tiles:
                 'in float64 (kernel_dtype="float64").'
             )
         return out
+
+
+def _tiles(top: int, bottom: int, left: int, right: int) -> Iterator[tuple[slice, slice]]:
+    """Rows and columns of the tiles of some panels, between two columns, no further than the diagonal."""
+    for start in range(top, bottom, HEIGHT):
+        rows = slice(start, min(start + HEIGHT, bottom))
+        if left < start:
+            yield rows, slice(left, min(right, start))
+        if rows.stop <= right:
+            yield rows, rows
+
+
+def _part(ready: Any, rows: slice, origin: int) -> Any:
+    """Some of the rows that were made ready from an origin on."""
+    return ready[rows.start - origin : rows.stop - origin]
