@@ -1,5 +1,6 @@
 """The optimisation problems of kernel models: exact ones, and linear ones of features that stand for a kernel."""
 
+import logging
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +30,8 @@ from ranksvm.kernels import (
 from ranksvm.objectives import CoefficientObjective, KernelObjective, Landmarks
 from ranksvm.objectives.feature_design import feature_design
 from ranksvm.solvers import newton_cg
+
+logger = logging.getLogger("ranksvm.estimators")
 
 # Documents whose functions precondition the exact solver. Products with Q, and seconds, on MQ2008 fold 1 (7,903 rows,
 # two cores) without, with 300 and with 1,000 of them: at gamma 2^-5, C 1: 111, 25, 9, and 1.2, 0.6, 2.5; at gamma 2^-1,
@@ -119,6 +122,8 @@ class KernelProblem(RankSVMProblem):
         if self.kernel is None or may_be_indefinite(self.kernel):
             check_definite(matrix, PRECOMPUTED if self.kernel is None else self.kernel.name)
         self._products_before = matrix.n_products
+        read = matrix.product_bytes / 1e6
+        logger.info("%skernel matrix of %d documents: a product reads %.4g MB", self.label, len(self.rows), read)
         return matrix
 
     @cached_property
