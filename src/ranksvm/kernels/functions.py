@@ -155,7 +155,7 @@ class Kernel:
             The same, in float64.
         """
         rows = _in_float64(X if centre is None else X - centre)
-        if self.name == "cosine":
+        if self.name == "cosine" and rows.shape[0]:  # of no rows scikit-learn would complain
             rows = normalize(rows)
         return Documents(rows, _squared_norms(rows))
 
@@ -242,8 +242,16 @@ class Kernel:
         return values
 
     def _called(self, X: Documents, Z: Documents) -> np.ndarray:
-        values = np.asarray(self.function(X.rows, Z.rows, **self.parameters), dtype=np.float64)
+        values = self.function(X.rows, Z.rows, **self.parameters)
         shape = len(X), len(Z)
+        try:
+            # products of sparse documents are sparse
+            values = np.asarray(values.toarray() if scipy.sparse.issparse(values) else values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"The kernel of {shape[0]} by {shape[1]} rows must return an array of numbers, got "
+                f"{type(values).__name__}: {error}"
+            ) from error
         if values.shape != shape:
             raise DataError(f"The kernel of {shape[0]} by {shape[1]} rows must have shape {shape}, got {values.shape}.")
         return values
