@@ -229,6 +229,20 @@ def test_no_certificate_is_false(kernel, gamma, loss, data):
             assert gap <= 1.01e-4 * value
 
 
+def test_C_so_large_that_loose_steps_go_to_and_fro():
+    """Conjugate gradients that stop early took 1000 steps between the same few places."""
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(30, 100)), rng.integers(0, 2, 30)
+    y = np.clip(np.round(X[:, 0] + rng.normal(size=30) + 2.0), 0.0, 4.0)
+    values, vectors = np.linalg.eigh(kernel_named("poly", gamma=0.1).block(X, X))
+    oracle = ExplicitPairs(y, qid, vectors * np.sqrt(np.maximum(values, 0.0)))
+    for C in (1e4, 1e5):
+        model = KernelRankSVM(C, kernel="poly", gamma=0.1, kernel_dtype="float64", max_iter=150).fit(X, y, qid=qid)
+        assert model.converged_
+        best = oracle.value(oracle.solve(C), C)
+        assert -1e-6 * best <= model.objective_ - best <= model.duality_gap_ + 1e-6 * best
+
+
 # ---- many levels
 
 
