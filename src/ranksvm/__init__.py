@@ -9,6 +9,8 @@ __version__ = "0.1.0"
 _API = {
     "RankSVM": "ranksvm.estimators",
     "RankSVMCV": "ranksvm.estimators",
+    "KernelRankSVM": "ranksvm.estimators",
+    "KernelRankSVMCV": "ranksvm.estimators",
     "regularization_path": "ranksvm.estimators",
     "PathDisplay": "ranksvm.plotting",
     "Queries": "ranksvm.data",

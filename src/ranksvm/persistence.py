@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from ranksvm.data._files import atomic_write
 from ranksvm.exceptions import ModelFileError, OptionError
@@ -31,6 +32,8 @@ VERSION = 1
 _CLASSES = {
     "RankSVM": "ranksvm",
     "RankSVMCV": "ranksvm",
+    "KernelRankSVM": "ranksvm",
+    "KernelRankSVMCV": "ranksvm",
     "QueryMinMaxScaler": "ranksvm",
     "QueryStandardScaler": "ranksvm",
     "QueryKFold": "ranksvm",
@@ -182,6 +185,8 @@ def _encode(value: Any, where: str, name: str, arrays: dict[str, np.ndarray]) ->
         return {"type": "scalar", "dtype": value.dtype.str, "value": _encode(value.item(), where, name, arrays)}
     if isinstance(value, np.ndarray):
         return _encode_array(value, where, name, arrays)
+    if scipy.sparse.issparse(value):
+        return _encode_sparse(value, where, name, arrays)
     if isinstance(value, list):
         return [_encode(item, f"item {i} of {where}", f"{name}.{i}", arrays) for i, item in enumerate(value)]
     if isinstance(value, tuple):
@@ -209,6 +214,16 @@ def _encode_array(array: np.ndarray, where: str, name: str, arrays: dict[str, np
     if array.dtype == object and array.ndim == 1:
         return {"type": "objects", "items": _encode(array.tolist(), where, name, arrays)}
     raise OptionError(f"{where} is an array of dtype {array.dtype}, which a model file cannot hold.")
+
+
+def _encode_sparse(matrix: Any, where: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    if matrix.format != "csr":
+        raise OptionError(f"{where} is a sparse matrix in {matrix.format} format; a model file can hold csr ones.")
+    parts = {
+        part: _encode_array(getattr(matrix, part), where, f"{name}.{part}", arrays)
+        for part in ("data", "indices", "indptr")
+    }
+    return {"type": "csr", "array": isinstance(matrix, scipy.sparse.sparray), "shape": list(matrix.shape), **parts}
 
 
 def _member_name(name: str, arrays: dict[str, np.ndarray]) -> str:
@@ -248,6 +263,12 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return np.dtype(value["dtype"]).type(_decode(value["value"], arrays))
     if kind == "array":
         return arrays[value["name"]]
+    if kind == "csr":
+        make = scipy.sparse.csr_array if value["array"] else scipy.sparse.csr_matrix
+        parts = tuple(_decode(value[part], arrays) for part in ("data", "indices", "indptr"))
+        matrix = make(parts, shape=tuple(value["shape"]))
+        matrix.check_format(full_check=True)  # indices beyond the shape would be read beyond the memory
+        return matrix
     if kind == "objects":
         items = _decode(value["items"], arrays)
         array = np.empty(len(items), dtype=object)

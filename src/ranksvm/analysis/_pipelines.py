@@ -8,6 +8,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from ranksvm.data import _frames
+from ranksvm.estimators._kernel_ranker import KernelRanker
 from ranksvm.exceptions import DataError, OptionError
 
 
@@ -48,6 +49,11 @@ def ranker_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None)
     """
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     ranker = steps.pop()
+    if isinstance(ranker, KernelRanker):
+        raise OptionError(
+            f"the score of a {type(ranker).__name__} is no sum over the features, so there is nothing to share out: a "
+            "RankSVM can be explained. A kernel model can predict, rank and be evaluated."
+        )
     if not isinstance(ranker, BaseEstimator) or not hasattr(ranker, "explain"):
         raise OptionError(
             f"a linear ranker such as RankSVM is needed, or a Pipeline that ends with one, got {model!r}."

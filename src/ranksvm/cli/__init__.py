@@ -40,4 +40,4 @@ __all__ = ["main"]
 @click.version_option(__version__, prog_name="ranksvm")
 @debug_option
 def main() -> None:
-    """Large-margin learning to rank: tune, train, certify, evaluate, explain and apply linear RankSVMs."""
+    """Large-margin learning to rank: tune, train, certify, evaluate, explain and apply RankSVMs."""

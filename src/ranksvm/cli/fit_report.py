@@ -15,11 +15,14 @@ __all__ = [
     "c_names",
     "candidates",
     "described_data",
-    "edge",
+    "described_kernel",
+    "edges",
     "fit_report",
+    "kernel_in_words",
     "loss_in_words",
     "score",
     "show_fit",
+    "size_in_words",
 ]
 
 
@@ -44,6 +47,7 @@ def fit_report(ranker: Any, scaler: str, means: dict[str, dict[str, float]], con
     """What was fitted, its certificate, and what it gives on every part."""
     return {
         "C": float(ranker.C_ if hasattr(ranker, "C_") else ranker.C),
+        "kernel": described_kernel(ranker),
         "loss": ranker.loss,
         "huber_width": float(ranker.huber_width) if ranker.loss == "huber" else None,
         "pair_selection": ranker.pair_selection,
@@ -64,21 +68,77 @@ def fit_report(ranker: Any, scaler: str, means: dict[str, dict[str, float]], con
     }
 
 
+def described_kernel(ranker: Any) -> dict[str, Any] | None:
+    """The kernel of a model and its size; None of a linear one."""
+    if not hasattr(ranker, "kernel"):
+        return None
+    name = ranker.kernel if isinstance(ranker.kernel, str) else getattr(ranker.kernel, "__qualname__", "callable")
+    approximation = ranker.approximation
+    coef = ranker.feature_coef_ if approximation == "fourier" else ranker.dual_coef_
+    return {
+        "name": name,
+        "gamma": ranker.gamma_,
+        "degree": ranker.degree if name == "poly" else None,
+        "coef0": float(ranker.coef0) if name == "poly" else None,
+        "approximation": approximation,
+        "n_components": None if approximation is None else ranker.n_components,
+        "landmarks": ranker.landmarks if approximation == "nystroem" else None,
+        "terms": len(coef),
+        "products": ranker.n_kernel_products_,
+        "pruned": getattr(ranker, "pruned_", {}).get("n_dropped", 0),
+    }
+
+
+def kernel_in_words(kernel: dict[str, Any]) -> str:
+    """The kernel, its parameters and its approximation."""
+    parameters = [f"{name} {kernel[name]:.6g}" for name in ("gamma", "degree", "coef0") if kernel[name] is not None]
+    words = [" ".join([kernel["name"], *parameters[:1]]), *parameters[1:]]
+    if kernel["approximation"] is not None:
+        words.append(f"approximated by {kernel['approximation']}")
+    return ", ".join(words)
+
+
+def size_in_words(kernel: dict[str, Any]) -> str:
+    """How many terms a score has, and of what."""
+    if kernel["approximation"] == "fourier":
+        return counted(kernel["terms"], "random feature")
+    words = f"{kernel['landmarks']} landmark" if kernel["approximation"] == "nystroem" else "support vector"
+    return counted(kernel["terms"], words) + (f", {count(kernel['pruned'])} pruned" if kernel["pruned"] else "")
+
+
 def candidates(ranker: Any) -> list[dict[str, Any]]:
-    """The values of C that a RankSVMCV tried, with their scores."""
-    columns = (ranker.Cs_, ranker.mean_scores_, ranker.standard_errors_, ranker.scores_)
+    """The values of C, and gamma, that were tried, with their scores."""
+    gammas = getattr(ranker, "gammas_", [])
+    gammas = [None] if len(gammas) == 0 else [float(gamma) for gamma in gammas]
+    shape = len(gammas), len(ranker.Cs_)
+    means, errors = ranker.mean_scores_.reshape(shape), ranker.standard_errors_.reshape(shape)
+    scores = ranker.scores_.reshape(*shape, -1)
     return [
-        {"C": float(C), "score": float(mean), "standard_error": float(error), "fold_scores": scores.tolist()}
-        for C, mean, error, scores in zip(*columns, strict=True)
+        {
+            "C": float(C),
+            "gamma": gamma,
+            "score": float(means[row, column]),
+            "standard_error": float(errors[row, column]),
+            "fold_scores": scores[row, column].tolist(),
+        }
+        for row, gamma in enumerate(gammas)
+        for column, C in enumerate(ranker.Cs_)
     ]
 
 
-def edge(tried: Sequence[dict[str, Any]], C: float) -> list[tuple[str, str]]:
-    """A note where the C chosen is the smallest or largest of those tried, so that the best may lie beyond."""
-    if len(tried) < 2 or C not in (tried[0]["C"], tried[-1]["C"]):
-        return []
-    which, beyond = ("smallest", "smaller") if tried[0]["C"] == C else ("largest", "larger")
-    return [("note", f"the {which} C tried was chosen: {beyond} ones may be as good or better (--C-range)")]
+def edges(tried: Sequence[dict[str, Any]], chosen: dict[str, Any]) -> list[tuple[str, str]]:
+    """Notes where a value chosen is the smallest or largest of those tried, so that the best may lie beyond."""
+    gamma = None if chosen["kernel"] is None else chosen["kernel"]["gamma"]
+    notes = []
+    for name, value, option in (("C", chosen["C"], "--C-range"), ("gamma", gamma, "--gamma-range")):
+        values = sorted({item[name] for item in tried} - {None})
+        if len(values) < 2 or value not in (values[0], values[-1]):
+            continue
+        which, beyond = ("smallest", "smaller") if value == values[0] else ("largest", "larger")
+        notes.append(
+            ("note", f"the {which} {name} tried was chosen: {beyond} ones may be as good or better ({option})")
+        )
+    return notes
 
 
 def by_rule(rule: str) -> str:
@@ -100,7 +160,7 @@ def show_fit(
     watch: Stopwatch,
 ) -> None:
     """The metrics by part, and below them what was fitted; ``notes`` on the choice, ``files`` that were written."""
-    means = report["metrics"]
+    means, kernel = report["metrics"], report["kernel"]
     if means:
         names = list(next(iter(means.values())))
         rows = [[name, *(number(means[part][name]) for part in means)] for name in names]
@@ -113,10 +173,11 @@ def show_fit(
             ("certificate", f"relative duality gap {report['relative_gap']:.1e} (tol {report['tol']:.0e})"),
             ("status", report["status"]),
             ("objective", f"{report['objective']:.10g}"),
+            *([("kernel", kernel_in_words(kernel)), ("model size", size_in_words(kernel))] if kernel else []),
             ("loss", loss_in_words(report["loss"], report["huber_width"], report["width"])),
             ("pairs", _pairs(report)),
             *([("scaler", report["scaler"])] if report["scaler"] != "none" else []),
-            ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}"),
+            ("solver", _solver(report)),
             ("time", ", ".join(f"{name} {seconds(value)}" for name, value in watch.seconds.items())),
             *files,
         ]
@@ -128,6 +189,13 @@ def loss_in_words(loss: str, huber_width: float | None, width: float | None) -> 
     if loss == "huber":
         return f"huber of width {huber_width:g}"
     return loss if width is None else f"{loss}, smoothed over a width of {width:.1e}"
+
+
+def _solver(report: dict[str, Any]) -> str:
+    words = [report["solver"], counted(report["iterations"], "iteration")]
+    if report["kernel"] is not None and report["kernel"]["products"]:
+        words.append(counted(report["kernel"]["products"], "kernel product"))
+    return ", ".join(words)
 
 
 def _pairs(report: dict[str, Any]) -> str:

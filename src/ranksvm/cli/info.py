@@ -7,7 +7,7 @@ import click
 
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import read
-from ranksvm.cli.fit_report import loss_in_words
+from ranksvm.cli.fit_report import described_kernel, kernel_in_words, loss_in_words, size_in_words
 from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, zero_based_option
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import (
@@ -159,6 +159,8 @@ def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
             report[key.rstrip("_")] = getattr(ranker, key)
     if report.get("objective"):
         report["relative_gap"] = report["duality_gap"] / report["objective"]
+    report["kernel"] = described_kernel(ranker) if hasattr(ranker, "n_kernel_products_") else None
+    report["bytes"] = file.stat().st_size
     if hasattr(ranker, "coef_"):
         report.update(_weights(ranker, n_weights))
     return report
@@ -208,6 +210,9 @@ def _show_model(report: dict[str, Any]) -> None:
     if "relative_gap" in report:
         facts.append(("certificate", f"relative duality gap {report['relative_gap']:.1e}"))
         facts.append(("objective", f"{report['objective']:.10g}"))
+    if report["kernel"] is not None:
+        facts.append(("kernel", kernel_in_words(report["kernel"])))
+        facts.append(("model size", f"{size_in_words(report['kernel'])}; {count(report['bytes'])} bytes"))
     ranker = list(report["parameters"].values())[-1]
     if "loss" in ranker:
         facts.append(("loss", loss_in_words(ranker["loss"], ranker["huber_width"], report.get("width"))))

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-__all__ = ["make_ranker", "with_scaler"]
+from ranksvm.cli.kernel_options import KERNEL_OPTIONS
+
+__all__ = ["chooses", "make_ranker", "with_scaler"]
 
 _LOSS_AND_PAIRS = ("loss", "huber_width", "pair_selection", "pair_weighting")
 _SOLVER = ("solver", "tol", "max_iter", "n_jobs", "keep_on_interrupt")
@@ -10,18 +12,28 @@ _CHOICE = ("Cs", "metric", "convention", "rule")
 
 
 def make_ranker(options: dict[str, Any], **changes: Any) -> Any:
-    """A RankSVMCV where the options have a range of C (``Cs``), else a RankSVM; an option that is None is left alone.
+    """A RankSVM, or with a ``kernel`` a KernelRankSVM; where there is a range to choose from, the one that chooses.
 
-    ``changes`` go before ``options``.
+    Ranges are ``Cs`` and ``gammas``. An option that is None is left alone; ``changes`` go before ``options``.
     """
-    from ranksvm import RankSVM, RankSVMCV
+    from ranksvm import KernelRankSVM, KernelRankSVMCV, RankSVM, RankSVMCV
 
     options = options | changes
-    names = (*_LOSS_AND_PAIRS, *_SOLVER)
+    names = (*_LOSS_AND_PAIRS, *_SOLVER, "kernel", *KERNEL_OPTIONS)
     given = {name: options[name] for name in names if options.get(name) is not None}
-    if options["Cs"] is None:
-        return RankSVM(C=options["C"], **given)
-    return RankSVMCV(cv=options["folds"], **{name: options[name] for name in _CHOICE}, **given)
+    kernel = "kernel" in given
+    if not chooses(options):
+        return KernelRankSVM(C=options["C"], **given) if kernel else RankSVM(C=options["C"], **given)
+    given |= {"cv": options["folds"], **{name: options[name] for name in _CHOICE}}
+    if not kernel:
+        return RankSVMCV(**given)
+    given["Cs"] = [options["C"]] if options["Cs"] is None else options["Cs"]
+    return KernelRankSVMCV(gammas=options["gammas"], **given)
+
+
+def chooses(options: dict[str, Any]) -> bool:
+    """Whether the options have a range to choose from."""
+    return options["Cs"] is not None or options.get("gammas") is not None
 
 
 def with_scaler(scaler: Any, ranker: Any) -> Any:

@@ -6,12 +6,13 @@ import click
 from click.core import ParameterSource
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edge, fit_report, score, show_fit
+from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
+from ranksvm.cli.kernel_options import check_kernel_options, kernel_options
 from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, Number, json_option, n_jobs_option, quiet_option
 from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.rankers import make_ranker, with_scaler
+from ranksvm.cli.rankers import chooses, make_ranker, with_scaler
 from ranksvm.cli.settings import settings_option
-from ranksvm.cli.tables import print_json, print_table
+from ranksvm.cli.tables import number, print_json, print_table
 from ranksvm.cli.training_data import TrainingData, metric_names, training_data
 from ranksvm.cli.training_options import (
     c_range_option,
@@ -34,6 +35,7 @@ from ranksvm.cli.training_options import (
 @one_choice_option("pair_selection")
 @one_choice_option("pair_weighting")
 @one_choice_option("scaler")
+@kernel_options
 @settings_option
 @data_options
 @choice_options
@@ -53,15 +55,16 @@ from ranksvm.cli.training_options import (
 @debug_option
 @click.pass_context
 def train_command(ctx: click.Context, **options: Any) -> None:
-    """Train a linear RankSVM on the data file TRAIN (LETOR text, cache or Parquet).
+    """Train a linear RankSVM, or with --kernel another one, on the data file TRAIN (LETOR text, cache or Parquet).
 
-    With --C-range the best C is chosen by --metric: on the validation data if --valid is given, else by
-    cross-validation over folds of queries. The model is saved to MODEL, with its scaler.
+    With --C-range (and --gamma-range) the best C is chosen by --metric: on the validation data if --valid is given,
+    else by cross-validation over folds of queries. The model is saved to MODEL, with its scaler.
 
     \b
     ranksvm train train.txt -C 0.1 -o model.rsvm
     ranksvm train train.txt --valid vali.txt --test test.txt --C-range 2^-15:2^5 -o model.rsvm
     ranksvm train train.txt --settings best.json -o model.rsvm
+    ranksvm train train.txt --kernel rbf --gamma 0.1 -C 0.1 -o model.rsvm
     """
     if options["Cs"] is not None and ctx.get_parameter_source("C") is ParameterSource.DEFAULT_MAP:
         options["C"] = None  # that of a settings file
@@ -69,6 +72,7 @@ def train_command(ctx: click.Context, **options: Any) -> None:
         raise click.UsageError("give -C or --C-range, not both.")
     if options["Cs"] is None and options["C"] is None:
         options["C"] = 1.0
+    check_kernel_options(options)
     watch = Stopwatch()
     report = _train(options, watch)
     if options["as_json"]:
@@ -83,7 +87,7 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
     # a wrong one is told before the data are read
     metrics = metric_names(options["metric"])
     options["metric"] = metrics[0]
-    choosing = options["Cs"] is not None
+    choosing = chooses(options)
     # Of a range of C, every iteration would be hundreds of lines in a log.
     with Progress(options["quiet"], not choosing or options["verbose"]) as progress:
         data = training_data(options, progress, watch)
@@ -124,17 +128,34 @@ def _selection(ranker: Any, data: TrainingData, options: dict[str, Any]) -> dict
 
 def _show(report: dict[str, Any], watch: Stopwatch) -> None:
     selection = report["selection"]
-    tried = selection["candidates"] if selection else [{"C": report["C"]}]
+    tried = selection["candidates"] if selection else [{"C": report["C"], "gamma": None}]
     # written alike in the table and below it
-    names = c_names([item["C"] for item in tried])
+    names = c_names(sorted({item["C"] for item in tried}))
     notes = []
     if selection:
+        _show_selection(report, names)
+        click.echo()
+        notes = edges(tried, report)
+    show_fit(report, names[report["C"]], notes, [("model", report["model"])], watch)
+
+
+def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
+    """The score of every C, and of every gamma where several were tried, in a column of its own."""
+    selection = report["selection"]
+    tried = selection["candidates"]
+    gammas = sorted({item["gamma"] for item in tried} - {None})
+    how = f"by {selection['metric']} on {selection['by']}{by_rule(selection['rule'])}"
+    if len(gammas) < 2:
         rows = [
             [names[item["C"]], score(item["score"], item["standard_error"]), "chosen" * (item["C"] == report["C"])]
             for item in tried
         ]
-        title = f"C by {selection['metric']} on {selection['by']}{by_rule(selection['rule'])}"
-        print_table(["C", selection["metric"], ""], rows, title)
-        click.echo()
-        notes = edge(tried, report["C"])
-    show_fit(report, names[report["C"]], notes, [("model", report["model"])], watch)
+        print_table(["C", selection["metric"], ""], rows, f"C {how}")
+        return
+    chosen = report["C"], report["kernel"]["gamma"]
+    cells = {
+        (item["C"], item["gamma"]): number(item["score"]) + " *" * ((item["C"], item["gamma"]) == chosen)
+        for item in tried
+    }
+    rows = [[name, *(cells[C, gamma] for gamma in gammas)] for C, name in names.items()]
+    print_table(["C \\ gamma", *(f"{gamma:.4g}" for gamma in gammas)], rows, f"C and gamma {how} (* chosen)")

@@ -8,7 +8,7 @@ import click
 from ranksvm.cli.comparison import Comparison, Tried, combinations
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import write_text
-from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edge, fit_report, score, show_fit
+from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -183,7 +183,7 @@ def _show(comparison: Comparison, report: dict[str, Any], watch: Stopwatch) -> N
     click.echo()
     best = comparison.ranked[0]
     fit = {**report["chosen"], "weights": report["weights"], "pairs_from": report["pairs_from"]}
-    notes = edge(candidates(best.ranker), best.C)
+    notes = edges(candidates(best.ranker), fit)
     if (against := report["against_runner_up"]) is not None:
         low, high, mean = (f"{value + 0.0:+.4f}" for value in (*against["confidence_interval"], against["difference"]))
         notes.append(("to the next", f"{mean} (95 % {low} to {high}, p = {against['p_value']:.2g})"))

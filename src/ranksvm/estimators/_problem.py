@@ -2,9 +2,10 @@
 
 import threading
 import warnings
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -100,6 +101,8 @@ class RankSVMProblem:
     objective: Any
     # put before C in the log
     label = ""
+    # the form of Newton's method that suits the objective
+    newton: ClassVar[Callable[..., SolverResult]] = staticmethod(newton)
 
     def __init__(
         self,
@@ -146,7 +149,7 @@ class RankSVMProblem:
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "interrupted": interrupted}
         with one_blas_thread():
             if self.solver == "newton":
-                return newton(objective, start, warm_start=warm, **options)
+                return self.newton(objective, start, warm_start=warm, **options)
             return tron(objective, start, **options)
 
     def start_from(self, estimator: Any) -> np.ndarray:

@@ -1,0 +1,107 @@
+"""Options of kernel models: which kernel, and how it is approximated."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ranksvm.cli.options import Name, Number, NumberRange
+
+__all__ = ["CHOICES", "KERNEL_OPTIONS", "check_kernel_options", "kernel_options"]
+
+# What can be chosen by name: as the library has them, which must not be imported for --help. A precomputed kernel has
+# no place in a data file.
+CHOICES = {
+    "kernel": ["rbf", "poly", "linear", "laplacian", "cosine"],
+    "approximation": ["nystroem", "fourier"],
+    "landmarks": ["uniform", "kmeans++", "leverage"],
+    "kernel_dtype": ["float32", "float64"],
+}
+# Parameters of the estimator, beside ``kernel``, that options give; None: its default.
+KERNEL_OPTIONS = (
+    *("gamma", "degree", "coef0", "approximation", "n_components", "landmarks", "random_state"),
+    *("memory_limit", "kernel_dtype"),
+)
+# Option -> the kernels that read it.
+_READ_BY = {
+    "gamma": ("rbf", "poly", "laplacian"),
+    "gammas": ("rbf", "poly", "laplacian"),
+    "degree": ("poly",),
+    "coef0": ("poly",),
+}
+_OF_APPROXIMATIONS = {
+    "n_components": ("nystroem", "fourier"),
+    "landmarks": ("nystroem",),
+    "random_state": ("nystroem", "fourier"),
+}
+
+
+class _Gamma(Number):
+    """A positive number, ``scale`` or ``auto``."""
+
+    name = "gamma"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value in ("scale", "auto") else super().convert(value, param, ctx)
+
+
+def kernel_options(command: Callable) -> Callable:
+    """The kernel of a model that is not linear."""
+    options = [
+        click.option(
+            "--kernel", type=Name(CHOICES["kernel"]), help="Score by a kernel expansion instead of a linear function."
+        ),
+        click.option(
+            "--gamma", type=_Gamma(), metavar="G", help="Of rbf, poly, laplacian: a number, scale, or auto.  [scale]"
+        ),
+        click.option(
+            "--gamma-range", "gammas", type=NumberRange(), metavar="RANGE", help="Values of gamma to choose from."
+        ),
+        click.option("--degree", type=click.IntRange(min=1), metavar="D", help="Of poly.  [default: 3]"),
+        click.option("--coef0", type=click.FloatRange(min=0.0), metavar="X", help="Of poly.  [default: 1]"),
+        click.option(
+            "--approximation", type=Name(CHOICES["approximation"]), help="Features in place of the exact kernel."
+        ),
+        click.option(
+            "--n-components", type=click.IntRange(min=1), metavar="N", help="Number of them.  [default: 1000]"
+        ),
+        click.option(
+            "--landmarks", type=Name(CHOICES["landmarks"]), help="How those of nystroem are drawn.  [default: uniform]"
+        ),
+        click.option("--random-state", type=click.IntRange(min=0), metavar="SEED", help="Seed of what is drawn."),
+        click.option(
+            "--memory-limit", metavar="SIZE", help="Memory for the kernel: 4GB, 500MB.  [default: half of what is free]"
+        ),
+        click.option("--kernel-dtype", type=Name(CHOICES["kernel_dtype"]), help="How it is kept.  [default: float32]"),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def check_kernel_options(options: dict[str, Any]) -> None:
+    """Refuse options that the model asked for would not read."""
+    kernel, approximation = options["kernel"], options["approximation"]
+    given = [name for name in (*KERNEL_OPTIONS, "gammas") if options[name] is not None]
+    if kernel is None and given:
+        raise click.UsageError(f"{_flag(given[0])} is an option of kernel models: give --kernel too.")
+    if options["gamma"] is not None and options["gammas"] is not None:
+        raise click.UsageError("give --gamma or --gamma-range, not both.")
+    if options["gamma"] is not None and options["Cs"] is not None:
+        if isinstance(options["gamma"], str):
+            raise click.UsageError(
+                f"--gamma {options['gamma']} with --C-range: give a number, or --gamma-range (by default it is chosen "
+                "around scale)."
+            )
+        options["gammas"], options["gamma"] = [options["gamma"]], None
+    for name in given:
+        if name in _READ_BY and kernel not in _READ_BY[name]:
+            raise click.UsageError(f"{_flag(name)} is read by --kernel {' or '.join(_READ_BY[name])}, not by {kernel}.")
+        if name in _OF_APPROXIMATIONS and approximation not in _OF_APPROXIMATIONS[name]:
+            raise click.UsageError(
+                f"{_flag(name)} is an option of --approximation {' or '.join(_OF_APPROXIMATIONS[name])}."
+            )
+
+
+def _flag(name: str) -> str:
+    return "--gamma-range" if name == "gammas" else "--" + name.replace("_", "-")

@@ -1,0 +1,318 @@
+"""The optimisation problems of kernel models: exact ones, and linear ones of features that stand for a kernel."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ranksvm.estimators._kernel_options import PRECOMPUTED, check_kernel_options, kernel_with
+from ranksvm.estimators._kernel_ranker import is_precomputed, keep_features, keep_terms, scattered
+from ranksvm.estimators._linear_problem import LinearProblem
+from ranksvm.estimators._memory import memory_bytes
+from ranksvm.estimators._problem import RankSVMProblem, TrainingSet, problem_options, training_set
+from ranksvm.estimators._scoring import Expansion, LinearFunction, expansion
+from ranksvm.exceptions import DataError
+from ranksvm.kernels import (
+    FeatureMap,
+    FourierFeatures,
+    Kernel,
+    KernelMatrix,
+    NystroemFeatures,
+    check_definite,
+    check_precomputed,
+    choose_landmarks,
+    kernel_matrix,
+    may_be_indefinite,
+    precomputed_matrix,
+)
+from ranksvm.objectives import CoefficientObjective, KernelObjective, Landmarks
+from ranksvm.objectives.feature_design import feature_design
+from ranksvm.solvers import newton_cg
+
+# Documents whose functions precondition the exact solver. Products with Q and seconds on MQ2008 fold 1 (7,903 rows, two
+# cores), without, with 300 and with 1,000 of them: at gamma 2^-5, C 1: 111, 25, 9 and 1.2, 0.6, 2.5; at gamma 2^-1, C 1:
+# 194, 103, 57 and 1.6, 2.4, 14; at gamma 2^-1, C 32: 1313, 544, 392 and 7.5, 7.6, 23.
+N_LANDMARKS = 300
+# Fewer rows are not worth any, and their values, held twice, may take this part of the memory.
+LANDMARK_ROWS = 3000
+LANDMARK_SHARE = 0.25
+
+
+def kernel_training_set(estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
+    """The data that a kernel estimator's ``fit`` was given, and its hyper-parameters, all of it checked.
+
+    ``data`` is the rest of them, by the names of `training_set`.
+    """
+    check_kernel_options(estimator)
+    problem_options(estimator)
+    found = training_set(estimator, X, y, **data)
+    if is_precomputed(estimator):
+        if scipy.sparse.issparse(found.X):
+            raise DataError("A sparse precomputed kernel is not supported: give a dense array.")
+        check_precomputed(found.X, found.n_threads)
+    return found
+
+
+def kernel_problem(estimator: Any, data: TrainingSet, gamma: float | None) -> "KernelOrFeatureProblem":
+    """The problem that a kernel estimator solves for the data of ``fit``, with this gamma if its kernel reads one."""
+    options = problem_options(estimator)
+    options |= {"memory": memory_bytes(estimator.memory_limit), "dtype": estimator.kernel_dtype}
+    if is_precomputed(estimator):
+        return KernelProblem(data, None, None, **options)
+    kernel = kernel_with(estimator, gamma)
+    if estimator.approximation is None:
+        return KernelProblem(data, kernel, gamma, **options)
+    n_components, random_state = estimator.n_components, estimator.random_state
+    if estimator.approximation == "fourier":
+        features = FourierFeatures.drawn(kernel, data.X.shape[1], n_components, random_state)
+        return FourierProblem(data, features, gamma, **options)
+    rows = np.sort(data.pairs.comparable()[1])
+    how = {"method": estimator.landmarks, "random_state": random_state, "n_threads": data.n_threads}
+    chosen = choose_landmarks(kernel, _taken(data.X, rows), n_components, **how)
+    return NystroemProblem(data, kernel, rows[chosen], gamma, **options)
+
+
+class KernelProblem(RankSVMProblem):
+    """``1/2 b'Qb + C * loss(Q b)`` for one data set and one C after another, over the rows of queries that have pairs.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Documents, or for a precomputed kernel the matrix of all of them, and pairs.
+    kernel : Kernel or None
+        The kernel; None: precomputed.
+    gamma : float or None
+        Its gamma, if it has one.
+    memory : int
+        Bytes that the kernel matrix may take.
+    dtype : {"float32", "float64"}
+        What it is stored in.
+    **options : optional
+        Those of `RankSVMProblem`.
+    """
+
+    newton = staticmethod(newton_cg)
+
+    def __init__(
+        self, data: TrainingSet, kernel: Kernel | None, gamma: float | None, *, memory: int, dtype: str, **options: Any
+    ):
+        pairs, self.rows = data.pairs.comparable()
+        super().__init__(data, pairs, **options)
+        if self.solver == "auto":
+            self.solver = "newton"
+        self.kernel = kernel
+        self.gamma = gamma
+        self.X = data.X
+        self._memory = memory
+        self._dtype = dtype
+
+    @cached_property
+    def matrix(self) -> KernelMatrix:
+        """Q, made when it is first needed."""
+        memory = self._memory - self._landmark_bytes * self._n_landmarks
+        how: dict[str, Any] = {"memory": memory, "dtype": self._dtype, "n_threads": self.n_threads}
+        if self.kernel is None:
+            matrix: KernelMatrix = precomputed_matrix(self.X, self.rows, **how)
+        else:
+            matrix = kernel_matrix(self.kernel, _taken(self.X, self.rows), **how)
+        if self.kernel is None or may_be_indefinite(self.kernel):
+            check_definite(matrix, PRECOMPUTED if self.kernel is None else self.kernel.name)
+        self._products_before = matrix.n_products
+        return matrix
+
+    @cached_property
+    def objective(self) -> KernelObjective | CoefficientObjective:
+        """The objective, as the solver wants it."""
+        if self.solver == "tron":
+            return CoefficientObjective(self.matrix, self.pairwise, 1.0, self.n_threads)
+        landmarks = None
+        if self._n_landmarks:
+            chosen = np.random.default_rng(0).permutation(len(self.rows))[: self._n_landmarks]
+            landmarks = Landmarks(self.matrix, np.sort(chosen))
+        return KernelObjective(self.matrix, self.pairwise, 1.0, self.n_threads, landmarks)
+
+    @property
+    def _landmark_bytes(self) -> int:
+        """Memory of a landmark's values, and of what they are made from."""
+        return 2 * 8 * len(self.rows)
+
+    @property
+    def _n_landmarks(self) -> int:
+        if self.solver == "tron" or len(self.rows) < LANDMARK_ROWS:
+            return 0
+        return min(N_LANDMARKS, int(LANDMARK_SHARE * self._memory / self._landmark_bytes))
+
+    def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
+        support, vectors, coef = self._terms(w)
+        if vectors is None:
+            return LinearFunction(scattered(coef, support, X.shape[1])).scores(X, self.n_threads)
+        assert self.kernel is not None
+        return expansion(self.kernel, vectors, coef).scores(X, self.n_threads)
+
+    @property
+    def n_products(self) -> int:
+        """Products with Q that solutions took."""
+        if "matrix" in vars(self):
+            self._n_products = self.matrix.n_products - self._products_before
+        return self._n_products
+
+    def release(self) -> None:
+        """Let go of Q."""
+        self._n_products = self.n_products
+        del self.objective, self.matrix
+
+    def start_from(self, estimator: Any) -> np.ndarray:
+        """The solution that an estimator has, where it was fitted to the same rows, as a place to begin.
+
+        Raises DataError where it was not.
+        """
+        b = np.zeros(self.n_rows)
+        b[self._support_of(estimator)] = estimator.dual_coef_
+        return self.objective.vector(b[self.rows])
+
+    def _support_of(self, estimator: Any) -> np.ndarray:
+        """The rows that an estimator's coefficients belong to, once they are found to be the same documents as then."""
+        if not hasattr(estimator, "dual_coef_"):
+            raise DataError(
+                "warm_start: the last fit was one of random Fourier features and has no coefficients of documents. "
+                "Begin from approximation='nystroem' or an exact fit."
+            )
+        support, vectors = estimator.support_, getattr(estimator, "support_vectors_", None)
+        known = (vectors is None) == (self.kernel is None) and (len(support) == 0 or support[-1] < self.n_rows)
+        if known and vectors is not None and len(support):
+            known = vectors.shape[1] == self.X.shape[1] and _same(self.X[support], vectors)
+        if not known:
+            raise DataError(
+                "warm_start: the rows of X are not those of the last fit, whose coefficients belong to its rows. Fit "
+                "the same rows in the same order, or set warm_start=False."
+            )
+        return support
+
+    def _origin(self) -> np.ndarray:
+        return self.objective.vector()
+
+    def _terms(self, w: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
+        """Rows whose coefficients are not 0, ascending; their documents, None of a precomputed kernel; coefficients."""
+        b = w if self.solver == "tron" else w[0]
+        positions = np.flatnonzero(b)
+        positions = positions[np.argsort(self.rows[positions])]
+        support = self.rows[positions]
+        return support, None if self.kernel is None else self.X[support], b[positions]
+
+    def _keep_model(self, estimator: Any, w: np.ndarray) -> None:
+        keep_terms(estimator, *self._terms(w))
+        estimator.gamma_ = self.gamma
+        estimator.n_kernel_products_ = self.n_products
+
+
+class FeatureProblem(LinearProblem):
+    """``1/2 |w|^2 + C * loss(phi(X) w)`` for features phi whose inner products stand for a kernel.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Documents and pairs.
+    features : FeatureMap
+        The features.
+    gamma : float or None
+        The kernel's gamma, if it has one.
+    memory : int
+        Bytes that the features of the documents may take; beyond, they are computed at every pass.
+    dtype : {"float32", "float64"}
+        What they are stored in.
+    **options : optional
+        Those of `RankSVMProblem`.
+    """
+
+    def __init__(
+        self, data: TrainingSet, features: FeatureMap, gamma: float | None, *, memory: int, dtype: str, **options: Any
+    ):
+        design = feature_design(data.X, features, memory=memory, dtype=np.dtype(dtype), n_threads=data.n_threads)
+        super().__init__(data, design, **options)
+        self.features = features
+        self.gamma = gamma
+
+    def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
+        return Expansion(self.features, self.features.coefficients(w)).scores(X, self.n_threads)
+
+    def _keep_model(self, estimator: Any, w: np.ndarray) -> None:
+        self._keep_function(estimator, self.features.coefficients(w))
+        estimator.gamma_ = self.gamma
+        estimator.n_kernel_products_ = 0
+
+    def _keep_function(self, estimator: Any, coef: np.ndarray) -> None:
+        raise NotImplementedError
+
+
+class NystroemProblem(FeatureProblem):
+    """The same with functions that span the kernels of landmarks, some rows of X.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Documents and pairs.
+    kernel : Kernel
+        The kernel.
+    landmarks : ndarray of int64
+        Rows of the landmarks, ascending.
+    gamma : float or None
+        The kernel's gamma, if it has one.
+    **options : optional
+        Those of `FeatureProblem`.
+    """
+
+    def __init__(self, data: TrainingSet, kernel: Kernel, landmarks: np.ndarray, gamma: float | None, **options: Any):
+        self.landmarks = landmarks
+        self.vectors = data.X[landmarks]
+        super().__init__(data, NystroemFeatures(kernel, self.vectors), gamma, **options)
+
+    def start_from(self, estimator: Any) -> np.ndarray:
+        """The orthogonal projection of the function that an estimator has, in the RKHS, as a place to begin.
+
+        Raises DataError where it is no function of such documents.
+        """
+        known = getattr(estimator, "support_vectors_", getattr(estimator, "frequencies_", None))
+        if known is None or known.shape[1] != self.vectors.shape[1]:
+            raise DataError("warm_start: the last fit was not one of documents with as many features as X has.")
+        return self.features.gathered(estimator._scores(self.vectors))
+
+    def _keep_function(self, estimator: Any, coef: np.ndarray) -> None:
+        keep_terms(estimator, self.landmarks, self.vectors, coef)
+
+
+class FourierProblem(FeatureProblem):
+    """The same with random Fourier features."""
+
+    features: FourierFeatures
+
+    def start_from(self, estimator: Any) -> np.ndarray:
+        """The solution that an estimator has, where it has the same features.
+
+        Raises DataError where it has others.
+        """
+        known = getattr(estimator, "frequencies_", np.empty((0, 0)))
+        if not np.array_equal(known, self.features.frequencies):
+            raise DataError(
+                "warm_start: the last fit has other features, or none. Random Fourier features are the same with the "
+                "same gamma, n_components and a whole number as random_state; or set warm_start=False."
+            )
+        return estimator.feature_coef_
+
+    def _keep_function(self, estimator: Any, coef: np.ndarray) -> None:
+        keep_features(estimator, self.features.frequencies, coef)
+
+
+KernelOrFeatureProblem = KernelProblem | NystroemProblem | FourierProblem
+
+
+def _taken(X: Any, rows: np.ndarray) -> Any:
+    """Rows of X; X itself where that is all of them in their order."""
+    return X if np.array_equal(rows, np.arange(X.shape[0])) else X[rows]
+
+
+def _same(X: Any, Z: Any) -> bool:
+    """Whether two sets of documents have the same values."""
+    if scipy.sparse.issparse(X) != scipy.sparse.issparse(Z):
+        return False
+    return (X != Z).nnz == 0 if scipy.sparse.issparse(X) else np.array_equal(X, Z)

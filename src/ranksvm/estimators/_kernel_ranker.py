@@ -1,0 +1,143 @@
+"""What the rankers that score with a kernel share: their function, rebuilt from fitted attributes, and its pruning."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils.validation import check_is_fitted
+
+from ranksvm._parallel import effective_n_jobs
+from ranksvm.estimators._kernel_options import PRECOMPUTED, kernel_with
+from ranksvm.estimators._pruning import Pruning, smallest_terms
+from ranksvm.estimators._ranker import Ranker
+from ranksvm.estimators._scoring import Expansion, LinearFunction, ScoringFunction, expansion
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.kernels import FourierFeatures
+
+__all__ = ["KernelRanker", "keep_features", "keep_terms", "scattered"]
+
+# What a model scores with: which of them it has depends on its kernel and approximation.
+_FUNCTION = ("coef_", "dual_coef_", "support_", "support_vectors_", "frequencies_", "feature_coef_", "pruned_")
+
+
+def keep_terms(estimator: Any, support: np.ndarray, vectors: Any, coef: np.ndarray) -> None:
+    """Give an estimator the function ``sum_j coef_j k(., vectors_j)``; of a precomputed kernel there are no vectors."""
+    _forget(estimator)
+    estimator.dual_coef_ = coef
+    estimator.support_ = support
+    if vectors is not None:
+        estimator.support_vectors_ = vectors
+        if estimator.kernel == "linear":
+            estimator.coef_ = vectors.T @ coef
+
+
+def keep_features(estimator: Any, frequencies: np.ndarray, coef: np.ndarray) -> None:
+    """Give an estimator a linear function of random Fourier features."""
+    _forget(estimator)
+    estimator.frequencies_ = frequencies
+    estimator.feature_coef_ = coef
+
+
+def scattered(coef: np.ndarray, support: np.ndarray, n_columns: int) -> np.ndarray:
+    """Coefficients of some columns as those of all of them."""
+    weights = np.zeros(n_columns)
+    weights[support] = coef
+    return weights
+
+
+def _forget(estimator: Any) -> None:
+    """Take what an estimator scored with away: a model of another kernel has other parts."""
+    for name in _FUNCTION:
+        vars(estimator).pop(name, None)
+
+
+def is_precomputed(estimator: Any) -> bool:
+    """Whether an estimator is given kernels in place of features."""
+    return isinstance(estimator.kernel, str) and estimator.kernel == PRECOMPUTED
+
+
+class KernelRanker(Ranker):
+    """Base of the estimators whose score of a document is ``sum_j dual_coef_[j] k(x, support_vectors_[j])``."""
+
+    kernel: str | Callable[..., Any]
+    gamma_: float | None
+    dual_coef_: np.ndarray
+    support_: np.ndarray
+
+    def prune(self, tol: float = 1e-3) -> Pruning:
+        """Drop the support vectors that matter least, so that the model becomes smaller and predicts faster.
+
+        Terms ``dual_coef_[j] k(., support_vectors_[j])`` are dropped from the smallest norm up, as many as leave the
+        scoring function within ``tol`` times its norm in the kernel's RKHS of what it was. That distance is computed,
+        not estimated, from half of the kernel matrix of the support vectors. The model is changed; ``objective_``,
+        ``duality_gap_`` and ``evals_result_`` stay those of the model before.
+
+        Parameters
+        ----------
+        tol : float, default 1e-3
+            How far the function may move, as part of its norm, positive and below 1.
+
+        Returns
+        -------
+        Pruning
+            How many were dropped, how far the function moved, and the most by which any score has changed. ``pruned_``
+            keeps the sum of all prunings of the model.
+
+        Raises
+        ------
+        OptionError
+            When ``tol`` is not between 0 and 1, or the model holds no documents: with a precomputed kernel, or random
+            Fourier features.
+
+        Examples
+        --------
+        >>> from ranksvm import KernelRankSVM, make_ranking
+        >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+        >>> ranker = KernelRankSVM(C=0.1, gamma=0.05).fit(data.X, data.y, qid=data.qid)
+        >>> lost = ranker.prune(tol=0.01)
+        >>> lost.n_dropped > 0, lost.relative_distance <= 0.01, len(ranker.dual_coef_) == lost.n_support
+        (True, True, True)
+        """
+        check_is_fitted(self)
+        is_number = isinstance(tol, int | float | np.number) and not isinstance(tol, bool)
+        if not (is_number and 0.0 < float(tol) < 1.0):
+            raise OptionError(f"tol must be a number between 0 and 1, got {tol!r}.")
+        if not hasattr(self, "support_vectors_"):
+            what = "random Fourier features" if hasattr(self, "frequencies_") else "a precomputed kernel"
+            raise OptionError(f"prune drops support vectors, and a model of {what} holds none.")
+        terms = kernel_with(self, self.gamma_), self.support_vectors_, self.dual_coef_
+        kept, pruning = smallest_terms(*terms, float(tol), effective_n_jobs(self.n_jobs))
+        before = getattr(self, "pruned_", {"n_dropped": 0, "distance": 0.0, "norm": pruning.norm})
+        keep_terms(self, self.support_[kept], self.support_vectors_[kept], self.dual_coef_[kept])
+        self.pruned_ = {
+            "n_dropped": before["n_dropped"] + pruning.n_dropped,
+            "distance": before["distance"] + pruning.distance,
+            "norm": before["norm"],
+        }
+        return pruning
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return self._function().scores(X, effective_n_jobs(self.n_jobs))
+
+    def _function(self) -> ScoringFunction:
+        """The scoring function, from what `keep_terms` and `keep_features` keep."""
+        if hasattr(self, "frequencies_"):
+            return Expansion(FourierFeatures(self.frequencies_), self.feature_coef_)
+        if hasattr(self, "coef_"):
+            return LinearFunction(self.coef_)
+        if not hasattr(self, "support_vectors_"):
+            return LinearFunction(scattered(self.dual_coef_, self.support_, self.n_features_in_))
+        return expansion(kernel_with(self, self.gamma_), self.support_vectors_, self.dual_coef_)
+
+    def _features(self, X: Any) -> Any:
+        X = super()._features(X)
+        if is_precomputed(self) and scipy.sparse.issparse(X):
+            raise DataError("A sparse precomputed kernel is not supported: give a dense array.")
+        return X
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = is_precomputed(self)
+        tags.input_tags.sparse = not is_precomputed(self)
+        return tags

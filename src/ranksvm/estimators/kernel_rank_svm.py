@@ -1,0 +1,256 @@
+"""KernelRankSVM: the ranking support vector machine with a kernel."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ranksvm.data import _frames
+from ranksvm.estimators import _inputs, _options
+from ranksvm.estimators._dual import DualMixin
+from ranksvm.estimators._evaluation import evals_result, evaluation_sets
+from ranksvm.estimators._kernel_options import gamma_of
+from ranksvm.estimators._kernel_problem import kernel_problem, kernel_training_set
+from ranksvm.estimators._kernel_ranker import KernelRanker
+from ranksvm.estimators._problem import interruptible_if
+from ranksvm.estimators._ranker import SCORE_METRIC
+
+__all__ = ["KernelRankSVM"]
+
+
+class KernelRankSVM(DualMixin, KernelRanker):
+    """Kernel RankSVM: large-margin learning to rank with a nonlinear scoring function, exact and certified.
+
+    Minimises ``1/2 |f|^2 + C * sum of a_ij * loss(f(x_i) - f(x_j))`` over the functions f of the kernel's reproducing
+    Hilbert space, where (i, j) are the pairs of documents of one query with ``y_i > y_j`` and ``a_ij`` their weights,
+    as in `RankSVM`. The minimiser is ``f(x) = sum_j b_j k(x, x_j)``, so with l documents that have pairs there are l
+    variables b, and ``|f|^2 = b' Q b`` with the kernel matrix Q. A fit costs some tens to hundreds of products with Q,
+    of l^2 multiplications each, and ends with a proof of how good it is: the optimum is at most ``duality_gap_`` below
+    ``objective_``. An approximation costs less: its certificate is that of the problem with the approximated kernel.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Weight of a pair, positive. The sum over the pairs is never normalised, so the best C falls as data grow.
+    kernel : {"rbf", "poly", "linear", "laplacian", "cosine", "precomputed"} or callable, default "rbf"
+        "rbf": ``exp(-gamma |x - z|^2)``; "laplacian": ``exp(-gamma |x - z|_1)``; "poly": ``(gamma <x, z> +
+        coef0)^degree``; "linear": ``<x, z>``, whose Q is never formed; "cosine": ``<x, z> / (|x| |z|)``. With
+        "precomputed" `fit` is given the kernel matrix of the documents, and `predict` the kernels of other documents
+        with those. A callable is given two arrays of documents (CSR matrices where X is one), of shapes (n, n_features)
+        and (m, n_features), and returns their kernels, of shape (n, m), as scikit-learn's SVC has it; it must be
+        positive semidefinite, and is called on one thread.
+    gamma : {"scale", "auto"} or float, default "scale"
+        Of "rbf", "laplacian" and "poly". "scale" is ``1 / (n_features * X.var())``, "auto" ``1 / n_features``.
+    degree : int, default 3
+        Degree of "poly".
+    coef0 : float, default 1.0
+        Independent term of "poly", not negative.
+    loss, huber_width, pair_selection, pair_weighting : optional
+        As in `RankSVM`.
+    approximation : {None, "nystroem", "fourier"}, default None
+        None solves the problem exactly. "nystroem" looks for f among the functions that the kernels of some documents,
+        the landmarks, span; it serves every kernel but "precomputed". "fourier" replaces the kernel by the inner
+        product of random features; it serves "rbf" and "laplacian". Both solve a linear problem of ``n_components``
+        features, and the model is as small.
+    n_components : int, default 1000
+        Number of landmarks, or of random features; unused without approximation.
+    landmarks : {"uniform", "kmeans++", "leverage"}, default "uniform"
+        How landmarks are drawn among the documents that have pairs: all alike; far from each other; or by how badly
+        others stand for them (ridge leverage scores). The latter two cost more and approximate better.
+    random_state : int, numpy.random.RandomState or None, default None
+        Seed of the landmarks or random features.
+    memory_limit : int, str or None, default None
+        Memory that the kernel matrix (or the features of an approximation) may take, with what computing it takes
+        besides: bytes, or text such as "4GB" or "500MiB"; None: half of the memory that is free. What does not fit is
+        computed anew for every product; results are the same.
+    kernel_dtype : {"float32", "float64"}, default "float32"
+        What Q, or features, are stored in. They are computed, and products with them summed, in float64 either way;
+        with "float32" the certificate is that of the rounded kernel, a relative 1e-6 or less away.
+    solver : {"auto", "newton", "tron"}, default "auto"
+        "newton" takes Newton steps in the inner product of Q, at one product with Q for an inner step; "tron" is the
+        trust region method of Kuo, Lee & Lin (2014) in the coefficients, for comparison. "auto" is "newton". With an
+        approximation they are those of `RankSVM`.
+    tol : float, default 1e-4
+        Stop when ``duality_gap_ <= tol * objective_``.
+    max_iter : int, default 1000
+        Largest number of solver iterations.
+    warm_start : bool, default False
+        Begin from the last fit. An exact fit does so on the same rows: its coefficients belong to them, and so an exact
+        fit can go on from a Nyström one. A Nyström fit begins from the projection of whatever function there is, one
+        with random features where it has the same features.
+    keep_on_interrupt : bool, default False
+        Whether Ctrl-C during ``fit`` stops at the next evaluation and leaves the best model so far, instead of
+        raising KeyboardInterrupt.
+    n_jobs : int or None, default None
+        Number of threads; None or -1 for all processors. Results do not depend on it but for round-off.
+    verbose : int, default 0
+        1 shows every iteration: on stderr, or wherever `logging` is configured to send the logger "ranksvm".
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray of float64, shape (n_support,)
+        The coefficients b that are not 0. Not for "fourier".
+    support_ : ndarray of int64, shape (n_support,)
+        The rows of X that they belong to, ascending: documents in pairs, or landmarks. Not for "fourier".
+    support_vectors_ : ndarray or CSR matrix, shape (n_support, n_features)
+        The features of these rows. Not for a precomputed kernel or "fourier".
+    coef_ : ndarray of float64, shape (n_features,)
+        For ``kernel="linear"`` the weights of the features, ``support_vectors_.T @ dual_coef_``.
+    frequencies_ : ndarray of float64, shape (n_components / 2, n_features)
+        For "fourier", the random frequencies: the features are the cosines, then the sines, of ``frequencies_ @ x``,
+        over the root of their number.
+    feature_coef_ : ndarray of float64, shape (n_components,)
+        For "fourier", the weights of these features.
+    gamma_ : float or None
+        The gamma used; None for kernels that have none.
+    n_kernel_products_ : int
+        Number of products with Q; 0 where it is approximated.
+    pruned_ : dict
+        After `prune`: n_dropped, distance (at most so far has the function moved in the RKHS) and norm (what it was
+        before).
+    objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_
+        As in `RankSVM`.
+    n_features_in_, feature_names_in_, frame_type_, qid_column_, evals_result_
+        As in `RankSVM`.
+
+    See Also
+    --------
+    RankSVM : Linear, in time proportional to the number of documents.
+
+    Notes
+    -----
+    Kuo, Lee & Lin, "Large-scale kernel RankSVM", SDM 2014, introduced the problem in this form. The gap is ``1/2
+    |grad|^2`` in the norm of the RKHS, and for "hinge" as in `RankSVM`; `dual_coef` has the dual variables. Nyström:
+    Williams & Seeger, NeurIPS 2000; random features: Rahimi & Recht, NeurIPS 2007.
+
+    Examples
+    --------
+    >>> from ranksvm import KernelRankSVM, make_ranking
+    >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+    >>> ranker = KernelRankSVM(C=0.1, gamma=0.05).fit(data.X, data.y, qid=data.qid)
+    >>> ranker.predict(data.X).shape
+    (1000,)
+    >>> bool(ranker.duality_gap_ <= 1e-4 * ranker.objective_)
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str | Callable[..., Any] = "rbf",
+        gamma: str | float = "scale",
+        degree: int = 3,
+        coef0: float = 1.0,
+        loss: str = "squared_hinge",
+        huber_width: float = 1.0,
+        pair_selection: str = "all",
+        pair_weighting: str = "uniform",
+        approximation: str | None = None,
+        n_components: int = 1000,
+        landmarks: str = "uniform",
+        random_state: Any = None,
+        memory_limit: int | str | None = None,
+        kernel_dtype: str = "float32",
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        keep_on_interrupt: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.loss = loss
+        self.huber_width = huber_width
+        self.pair_selection = pair_selection
+        self.pair_weighting = pair_weighting
+        self.approximation = approximation
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.kernel_dtype = kernel_dtype
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.keep_on_interrupt = keep_on_interrupt
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+    ) -> "KernelRankSVM":
+        """Learn the scoring function.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features, as in `RankSVM.fit`; for a precomputed kernel the symmetric kernel matrix, dense, of shape
+            (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Relevance labels: any real numbers; only their order within a query counts, unless ``pair_weighting`` reads
+            them. Left out where ``pairs`` are given.
+        qid, group : array-like (or for qid str), optional
+            Queries, as in `RankSVM.fit`.
+        sample_weight, query_weight, propensity : array-like of shape (n_samples,), optional
+            Weights, as in `RankSVM.fit`.
+        pairs, pair_weight : array-like, optional
+            Explicit preferences instead of ``y``, as in `RankSVM.fit`.
+        eval_set : list of tuple (X, y), or one such tuple, optional
+            Data to evaluate the model on, as in `RankSVM.fit`; for a precomputed kernel X are the kernels of its
+            documents with those of the fit.
+        eval_qid, eval_group : list of array-like, or one for a single set, optional
+            Queries of each set, as ``qid`` or ``group``. Where ``qid`` named a column, that column of the sets.
+
+        Returns
+        -------
+        KernelRankSVM
+            The fitted estimator.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        DataError
+            When X or y are not finite numbers, lengths differ, a kernel overflows, or a precomputed one is not square,
+            not symmetric or indefinite.
+        OptionError
+            When a hyper-parameter has a value it cannot have, or the memory limit is too small.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the certificate does not meet ``tol``.
+        """
+        _options.check(C=_options.positive(self.C))
+        with _inputs.all_or_nothing(self), _options.verbosity(self.verbose):
+            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
+            weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+            data = kernel_training_set(
+                self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights
+            )
+            sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
+            problem = kernel_problem(self, data, gamma_of(self.kernel, self.gamma, data.X))
+            start = problem.start_from(self) if self.warm_start and hasattr(self, "gamma_") else None
+            with interruptible_if(self.keep_on_interrupt) as interrupted:
+                result = problem.solve(self.C, start, interrupted)
+            problem.keep_result(self, result)
+            self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
+        return self

@@ -1,0 +1,167 @@
+"""KernelRankSVMCV: KernelRankSVM with C and gamma chosen on validation data or by query folds."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ranksvm.estimators import _options
+from ranksvm.estimators._choosing import ChoosingRanker
+from ranksvm.estimators._kernel_options import gamma_of
+from ranksvm.estimators._kernel_problem import KernelOrFeatureProblem, kernel_problem, kernel_training_set
+from ranksvm.estimators._kernel_ranker import KernelRanker, is_precomputed
+from ranksvm.estimators._problem import TrainingSet
+from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
+from ranksvm.exceptions import OptionError
+
+__all__ = ["KernelRankSVMCV"]
+
+# The gammas tried unless told otherwise: these times that of "scale".
+FACTORS = (0.0625, 0.25, 1.0, 4.0)
+
+
+class KernelRankSVMCV(ChoosingRanker, KernelRanker):
+    """KernelRankSVM with C and gamma chosen by a ranking metric, on validation data or by folds of queries.
+
+    For each training part and each gamma there is one kernel matrix, and the solutions along C are computed one from
+    the other. With validation data (``eval_set``) the chosen solution is the model; with folds, the model is refitted
+    on all data. Of equally good values the smallest C is taken, and of these the smallest gamma.
+
+    Parameters
+    ----------
+    Cs : array-like of float or None, default None
+        Values of C to try; None: the powers of 2 from 2^-15 to 2^5.
+    gammas : array-like of float or None, default None
+        Values of gamma to try, for the kernels that have one; None: 1/16, 1/4, 1 and 4 times that of "scale", which is
+        ``1 / (n_features * X.var())``.
+    metric, cv, convention, rule : optional
+        As in `RankSVMCV`. "one_standard_error" takes the smallest C, and for it the smallest gamma, whose mean score is
+        at least the highest less its standard error.
+    kernel, degree, coef0, approximation, n_components, landmarks, random_state, memory_limit, kernel_dtype : optional
+        As in `KernelRankSVM`. The memory limit is that of one kernel matrix: there is never another one beside it.
+    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs, verbose : optional
+        As in `KernelRankSVM`.
+    keep_on_interrupt : bool, default False
+        As in `RankSVMCV`.
+
+    Attributes
+    ----------
+    C_, gamma_ : float
+        The chosen ones; ``gamma_`` is None where the kernel has none.
+    best_score_ : float
+        Their mean score.
+    Cs_ : ndarray of float64, shape (n_Cs,)
+        The values of C tried, ascending.
+    gammas_ : ndarray of float64, shape (n_gammas,)
+        The values of gamma tried, ascending; empty where the kernel has none, and ``n_gammas`` is 1 below.
+    scores_ : ndarray of float64, shape (n_gammas, n_Cs, n_folds)
+        The metric for each on each test part (one column with ``eval_set``: its first set); NaN for those that were not
+        tried before an interruption.
+    mean_scores_, standard_errors_ : ndarray of float64, shape (n_gammas, n_Cs)
+        Mean over the test parts, and its standard error, as in `RankSVMCV`.
+    evals_result_ : dict
+        The metric on each set of ``eval_set`` for each gamma and each C, in LightGBM's form: ``{"valid_0": {"ndcg@10":
+        [...]}}``, for the first gamma all C, then the next.
+    dual_coef_, support_, support_vectors_, coef_, frequencies_, feature_coef_, n_kernel_products_
+        As in `KernelRankSVM`, for the chosen values; the products are those of the whole path along C.
+    objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_
+        As in `RankSVM`, for the chosen values.
+
+    See Also
+    --------
+    KernelRankSVM : For one C and gamma.
+
+    Examples
+    --------
+    >>> from ranksvm import KernelRankSVMCV, make_ranking
+    >>> data = make_ranking(n_queries=40, n_docs=10, n_features=10, random_state=0)
+    >>> ranker = KernelRankSVMCV(Cs=[0.01, 0.1, 1.0], gammas=[0.01, 0.1], cv=3).fit(data.X, data.y, qid=data.qid)
+    >>> ranker.scores_.shape
+    (2, 3, 3)
+    """
+
+    _with_one_c = KernelRankSVM
+
+    def __init__(
+        self,
+        Cs: Any = None,
+        gammas: Any = None,
+        *,
+        metric: Any = "ndcg@10",
+        cv: Any = 5,
+        convention: Any = "default",
+        rule: str = "best",
+        kernel: str | Callable[..., Any] = "rbf",
+        degree: int = 3,
+        coef0: float = 1.0,
+        loss: str = "squared_hinge",
+        huber_width: float = 1.0,
+        pair_selection: str = "all",
+        pair_weighting: str = "uniform",
+        approximation: str | None = None,
+        n_components: int = 1000,
+        landmarks: str = "uniform",
+        random_state: Any = None,
+        memory_limit: int | str | None = None,
+        kernel_dtype: str = "float32",
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        keep_on_interrupt: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.Cs = Cs
+        self.gammas = gammas
+        self.metric = metric
+        self.cv = cv
+        self.convention = convention
+        self.rule = rule
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.loss = loss
+        self.huber_width = huber_width
+        self.pair_selection = pair_selection
+        self.pair_weighting = pair_weighting
+        self.approximation = approximation
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.kernel_dtype = kernel_dtype
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.keep_on_interrupt = keep_on_interrupt
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
+        return kernel_training_set(estimator, X, y, **data)
+
+    def _settings(self, data: TrainingSet) -> list[Any]:
+        """The gammas, ascending: the larger, the more a function may vary."""
+        scale = gamma_of(self.kernel, "scale", data.X)
+        if scale is None:
+            return [None]
+        if self.gammas is None:
+            return [factor * scale for factor in FACTORS]
+        gammas = np.sort(np.atleast_1d(np.asarray(self.gammas, dtype=np.float64)))
+        if gammas.ndim != 1 or len(gammas) == 0:
+            raise OptionError(f"gammas must be a list of numbers, got {self.gammas!r}.")
+        for gamma in gammas:
+            _options.check(gammas=_options.positive(float(gamma)))
+        return gammas.tolist()
+
+    def _problem(self, data: TrainingSet, setting: float | None) -> KernelOrFeatureProblem:
+        problem = kernel_problem(self, data, setting)
+        problem.label = "" if setting is None else f"gamma = {setting:.6g}, "
+        return problem
+
+    def _features_of(self, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:
+        return X[np.ix_(rows, training_rows)] if is_precomputed(self) else X[rows]
+
+    def _keep_choice(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> None:
+        self.gammas_ = np.array([gamma for gamma in settings if gamma is not None], dtype=np.float64)
+        self.scores_, self.mean_scores_, self.standard_errors_ = scores, means, errors
