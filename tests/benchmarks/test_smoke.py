@@ -17,6 +17,7 @@ TABLES = {
     "cutting_plane": "| made | OCAS |",
     "adjacent_pairs": "| 0.1 | none | adjacent |",
     "losses": "| C | loss, tol | seconds |",
+    "kernel_approximation": "| uniform | computed |",
     "model_selection": "| data | rows, train / valid | path, s |",
 }
 
