@@ -18,6 +18,7 @@ TABLES = {
     "adjacent_pairs": "| 0.1 | none | adjacent |",
     "losses": "| C | loss, tol | seconds |",
     "kernel_product": "| linear | float32 | not formed |",
+    "kernel_approximation": "| uniform | computed |",
     "model_selection": "| data | rows, train / valid | path, s |",
 }
 
