@@ -48,8 +48,8 @@ def memory_of_fit(data: ranksvm.RankingData, estimator: str, **options: Any) -> 
 def main() -> None:
     """Run from the command line."""
     folder, kind, options = Path(sys.argv[1]), getattr(ranksvm, sys.argv[2]), json.loads(sys.argv[3])
-    # what the first fit imports and starts is not the data's doing
-    small = ranksvm.make_ranking(200, 20, 50, random_state=0)
+    # what the first fit imports and starts is not the data's doing; so small that its kernel matrix is no peak
+    small = ranksvm.make_ranking(60, 20, 50, random_state=0)
     kind(**{**options, "C": 1e-3}).fit(small.X, small.y, qid=small.qid)
     before = peak()
     # plain reads into arrays of their own: at their end the peak is what the process holds
