@@ -3,13 +3,16 @@
 import io
 import json
 import pathlib
+import pickle
 import zipfile
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import sklearn
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.metrics.pairwise import linear_kernel
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
@@ -355,3 +358,62 @@ def test_models_of_every_released_format_load(path):
     assert list(model.named_steps) == ["scaler", "ranker"]
     np.testing.assert_array_equal(model.predict([[2.0, 2.0], [3.0, 1.0]]), [0.25, -0.5])
     assert model.named_steps["ranker"].C == 0.5
+
+
+KERNEL_MODELS = [
+    *({"kernel": kernel} for kernel in ("rbf", "poly", "linear", "laplacian", "cosine", "precomputed")),
+    {"approximation": "nystroem", "n_components": 8, "random_state": 0},
+    {"approximation": "nystroem", "n_components": 8, "random_state": 0, "kernel": "linear"},
+    {"approximation": "fourier", "n_components": 8, "random_state": 0},
+    {"approximation": "fourier", "n_components": 8, "random_state": 0, "kernel": "laplacian"},
+]
+
+
+@pytest.mark.parametrize("options", KERNEL_MODELS)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csr_array])
+def test_a_kernel_model_scores_as_before(options, form, X, tmp_path):
+    if options.get("kernel") == "precomputed":
+        if form is not np.asarray:
+            pytest.skip("a precomputed kernel is dense")
+        given = X @ X.T
+    else:
+        given = form(np.where(X > 0, X, 0.0))
+    y = np.arange(20) % 3
+    model = ranksvm.KernelRankSVM(0.01, gamma=1e-4, **options).fit(given, y, qid=np.arange(20) // 10)
+    model.save(tmp_path / "model")
+    loaded = ranksvm.load(tmp_path / "model")
+    assert type(loaded) is ranksvm.KernelRankSVM
+    assert loaded.get_params() == model.get_params()
+    np.testing.assert_array_equal(loaded.predict(given), model.predict(given))
+    fitted = {name for name in vars(model) if name.endswith("_")}
+    assert {name for name in vars(loaded) if name.endswith("_")} == fitted
+    if "support_vectors_" in fitted:
+        assert type(loaded.support_vectors_) is type(model.support_vectors_)
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_a_callable_kernel_cannot_be_saved_but_pickled(X, tmp_path):
+    model = ranksvm.KernelRankSVM(kernel=linear_kernel).fit(X, np.arange(20) % 3)
+    with pytest.raises(
+        OptionError, match=r"parameter 'kernel' of KernelRankSVM is linear_kernel .*Use pickle or joblib"
+    ):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_sparse_matrices_are_checked(X, tmp_path):
+    path = tmp_path / "model"
+    model = ranksvm.KernelRankSVM().fit(sp.csr_matrix(X), np.arange(20) % 3)
+    model.save(path)
+
+    def point_beyond(header):
+        header["model"]["fitted"]["support_vectors_"]["shape"][1] = 2
+
+    rewrite_header(path, point_beyond)
+    with pytest.raises(ModelFileError, match="cannot be rebuilt"):
+        ranksvm.load(path)
+    model.support_vectors_ = model.support_vectors_.tocsc()
+    with pytest.raises(OptionError, match="'support_vectors_' of KernelRankSVM is a sparse matrix in csc format"):
+        model.save(path)

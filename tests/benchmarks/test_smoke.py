@@ -21,6 +21,7 @@ TABLES = {
     "kernel_grid": "| mean_ndcg | 1: RBF kernel |",
     "kernel_quality": "| SVC on explicit pairs |",
     "kernel_product": "| linear | float32 | not formed |",
+    "kernel_approximation": "| uniform | computed |",
     "model_selection": "| data | rows, train / valid | path, s |",
 }
 

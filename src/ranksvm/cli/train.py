@@ -154,7 +154,7 @@ def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
         return
     chosen = report["C"], report["kernel"]["gamma"]
     cells = {
-        (item["C"], item["gamma"]): number(item["score"]) + " *" * ((item["C"], item["gamma"]) == chosen)
+        (item["C"], item["gamma"]): "* " * ((item["C"], item["gamma"]) == chosen) + number(item["score"])
         for item in tried
     }
     rows = [[name, *(cells[C, gamma] for gamma in gammas)] for C, name in names.items()]

@@ -1,5 +1,7 @@
 """The optimisation problems of kernel models: exact ones, and linear ones of features that stand for a kernel."""
 
+import logging
+import threading
 from functools import cached_property
 from typing import Any
 
@@ -26,9 +28,11 @@ from ranksvm.kernels import (
     may_be_indefinite,
     precomputed_matrix,
 )
-from ranksvm.objectives import CoefficientObjective, KernelObjective, Landmarks
+from ranksvm.objectives import CoefficientObjective, KernelObjective, KernelPoint, Landmarks
 from ranksvm.objectives.feature_design import feature_design
-from ranksvm.solvers import newton_cg
+from ranksvm.solvers import SolverResult, Status, newton_cg
+
+logger = logging.getLogger("ranksvm.estimators")
 
 # Documents whose functions precondition the exact solver. Products with Q, and seconds, on MQ2008 fold 1 (7,903 rows,
 # two cores) without, with 300 and with 1,000 of them: at gamma 2^-5, C 1: 111, 25, 9, and 1.2, 0.6, 2.5; at gamma 2^-1,
@@ -37,6 +41,11 @@ N_LANDMARKS = 300
 # Fewer rows are not worth any, and their values, held twice, may take this part of the memory.
 LANDMARK_ROWS = 3000
 LANDMARK_SHARE = 0.25
+# Vectors of the length of the rows that the solver and what it stands on hold at most, in float64.
+SOLVER_VECTORS = 50
+# What rounding of Q may do to the Hessian, as part of the identity in it: at 1 the problem need not be convex. On
+# MQ2008 at gamma = 2^-5 it is 0.09 at C = 32; at C = 1e4 a gap of 1e-5 was reported of an objective 1.3 % too high.
+ROUNDING = 0.5
 
 
 def kernel_training_set(estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
@@ -104,14 +113,31 @@ class KernelProblem(RankSVMProblem):
         self.kernel = kernel
         self.gamma = gamma
         self.X = data.X
+        self.dtype = dtype
         self._memory = memory
-        self._dtype = dtype
+        self._earlier_products = 0
+
+    def solve(self, C: float, start: Any = None, interrupted: threading.Event | None = None) -> SolverResult:
+        """The solution for one C, from the variables or the point of another solution if given.
+
+        Where C is so large that the problem with Q in float32 is not convex, Q is made again in float64, and kept so.
+        """
+        if self._too_coarse(C):
+            coefficients = None if start is None else self.objective.coefficients(getattr(start, "w", start))
+            self._refine()
+            start = None if coefficients is None else self.objective.vector(coefficients)
+        result = super().solve(C, start, interrupted)
+        if result.status is not Status.INTERRUPTED and self._too_coarse(C, result.point):
+            coefficients = self.objective.coefficients(result.w)
+            self._refine()
+            result = super().solve(C, self.objective.vector(coefficients), interrupted)
+        return result
 
     @cached_property
     def matrix(self) -> KernelMatrix:
         """Q, made when it is first needed."""
-        memory = self._memory - self._landmark_bytes * self._n_landmarks
-        how: dict[str, Any] = {"memory": memory, "dtype": self._dtype, "n_threads": self.n_threads}
+        memory = self._memory - self._bytes_beside - self._landmark_bytes * self._n_landmarks
+        how: dict[str, Any] = {"memory": memory, "dtype": self.dtype, "n_threads": self.n_threads}
         if self.kernel is None:
             matrix: KernelMatrix = precomputed_matrix(self.X, self.rows, **how)
         else:
@@ -119,6 +145,8 @@ class KernelProblem(RankSVMProblem):
         if self.kernel is None or may_be_indefinite(self.kernel):
             check_definite(matrix, PRECOMPUTED if self.kernel is None else self.kernel.name)
         self._products_before = matrix.n_products
+        read = matrix.product_bytes / 1e6
+        logger.info("%skernel matrix of %d documents: a product reads %.4g MB", self.label, len(self.rows), read)
         return matrix
 
     @cached_property
@@ -131,6 +159,31 @@ class KernelProblem(RankSVMProblem):
             chosen = np.random.default_rng(0).permutation(len(self.rows))[: self._n_landmarks]
             landmarks = Landmarks(self.matrix, np.sort(chosen))
         return KernelObjective(self.matrix, self.pairwise, 1.0, self.n_threads, landmarks)
+
+    def _too_coarse(self, C: float, point: KernelPoint | None = None) -> bool:
+        """Whether float32 is too coarse for this C: at a solution, or anywhere, as far as all pairs tell."""
+        if self.dtype == "float64":
+            return False
+        return self.objective.rounding(C, point) > ROUNDING
+
+    def _refine(self) -> None:
+        logger.info("%sfloat32 is too coarse for C this large: the kernel matrix is made in float64", self.label)
+        self._earlier_products = self.n_products
+        self.release()
+        self.dtype = "float64"
+
+    @property
+    def _bytes_beside(self) -> int:
+        """Memory of what there is beside Q: the documents in order, and as the model keeps them; the solver's vectors.
+
+        Without documents, of a precomputed kernel, there are only the vectors.
+        """
+        X, n = self.X, len(self.rows)
+        documents = 0
+        if self.kernel is not None:
+            size = X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
+            documents = 2 * size * n // self.n_rows
+        return documents + 8 * SOLVER_VECTORS * n
 
     @property
     def _landmark_bytes(self) -> int:
@@ -154,7 +207,7 @@ class KernelProblem(RankSVMProblem):
     def n_products(self) -> int:
         """Products with Q that solutions took."""
         if "matrix" in vars(self):
-            self._n_products = self.matrix.n_products - self._products_before
+            self._n_products = self._earlier_products + self.matrix.n_products - self._products_before
         return self._n_products
 
     def release(self) -> None:
@@ -202,6 +255,7 @@ class KernelProblem(RankSVMProblem):
     def _keep_model(self, estimator: Any, w: np.ndarray) -> None:
         keep_terms(estimator, *self._terms(w))
         estimator.gamma_ = self.gamma
+        estimator.kernel_dtype_ = self.dtype
         estimator.n_kernel_products_ = self.n_products
 
 
@@ -231,6 +285,7 @@ class FeatureProblem(LinearProblem):
         super().__init__(data, design, **options)
         self.features = features
         self.gamma = gamma
+        self.dtype = dtype
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
         return Expansion(self.features, self.features.coefficients(w)).scores(X, self.n_threads)
@@ -238,6 +293,7 @@ class FeatureProblem(LinearProblem):
     def _keep_model(self, estimator: Any, w: np.ndarray) -> None:
         self._keep_function(estimator, self.features.coefficients(w))
         estimator.gamma_ = self.gamma
+        estimator.kernel_dtype_ = self.dtype
         estimator.n_kernel_products_ = 0
 
     def _keep_function(self, estimator: Any, coef: np.ndarray) -> None:

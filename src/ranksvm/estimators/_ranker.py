@@ -110,6 +110,11 @@ class Ranker(BaseEstimator):
         ----------
         path : str or path-like
             File to write, whole or not at all.
+
+        Raises
+        ------
+        OptionError
+            When a parameter is something a file cannot hold, such as a function for a kernel: use pickle.
         """
         check_is_fitted(self)
         save(self, path)

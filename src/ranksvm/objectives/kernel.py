@@ -110,6 +110,21 @@ class KernelObjective(Sharpened):
             return np.zeros((2, self.n_variables))
         return np.stack([coefficients, self.matrix.product(coefficients)])
 
+    def coefficients(self, w: np.ndarray) -> np.ndarray:
+        """The coefficients b of a vector.
+
+        Parameters
+        ----------
+        w : ndarray of float64
+            The vector.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            b.
+        """
+        return w[0]
+
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """``b_u' Q b_v``."""
         return float(u[0] @ v[1])
@@ -152,6 +167,30 @@ class KernelObjective(Sharpened):
         """Duality gap ``1/2 |grad f|^2``, in the norm of the kernel's space, with the loss as it is evaluated."""
         # by round-off it may be negative
         return 0.5 * max(0.0, float(point.slopes @ point.slope_values))
+
+    def rounding(self, C: float, point: KernelPoint | None = None) -> float:
+        """What rounding of Q may do to the Hessian, as part of the identity in it.
+
+        The problem is convex, and the gap a bound, as long as this is below 1: a rounded Q may have eigenvalues as far
+        below 0 as rounding has moved it, which the loss multiplies by up to twice its largest diagonal entry.
+
+        Parameters
+        ----------
+        C : float
+            Weight of a pair.
+        point : KernelPoint, optional
+            Where; None: where all scores are 0.
+
+        Returns
+        -------
+        float
+            The part.
+        """
+        if point is None:
+            zero = np.zeros(self.n_variables)
+            point = self._losses(zero, zero, zero, None)
+        degrees = self.loss.curvature_diagonal(point.state, 0, self.n_variables)
+        return C * 2.0 * float(degrees.max()) * self.matrix.rounding
 
     def release(self, point: KernelPoint) -> None:
         """Say that a point is no longer needed: what it knows of the pairs makes room for the next one's."""
@@ -244,6 +283,10 @@ class CoefficientObjective(KernelObjective):
     def vector(self, coefficients: np.ndarray | None = None) -> np.ndarray:
         """The coefficients themselves; None: those of the function 0."""
         return np.zeros(self.n_variables) if coefficients is None else np.array(coefficients)
+
+    def coefficients(self, w: np.ndarray) -> np.ndarray:
+        """w itself."""
+        return w
 
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """``u'v``."""
