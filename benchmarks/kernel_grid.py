@@ -56,9 +56,10 @@ def progress(*words: object) -> None:
 # -- the data ----------------------------------------------------------------------------------------------------------
 
 
-def crossed(X: np.ndarray) -> np.ndarray:
-    """A relevance that is in no way linear: products of features, and the distance from a shell."""
-    return X[:, 0] * X[:, 1] + X[:, 2] * X[:, 3] - np.abs(np.linalg.norm(X[:, 4:8], axis=1) - 2.0)
+def curved(X: np.ndarray) -> np.ndarray:
+    """A relevance that is in no way linear: a product, a wave whose sign another feature turns, a shell."""
+    wave = np.sin(2.0 * X[:, 2]) * X[:, 3]
+    return X[:, 0] * X[:, 1] + wave - np.abs(np.linalg.norm(X[:, 4:6], axis=1) - 1.5)
 
 
 def straight(X: np.ndarray) -> np.ndarray:
@@ -85,7 +86,7 @@ def data_sets(smoke: bool) -> dict[str, list[Parts]]:
     if not smoke and data_folder() is not None:
         parts = ("train", "vali", "test")
         sets["MQ2008"] = [Parts(*(read("MQ2008", fold, part) for part in parts)) for fold in FOLDS]
-    sets["made, products and a shell"] = [made(crossed, n_queries)]
+    sets["made, curved"] = [made(curved, n_queries)]
     sets["made, linear"] = [made(straight, n_queries)]
     return sets
 
@@ -240,8 +241,8 @@ def report(options) -> str:
         "chosen on validation data by either measure in LETOR's convention (`KernelRankSVMCV`). Beside it the linear "
         f"model with C from 2^-15 to 2^10 ({len(LINEAR_CS)} values, `RankSVMCV`). Seconds are all that choosing takes: "
         "kernels, solutions, validation scores.",
-        "What is made has normal features, labels 0, 1, 2 cut from a relevance with noise: once products of features "
-        "and the distance from a shell, of which a linear function knows nothing, once a linear relevance.",
+        "What is made has normal features, labels 0, 1, 2 cut from a relevance with noise: once a product, a wave and "
+        "the distance from a shell, of which a linear function knows nothing, once a linear relevance.",
     ]
     for name, folds in sets.items():
         parts += quality(name, folds, options.smoke)

@@ -302,6 +302,10 @@ class FeatureProblem(LinearProblem):
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
         return Expansion(self.features, self.features.coefficients(w)).scores(X, self.n_threads)
 
+    def release(self) -> None:
+        """Let go of the features of the documents."""
+        del self.objective
+
     def _keep_model(self, estimator: Any, w: np.ndarray) -> None:
         self._keep_function(estimator, self.features.coefficients(w))
         estimator.gamma_ = self.gamma
