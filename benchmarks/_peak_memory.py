@@ -1,18 +1,25 @@
 """Memory that one fit needs beyond its data, measured in a process of its own.
 
-python benchmarks/_peak_memory.py FOLDER C [LOSS]: FOLDER holds X.npy (or X.npz, CSR), y.npy and qid.npy. Prints JSON,
-bytes.
+python benchmarks/_peak_memory.py FOLDER ESTIMATOR OPTIONS: FOLDER holds X.npy (or X.npz, CSR), y.npy and qid.npy,
+ESTIMATOR is a name such as RankSVM, OPTIONS are its parameters, JSON. Prints JSON: bytes, and what the fit came to.
 """
 
 import json
 import resource
+import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from ranksvm import RankSVM, make_ranking
+import ranksvm
+
+# of the fitted estimator
+FOUND = ("objective_", "duality_gap_", "converged_", "n_iter_", "n_kernel_products_")
 
 
 def peak() -> int:
@@ -25,21 +32,36 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
+def memory_of_fit(data: ranksvm.RankingData, estimator: str, **options: Any) -> dict[str, Any]:
+    """What a fit of an estimator to the data needs, and what it came to."""
+    with tempfile.TemporaryDirectory() as name:
+        if scipy.sparse.issparse(data.X):
+            scipy.sparse.save_npz(Path(name) / "X.npz", data.X, compressed=False)
+        else:
+            np.save(Path(name) / "X.npy", data.X)
+        for array in ("y", "qid"):
+            np.save(Path(name) / f"{array}.npy", getattr(data, array))
+        command = [sys.executable, __file__, name, estimator, json.dumps(options)]
+        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
 def main() -> None:
     """Run from the command line."""
-    folder, C, loss = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else "squared_hinge"
-    # what the first fit imports and starts is not the data's doing
-    small = make_ranking(200, 20, 50, random_state=0)
-    RankSVM(C=1e-3, loss=loss).fit(small.X, small.y, qid=small.qid)
+    folder, kind, options = Path(sys.argv[1]), getattr(ranksvm, sys.argv[2]), json.loads(sys.argv[3])
+    # what the first fit imports and starts is not the data's doing; so small that its kernel matrix is no peak
+    small = ranksvm.make_ranking(60, 20, 50, random_state=0)
+    kind(**{**options, "C": 1e-3}).fit(small.X, small.y, qid=small.qid)
     before = peak()
     # plain reads into arrays of their own: at their end the peak is what the process holds
     sparse = (folder / "X.npz").exists()
     X = scipy.sparse.load_npz(folder / "X.npz") if sparse else np.load(folder / "X.npy")
     y, qid = np.load(folder / "y.npy"), np.load(folder / "qid.npy")
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sparse else X.nbytes
-    loaded = peak()
-    RankSVM(C=C, loss=loss).fit(X, y, qid=qid)
-    print(json.dumps({"X": size, "labels": y.nbytes + qid.nbytes, "loading": loaded - before, "fit": peak() - loaded}))
+    loaded, started = peak(), time.perf_counter()
+    model = kind(**options).fit(X, y, qid=qid)
+    found = {name: getattr(model, name) for name in FOUND if hasattr(model, name)}
+    found |= {"X": size, "labels": y.nbytes + qid.nbytes, "loading": loaded - before, "fit": peak() - loaded}
+    print(json.dumps(found | {"seconds": time.perf_counter() - started}))
 
 
 if __name__ == "__main__":

@@ -3,20 +3,16 @@
 python benchmarks/sparse.py -o benchmarks/results/sparse.md
 """
 
-import json
-import subprocess
-import sys
-import tempfile
 import warnings
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from _common import arguments, data_folder, page, publish, read, seconds, summary, table
+from _peak_memory import memory_of_fit
 from ranksvm import RankingData, RankSVM, metrics
 
 LOSSES = ("squared_hinge", "hinge")
@@ -129,17 +125,12 @@ def fits(case: Case, repeats: int) -> str:
 def memory(case: Case) -> str:
     """What a default fit needs beside its data, in a process of its own."""
     rows, train = [], case.train
-    with tempfile.TemporaryDirectory() as name:
-        scipy.sparse.save_npz(Path(name) / "X.npz", train.X, compressed=False)
-        np.save(Path(name) / "y.npy", train.y)
-        np.save(Path(name) / "qid.npy", train.qid)
-        for C, loss in product(case.Cs, LOSSES):
-            command = [sys.executable, str(Path(__file__).with_name("_peak_memory.py")), name, str(C), loss]
-            found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            total = 1 + found["fit"] / found["X"]
-            verdict = f"{MEMORY_LIMIT:g}: met" if total <= MEMORY_LIMIT else f"**{MEMORY_LIMIT:g}: MISSED**"
-            sizes = (f"{found[key] / 2**20:.1f}" for key in ("X", "labels", "fit"))
-            rows.append((loss, f"{C:g}", *sizes, f"{total - 1:.2f}", f"{total:.2f}", verdict))
+    for C, loss in product(case.Cs, LOSSES):
+        found = memory_of_fit(train, "RankSVM", C=C, loss=loss)
+        total = 1 + found["fit"] / found["X"]
+        verdict = f"{MEMORY_LIMIT:g}: met" if total <= MEMORY_LIMIT else f"**{MEMORY_LIMIT:g}: MISSED**"
+        sizes = (f"{found[key] / 2**20:.1f}" for key in ("X", "labels", "fit"))
+        rows.append((loss, f"{C:g}", *sizes, f"{total - 1:.2f}", f"{total:.2f}", verdict))
     header = ["loss", "C", "CSR, MiB", "y and qid, MiB", "the fit's own, MiB", "in units of the CSR"]
     return table([*header, "CSR and fit together", "limit"], rows)
 

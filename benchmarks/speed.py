@@ -5,15 +5,10 @@ python benchmarks/speed.py -o benchmarks/results/speed.md
 The machine may be shared and noisy: what is compared is measured in turns, round after round.
 """
 
-import json
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
-
 import numpy as np
 
 from _common import arguments, data_folder, interleaved, page, publish, read, summary, table, verdict
+from _peak_memory import memory_of_fit
 from ranksvm import RankingData, RankSVM, make_ranking, regularization_path
 
 SEED = 0
@@ -107,25 +102,21 @@ def against_product(data: RankingData, repeats: int) -> list[str]:
 def memory(data: RankingData, C: float) -> list[str]:
     """Peak memory of a fit, in a process of its own, with rows in order and shuffled."""
     rows = []
-    with tempfile.TemporaryDirectory() as name:
-        for order in ("sorted", "unsorted"):
-            if order == "unsorted":
-                data = data.select(np.random.default_rng(SEED).permutation(data.n_rows))
-            for array in ("X", "y", "qid"):
-                np.save(Path(name) / f"{array}.npy", getattr(data, array))
-            command = [sys.executable, str(Path(__file__).with_name("_peak_memory.py")), name, str(C)]
-            found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            ratio = found["fit"] / found["X"]
-            rows.append(
-                (
-                    order,
-                    f"{found['X'] / 2**20:.0f} MiB",
-                    f"{found['labels'] / 2**20:.0f} MiB",
-                    f"{found['fit'] / 2**20:.1f} MiB",
-                    f"{1 + ratio:.3f}",
-                    verdict(1 + ratio, 1 + MEMORY_LIMIT),
-                )
+    for order in ("sorted", "unsorted"):
+        if order == "unsorted":
+            data = data.select(np.random.default_rng(SEED).permutation(data.n_rows))
+        found = memory_of_fit(data, "RankSVM", C=C)
+        ratio = found["fit"] / found["X"]
+        rows.append(
+            (
+                order,
+                f"{found['X'] / 2**20:.0f} MiB",
+                f"{found['labels'] / 2**20:.0f} MiB",
+                f"{found['fit'] / 2**20:.1f} MiB",
+                f"{1 + ratio:.3f}",
+                verdict(1 + ratio, 1 + MEMORY_LIMIT),
             )
+        )
     return [
         "## Peak memory of a fit",
         f"Largest resident size of a process that loads X, y and qid and fits (C = {C:g}), less that before the fit.",

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from oracle import ExplicitPairs
-from ranksvm import KernelRankSVM, RankSVM, make_ranking
+from ranksvm import KernelRankSVM, KernelRankSVMCV, RankSVM, make_ranking
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.kernels import kernel_named
 
@@ -389,3 +389,26 @@ def test_ten_decades_of_C(C, data):
     ranker = KernelRankSVM(C).fit(X, y, qid=qid)
     assert ranker.converged_
     assert ranker.duality_gap_ <= 1e-4 * ranker.objective_
+
+
+def test_a_kernel_matrix_too_coarse_for_C_is_made_in_float64():
+    """In float32 the problem would not be convex, and its certificate no bound."""
+    data = make_ranking(n_queries=30, n_docs=20, n_features=5, random_state=0)
+    for C, dtype in ((1.0, "float32"), (1e6, "float64")):
+        ranker = KernelRankSVM(C=C, gamma=0.01).fit(data.X, data.y, qid=data.qid)
+        assert ranker.kernel_dtype_ == dtype
+        exact = KernelRankSVM(C=C, gamma=0.01, kernel_dtype="float64", tol=1e-8).fit(data.X, data.y, qid=data.qid)
+        assert ranker.converged_
+        assert ranker.duality_gap_ <= 1e-4 * ranker.objective_
+        assert ranker.objective_ - ranker.duality_gap_ <= exact.objective_ * (1 + 1e-6)
+        assert ranker.objective_ == pytest.approx(exact.objective_, rel=1e-4)
+
+
+def test_a_path_goes_on_in_float64_where_it_must():
+    data = make_ranking(n_queries=30, n_docs=20, n_features=5, random_state=0)
+    ranker = KernelRankSVMCV(Cs=[1.0, 1e6], gammas=[0.01])
+    ranker.fit(data.X, data.y, qid=data.qid, eval_set=[(data.X, data.y)], eval_qid=[data.qid])
+    alone = KernelRankSVM(C=1e6, gamma=0.01).fit(data.X, data.y, qid=data.qid)
+    assert ranker.C_ == 1e6
+    assert ranker.kernel_dtype_ == "float64"
+    assert ranker.objective_ == pytest.approx(alone.objective_, rel=2e-4)

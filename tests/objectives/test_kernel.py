@@ -183,3 +183,13 @@ def test_the_hinge_is_certified_pair_by_pair(landmarks, tol):
     assert result.value == pytest.approx(oracle.hinge_value(w, C), rel=1e-9)
     assert result.gap == pytest.approx(result.value - oracle.dual_value(w, C, hinge=True), rel=1e-3, abs=1e-9)
     assert result.gap <= tol * result.value
+
+
+def test_the_sample_of_a_hinge_is_smoothed_as_it_is_and_stays_so():
+    objective, _, _ = make_problem(landmarks=9)
+    width = Width(0.7)
+    objective = KernelObjective(objective.matrix, Hinge(objective.pairs, width), C, 1, objective.landmarks)
+    sample = objective.sample()
+    assert not sample.loss.sharpen(0.5)
+    assert (width.value, sample.loss.width) == (0.7, 0.7)
+    assert make_problem(landmarks=9)[0].sample().loss.sharpen(0.5) is False

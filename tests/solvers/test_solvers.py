@@ -78,6 +78,9 @@ class Hinges:
     def earlier_hessian(self):
         return None
 
+    def refine(self):
+        return False
+
     def hessian_product(self, point, v):
         return self.hessian(point) @ v
 
@@ -197,6 +200,21 @@ def test_newton_by_sampled_hessians(C, cg_only, monkeypatch):
     assert newton(objective, np.zeros(6), tol=1e-9, max_iter=1).history.duality_gap[0] < 0.2 * objective.gap(
         objective.evaluate(np.zeros(6))
     )
+
+
+def test_newton_takes_a_larger_sample_where_one_misleads(monkeypatch):
+    """Few rows a variable and a large C: the sample's Hessian says little of the others'."""
+    monkeypatch.setattr(linear_module, "EXACT_HESSIAN_WORK", 0)
+    monkeypatch.setattr(linear_module, "SAMPLE_PASSES", 0.0)
+    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", (2, 2))
+    objective, oracle = ranking(n=4000, n_features=60, n_queries=400, C=100.0)
+    fraction = objective.hessian_fraction
+    result = newton(objective, np.zeros(60), tol=1e-9)
+    assert result.status is Status.CONVERGED
+    assert objective.hessian_fraction > fraction
+    assert result.value == pytest.approx(oracle.value(result.w, 100.0), rel=1e-10)
+    monkeypatch.setattr(objective, "hessian_fraction", 1.0)
+    assert not objective.refine()
 
 
 @pytest.mark.parametrize("one_relevant", [False, True])

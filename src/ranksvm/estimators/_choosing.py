@@ -199,6 +199,7 @@ class ChoosingRanker(DualMixin):
             for place, setting in enumerate(settings):
                 problem = self._problem(fold, setting)
                 _, evaluations = self._along(problem, [held_out], metric, convention, f"fold {number + 1}")
+                problem.release()
                 for parts, each in zip(found[place], evaluations, strict=True):
                     parts.extend(each)
         self.evals_result_ = {}

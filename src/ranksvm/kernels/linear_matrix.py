@@ -37,6 +37,8 @@ class LinearKernelMatrix:
         Products made so far.
     product_bytes : int
         Bytes of X that one product reads, which goes over X twice.
+    rounding : float
+        0: products are those of X as it is.
     """
 
     def __init__(self, X: Any, *, n_threads: int = 1):
@@ -45,6 +47,7 @@ class LinearKernelMatrix:
         self._design = as_design_matrix(X)
         size = X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
         self.product_bytes = 2 * size
+        self.rounding = 0.0
         self._n_threads = n_threads if size >= WORTH_THREADS else 1
         self._tiles = Tiles(KernelValues(kernel_named("linear"), X), np.dtype(np.float64), WIDTH)
 

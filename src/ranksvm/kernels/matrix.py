@@ -23,11 +23,14 @@ class KernelMatrix(Protocol):
         Products with Q made so far.
     product_bytes : int
         Bytes of Q, or of what it is made from, that one product reads from memory; 0 where all of Q is made anew.
+    rounding : float
+        About how far Q is from what it was rounded from, in the spectral norm.
     """
 
     n_rows: int
     n_products: int
     product_bytes: int
+    rounding: float
 
     def product(self, b: np.ndarray) -> np.ndarray:
         """``Q b``, of shape (n_rows,), summed in float64."""

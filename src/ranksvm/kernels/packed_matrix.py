@@ -47,6 +47,9 @@ class PackedKernelMatrix:
         Products made so far.
     product_bytes : int
         Bytes of Q that one product reads from memory.
+    rounding : float
+        About how far rounding has moved Q, in the spectral norm: errors of up to half a unit in the last place of the
+        largest value, uniform and independent, are together ``eps * largest * sqrt(n_rows / 3)``.
 
     Raises
     ------
@@ -67,6 +70,8 @@ class PackedKernelMatrix:
         self._made_tasks = _tasks(self._n_kept, -(-self.n_rows // HEIGHT), most)
         self._values = np.empty(_n_values(self._n_kept, self.n_rows), dtype=dtype)
         self.product_bytes = self._values.nbytes
+        largest = float(np.abs(self._tiles.diagonal).max(initial=0.0))
+        self.rounding = float(np.finfo(dtype).eps) * largest * float(np.sqrt(self.n_rows / 3.0))
         self._tiles.parallel(self._store, self._kept_tasks, n_threads)
 
     def product(self, b: np.ndarray) -> np.ndarray:

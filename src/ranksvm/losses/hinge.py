@@ -84,6 +84,16 @@ class Hinge(MarginLoss):
     def _sums(self, scores, state, first, last, gradient_range):
         return self.sums.huber(scores, self.width.value, state, first, last, gradient_range)
 
+    def smoothed(self) -> HuberHinge:
+        """The Huberised hinge of the present width.
+
+        Returns
+        -------
+        HuberHinge
+            A loss that stands for itself and is not sharpened.
+        """
+        return HuberHinge(self.pairs, self.width.value)
+
     def sharpen(self, factor: float) -> bool:
         """Narrow the width, for whatever part of the data the loss is over; see `PairwiseLoss.sharpen`.
 

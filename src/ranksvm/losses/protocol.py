@@ -79,6 +79,9 @@ class PairwiseLoss(Protocol):
     def over(self, pairs: Any) -> "PairwiseLoss":
         """The same loss over other pairs."""
 
+    def smoothed(self) -> "PairwiseLoss":
+        """What is evaluated at present, as a loss that stands for itself."""
+
     def new_state(self, near: Any = None) -> Any:
         """Room for what `evaluate` leaves; ``near`` is the state of similar scores, if there is one."""
 

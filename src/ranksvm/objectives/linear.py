@@ -38,6 +38,8 @@ SPARSE_HESSIAN_PASSES = 100
 SAMPLE_ROWS_PER_VARIABLE = (40, 500)
 SAMPLE_PASSES = 0.6
 PRODUCT_SPEED = 10.0
+# Where a sample proves too small, one larger by this factor takes its place.
+REFINEMENT = 5.0
 # the weights of a point that is no longer one
 NOTHING = np.empty(0)
 
@@ -210,6 +212,14 @@ class LinearObjective(Sharpened):
         """The Hessian for this C with the violating pairs of the point where `hessian` was last called, if it was."""
         return None if self._curvature is None else self._weigh_hessian(self._curvature)
 
+    def refine(self) -> bool:
+        """Put more of the rows into explicit Hessians from now on; False where all of them are in already."""
+        if self.hessian_fraction >= 1.0:
+            return False
+        self.hessian_fraction = _part(REFINEMENT * self.hessian_fraction)
+        self._sampled = None
+        return True
+
     def _weigh_hessian(self, curvature: np.ndarray) -> np.ndarray:
         hessian = self.C * curvature
         hessian[np.diag_indices_from(hessian)] += 1.0
@@ -350,7 +360,7 @@ class LinearObjective(Sharpened):
         cost_in_passes = n * n / (PRODUCT_SPEED * self.design.row_bytes / 4)
         fewest, most = (rows * n / n_rows for rows in SAMPLE_ROWS_PER_VARIABLE)
         fraction = min(max(SAMPLE_PASSES / cost_in_passes, fewest), most)
-        fraction = 1.0 if fraction > 0.4 else fraction
+        fraction = _part(fraction)
         costly = not self.design.dense and fraction * cost_in_passes > SPARSE_HESSIAN_PASSES
         return 0.0 if costly else fraction
 
@@ -393,6 +403,11 @@ def worth_threads(design: DesignMatrix, n_rows: int) -> bool:
         Whether they are.
     """
     return n_rows * design.row_bytes / 4 > PARALLEL_WORK
+
+
+def _part(fraction: float) -> float:
+    """The part of the rows to put into a Hessian; of nearly half of them and more, all."""
+    return 1.0 if fraction > 0.4 else fraction
 
 
 def _add_up(parts: list[np.ndarray]) -> np.ndarray:

@@ -93,6 +93,9 @@ class HessianObjective(SampledObjective, Protocol):
     def hessian(self, point: Any) -> np.ndarray:
         """Hessian at a point, from ``hessian_fraction`` of the data, shape (n_variables, n_variables)."""
 
+    def refine(self) -> bool:
+        """Put more of the data into explicit Hessians from now on; False where all of them are in already."""
+
     def earlier_hessian(self) -> np.ndarray | None:
         """The Hessian for the present weights with the curvature found by an earlier call of `hessian`, if any."""
 

@@ -9,11 +9,10 @@ from ranksvm.losses.protocol import PairwiseLoss
 __all__ = ["Sharpened"]
 
 # Smoothing may take this part of the gap allowed. What it takes more is mended, once the gradient's part is this much
-# of it, by narrowing the width by a factor within these bounds: solutions so near are extrapolated well from one to the
-# next (on sparse word pairs 51 iterations; 150 were not enough with 1/16, or without extrapolation).
+# of it, by narrowing the width by at least the factor SHARPEN_LEAST.
 SMOOTHING_SHARE = 0.5
 SHARPEN_BELOW = 0.1
-SHARPEN_LEAST, SHARPEN_MOST = 0.5, 0.25
+SHARPEN_LEAST = 0.5
 
 
 class Sharpened:
@@ -24,6 +23,9 @@ class Sharpened:
 
     C: float
     loss: PairwiseLoss
+    # The width narrows by at most this factor: solutions so near are extrapolated well from one to the next (on sparse
+    # word pairs 51 iterations; 150 were not enough with 1/16, or without extrapolation).
+    sharpen_most = 0.25
     # where the objective was last sharpened, and by what factor; None when the problem is a new one
     _sharpened: tuple[np.ndarray, float] | None = None
 
@@ -68,7 +70,7 @@ class Sharpened:
         if self.sharp(point, tol) or self.gap(point) > SHARPEN_BELOW * slack:
             return point, 0
         excess = slack / (SMOOTHING_SHARE * tol * self.certificate(point)[0])
-        factor = float(np.clip(0.9 / np.sqrt(excess), SHARPEN_MOST, SHARPEN_LEAST))
+        factor = float(np.clip(0.9 / np.sqrt(excess), self.sharpen_most, SHARPEN_LEAST))
         if not self.loss.sharpen(factor):
             return point, 0
         w, sharper = point.w, self.between(point, point, 0.0)

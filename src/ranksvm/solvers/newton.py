@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ranksvm.objectives.protocol import HessianObjective, Point, SampledObjective
-from ranksvm.solvers.conjugate_gradient import conjugate_gradient
+from ranksvm.solvers.conjugate_gradient import NewtonStep, conjugate_gradient
 from ranksvm.solvers.line_search import take
 from ranksvm.solvers.preconditioner import by_cholesky
 from ranksvm.solvers.progress import Monitor
@@ -77,28 +77,32 @@ def newton(
         start = solve_sample(objective, start, tol, interrupted)
     monitor = Monitor(objective, tol, max_iter, interrupted, label, enough)
     point = monitor.evaluate(start)
-    exact = objective.hessian_fraction >= 1.0
     # The Hessian of an earlier solve, for other weights, is good for a first step.
     earlier = objective.earlier_hessian()
     solve = None if earlier is None else by_cholesky(earlier)
     # How far the last step reduced the gradient, in the norm of the inverse Hessian: small where the model is good.
-    reduction, trusted = 1.0, True
+    reduction, trusted, misled = 1.0, True, False
     while (status := monitor.record(point)) is None:
         point = monitor.sharpen(point)
         if objective.gap(point) == 0.0:  # nothing to do but to sharpen it more
             continue
         gradient = point.gradient
         first = monitor.n_iter == 0 and solve is not None
-        if fresh := solve is None or (reduction > GOOD_REDUCTION and not first):
+        if fresh := solve is None or misled or (reduction > GOOD_REDUCTION and not first):
             solve = by_cholesky(objective.hessian(point))
+            misled = False
         assert solve is not None
         # Conjugate gradients go no further than the last step's nonlinearity, or the goal, makes useful.
         goal = float(np.sqrt(objective.goal(point, tol) / objective.gap(point)))
         tolerance = max(SAMPLE_ACCURACY * min(reduction, 1.0), 0.5 * goal)
-        if (fresh and exact) or ((fresh or first) and trusted and tolerance >= SAMPLE_ACCURACY):
+        exact = fresh and objective.hessian_fraction >= 1.0
+        if exact or ((fresh or first) and trusted and tolerance >= SAMPLE_ACCURACY):
             step = -solve(gradient)
         else:
-            step = _inexact_step(objective, point, solve, min(tolerance, 0.5 * SAMPLE_ACCURACY), monitor)
+            inexact = _inexact_step(objective, point, solve, min(tolerance, 0.5 * SAMPLE_ACCURACY), monitor)
+            step = inexact.step
+            # a Hessian of so few rows that it hardly helps: better one of more of them
+            misled = inexact.n_products == CG_PRODUCTS and objective.refine()
         before = objective.inner(gradient, solve(gradient))
         point, end = take(objective, point, step, monitor)
         trusted = trusted and abs(end) <= TRUSTED_SLOPE * abs(objective.inner(gradient, step))
@@ -150,7 +154,7 @@ def _inexact_step(
     solve: Callable[[np.ndarray], np.ndarray],
     tolerance: float,
     monitor: Monitor,
-) -> np.ndarray:
+) -> NewtonStep:
     """Conjugate gradients on the exact Hessian, preconditioned by an approximate one."""
     newton_step = conjugate_gradient(
         lambda v: objective.hessian_product(point, v),
@@ -161,4 +165,4 @@ def _inexact_step(
         max_products=CG_PRODUCTS,
     )
     monitor.n_products += newton_step.n_products
-    return newton_step.step
+    return newton_step

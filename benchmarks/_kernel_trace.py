@@ -1,0 +1,72 @@
+"""A kernel problem in the open: one kernel matrix, several solvers, and what each had reached when."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ranksvm import KernelRankSVM, RankingData
+from ranksvm.estimators._kernel_problem import KernelProblem, kernel_problem, kernel_training_set
+from ranksvm.objectives import KernelObjective
+from ranksvm.solvers import SolverResult
+
+# Newton as it is by default, the same without landmarks, and the published method.
+LANDMARKS, PLAIN, TRON = "Newton with landmarks", "Newton without landmarks", "TRON, as published"
+SOLVERS = (LANDMARKS, PLAIN, TRON)
+
+
+@dataclass
+class Trace:
+    """What a solver had reached after each of its iterations: since when, with how many products with Q."""
+
+    seconds: list[float] = field(default_factory=list)
+    products: list[int] = field(default_factory=list)
+    objective: list[float] = field(default_factory=list)
+    gap: list[float] = field(default_factory=list)
+    coefficients: list[np.ndarray] = field(default_factory=list)
+    result: SolverResult | None = None
+
+    def reached(self, objective: float) -> int | None:
+        """The first iterate whose objective is as low as that; None if there is none."""
+        return next((place for place, value in enumerate(self.objective) if value <= objective), None)
+
+
+def problem_of(data: RankingData, **options: Any) -> KernelProblem:
+    """The problem of an exact ``KernelRankSVM(**options)``; its ``matrix`` is made when it is first asked for."""
+    estimator = KernelRankSVM(**options)
+    found = kernel_training_set(estimator, data.X, data.y, qid=data.qid, group=None)
+    return kernel_problem(estimator, found, estimator.gamma)
+
+
+def traced(problem: KernelProblem, solver: str, C: float, tol: float, patience: float = np.inf) -> Trace:
+    """A cold solution by one of the solvers, ended at the first iterate after so many seconds of patience.
+
+    The clock starts with Q made. Choosing landmarks is the solver's own time.
+    """
+    matrix, trace, enough = problem.matrix, Trace(), threading.Event()
+    problem.solver, problem.tol = "tron" if solver == TRON else "newton", tol
+    vars(problem).pop("objective", None)
+    started, products_before = time.perf_counter(), matrix.n_products
+    if solver == PLAIN:
+        problem.objective = KernelObjective(matrix, problem.pairwise, 1.0, problem.n_threads)
+    objective = problem.objective
+    certificate, last = objective.certificate, [None]
+
+    def noted(point: Any) -> tuple[float, float]:
+        value, gap = certificate(point)
+        if point is not last[0]:
+            last[0] = point
+            trace.seconds.append(time.perf_counter() - started)
+            trace.products.append(matrix.n_products - products_before)
+            trace.objective.append(value)
+            trace.gap.append(gap)
+            trace.coefficients.append(np.array(point.coefficients))
+            if trace.seconds[-1] > patience:
+                enough.set()
+        return value, gap
+
+    objective.certificate = noted
+    trace.result = problem.solve(C, interrupted=enough)
+    return trace

@@ -1,0 +1,38 @@
+"""What choosing estimators hold in memory while they choose: the matrix, or features, of one setting at a time."""
+
+import weakref
+
+import pytest
+
+from ranksvm import KernelRankSVMCV, make_ranking
+from ranksvm.estimators import _kernel_problem
+
+DATA = make_ranking(n_queries=12, n_docs=6, n_features=4, random_state=0)
+VALIDATION = make_ranking(n_queries=6, n_docs=6, n_features=4, random_state=1)
+
+
+@pytest.fixture(params=["kernel_matrix", "feature_design"])
+def made(request, monkeypatch):
+    """How many were there already whenever another one was made."""
+    original, known, alive = getattr(_kernel_problem, request.param), [], []
+
+    def make(*args, **options):
+        alive.append(sum(reference() is not None for reference in known))
+        result = original(*args, **options)
+        known.append(weakref.ref(result))
+        return result
+
+    monkeypatch.setattr(_kernel_problem, request.param, make)
+    return request.param, alive
+
+
+@pytest.mark.parametrize("by", ["validation", "folds"])
+def test_one_at_a_time(made, by):
+    name, alive = made
+    approximation = "nystroem" if name == "feature_design" else None
+    model = KernelRankSVMCV(
+        [0.01, 1.0], [0.1, 0.5], cv=2, approximation=approximation, n_components=10, random_state=0
+    )
+    sets = {"eval_set": [(VALIDATION.X, VALIDATION.y)], "eval_qid": [VALIDATION.qid]} if by == "validation" else {}
+    model.fit(DATA.X, DATA.y, qid=DATA.qid, **sets)
+    assert alive == [0] * (2 if by == "validation" else 5)
