@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from oracle import ExplicitPairs
-from ranksvm import RankSVM
+from ranksvm import KernelRankSVM, RankSVM, make_ranking
 
 # Both objectives are sums in float64 of up to a few hundred terms, all positive.
 ROUND_OFF = 1e-12
@@ -105,3 +105,25 @@ def test_certificates_of_the_hinge_losses_are_the_distance_to_a_dual_value(probl
 @given(problems())
 def test_certificates_bound_the_true_gap_in_thousands_of_problems(problem):
     check(problem)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cosine"])
+def test_certificates_of_rounded_kernels_hold_for_the_exact_ones(kernel):
+    # values so close to each other that float32 leaves little of what tells documents apart
+    rng = np.random.default_rng(1)
+    X, qid, y = rng.normal(size=(120, 5)), np.sort(rng.integers(0, 12, 120)), rng.integers(0, 3, 120)
+    X += 300.0 if kernel == "cosine" else 0.0
+    fitted = [
+        KernelRankSVM(1e4, kernel=kernel, gamma=1e-6, tol=1e-5, kernel_dtype=dtype).fit(X, y, qid=qid)
+        for dtype in ("float32", "float64")
+    ]
+    assert [model.kernel_dtype_ for model in fitted] == ["float64", "float64"]
+    assert all(model.duality_gap_ <= 1e-5 * model.objective_ for model in fitted)
+    assert fitted[0].objective_ == pytest.approx(fitted[1].objective_, rel=2e-5)
+
+
+def test_a_tolerance_that_rounding_allows_keeps_float32():
+    data = make_ranking(n_queries=10, n_docs=8, n_features=4, random_state=0)
+    model = KernelRankSVM(0.1, gamma=0.1).fit(data.X, data.y, qid=data.qid)
+    assert model.kernel_dtype_ == "float32"
+    assert KernelRankSVM(0.1, gamma=0.1, tol=1e-12).fit(data.X, data.y, qid=data.qid).kernel_dtype_ == "float64"

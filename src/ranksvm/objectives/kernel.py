@@ -192,6 +192,24 @@ class KernelObjective(Sharpened):
         degrees = self.loss.curvature_diagonal(point.state, 0, self.n_variables)
         return C * 2.0 * float(degrees.max()) * self.matrix.rounding
 
+    def value_rounding(self, point: KernelPoint) -> float:
+        """About how far, near the optimum, the value at a point is from that with Q as it was before rounding.
+
+        To first order the two differ by half of what rounding has moved ``b'Qb``: a change of ``Q b`` moves the loss by
+        minus twice as much, where the gradient is 0.
+
+        Parameters
+        ----------
+        point : KernelPoint
+            The point.
+
+        Returns
+        -------
+        float
+            The distance.
+        """
+        return 0.5 * self.matrix.form_rounding(point.coefficients)
+
     def release(self, point: KernelPoint) -> None:
         """Say that a point is no longer needed: what it knows of the pairs makes room for the next one's."""
         self._spare.append(point.state)
