@@ -165,8 +165,8 @@ class KernelObjective(Sharpened):
 
     def gap(self, point: KernelPoint) -> float:
         """Duality gap ``1/2 |grad f|^2``, in the norm of the kernel's space, with the loss as it is evaluated."""
-        # by round-off it may be negative
-        return 0.5 * max(0.0, float(point.slopes @ point.slope_values))
+        # by round-off it may be negative; what is not finite must not pass for 0
+        return 0.5 * abs(float(point.slopes @ point.slope_values))
 
     def rounding(self, C: float, point: KernelPoint | None = None) -> float:
         """What rounding of Q may do to the Hessian, as part of the identity in it.
