@@ -199,6 +199,17 @@ def test_memory_stays_within_what_is_given(name, memory):
     assert int(kept) >= min(memory, 72_000_000) * 0.6
 
 
+def test_values_too_small_for_a_dtype_are_named():
+    X = documents(100) * 1e-15
+    kernel = kernel_named("poly", degree=2, coef0=0.0)
+    with pytest.raises(DataError, match=r"'poly' is \d.*e-5\d or less for all .*too small for float32.*kernel_dtype"):
+        kernel_matrix(kernel, X, memory=PLENTY)
+    check(kernel_matrix(kernel, X, memory=PLENTY, dtype="float64"), kernel.block(X, X), 1e-13)
+    with pytest.raises(DataError, match=r"too small for float64. Scale the features, or change .* kernel\.$"):
+        kernel_matrix(kernel, X * 1e-60, memory=PLENTY, dtype="float64")
+    check(kernel_matrix(kernel, X * 0.0, memory=PLENTY), np.zeros((100, 100)), 0.0)
+
+
 @pytest.mark.parametrize("memory", [PLENTY, 300_000])
 def test_what_rounding_does_to_a_form(memory):
     # as a standard deviation says: of 40 vectors, in the root mean square
