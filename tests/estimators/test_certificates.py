@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from oracle import ExplicitPairs
 from ranksvm import KernelRankSVM, RankSVM, make_ranking
+from ranksvm.exceptions import DataError
 
 # Both objectives are sums in float64 of up to a few hundred terms, all positive.
 ROUND_OFF = 1e-12
@@ -127,3 +128,21 @@ def test_a_tolerance_that_rounding_allows_keeps_float32():
     model = KernelRankSVM(0.1, gamma=0.1).fit(data.X, data.y, qid=data.qid)
     assert model.kernel_dtype_ == "float32"
     assert KernelRankSVM(0.1, gamma=0.1, tol=1e-12).fit(data.X, data.y, qid=data.qid).kernel_dtype_ == "float64"
+
+
+@pytest.mark.parametrize("solver", ["newton", "tron"])
+def test_a_gradient_that_overflows_is_no_certificate(solver):
+    data = make_ranking(n_queries=10, n_docs=8, n_features=4, random_state=0)
+    X = data.X.astype(np.float64)
+    K = 1e300 * (X @ X.T)
+    with pytest.raises(DataError, match="overflow float64"):
+        KernelRankSVM(1e10, kernel="precomputed", kernel_dtype="float64", solver=solver).fit(K, data.y, qid=data.qid)
+
+
+def test_duplicates_are_equal_where_gamma_is_large_for_the_scale_of_the_features():
+    # two labels of one document cannot be told apart, whatever round-off makes of its squared norm
+    rng = np.random.default_rng(0)
+    X, qid, y = np.tile(1e6 * rng.normal(size=(6, 3)), (2, 1)), np.zeros(12, dtype=int), np.repeat([0, 1], 6)
+    model = KernelRankSVM(1.0, gamma=1e4, tol=1e-9).fit(X, y, qid=qid)
+    same = KernelRankSVM(1.0, kernel="precomputed", tol=1e-9).fit(np.tile(np.eye(6), (2, 2)), y, qid=qid)
+    assert model.objective_ == pytest.approx(same.objective_, rel=1e-6)
