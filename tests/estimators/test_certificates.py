@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from oracle import ExplicitPairs
-from ranksvm import RankSVM
+from ranksvm import KernelRankSVM, RankSVM, make_ranking
+from ranksvm.exceptions import DataError
 
 # Both objectives are sums in float64 of up to a few hundred terms, all positive.
 ROUND_OFF = 1e-12
@@ -105,3 +106,43 @@ def test_certificates_of_the_hinge_losses_are_the_distance_to_a_dual_value(probl
 @given(problems())
 def test_certificates_bound_the_true_gap_in_thousands_of_problems(problem):
     check(problem)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cosine"])
+def test_certificates_of_rounded_kernels_hold_for_the_exact_ones(kernel):
+    # values so close to each other that float32 leaves little of what tells documents apart
+    rng = np.random.default_rng(1)
+    X, qid, y = rng.normal(size=(120, 5)), np.sort(rng.integers(0, 12, 120)), rng.integers(0, 3, 120)
+    X += 300.0 if kernel == "cosine" else 0.0
+    fitted = [
+        KernelRankSVM(1e4, kernel=kernel, gamma=1e-6, tol=1e-5, kernel_dtype=dtype).fit(X, y, qid=qid)
+        for dtype in ("float32", "float64")
+    ]
+    assert [model.kernel_dtype_ for model in fitted] == ["float64", "float64"]
+    assert all(model.duality_gap_ <= 1e-5 * model.objective_ for model in fitted)
+    assert fitted[0].objective_ == pytest.approx(fitted[1].objective_, rel=2e-5)
+
+
+def test_a_tolerance_that_rounding_allows_keeps_float32():
+    data = make_ranking(n_queries=10, n_docs=8, n_features=4, random_state=0)
+    model = KernelRankSVM(0.1, gamma=0.1).fit(data.X, data.y, qid=data.qid)
+    assert model.kernel_dtype_ == "float32"
+    assert KernelRankSVM(0.1, gamma=0.1, tol=1e-12).fit(data.X, data.y, qid=data.qid).kernel_dtype_ == "float64"
+
+
+@pytest.mark.parametrize("solver", ["newton", "tron"])
+def test_a_gradient_that_overflows_is_no_certificate(solver):
+    data = make_ranking(n_queries=10, n_docs=8, n_features=4, random_state=0)
+    X = data.X.astype(np.float64)
+    K = 1e300 * (X @ X.T)
+    with pytest.raises(DataError, match="overflow float64"):
+        KernelRankSVM(1e10, kernel="precomputed", kernel_dtype="float64", solver=solver).fit(K, data.y, qid=data.qid)
+
+
+def test_duplicates_are_equal_where_gamma_is_large_for_the_scale_of_the_features():
+    # two labels of one document cannot be told apart, whatever round-off makes of its squared norm
+    rng = np.random.default_rng(0)
+    X, qid, y = np.tile(1e6 * rng.normal(size=(6, 3)), (2, 1)), np.zeros(12, dtype=int), np.repeat([0, 1], 6)
+    model = KernelRankSVM(1.0, gamma=1e4, tol=1e-9).fit(X, y, qid=qid)
+    same = KernelRankSVM(1.0, kernel="precomputed", tol=1e-9).fit(np.tile(np.eye(6), (2, 2)), y, qid=qid)
+    assert model.objective_ == pytest.approx(same.objective_, rel=1e-6)

@@ -30,9 +30,7 @@ def made(request, monkeypatch):
 def test_one_at_a_time(made, by):
     name, alive = made
     approximation = "nystroem" if name == "feature_design" else None
-    model = KernelRankSVMCV(
-        [0.01, 1.0], [0.1, 0.5], cv=2, approximation=approximation, n_components=10, random_state=0
-    )
+    model = KernelRankSVMCV([0.01, 1.0], [0.1, 0.5], cv=2, approximation=approximation, n_components=10, random_state=0)
     sets = {"eval_set": [(VALIDATION.X, VALIDATION.y)], "eval_qid": [VALIDATION.qid]} if by == "validation" else {}
     model.fit(DATA.X, DATA.y, qid=DATA.qid, **sets)
     assert alive == [0] * (2 if by == "validation" else 5)

@@ -38,6 +38,18 @@ def test_a_common_offset_costs_no_digits(name):
     assert np.allclose(kernel.block(X + 2.0**30, X + 2.0**30), kernel.block(X, X), rtol=1e-10)
 
 
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_array])
+def test_documents_near_each_other_far_from_the_rest(storage):
+    # squared norms of 1e10, and so round-off of 1e-6, beside distances of 1e-8 and 0
+    random = np.random.default_rng(4)
+    X = np.repeat(1e5 * random.normal(size=(4, 3)), 3, axis=0)
+    X[::3] += 2.0**-14 * random.integers(-1, 2, size=(4, 3))
+    gamma = 1e8
+    expected = np.exp(-gamma * np.square(X[:, np.newaxis] - X).sum(axis=2))
+    assert 1.0 > np.min(expected[:3, :3]) > 0.0
+    np.testing.assert_allclose(kernel_named("rbf", gamma=gamma).block(storage(X), storage(X)), expected, rtol=1e-3)
+
+
 def test_a_callable_takes_and_returns_arrays():
     X = np.random.default_rng(2).normal(size=(150, 4))
     kernel = kernel_named(lambda A, B: np.tanh(A @ B.T))
@@ -53,6 +65,14 @@ def test_a_callable_that_returns_another_shape_is_named():
 
 def test_a_row_of_zeros_has_cosine_zero():
     assert kernel_named("cosine").diagonal(np.array([[0.0, 0.0], [1.0, 2.0]])).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_array])
+def test_kernels_with_no_documents(name, storage):
+    X = storage(np.ones((3, 2)))
+    assert kernel_named(name).block(X, X[:0]).shape == (3, 0)
+    assert kernel_named(name).block(X[:0], X).shape == (0, 3)
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 4, 7, 0.5])

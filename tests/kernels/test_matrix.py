@@ -197,3 +197,28 @@ def test_memory_stays_within_what_is_given(name, memory):
     share, kept = run.stdout.split()
     assert float(share) <= 1.2
     assert int(kept) >= min(memory, 72_000_000) * 0.6
+
+
+def test_values_too_small_for_a_dtype_are_named():
+    X = documents(100) * 1e-15
+    kernel = kernel_named("poly", degree=2, coef0=0.0)
+    with pytest.raises(DataError, match=r"'poly' is \d.*e-5\d or less for all .*too small for float32.*kernel_dtype"):
+        kernel_matrix(kernel, X, memory=PLENTY)
+    check(kernel_matrix(kernel, X, memory=PLENTY, dtype="float64"), kernel.block(X, X), 1e-13)
+    with pytest.raises(DataError, match=r"too small for float64. Scale the features, or change .* kernel\.$"):
+        kernel_matrix(kernel, X * 1e-60, memory=PLENTY, dtype="float64")
+    check(kernel_matrix(kernel, X * 0.0, memory=PLENTY), np.zeros((100, 100)), 0.0)
+
+
+@pytest.mark.parametrize("memory", [PLENTY, 300_000])
+def test_what_rounding_does_to_a_form(memory):
+    # as a standard deviation says: of 40 vectors, in the root mean square
+    X, kernel = documents(300), kernel_named("rbf", gamma=0.05)
+    exact = kernel.block(X, X)
+    matrix = kernel_matrix(kernel, X, memory=memory)
+    vectors = np.random.default_rng(1).normal(size=(40, 300)) ** 3
+    moved = [b @ matrix.product(b) - b @ exact @ b for b in vectors]
+    said = [matrix.form_rounding(b) for b in vectors]
+    assert 0.5 < np.sqrt(np.mean(np.square(said)) / np.mean(np.square(moved))) < 2.0
+    assert matrix.form_rounding(np.zeros(300)) == 0.0
+    assert kernel_matrix(kernel_named("linear"), X, memory=memory).form_rounding(vectors[0]) == 0.0

@@ -29,7 +29,7 @@ from ranksvm.kernels import (
     may_be_indefinite,
     precomputed_matrix,
 )
-from ranksvm.objectives import CoefficientObjective, KernelObjective, KernelPoint, Landmarks
+from ranksvm.objectives import CoefficientObjective, KernelObjective, Landmarks
 from ranksvm.objectives.feature_design import feature_design
 from ranksvm.solvers import SolverResult, Status, newton_cg
 
@@ -125,14 +125,15 @@ class KernelProblem(RankSVMProblem):
     def solve(self, C: float, start: Any = None, interrupted: threading.Event | None = None) -> SolverResult:
         """The solution for one C, from the variables or the point of another solution if given.
 
-        Where C is so large that the problem with Q in float32 is not convex, Q is made again in float64, and kept so.
+        Where C is so large that the problem with Q in float32 is not convex, or that rounding has moved the objective
+        by more than ``tol`` of itself, Q is made again in float64, and kept so.
         """
         if self._too_coarse(C):
             coefficients = None if start is None else self.objective.coefficients(getattr(start, "w", start))
             self._refine()
             start = None if coefficients is None else self.objective.vector(coefficients)
         result = super().solve(C, start, interrupted)
-        if result.status is not Status.INTERRUPTED and self._too_coarse(C, result.point):
+        if result.status is not Status.INTERRUPTED and self._too_coarse(C, result):
             coefficients = self.objective.coefficients(result.w)
             self._refine()
             result = super().solve(C, self.objective.vector(coefficients), interrupted)
@@ -165,14 +166,19 @@ class KernelProblem(RankSVMProblem):
             landmarks = Landmarks(self.matrix, np.sort(chosen))
         return KernelObjective(self.matrix, self.pairwise, 1.0, self.n_threads, landmarks)
 
-    def _too_coarse(self, C: float, point: KernelPoint | None = None) -> bool:
-        """Whether float32 is too coarse for this C: at a solution, or anywhere, as far as all pairs tell."""
-        if self.dtype == "float64":
-            return False
-        return self.objective.rounding(C, point) > ROUNDING
+    def _too_coarse(self, C: float, result: SolverResult | None = None) -> bool:
+        """Whether float32 is too coarse for this C: for a solution, or for any, as far as all pairs tell."""
+        if self.dtype == "float64" or (self.kernel is None and self.X.dtype == np.float32):
+            return False  # there is nothing finer
+        if result is None:
+            return self.objective.rounding(C) > ROUNDING
+        if self.objective.rounding(C, result.point) > ROUNDING:
+            return True
+        # what is certified is to hold for the kernel as it is, too
+        return self.objective.value_rounding(result.point) > self.tol * result.value
 
     def _refine(self) -> None:
-        logger.info("%sfloat32 is too coarse for C this large: the kernel matrix is made in float64", self.label)
+        logger.info("%sfloat32 is too coarse for this C and tol: the kernel matrix is made in float64", self.label)
         self._earlier_products = self.n_products
         self.release()
         self.dtype = "float64"

@@ -64,8 +64,9 @@ class KernelRankSVM(DualMixin, KernelRanker):
     kernel_dtype : {"float32", "float64"}, default "float32"
         What Q, or features, are stored in. They are computed, and products with them summed, in float64 either way;
         with "float32" the certificate is that of the rounded kernel (on MQ2008 the objective moves by a relative 3e-7
-        or less at C = 1, and 2e-5 at C = 32). Where C is so large that the problem with a rounded Q would not be convex
-        (there from C = 170 on) Q is stored in "float64" all the same.
+        or less at C = 1, and 2e-5 at C = 32). Where rounding has moved the objective by more than ``tol`` of itself, as
+        far as can be told without the exact Q, or C is so large that the problem with a rounded Q would not be convex
+        (there from C = 170 on), Q is stored in "float64" all the same.
     solver : {"auto", "newton", "tron"}, default "auto"
         "newton" takes Newton steps in the inner product of Q, at one product with Q for an inner step; "tron" is the
         trust region method of Kuo, Lee & Lin (2014) in the coefficients, for comparison. "auto" is "newton". With an

@@ -106,3 +106,18 @@ class LinearKernelMatrix:
             Squared norms of the documents.
         """
         return self._tiles.diagonal.copy()
+
+    def form_rounding(self, b: np.ndarray) -> float:
+        """How far rounding has moved ``b'Qb``.
+
+        Parameters
+        ----------
+        b : ndarray of float64, shape (n_rows,)
+            The vector.
+
+        Returns
+        -------
+        float
+            0: products are those of X as it is.
+        """
+        return 0.0

@@ -41,6 +41,9 @@ class KernelMatrix(Protocol):
     def diagonal(self) -> np.ndarray:
         """The diagonal of Q, of shape (n_rows,), the values that `product` uses."""
 
+    def form_rounding(self, b: np.ndarray) -> float:
+        """About how far ``b'Qb`` is from that of what Q was rounded from."""
+
 
 def kernel_matrix(kernel: Kernel, X: Any, *, memory: int, dtype: str = "float32", n_threads: int = 1) -> KernelMatrix:
     """The kernel matrix of documents: that of the linear kernel as X X', of any other as one triangle.

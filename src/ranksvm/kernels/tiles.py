@@ -108,12 +108,20 @@ class Tiles:
     Raises
     ------
     DataError
-        When a value is not finite, or too large for the dtype.
+        When a value is not finite, or too large for the dtype, or all are too small for it.
     """
 
     def __init__(self, source: ValueSource, dtype: np.dtype, width: int):
         self.source, self.dtype, self.width = source, dtype, width
-        self.diagonal = self._rounded(source.diagonal())
+        diagonal = source.diagonal()
+        largest, limits = float(np.abs(diagonal).max(initial=0.0)), np.finfo(dtype)
+        if 0.0 < largest < float(limits.tiny / limits.eps):
+            finer = "" if dtype == np.float64 else ', or keep its matrix in float64 (kernel_dtype="float64")'
+            raise DataError(
+                f"The kernel {source.name!r} is {largest:.3g} or less for all of the documents, too small for {dtype}. "
+                f"Scale the features, or change the parameters of the kernel{finer}."
+            )
+        self.diagonal = self._rounded(diagonal)
 
     def of_panels(self, first: int, last: int) -> Iterator[tuple[slice, slice, np.ndarray]]:
         """Make the tiles that some panels consist of.

@@ -170,8 +170,8 @@ class KernelObjective(Sharpened):
 
     def gap(self, point: KernelPoint) -> float:
         """Duality gap ``1/2 |grad f|^2``, in the norm of the kernel's space, with the loss as it is evaluated."""
-        # by round-off it may be negative
-        return 0.5 * max(0.0, float(point.slopes @ point.slope_values))
+        # by round-off it may be negative; what is not finite must not pass for 0
+        return 0.5 * abs(float(point.slopes @ point.slope_values))
 
     def rounding(self, C: float, point: KernelPoint | None = None) -> float:
         """What rounding of Q may do to the Hessian, as part of the identity in it.
@@ -196,6 +196,24 @@ class KernelObjective(Sharpened):
             point = self._losses(zero, zero, zero, None)
         degrees = self.loss.curvature_diagonal(point.state, 0, self.n_variables)
         return C * 2.0 * float(degrees.max()) * self.matrix.rounding
+
+    def value_rounding(self, point: KernelPoint) -> float:
+        """About how far, near the optimum, the value at a point is from that with Q as it was before rounding.
+
+        To first order the two differ by half of what rounding has moved ``b'Qb``: a change of ``Q b`` moves the loss by
+        minus twice as much, where the gradient is 0.
+
+        Parameters
+        ----------
+        point : KernelPoint
+            The point.
+
+        Returns
+        -------
+        float
+            The distance.
+        """
+        return 0.5 * self.matrix.form_rounding(point.coefficients)
 
     def release(self, point: KernelPoint) -> None:
         """Say that a point is no longer needed: what it knows of the pairs makes room for the next one's."""
