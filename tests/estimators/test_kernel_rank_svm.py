@@ -402,6 +402,11 @@ def test_a_kernel_matrix_too_coarse_for_C_is_made_in_float64():
         assert ranker.duality_gap_ <= 1e-4 * ranker.objective_
         assert ranker.objective_ - ranker.duality_gap_ <= exact.objective_ * (1 + 1e-6)
         assert ranker.objective_ == pytest.approx(exact.objective_, rel=1e-4)
+    # a trace goes on where float32 ended
+    ranker = KernelRankSVM(gamma=0.01, tol=1e-9).fit(data.X, data.y, qid=data.qid)
+    assert ranker.kernel_dtype_ == "float64"
+    assert {len(trace) for trace in ranker.history_.values()} == {ranker.n_iter_ + 1}
+    assert (np.diff(ranker.history_["hessian_products"]) >= 0).all()
 
 
 def test_a_path_goes_on_in_float64_where_it_must():

@@ -138,7 +138,7 @@ class KernelProblem(RankSVMProblem):
         if result.status is not Status.INTERRUPTED and self._too_coarse(C, result):
             coefficients = self.objective.coefficients(result.w)
             self._refine()
-            result = super().solve(C, self.objective.vector(coefficients), interrupted)
+            result = super().solve(C, self.objective.vector(coefficients), interrupted).after(result)
         return result
 
     @cached_property

@@ -1,6 +1,6 @@
 """What a solver returns: where it stopped, why, and the proof of how good it is."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -31,6 +31,17 @@ class History:
     duality_gap: list[float] = field(default_factory=list)
     evaluations: list[int] = field(default_factory=list)
     hessian_products: list[int] = field(default_factory=list)
+
+    def after(self, earlier: "History") -> "History":
+        """This trace as the rest of an earlier one, whose last iterate it began at: counts go on from there."""
+        evaluations = [earlier.evaluations[-1] + count for count in self.evaluations[1:]]
+        products = [earlier.hessian_products[-1] + count for count in self.hessian_products[1:]]
+        return History(
+            earlier.objective + self.objective[1:],
+            earlier.duality_gap + self.duality_gap[1:],
+            earlier.evaluations + evaluations,
+            earlier.hessian_products + products,
+        )
 
     def as_dict(self) -> dict[str, list]:
         """The trace as plain lists by name."""
@@ -69,6 +80,10 @@ class SolverResult:
     history: History
     point: Any
     width: float | None = None
+
+    def after(self, earlier: "SolverResult") -> "SolverResult":
+        """This result as that of a run that began with an earlier one and went on from where that ended."""
+        return replace(self, n_iter=earlier.n_iter + self.n_iter, history=self.history.after(earlier.history))
 
     @property
     def relative_gap(self) -> float:
