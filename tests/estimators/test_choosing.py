@@ -1,10 +1,11 @@
 """What choosing estimators hold in memory while they choose: the matrix, or features, of one setting at a time."""
 
 import weakref
+from functools import partial
 
 import pytest
 
-from ranksvm import KernelRankSVMCV, make_ranking
+from ranksvm import KernelRankSVMCV, RankSVMCV, make_ranking
 from ranksvm.estimators import _kernel_problem
 
 DATA = make_ranking(n_queries=12, n_docs=6, n_features=4, random_state=0)
@@ -34,3 +35,15 @@ def test_one_at_a_time(made, by):
     sets = {"eval_set": [(VALIDATION.X, VALIDATION.y)], "eval_qid": [VALIDATION.qid]} if by == "validation" else {}
     model.fit(DATA.X, DATA.y, qid=DATA.qid, **sets)
     assert alive == [0] * (2 if by == "validation" else 5)
+
+
+@pytest.mark.parametrize("estimator", [RankSVMCV, partial(KernelRankSVMCV, gammas=[0.1])])
+def test_the_width_is_that_of_the_chosen_solution(estimator):
+    # the choice is on the first set, and the width narrows along C
+    sets = {"eval_set": [(VALIDATION.X, VALIDATION.y)], "eval_qid": [VALIDATION.qid]}
+    chosen = estimator([1e-6, 1.0, 100.0], loss="hinge", rule="one_standard_error").fit(
+        DATA.X, DATA.y, qid=DATA.qid, **sets
+    )
+    alone = estimator([chosen.C_], loss="hinge").fit(DATA.X, DATA.y, qid=DATA.qid, **sets)
+    assert chosen.C_ == 1e-6
+    assert chosen.width_ == alone.width_

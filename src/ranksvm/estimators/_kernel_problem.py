@@ -77,6 +77,8 @@ def kernel_problem(estimator: Any, data: TrainingSet, gamma: float | None) -> "K
     kernel = kernel_with(estimator, gamma)
     if estimator.approximation is None:
         return KernelProblem(data, kernel, gamma, **options)
+    if callable(estimator.kernel):
+        data = replace(data, n_threads=1)  # a function of the user's may not be made for threads
     n_components, random_state = estimator.n_components, estimator.random_state
     if estimator.approximation == "fourier":
         features = FourierFeatures.drawn(kernel, data.X.shape[1], n_components, random_state)

@@ -4,7 +4,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -132,11 +132,6 @@ class RankSVMProblem:
             self.pairwise = Hinge(pairs, self._smoothing)
         self.loss = loss
 
-    @property
-    def width(self) -> float | None:
-        """Width of the Huberised hinge that the last solution is one of; None where the loss is another one."""
-        return None if self.loss == "squared_hinge" else self._smoothing.value
-
     def solve(self, C: float, start: Any = None, interrupted: threading.Event | None = None) -> SolverResult:
         """The solution for one C, from the variables or the point of another solution if given."""
         objective = self.objective
@@ -149,8 +144,11 @@ class RankSVMProblem:
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "interrupted": interrupted}
         with one_blas_thread():
             if self.solver == "newton":
-                return self.newton(objective, start, warm_start=warm, **options)
-            return tron(objective, start, **options)
+                result = self.newton(objective, start, warm_start=warm, **options)
+            else:
+                result = tron(objective, start, **options)
+        # it narrows further with the next C
+        return result if self.loss == "squared_hinge" else replace(result, width=self._smoothing.value)
 
     def start_from(self, estimator: Any) -> np.ndarray:
         """The variables of the solution that an estimator has; raises DataError where it is one of other data."""
@@ -175,7 +173,7 @@ class RankSVMProblem:
         estimator.history_ = result.history.as_dict()
         estimator.n_pairs_ = self.pairs.n_pairs
         estimator.n_queries_ = self.n_queries
-        estimator.width_ = self.width
+        estimator.width_ = result.width
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
             gap = f"relative duality gap {result.relative_gap:.1e}"
             warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils import check_random_state
 
-from ranksvm._parallel import parallel_map
+from ranksvm._parallel import one_blas_thread, parallel_map
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.functions import Kernel
 
@@ -203,5 +203,6 @@ def _leverage_scores(
         features = kernel.block(X[block], landmarks) @ whitened
         return diagonal[block] - np.einsum("ij,ij->i", features, features)
 
-    left = np.concatenate(parallel_map(of_block, range(0, X.shape[0], BLOCK_ROWS), n_threads))
+    with one_blas_thread():
+        left = np.concatenate(parallel_map(of_block, range(0, X.shape[0], BLOCK_ROWS), n_threads))
     return np.clip(left / ridge, np.finfo(np.float64).eps, 1.0)

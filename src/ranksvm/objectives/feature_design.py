@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._parallel import parallel_map
+from ranksvm._parallel import one_blas_thread, parallel_map
 from ranksvm.data.design_matrix import DenseDesign, DesignMatrix
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.features import FeatureMap
@@ -144,7 +144,8 @@ def feature_design(
     def fill(start: int) -> None:
         kept[start : start + size] = features.transform(X[start : start + size])
 
-    parallel_map(fill, range(0, n_rows, size), n_threads)
+    with one_blas_thread():
+        parallel_map(fill, range(0, n_rows, size), n_threads)
     return DenseDesign(kept)
 
 

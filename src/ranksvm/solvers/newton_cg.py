@@ -71,7 +71,7 @@ def newton_cg(
     while (status := monitor.record(point)) is None:
         blunt, point = point, monitor.sharpen(point)
         if point is not blunt:  # another objective, of larger gaps
-            best_gap = float("inf")
+            best_gap, loosest = float("inf"), FIRST_REDUCTION
         gap = objective.gap(point)
         if gap == 0.0:  # nothing to do but to sharpen it more
             continue

@@ -57,6 +57,8 @@ class SolverResult:
         Trace.
     point : Point
         The evaluation there, from which another solve of the same objective can go on.
+    width : float or None
+        Width of the Huberised hinge that was minimised last, for whoever chose the loss to fill in: solvers know none.
     """
 
     w: np.ndarray
@@ -66,6 +68,7 @@ class SolverResult:
     status: Status
     history: History
     point: Any
+    width: float | None = None
 
     @property
     def relative_gap(self) -> float:
