@@ -113,7 +113,7 @@ def test_documents_that_are_all_the_same(kernel, approximation, storage, data):
 @pytest.mark.parametrize(("gamma", "solver"), [(1e5, "newton"), (1e5, "tron"), (1e-7, "newton")])
 def test_gamma_so_large_that_Q_is_the_identity_or_so_small_that_it_is_ones(gamma, solver, data):
     X, y, qid = data
-    for dtype in ("float32", "float64"):
+    for dtype in ("float32", "float64") if solver == "newton" else ("float64",):
         model = KernelRankSVM(0.5, gamma=gamma, kernel_dtype=dtype, solver=solver, tol=1e-8).fit(X, y, qid=qid)
         assert model.converged_
         assert model.duality_gap_ <= 1e-8 * model.objective_
@@ -288,10 +288,11 @@ def interrupt_at(monkeypatch):
 @pytest.mark.parametrize("solver", ["newton", "tron"])
 def test_an_interrupted_fit_keeps_the_best_so_far_if_asked_for(solver, data, interrupt_at):
     X, y, qid = data
-    whole = KernelRankSVM(solver=solver, tol=1e-8).fit(X, y, qid=qid)
+    options = {"solver": solver, "tol": 1e-8, "kernel_dtype": "float64"}
+    whole = KernelRankSVM(**options).fit(X, y, qid=qid)
     assert whole.n_iter_ >= 3
     interrupt_at(3)
-    model = KernelRankSVM(solver=solver, tol=1e-8, keep_on_interrupt=True).fit(X, y, qid=qid)
+    model = KernelRankSVM(**options, keep_on_interrupt=True).fit(X, y, qid=qid)
     assert not model.converged_
     assert model.status_.startswith("Interrupted")
     assert 0 < model.n_iter_ < whole.n_iter_

@@ -7,6 +7,7 @@ import scipy.sparse
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries
 from ranksvm.data.design_matrix import DenseDesign
+from ranksvm.exceptions import OptionError
 from ranksvm.kernels import FourierFeatures, NystroemFeatures, kernel_named
 from ranksvm.losses import SquaredHinge
 from ranksvm.objectives import LinearObjective
@@ -31,6 +32,10 @@ def make_data(n=70, seed=0):
     return X, random.integers(0, 4, n).astype(float), np.sort(random.integers(0, 6, n)), random
 
 
+def make_design(X, features, kept, **options):
+    return feature_design(X, features, **options) if kept else ComputedDesign(X, features)
+
+
 def make_objective(design, y, qid, n_threads=1, C=0.7):
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y)
     return LinearObjective(design, SquaredHinge(pairs), C, n_threads)
@@ -44,14 +49,14 @@ def chunk_rows(request, monkeypatch):
 
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("kind", ["nystroem", "fourier"])
-@pytest.mark.parametrize("memory", [np.inf, 0], ids=["kept", "computed"])
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "computed"])
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_products_are_those_of_the_array_of_features(shuffled, memory, kind, storage, chunk_rows):
+def test_products_are_those_of_the_array_of_features(shuffled, kept, kind, storage, chunk_rows):
     X, _, _, random = make_data()
     features = make_features(STORAGES[storage](X), kind)
     phi = features.transform(STORAGES[storage](X))
-    design = feature_design(STORAGES[storage](X), features, memory=memory, dtype=np.float64, n_threads=2)
-    assert isinstance(design, ComputedDesign if memory == 0 else DenseDesign)
+    design = make_design(STORAGES[storage](X), features, kept, dtype=np.float64, n_threads=2)
+    assert isinstance(design, DenseDesign if kept else ComputedDesign)
     assert design.n_features == phi.shape[1]
     assert design.dense
     rows = random.permutation(70)[:60] if shuffled else None
@@ -113,6 +118,16 @@ def test_features_are_kept_where_they_fit():
     np.testing.assert_array_equal(kept.X, features.transform(X).astype(np.float32))
 
 
+def test_chunks_are_as_small_as_memory_is_and_too_little_is_refused():
+    X = np.zeros((30_000, 4))
+    features = make_features(make_data()[0], "fourier")
+    with pytest.raises(OptionError, match=r"12 features of 30,000 rows needs at least 7\.\d MB .* raise memory_limit"):
+        feature_design(X, features, memory=5_000_000, n_threads=2)
+    designs = [feature_design(X, features, memory=memory, n_threads=2) for memory in (7_500_000, 8_000_000, 2e7)]
+    sizes = [design.chunk_rows for design in designs]
+    assert module.FEWEST_ROWS <= sizes[0] < sizes[1] < sizes[2] <= module.CHUNK_BYTES // (8 * 12)
+
+
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("kind", ["nystroem", "fourier"])
 def test_value_gradient_and_hessian_against_explicit_pairs(kind, n_threads, monkeypatch):
@@ -124,8 +139,8 @@ def test_value_gradient_and_hessian_against_explicit_pairs(kind, n_threads, monk
     features = make_features(X, kind)
     oracle = ExplicitPairs(y, qid, features.transform(X))
     w, v = random.normal(size=(2, features.n_features))
-    for memory in (0, np.inf):
-        design = feature_design(X, features, memory=memory, dtype=np.float64, n_threads=n_threads)
+    for kept in (False, True):
+        design = make_design(X, features, kept, dtype=np.float64, n_threads=n_threads)
         objective = make_objective(design, y, qid, n_threads)
         point = objective.evaluate(w)
         assert point.value == pytest.approx(oracle.value(w, 0.7), rel=1e-9)
@@ -145,7 +160,7 @@ def test_the_fitted_model_is_that_of_the_dense_array_however_features_are_stored
     X, y, qid, _ = make_data(n=500)
     features = make_features(X, kind)
     designs = [DenseDesign(features.transform(X))]
-    designs += [feature_design(X, features, memory=memory, n_threads=2) for memory in (np.inf, 0)]
+    designs += [make_design(X, features, kept, n_threads=2) for kept in (True, False)]
     found = []
     for design in designs:
         objective = make_objective(design, y, qid, 2)

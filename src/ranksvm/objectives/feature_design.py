@@ -8,14 +8,21 @@ import numpy as np
 
 from ranksvm._parallel import one_blas_thread, parallel_map
 from ranksvm.data.design_matrix import DenseDesign, DesignMatrix
+from ranksvm.exceptions import OptionError
 from ranksvm.kernels.features import FeatureMap
 
 __all__ = ["ComputedDesign", "feature_design"]
 
-# Values of basis functions that are computed at a time, by each thread. Kernels take as much again while they are
-# computed, and features as much a third time.
+# Values of basis functions that are computed at a time, by each thread, less where memory is short. Kernels take as
+# much again while they are computed, and features as much a third time.
 CHUNK_BYTES = 8 << 20
 COPIES = 3
+FEWEST_ROWS = 16
+# What solving takes besides, measured as the peak of whole fits: vectors as long as the rows, square matrices of the
+# features, and rows of a block of the Hessian that each thread holds twice.
+ROW_VECTORS = 28
+SQUARES = 9
+HESSIAN_ROWS = 1024
 
 
 class ComputedDesign:
@@ -30,13 +37,16 @@ class ComputedDesign:
         Documents.
     features : FeatureMap
         The features of a document.
+    chunk_rows : int, optional
+        Rows of which features are computed at a time, by each thread.
     """
 
     dense = True
 
-    def __init__(self, X: Any, features: FeatureMap):
+    def __init__(self, X: Any, features: FeatureMap, chunk_rows: int | None = None):
         self.X = X
         self.features = features
+        self.chunk_rows = _chunk_rows(features) if chunk_rows is None else chunk_rows
         self.n_features = features.n_features
         self.row_bytes = 4.0 * max(1, features.n_features)
         self._last = threading.local()
@@ -64,7 +74,7 @@ class ComputedDesign:
             out_range[part.start - start : part.stop - start] = self.features.transform(_rows(self.X, rows, part))
 
     def _chunks(self, start: int, stop: int) -> Iterator[slice]:
-        size = _chunk_rows(self.features)
+        size = self.chunk_rows
         return (slice(at, min(at + size, stop)) for at in range(start, stop, size))
 
     def _basis(self, rows: np.ndarray | None, part: slice) -> np.ndarray:
@@ -98,7 +108,7 @@ def feature_design(
     features : FeatureMap
         The features of a document.
     memory : float
-        Bytes that may be allocated.
+        Bytes that may be allocated, here and by solvers.
     dtype : {numpy.float32, numpy.float64}
         Type in which they are kept.
     n_threads : int
@@ -108,10 +118,26 @@ def feature_design(
     -------
     DenseDesign or ComputedDesign
         Its products.
+
+    Raises
+    ------
+    OptionError
+        When ``memory`` is too small even where no features are kept.
     """
-    n_rows = X.shape[0]
-    if n_rows * features.n_features * np.dtype(dtype).itemsize + n_threads * COPIES * CHUNK_BYTES > memory:
-        return ComputedDesign(X, features)
+    n_rows, n_features = X.shape[0], features.n_features
+    beside = _bytes_beside(n_rows, n_features, n_threads)
+    # chunks are let go of before a solver begins, where all features are kept
+    kept_bytes = n_rows * n_features * np.dtype(dtype).itemsize + max(beside, n_threads * COPIES * CHUNK_BYTES)
+    if kept_bytes > memory:
+        chunk_row = n_threads * COPIES * 8 * max(1, features.n_functions)
+        needed = beside + FEWEST_ROWS * chunk_row
+        if needed > memory:
+            raise OptionError(
+                f"A model of {n_features:,} features of {n_rows:,} rows needs at least {needed / 1e6:,.1f} MB of "
+                f"memory even where none of them is kept, and {memory / 1e6:,.1f} MB are left for it (all of them take "
+                f"{kept_bytes / 1e6:,.1f} MB): raise memory_limit, or take a smaller n_components."
+            )
+        return ComputedDesign(X, features, min(_chunk_rows(features), int((memory - beside) / chunk_row)))
     kept = np.empty((n_rows, features.n_features), dtype=dtype)
     size = _chunk_rows(features)
 
@@ -121,6 +147,12 @@ def feature_design(
     with one_blas_thread():
         parallel_map(fill, range(0, n_rows, size), n_threads)
     return DenseDesign(kept)
+
+
+def _bytes_beside(n_rows: int, n_features: int, n_threads: int) -> int:
+    """Memory that a solver and its Hessian take beside features."""
+    blocks = 2 * n_threads * min(HESSIAN_ROWS, n_rows) * n_features
+    return 8 * (ROW_VECTORS * n_rows + SQUARES * n_features**2 + blocks)
 
 
 def _chunk_rows(features: FeatureMap) -> int:
