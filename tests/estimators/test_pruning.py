@@ -109,3 +109,13 @@ def test_what_cannot_be_pruned(data):
         fitted("rbf", data, approximation="fourier", n_components=10).prune()
     with pytest.raises(ValueError, match="not fitted"):
         KernelRankSVM().prune()
+
+
+def test_nothing_is_dropped_of_what_cancellation_leaves():
+    # of 1e9 times the difference of two documents next to each other, round-off leaves more than the other term
+    X = np.array([[0.0, 1.0], [3.0, 1.0], [3.0, 1.0 + 1e-12]])
+    for scale in (1e9, 1e9 / 3.0, 1e9 / 7.0):
+        coef = np.array([1e-4, scale, -scale])
+        kept, pruning = _pruning.smallest_terms(kernel_named("rbf", gamma=1.0), X, coef, 0.5, n_threads=1)
+        assert len(kept) == 3
+        assert pruning.n_dropped == 0

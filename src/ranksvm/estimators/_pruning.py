@@ -13,6 +13,8 @@ __all__ = ["Pruning", "smallest_terms"]
 
 # Kernel values computed at a time by a thread: of so many terms with so many others.
 BLOCK_TERMS, BLOCK_OTHERS = 256, 4096
+# Sums of products of terms are off by up to about this part of the sum of their sizes.
+ROUND_OFF = 4 * np.finfo(np.float64).eps
 # Kernels with k(x, x) <= 1 for every x.
 BOUNDED = ("rbf", "laplacian", "cosine")
 
@@ -77,10 +79,14 @@ def smallest_terms(
     pruning : Pruning
         What that changes.
     """
-    order = np.argsort(np.abs(coef) * np.sqrt(kernel.diagonal(vectors)), kind="stable")
+    norms = np.abs(coef) * np.sqrt(kernel.diagonal(vectors))
+    order = np.argsort(norms, kind="stable")
     squares = _squared_norms_of_sums(KernelsOf(kernel, vectors[order]), coef[order], n_threads)
+    # large terms may cancel: of what they leave, so much is not known
+    round_off = ROUND_OFF * np.cumsum(norms[order]) ** 2
     total = squares[-1] if len(squares) else 0.0
-    within = np.flatnonzero(squares <= tol**2 * total)
+    least = max(0.0, total - round_off[-1]) if len(squares) else 0.0
+    within = np.flatnonzero(squares + round_off <= tol**2 * least)
     n_dropped = int(within[-1]) + 1 if len(within) else 0
     distance = float(np.sqrt(squares[n_dropped - 1])) if n_dropped else 0.0
     pruning = Pruning(
