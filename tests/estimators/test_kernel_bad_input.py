@@ -260,6 +260,17 @@ def test_distinct_labels(options):
     assert model.objective_ == pytest.approx(0.5 * norm + 1e-3 * oracle.loss(scores), rel=1e-5)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"memory_limit": "1.5GB"}, {"approximation": "nystroem", "memory_limit": "100MB"}])
+def test_distinct_labels_of_37000_rows(options):
+    """As many rows, features and levels as MQ2007-list has in 5 % of its queries."""
+    data = make_ranking(33, 1129, 46, n_levels=None, random_state=0)
+    model = KernelRankSVM(1e-4, n_components=300, random_state=0, **options).fit(data.X, data.y, qid=data.qid)
+    assert model.n_pairs_ == 33 * 1129 * 1128 // 2
+    assert model.converged_
+    assert model.n_iter_ <= 10
+
+
 # ---- fits that do not end well
 
 
