@@ -146,3 +146,12 @@ def test_duplicates_are_equal_where_gamma_is_large_for_the_scale_of_the_features
     model = KernelRankSVM(1.0, gamma=1e4, tol=1e-9).fit(X, y, qid=qid)
     same = KernelRankSVM(1.0, kernel="precomputed", tol=1e-9).fit(np.tile(np.eye(6), (2, 2)), y, qid=qid)
     assert model.objective_ == pytest.approx(same.objective_, rel=1e-6)
+
+
+def test_where_float32_stops_float64_goes_on():
+    # two dimensions: of all others, rounding makes functions whose squared norms may be negative
+    rng = np.random.default_rng(0)
+    X, qid, y = rng.normal(size=(87, 2)), np.repeat(np.arange(29), 3), rng.integers(0, 2, 87)
+    model = KernelRankSVM(1e3, kernel="cosine").fit(X, y, qid=qid)
+    assert model.converged_
+    assert model.kernel_dtype_ == "float64"

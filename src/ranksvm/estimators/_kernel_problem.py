@@ -127,8 +127,8 @@ class KernelProblem(RankSVMProblem):
     def solve(self, C: float, start: Any = None, interrupted: threading.Event | None = None) -> SolverResult:
         """The solution for one C, from the variables or the point of another solution if given.
 
-        Where C is so large that the problem with Q in float32 is not convex, or that rounding has moved the objective
-        by more than ``tol`` of itself, Q is made again in float64, and kept so.
+        Where C is so large that the problem with Q in float32 is not convex, or rounding has stopped the solver or moved
+        the objective by more than ``tol`` of itself, Q is made again in float64, and kept so.
         """
         if self._too_coarse(C):
             coefficients = None if start is None else self.objective.coefficients(getattr(start, "w", start))
@@ -174,7 +174,7 @@ class KernelProblem(RankSVMProblem):
             return False  # there is nothing finer
         if result is None:
             return self.objective.rounding(C) > ROUNDING
-        if self.objective.rounding(C, result.point) > ROUNDING:
+        if result.status is Status.PRECISION or self.objective.rounding(C, result.point) > ROUNDING:
             return True
         # what is certified is to hold for the kernel as it is, too
         return self.objective.value_rounding(result.point) > self.tol * result.value
