@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ranksvm._parallel import one_blas_thread
 from ranksvm.estimators._kernel_options import PRECOMPUTED, check_kernel_options, kernel_with
 from ranksvm.estimators._kernel_ranker import is_precomputed, keep_features, keep_terms, scattered
 from ranksvm.estimators._linear_problem import LinearProblem
@@ -35,9 +36,10 @@ from ranksvm.solvers import SolverResult, Status, newton_cg
 
 logger = logging.getLogger("ranksvm.estimators")
 
-# Documents whose functions precondition the exact solver. Products with Q, and seconds, on MQ2008 fold 1 (7,903 rows,
-# two cores) without, with 300 and with 1,000 of them: at gamma 2^-5, C 1: 111, 25, 9, and 1.2, 0.6, 2.5; at gamma 2^-1,
-# C 1: 194, 103, 57, and 1.6, 2.4, 14; at gamma 2^-1, C 32: 1313, 544, 392, and 7.5, 7.6, 23.
+# Documents whose functions precondition the exact solver. Products with Q, and seconds of processor time, on MQ2008
+# (7,903 rows) without, with 100 and with 300 of them: at gamma 2^-5, C 1: 111, 48, 23, and 0.66, 0.40, 0.32; at gamma
+# 2^-1, C 1: 194, 131, 98, and 1.15, 1.01, 1.09; at gamma 2^-1, C 32: 1313, 714, 514, and 9.4, 5.8, 5.1. On 30,117 rows
+# of MQ2007 at gamma 2^-3, C 1 without, with 300 and with 600: 339, 122, 85, and 41, 14, 14 s.
 N_LANDMARKS = 300
 # Fewer rows are not worth any, and their values, held twice, may take this part of the memory.
 LANDMARK_ROWS = 3000
@@ -127,8 +129,8 @@ class KernelProblem(RankSVMProblem):
     def solve(self, C: float, start: Any = None, interrupted: threading.Event | None = None) -> SolverResult:
         """The solution for one C, from the variables or the point of another solution if given.
 
-        Where C is so large that the problem with Q in float32 is not convex, or rounding has stopped the solver or moved
-        the objective by more than ``tol`` of itself, Q is made again in float64, and kept so.
+        Where C is so large that the problem with Q in float32 is not convex, or rounding has stopped the solver or
+        moved the objective by more than ``tol`` of itself, Q is made again in float64, and kept so.
         """
         if self._too_coarse(C):
             coefficients = None if start is None else self.objective.coefficients(getattr(start, "w", start))
@@ -165,7 +167,8 @@ class KernelProblem(RankSVMProblem):
         landmarks = None
         if self._n_landmarks:
             chosen = np.random.default_rng(0).permutation(len(self.rows))[: self._n_landmarks]
-            landmarks = Landmarks(self.matrix, np.sort(chosen))
+            with one_blas_thread():
+                landmarks = Landmarks(self.matrix, np.sort(chosen))
         return KernelObjective(self.matrix, self.pairwise, 1.0, self.n_threads, landmarks)
 
     def _too_coarse(self, C: float, result: SolverResult | None = None) -> bool:
