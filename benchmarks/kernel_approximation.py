@@ -184,7 +184,7 @@ def report(options) -> str:
     if smoke:
         parts += large(4, 20, ("uniform",), {"kept": 2**28, "computed": 2**20})
     else:
-        parts += large(5000, 1000, METHODS, {"kept": 3 * 2**30, "computed": 2**28})
+        parts += large(5000, 1000, METHODS, {"kept": 3 * 2**30, "computed": 2**29})
     return page("Approximated kernels", "kernel_approximation", options, parts)
 
 
