@@ -123,8 +123,8 @@ class KernelProblem(RankSVMProblem):
     def solve(self, C: float, start: Any = None, interrupted: threading.Event | None = None) -> SolverResult:
         """The solution for one C, from the variables or the point of another solution if given.
 
-        Where C is so large that the problem with Q in float32 is not convex, or rounding has stopped the solver or moved
-        the objective by more than ``tol`` of itself, Q is made again in float64, and kept so.
+        Where C is so large that the problem with Q in float32 is not convex, or rounding has stopped the solver or
+        moved the objective by more than ``tol`` of itself, Q is made again in float64, and kept so.
         """
         if self._too_coarse(C):
             coefficients = None if start is None else self.objective.coefficients(getattr(start, "w", start))
