@@ -206,8 +206,8 @@ def _plan(source: ValueSource, memory: int, dtype: np.dtype, makers: int, n_task
     if left < 0:
         raise OptionError(
             f"Products with the kernel matrix of {n_rows:,} rows need at least {_megabytes(vectors + tiles(width))} of "
-            f"memory even where nothing of it is kept, and {_megabytes(memory)} are left for them (all of it takes "
-            f"{_megabytes(vectors + tiles(width) + whole)}): raise memory_limit."
+            f"memory even where nothing of it is kept, and {_megabytes(max(0, memory))} are left for them (all of it "
+            f"takes {_megabytes(vectors + tiles(width) + whole)}): raise memory_limit."
         )
     return width, next(kept for kept in range(n_panels, -1, -1) if _n_values(kept, n_rows) * dtype.itemsize <= left)
 
