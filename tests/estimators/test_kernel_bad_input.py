@@ -109,11 +109,11 @@ def test_documents_that_are_all_the_same(kernel, approximation, storage, data):
         assert np.ptp(model.predict(storage(np.full_like(X, value)))) <= 1e-9
 
 
-# of a matrix of ones, but for little, the coefficients have no curvature that the published method could follow
-@pytest.mark.parametrize(("gamma", "solver"), [(1e5, "newton"), (1e5, "tron"), (1e-7, "newton")])
+@pytest.mark.parametrize("solver", ["newton", "tron"])
+@pytest.mark.parametrize("gamma", [1e5, 1e-7])
 def test_gamma_so_large_that_Q_is_the_identity_or_so_small_that_it_is_ones(gamma, solver, data):
     X, y, qid = data
-    for dtype in ("float32", "float64") if solver == "newton" else ("float64",):
+    for dtype in ("float32", "float64"):
         model = KernelRankSVM(0.5, gamma=gamma, kernel_dtype=dtype, solver=solver, tol=1e-8).fit(X, y, qid=qid)
         assert model.converged_
         assert model.duality_gap_ <= 1e-8 * model.objective_

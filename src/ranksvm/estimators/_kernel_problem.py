@@ -30,7 +30,7 @@ from ranksvm.kernels import (
     may_be_indefinite,
     precomputed_matrix,
 )
-from ranksvm.objectives import CoefficientObjective, KernelObjective, Landmarks
+from ranksvm.objectives import CoefficientObjective, KernelObjective, KernelPoint, Landmarks
 from ranksvm.objectives.feature_design import feature_design
 from ranksvm.solvers import SolverResult, Status, newton_cg
 
@@ -133,14 +133,10 @@ class KernelProblem(RankSVMProblem):
         moved the objective by more than ``tol`` of itself, Q is made again in float64, and kept so.
         """
         if self._too_coarse(C):
-            coefficients = None if start is None else self.objective.coefficients(getattr(start, "w", start))
-            self._refine()
-            start = None if coefficients is None else self.objective.vector(coefficients)
+            start = self._refined(C, None if start is None else getattr(start, "w", start))
         result = super().solve(C, start, interrupted)
         if result.status is not Status.INTERRUPTED and self._too_coarse(C, result):
-            coefficients = self.objective.coefficients(result.w)
-            self._refine()
-            result = super().solve(C, self.objective.vector(coefficients), interrupted).after(result)
+            result = super().solve(C, self._refined(C, result.w), interrupted).after(result)
         return result
 
     @cached_property
@@ -182,11 +178,19 @@ class KernelProblem(RankSVMProblem):
         # what is certified is to hold for the kernel as it is, too
         return self.objective.value_rounding(result.point) > self.tol * result.value
 
-    def _refine(self) -> None:
+    def _refined(self, C: float, w: np.ndarray | None) -> KernelPoint | None:
+        """Make Q in float64: where to go on there from a solution in float32, None where that is no good beginning."""
         logger.info("%sfloat32 is too coarse for this C and tol: the kernel matrix is made in float64", self.label)
+        coefficients = None if w is None else self.objective.coefficients(w)
         self._earlier_products = self.n_products
         self.release()
         self.dtype = "float64"
+        if coefficients is None:
+            return None
+        self.objective.reweight(C)
+        point, origin = (self.objective.evaluate(self.objective.vector(b)) for b in (coefficients, None))
+        # in directions that float32 knows nothing of coefficients can be anything
+        return point if point.value < origin.value else None
 
     @property
     def _bytes_beside(self) -> int:
