@@ -1,36 +1,11 @@
 """Ctrl-C while `fit` runs: a real signal to this process."""
 
-import os
 import signal
-import threading
 
 import numpy as np
 import pytest
 
 from ranksvm import RankSVM, RankSVMCV, make_ranking
-from ranksvm.objectives import LinearObjective
-
-
-@pytest.fixture
-def interrupt_at(monkeypatch):
-    """Send SIGINT from another thread while the given evaluation of the objective runs."""
-
-    def arm(number):
-        count = 0
-        original = LinearObjective.evaluate
-
-        def evaluate(self, w, near=None):
-            nonlocal count
-            count += 1
-            if count == number:
-                thread = threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGINT))
-                thread.start()
-                thread.join()
-            return original(self, w, near)
-
-        monkeypatch.setattr(LinearObjective, "evaluate", evaluate)
-
-    return arm
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,6 @@
 """Kernel models of bad and odd input: named where it is refused, certified or an honest warning where it is not."""
 
-import os
 import pickle
-import signal
-import threading
 import warnings
 
 import numpy as np
@@ -274,35 +271,13 @@ def test_distinct_labels_of_37000_rows(options):
 # ---- fits that do not end well
 
 
-@pytest.fixture
-def interrupt_at(monkeypatch):
-    """Send SIGINT from another thread while the given evaluation of the objective runs."""
-
-    def arm(number):
-        count = 0
-        original = KernelObjective.evaluate
-
-        def evaluate(self, w, near=None):
-            nonlocal count
-            count += 1
-            if count == number:
-                thread = threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGINT))
-                thread.start()
-                thread.join()
-            return original(self, w, near)
-
-        monkeypatch.setattr(KernelObjective, "evaluate", evaluate)
-
-    return arm
-
-
 @pytest.mark.parametrize("solver", ["newton", "tron"])
 def test_an_interrupted_fit_keeps_the_best_so_far_if_asked_for(solver, data, interrupt_at):
     X, y, qid = data
     options = {"solver": solver, "tol": 1e-8, "kernel_dtype": "float64"}
     whole = KernelRankSVM(**options).fit(X, y, qid=qid)
     assert whole.n_iter_ >= 3
-    interrupt_at(3)
+    interrupt_at(3, KernelObjective)
     model = KernelRankSVM(**options, keep_on_interrupt=True).fit(X, y, qid=qid)
     assert not model.converged_
     assert model.status_.startswith("Interrupted")
@@ -317,7 +292,7 @@ def test_an_interrupt_is_raised_and_leaves_the_last_model(data, interrupt_at):
     X, y, qid = data
     model = KernelRankSVM(tol=1e-8).fit(X, y, qid=qid)
     before, scores = dict(vars(model)), model.predict(X)
-    interrupt_at(2)
+    interrupt_at(2, KernelObjective)
     with pytest.raises(KeyboardInterrupt):
         model.set_params(C=5.0).fit(X[:50], y[:50], qid=qid[:50])
     assert vars(model) == {**before, "C": 5.0}
