@@ -9,6 +9,7 @@ import numpy as np
 
 from ranksvm import KernelRankSVM, RankingData
 from ranksvm.estimators._kernel_problem import KernelProblem, kernel_problem, kernel_training_set
+from ranksvm.estimators._problem import RankSVMProblem
 from ranksvm.objectives import KernelObjective
 from ranksvm.solvers import SolverResult
 
@@ -43,7 +44,7 @@ def problem_of(data: RankingData, **options: Any) -> KernelProblem:
 def traced(problem: KernelProblem, solver: str, C: float, tol: float, patience: float = np.inf) -> Trace:
     """A cold solution by one of the solvers, ended at the first iterate after so many seconds of patience.
 
-    The clock starts with Q made. Choosing landmarks is the solver's own time.
+    The clock starts with Q made, which stays in the dtype that it has. Choosing landmarks is the solver's own time.
     """
     matrix, trace, enough = problem.matrix, Trace(), threading.Event()
     problem.solver, problem.tol = "tron" if solver == TRON else "newton", tol
@@ -68,5 +69,5 @@ def traced(problem: KernelProblem, solver: str, C: float, tol: float, patience: 
         return value, gap
 
     objective.certificate = noted
-    trace.result = problem.solve(C, interrupted=enough)
+    trace.result = RankSVMProblem.solve(problem, C, interrupted=enough)
     return trace

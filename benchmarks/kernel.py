@@ -219,7 +219,7 @@ def hinge(train: RankingData, test: RankingData, settings) -> list[str]:
         for solver in (LANDMARKS, PLAIN):
             trace = traced(problem, solver, power_of_two(setting.C), DEFAULT_TOL)
             progress("hinge", *setting.cells, solver, trace.products[-1], trace.seconds[-1])
-            width = f"{problem.width:.1e}"
+            width = f"{trace.result.width:.1e}"
             rows.append((*setting.cells, solver, *outcome(trace), width, *figures(problem, trace, test)))
     header = ["gamma", "C", "solver", "seconds", "products", "iterations", "certificate", "status", "last width"]
     return [
