@@ -14,7 +14,7 @@ VALIDATION = make_ranking(n_queries=6, n_docs=6, n_features=4, random_state=1)
 
 @pytest.fixture(params=["kernel_matrix", "feature_design"])
 def made(request, monkeypatch):
-    """How many were there already whenever another one was made."""
+    """How many were there already whenever another one was made (by one thread: others let go a little later)."""
     original, known, alive = getattr(_kernel_problem, request.param), [], []
 
     def make(*args, **options):
@@ -31,7 +31,9 @@ def made(request, monkeypatch):
 def test_one_at_a_time(made, by):
     name, alive = made
     approximation = "nystroem" if name == "feature_design" else None
-    model = KernelRankSVMCV([0.01, 1.0], [0.1, 0.5], cv=2, approximation=approximation, n_components=10, random_state=0)
+    model = KernelRankSVMCV(
+        [0.01, 1.0], [0.1, 0.5], cv=2, approximation=approximation, n_components=10, n_jobs=1, random_state=0
+    )
     sets = {"eval_set": [(VALIDATION.X, VALIDATION.y)], "eval_qid": [VALIDATION.qid]} if by == "validation" else {}
     model.fit(DATA.X, DATA.y, qid=DATA.qid, **sets)
     assert alive == [0] * (2 if by == "validation" else 5)
