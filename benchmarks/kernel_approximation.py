@@ -19,8 +19,8 @@ from ranksvm import KernelRankSVM, RankingData, RankSVM, make_ranking
 from ranksvm.kernels import LANDMARK_METHODS, FourierFeatures, NystroemFeatures, choose_landmarks, kernel_named
 
 METHODS = (*LANDMARK_METHODS, "fourier")
-SIZES = (100, 300, 1000, 3000)
-SEEDS = (0, 1, 2)
+SIZES = (100, 300, 1000)
+SEEDS = (0, 1)
 GAMMAS = (-5, -3, -1)
 # of RBF kernels whose exact optima are known: gamma, C
 PROBLEMS = ((-5, 0), (-3, -3), (-1, 0))
@@ -44,7 +44,7 @@ def spectral_norm(Q: np.ndarray, phi: np.ndarray) -> float:
     """Largest eigenvalue, by size, of ``Q - phi phi'``."""
     error = LinearOperator(Q.shape, matvec=lambda v: Q @ v - phi @ (v @ phi), dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(len(Q))
-    return float(abs(eigsh(error, k=1, which="LM", v0=start, tol=1e-3, return_eigenvectors=False)[0]))
+    return float(abs(eigsh(error, k=1, which="LM", v0=start, tol=1e-2, return_eigenvectors=False)[0]))
 
 
 def errors(X: np.ndarray, sizes: tuple[int, ...], seeds: tuple[int, ...]) -> list[str]:
@@ -184,7 +184,7 @@ def report(options) -> str:
     if smoke:
         parts += large(4, 20, ("uniform",), {"kept": 2**28, "computed": 2**20})
     else:
-        parts += large(5000, 1000, METHODS, {"kept": 3 * 2**30, "computed": 2**29})
+        parts += large(5000, 1000, ("uniform", "fourier"), {"kept": 3 * 2**30, "computed": 2**29})
     return page("Approximated kernels", "kernel_approximation", options, parts)
 
 

@@ -331,6 +331,9 @@ def _plot_objectives(axis, measured: Measured) -> None:
         # below what the optimum is known to, a point lies at the bottom
         over = np.maximum(measured.fits.over(method), TIGHT)
         axis.loglog(curve.seconds, over, style, color=colour, markersize=5, label=method)
+    # whole decades: between them the labels of ticks would overlap
+    decades = np.log10(np.concatenate([curve.seconds for curve in measured.fits.curves.values()]))
+    axis.set_xlim(10.0 ** np.floor(decades.min()), 10.0 ** np.ceil(decades.max()))
     axis.set_ylabel("hinge objective over the optimum (relative)")
     queries = measured.dual.data.queries.n_queries
     axis.set_title(f"{measured.case.name}, {measured.dual.n_pairs:,} pairs of {queries} queries", fontsize=10)
