@@ -12,6 +12,8 @@ from ranksvm.objectives import LinearObjective
 @pytest.fixture
 def interrupt_at(monkeypatch):
     """Send SIGINT from another thread while the given evaluation of an objective runs."""
+    # a process that was started in the background ignores it
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def arm(number, objective=LinearObjective):
         count = 0
@@ -28,4 +30,5 @@ def interrupt_at(monkeypatch):
 
         monkeypatch.setattr(objective, "evaluate", evaluate)
 
-    return arm
+    yield arm
+    signal.signal(signal.SIGINT, handler)
