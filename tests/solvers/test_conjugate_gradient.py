@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from ranksvm.objectives.approximate_inverse import by_cholesky, by_diagonal
 from ranksvm.solvers.conjugate_gradient import conjugate_gradient
-from ranksvm.solvers.preconditioner import by_cholesky, by_diagonal
 
 
 def make_system(n=8, seed=0):

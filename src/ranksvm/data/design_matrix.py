@@ -7,7 +7,7 @@ import scipy.sparse
 
 import ranksvm._compiled.linear as linear
 
-__all__ = ["DenseDesign", "DesignMatrix", "SparseDesign", "as_design_matrix"]
+__all__ = ["DenseDesign", "DesignMatrix", "SparseDesign", "as_design_matrix", "stored_bytes"]
 
 
 class DesignMatrix(Protocol):
@@ -97,6 +97,22 @@ class SparseDesign:
 
     def gather(self, rows, start, stop, out_range):
         linear.sparse_gather(*self._csr, rows, start, stop, out_range)
+
+
+def stored_bytes(X: Any) -> int:
+    """Bytes that the values of a dense array or CSR matrix take, with their column numbers.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_rows, n_features)
+        The features.
+
+    Returns
+    -------
+    int
+        The bytes.
+    """
+    return X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
 
 
 def as_design_matrix(X: Any) -> DesignMatrix:

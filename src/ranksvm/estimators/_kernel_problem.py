@@ -10,8 +10,15 @@ import numpy as np
 import scipy.sparse
 
 from ranksvm._parallel import one_blas_thread
+from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.estimators._kernel_options import PRECOMPUTED, check_kernel_options, kernel_with
-from ranksvm.estimators._kernel_ranker import is_precomputed, keep_features, keep_terms, scattered
+from ranksvm.estimators._kernel_ranker import (
+    is_precomputed,
+    keep_features,
+    keep_terms,
+    refuse_sparse_kernels,
+    scattered,
+)
 from ranksvm.estimators._linear_problem import LinearProblem
 from ranksvm.estimators._memory import memory_bytes
 from ranksvm.estimators._problem import RankSVMProblem, TrainingSet, problem_options, training_set
@@ -63,9 +70,8 @@ def kernel_training_set(estimator: Any, X: Any, y: Any, **data: Any) -> Training
     check_kernel_options(estimator)
     problem_options(estimator)
     found = training_set(estimator, X, y, **data)
+    refuse_sparse_kernels(estimator, found.X)
     if is_precomputed(estimator):
-        if scipy.sparse.issparse(found.X):
-            raise DataError("A sparse precomputed kernel is not supported: give a dense array.")
         check_precomputed(found.X, found.n_threads)
     return found
 
@@ -201,7 +207,7 @@ class KernelProblem(RankSVMProblem):
         X, n = self.X, len(self.rows)
         documents = 0
         if self.kernel is not None:
-            documents = 2 * _size(X) * n // self.n_rows
+            documents = 2 * stored_bytes(X) * n // self.n_rows
         return documents + 8 * SOLVER_VECTORS * n
 
     @property
@@ -305,7 +311,7 @@ class FeatureProblem(LinearProblem):
     ):
         pairs, rows = data.pairs.comparable()
         X = _taken(data.X, rows)
-        left = max(0, memory - (0 if X is data.X else _size(X)))
+        left = max(0, memory - (0 if X is data.X else stored_bytes(X)))
         design = feature_design(X, features, memory=left, dtype=np.dtype(dtype), n_threads=data.n_threads)
         super().__init__(replace(data, X=X, pairs=pairs), design, **options)
         if options["solver"] == "auto" and self.objective.hessian_fraction * design.n_features > TRON_FEATURES:
@@ -395,11 +401,6 @@ KernelOrFeatureProblem = KernelProblem | NystroemProblem | FourierProblem
 def _taken(X: Any, rows: np.ndarray) -> Any:
     """Rows of X; X itself where that is all of them in their order."""
     return X if np.array_equal(rows, np.arange(X.shape[0])) else X[rows]
-
-
-def _size(X: Any) -> int:
-    """Bytes of documents."""
-    return X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
 
 
 def _same(X: Any, Z: Any) -> bool:

@@ -15,7 +15,7 @@ from ranksvm.estimators._scoring import Expansion, LinearFunction, ScoringFuncti
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.kernels import FourierFeatures
 
-__all__ = ["KernelRanker", "keep_features", "keep_terms", "scattered"]
+__all__ = ["KernelRanker", "is_precomputed", "keep_features", "keep_terms", "refuse_sparse_kernels", "scattered"]
 
 # What a model scores with: which of them it has depends on its kernel and approximation.
 _FUNCTION = ("coef_", "dual_coef_", "support_", "support_vectors_", "frequencies_", "feature_coef_", "pruned_")
@@ -55,6 +55,12 @@ def _forget(estimator: Any) -> None:
 def is_precomputed(estimator: Any) -> bool:
     """Whether an estimator is given kernels in place of features."""
     return isinstance(estimator.kernel, str) and estimator.kernel == PRECOMPUTED
+
+
+def refuse_sparse_kernels(estimator: Any, X: Any) -> None:
+    """Raise DataError where kernels are given in place of features, as a sparse matrix."""
+    if is_precomputed(estimator) and scipy.sparse.issparse(X):
+        raise DataError("A sparse precomputed kernel is not supported: give a dense array.")
 
 
 class KernelRanker(Ranker):
@@ -132,8 +138,7 @@ class KernelRanker(Ranker):
 
     def _features(self, X: Any) -> Any:
         X = super()._features(X)
-        if is_precomputed(self) and scipy.sparse.issparse(X):
-            raise DataError("A sparse precomputed kernel is not supported: give a dense array.")
+        refuse_sparse_kernels(self, X)
         return X
 
     def __sklearn_tags__(self):

@@ -4,10 +4,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from ranksvm._parallel import parallel_map
-from ranksvm.data import as_design_matrix
+from ranksvm.data.design_matrix import as_design_matrix, stored_bytes
 from ranksvm.kernels.functions import kernel_named
 from ranksvm.kernels.tiles import KernelValues, Tiles
 
@@ -45,7 +44,7 @@ class LinearKernelMatrix:
         self.n_rows = X.shape[0]
         self.n_products = 0
         self._design = as_design_matrix(X)
-        size = X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
+        size = stored_bytes(X)
         self.product_bytes = 2 * size
         self.rounding = 0.0
         self._n_threads = n_threads if size >= WORTH_THREADS else 1

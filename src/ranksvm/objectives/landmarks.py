@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.kernels import KernelMatrix, whitening
+from ranksvm.objectives.approximate_inverse import by_cholesky
 
 __all__ = ["Landmarks"]
 
@@ -91,12 +91,11 @@ class Landmarks:
         callable
             ``r -> z``.
         """
-        theta = self.theta(degrees)
-        factor = cho_factor(hessian, lower=True, overwrite_a=True, check_finite=False)
+        theta, within = self.theta(degrees), by_cholesky(hessian)
 
         def solve(r: np.ndarray) -> np.ndarray:
             c = self.values.T @ r[0]
-            return r / theta + self.vector(cho_solve(factor, c, check_finite=False) - c / theta)
+            return r / theta + self.vector(within(c) - c / theta)
 
         return solve
 

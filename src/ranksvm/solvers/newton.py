@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ranksvm.objectives.approximate_inverse import by_cholesky
 from ranksvm.objectives.protocol import HessianObjective, Point, SampledObjective
 from ranksvm.solvers.conjugate_gradient import NewtonStep, conjugate_gradient
 from ranksvm.solvers.line_search import take
-from ranksvm.solvers.preconditioner import by_cholesky
 from ranksvm.solvers.progress import Monitor
 from ranksvm.solvers.result import SolverResult
 

@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 
+from ranksvm.objectives.approximate_inverse import by_diagonal
 from ranksvm.objectives.protocol import DiagonalObjective, Point
 from ranksvm.solvers.conjugate_gradient import conjugate_gradient
 from ranksvm.solvers.line_search import shorten
-from ranksvm.solvers.preconditioner import by_diagonal
 from ranksvm.solvers.progress import Monitor
 from ranksvm.solvers.result import SolverResult
 
