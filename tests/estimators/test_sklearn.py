@@ -8,7 +8,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ranksvm import QueryKFold, QueryMinMaxScaler, RankSVM, RankSVMCV, cross_validate, make_ranking
+from ranksvm import (
+    QueryKFold,
+    QueryMinMaxScaler,
+    RankSVM,
+    RankSVMCV,
+    RegularizedRankSVM,
+    cross_validate,
+    make_ranking,
+)
 from ranksvm.estimators import _choosing
 from ranksvm.exceptions import DataError
 
@@ -24,7 +32,9 @@ def one_query_twice(monkeypatch):
 
 
 @pytest.mark.usefixtures("one_query_twice")
-@parametrize_with_checks([RankSVM(solver="newton"), RankSVM(solver="tron"), RankSVMCV(Cs=[0.01, 1.0])])
+@parametrize_with_checks(
+    [RankSVM(solver="newton"), RankSVM(solver="tron"), RankSVMCV(Cs=[0.01, 1.0]), RegularizedRankSVM()]
+)
 def test_estimator_checks(estimator, check):
     check(estimator)
 

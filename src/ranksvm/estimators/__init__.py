@@ -5,5 +5,14 @@ from ranksvm.estimators.kernel_rank_svm_cv import KernelRankSVMCV
 from ranksvm.estimators.path import RegularizationPath, regularization_path
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.estimators.rank_svm_cv import RankSVMCV
+from ranksvm.estimators.regularized_rank_svm import RegularizedRankSVM
 
-__all__ = ["KernelRankSVM", "KernelRankSVMCV", "RankSVM", "RankSVMCV", "RegularizationPath", "regularization_path"]
+__all__ = [
+    "KernelRankSVM",
+    "KernelRankSVMCV",
+    "RankSVM",
+    "RankSVMCV",
+    "RegularizationPath",
+    "RegularizedRankSVM",
+    "regularization_path",
+]

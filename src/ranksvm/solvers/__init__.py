@@ -1,9 +1,10 @@
 """Solvers: how an objective is minimised, one file per method; they know only the Objective protocol."""
 
+from ranksvm.solvers.douglas_rachford import douglas_rachford
 from ranksvm.solvers.newton import newton
 from ranksvm.solvers.newton_cg import newton_cg
 from ranksvm.solvers.progress import interruptible
 from ranksvm.solvers.result import SolverResult, Status
 from ranksvm.solvers.tron import tron
 
-__all__ = ["SolverResult", "Status", "interruptible", "newton", "newton_cg", "tron"]
+__all__ = ["SolverResult", "Status", "douglas_rachford", "interruptible", "newton", "newton_cg", "tron"]
