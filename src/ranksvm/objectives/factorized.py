@@ -94,6 +94,11 @@ class FactorizedDual:
         return 0.5 * _length2(self.w) - float(self._pair_sums.sum())
 
     @property
+    def scale(self) -> float:
+        """``1/2 |w|^2``. Around a minimum of D as a function of w, D lies above it by ``1/2 |w - w_0|^2``."""
+        return 0.5 * _length2(self.w)
+
+    @property
     def factors(self) -> np.ndarray:
         """V, shape (n_rows, K), in the order of the rows of the data: 0 for documents of queries without pairs."""
         out = np.empty((self.pairs.n_rows, self.n_components))
