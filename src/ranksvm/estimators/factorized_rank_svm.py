@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from ranksvm._parallel import one_blas_thread
 from ranksvm.data import ComparablePairs, Queries, _frames, as_design_matrix
 from ranksvm.estimators import _inputs, _options
 from ranksvm.estimators._dual import AlphaOfPairs
@@ -109,11 +110,11 @@ class FactorizedRankSVM(LowRankRanker):
     Notes
     -----
     Xu, Zeng, Lan, Guo & Cheng, "Modeling the parameter interactions in ranking SVM with low-rank approximation", IEEE
-    TKDE 31 (2019), with these corrections. The dual of equation (4) is what is minimised: equations (9) to (11) print ``+ sum of alpha_ij`` where
-    it has ``- sum of alpha_ij``, and ``- C`` instead of ``- 1`` in the gradient, whose rows are ``sum over lower-
-    labelled j of v_j (s_i - s_j - 1) + sum over higher-labelled j of v_j (s_j - s_i - 1)``, s = X w. Steps go against
-    the gradient; the paper prints ascent. V = 0 is a stationary point, so factors are drawn from the uniform
-    distribution on [0, 1], times the factor that minimises the objective along it.
+    TKDE 31 (2019), with these corrections. The dual of equation (4) is what is minimised: equations (9) to (11) print
+    ``+ sum of alpha_ij`` where it has ``- sum of alpha_ij``, and ``- C`` instead of ``- 1`` in the gradient, whose rows
+    are ``sum over lower-labelled j of v_j (s_i - s_j - 1) + sum over higher-labelled j of v_j (s_j - s_i - 1)``, s = X
+    w. Steps go against the gradient; the paper prints ascent. V = 0 is a stationary point, so factors are drawn from
+    the uniform distribution on [0, 1], times the factor that minimises the objective along it.
 
     With ``learning_rate="auto"`` the steps are those of Algorithm 1, a projected gradient step for one query after
     another, with spectral lengths (Barzilai & Borwein, IMA J. Numer. Anal. 8, 1988) cut by an exact line search: along
@@ -220,7 +221,8 @@ class FactorizedRankSVM(LowRankRanker):
             X, qid, self.qid_column_ = _frames.split_qid(X, qid)
             data = self._training_set(X, y, qid, group)
             rounds = evaluation_rounds(self, eval_set, eval_qid, eval_group, data.n_queries)
-            self._learn(self._dual(data), rounds)
+            with one_blas_thread():
+                self._learn(self._dual(data), rounds)
             self.n_pairs_, self.n_queries_ = data.pairs.n_pairs, data.n_queries
         return self
 
