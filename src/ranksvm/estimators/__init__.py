@@ -1,5 +1,6 @@
 """scikit-learn estimators."""
 
+from ranksvm.estimators.factorized_rank_svm import FactorizedRankSVM
 from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
 from ranksvm.estimators.kernel_rank_svm_cv import KernelRankSVMCV
 from ranksvm.estimators.path import RegularizationPath, regularization_path
@@ -8,6 +9,7 @@ from ranksvm.estimators.rank_svm_cv import RankSVMCV
 from ranksvm.estimators.regularized_rank_svm import RegularizedRankSVM
 
 __all__ = [
+    "FactorizedRankSVM",
     "KernelRankSVM",
     "KernelRankSVMCV",
     "RankSVM",
