@@ -11,6 +11,7 @@ _API = {
     "RankSVMCV": "ranksvm.estimators",
     "KernelRankSVM": "ranksvm.estimators",
     "KernelRankSVMCV": "ranksvm.estimators",
+    "FactorizedRankSVM": "ranksvm.estimators",
     "regularization_path": "ranksvm.estimators",
     "PathDisplay": "ranksvm.plotting",
     "Queries": "ranksvm.data",

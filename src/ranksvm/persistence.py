@@ -34,6 +34,7 @@ _CLASSES = {
     "RankSVMCV": "ranksvm",
     "KernelRankSVM": "ranksvm",
     "KernelRankSVMCV": "ranksvm",
+    "FactorizedRankSVM": "ranksvm",
     "QueryMinMaxScaler": "ranksvm",
     "QueryStandardScaler": "ranksvm",
     "QueryKFold": "ranksvm",

@@ -8,7 +8,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ranksvm import QueryKFold, QueryMinMaxScaler, RankSVM, RankSVMCV, cross_validate, make_ranking
+from ranksvm import (
+    FactorizedRankSVM,
+    QueryKFold,
+    QueryMinMaxScaler,
+    RankSVM,
+    RankSVMCV,
+    cross_validate,
+    make_ranking,
+)
 from ranksvm.estimators import _choosing
 from ranksvm.exceptions import DataError
 
@@ -24,7 +32,9 @@ def one_query_twice(monkeypatch):
 
 
 @pytest.mark.usefixtures("one_query_twice")
-@parametrize_with_checks([RankSVM(solver="newton"), RankSVM(solver="tron"), RankSVMCV(Cs=[0.01, 1.0])])
+@parametrize_with_checks(
+    [RankSVM(solver="newton"), RankSVM(solver="tron"), RankSVMCV(Cs=[0.01, 1.0]), FactorizedRankSVM(C=0.1)]
+)
 def test_estimator_checks(estimator, check):
     check(estimator)
 
@@ -70,6 +80,19 @@ def test_weights_reach_the_last_step(data):
 
 
 @pytest.mark.usefixtures("routing")
+def test_low_rank_rankers_ask_for_qid_only(data):
+    model = FactorizedRankSVM(C=0.1, random_state=0)
+    requests = model.get_metadata_routing()
+    assert requests.fit.requests["qid"] is True
+    assert not {"sample_weight", "query_weight", "propensity"} & set(requests.fit.requests)
+    assert requests.score.requests == {"qid": True, "sample_weight": True}
+    pipeline = make_pipeline(StandardScaler(), model).fit(data.X, data.y, qid=data.qid)
+    X = StandardScaler().fit_transform(data.X)
+    by_hand = FactorizedRankSVM(C=0.1, random_state=0).fit(X, data.y, qid=data.qid)
+    np.testing.assert_array_equal(pipeline.predict(data.X), by_hand.predict(X))
+
+
+@pytest.mark.usefixtures("routing")
 def test_grid_search(data):
     Cs = [1e-4, 1e-2, 1.0]
     search = GridSearchCV(RankSVM(), {"C": Cs}, cv=QueryKFold(3)).fit(data.X, data.y, qid=data.qid)
@@ -98,7 +121,7 @@ def test_without_routing_score_says_how_to_go_on(data):
 
 
 def test_fit_writes_no_hyper_parameter(data):
-    for model in (RankSVM(C=0.1), RankSVMCV(Cs=[0.1, 0.01], cv=3)):
+    for model in (RankSVM(C=0.1), RankSVMCV(Cs=[0.1, 0.01], cv=3), FactorizedRankSVM(C=0.1)):
         before = {name: (id(value), repr(value)) for name, value in model.get_params().items()}
         model.fit(data.X, data.y, qid=data.qid)
         assert {name: (id(value), repr(value)) for name, value in model.get_params().items()} == before

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse
 
+import ranksvm._compiled.factorized as factorized
 import ranksvm._compiled.linear as linear
 
 __all__ = ["DenseDesign", "DesignMatrix", "SparseDesign", "as_design_matrix", "stored_bytes"]
@@ -67,6 +68,9 @@ class DenseDesign:
     def gather(self, rows, start, stop, out_range):
         linear.dense_gather(self.X, rows, start, stop, out_range)
 
+    def visit_factors(self, factors, order, upper, fixed_step, beta):
+        return factorized.visit_dense(self.X, factors, order, upper, fixed_step, beta)
+
 
 class SparseDesign:
     """A CSR matrix of float32 or float64 values.
@@ -98,6 +102,9 @@ class SparseDesign:
     def gather(self, rows, start, stop, out_range):
         linear.sparse_gather(*self._csr, rows, start, stop, out_range)
 
+    def visit_factors(self, factors, order, upper, fixed_step, beta):
+        return factorized.visit_sparse(*self._csr, factors, order, upper, fixed_step, beta)
+
 
 def stored_bytes(X: Any) -> int:
     """Bytes that the values of a dense array or CSR matrix take, with their column numbers.
@@ -115,7 +122,7 @@ def stored_bytes(X: Any) -> int:
     return X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
 
 
-def as_design_matrix(X: Any) -> DesignMatrix:
+def as_design_matrix(X: Any) -> DenseDesign | SparseDesign:
     """The design matrix of a dense array or a sparse matrix, without copying C-contiguous floats or CSR.
 
     Parameters

@@ -1,9 +1,18 @@
 """scikit-learn estimators."""
 
+from ranksvm.estimators.factorized_rank_svm import FactorizedRankSVM
 from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
 from ranksvm.estimators.kernel_rank_svm_cv import KernelRankSVMCV
 from ranksvm.estimators.path import RegularizationPath, regularization_path
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.estimators.rank_svm_cv import RankSVMCV
 
-__all__ = ["KernelRankSVM", "KernelRankSVMCV", "RankSVM", "RankSVMCV", "RegularizationPath", "regularization_path"]
+__all__ = [
+    "FactorizedRankSVM",
+    "KernelRankSVM",
+    "KernelRankSVMCV",
+    "RankSVM",
+    "RankSVMCV",
+    "RegularizationPath",
+    "regularization_path",
+]

@@ -1,5 +1,6 @@
 """Objectives: a regulariser plus a loss of a model's scores."""
 
+from ranksvm.objectives.factorized import FactorizedDual
 from ranksvm.objectives.kernel import CoefficientObjective, KernelObjective, KernelPoint
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
@@ -7,6 +8,7 @@ from ranksvm.objectives.protocol import Objective, Point
 
 __all__ = [
     "CoefficientObjective",
+    "FactorizedDual",
     "KernelObjective",
     "KernelPoint",
     "Landmarks",

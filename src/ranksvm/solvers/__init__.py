@@ -1,9 +1,19 @@
 """Solvers: how an objective is minimised, one file per method; they know only the Objective protocol."""
 
+from ranksvm.solvers.epochs import EpochStatus, minimise_in_epochs
 from ranksvm.solvers.newton import newton
 from ranksvm.solvers.newton_cg import newton_cg
 from ranksvm.solvers.progress import interruptible
 from ranksvm.solvers.result import SolverResult, Status
 from ranksvm.solvers.tron import tron
 
-__all__ = ["SolverResult", "Status", "interruptible", "newton", "newton_cg", "tron"]
+__all__ = [
+    "EpochStatus",
+    "SolverResult",
+    "Status",
+    "interruptible",
+    "minimise_in_epochs",
+    "newton",
+    "newton_cg",
+    "tron",
+]

@@ -1,0 +1,166 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+"""Steps on the factorised dual, alpha_ij = <v_i, v_j>: query by query, and all queries together; the GIL released.
+
+Arrays over rows are in sorted order (`ranksvm.data.Queries`); ``rows`` maps their positions to rows of X (None where
+they are the same). Factors have ``stride`` entries a row, a multiple of `LANES`; those beyond K are 0 and stay so.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+
+cdef extern from "factorized.hpp" namespace "ranksvm" nogil:
+    int kFactorLanes
+
+    cdef struct FactorArrays:
+        const int64_t *pointers
+        const int32_t *levels
+        const int32_t *n_levels
+        int64_t stride
+
+    cdef struct Visits:
+        FactorArrays arrays
+        const int64_t *rows
+        const int64_t *order
+        int64_t n_visits
+        double upper
+        double fixed_step
+
+    cdef struct Quartic:
+        double q1
+        double q2
+        double q3
+        double q4
+
+    double least(const Quartic &)
+    double visit_dense_f32(const float *, int64_t, const Visits &, double *, double *, double *, double *) except +
+    double visit_dense_f64(const double *, int64_t, const Visits &, double *, double *, double *, double *) except +
+    double c_visit_sparse "ranksvm::visit_sparse"[Real, Index](
+        const Real *, const Index *, const Index *, int64_t, const Visits &, double *, double *, double *,
+        double *) except +
+    void factor_coefficients(const FactorArrays &, int64_t, int64_t, const double *, double *, double *) except +
+    void factor_momentum(const FactorArrays &, int64_t, int64_t, double, const double *, double *, double *, double *,
+                         double *, double *) except +
+    void factor_move(int64_t, double, double, double *, double *)
+    void factor_gradient(const FactorArrays &, int64_t, int64_t, const double *, double *, double *) except +
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef fused index:
+    int32_t
+    int64_t
+
+LANES = kFactorLanes
+
+
+cdef class QueryFactors:
+    """The factors of the documents of some queries, and what a step needs to know of them.
+
+    ``V`` has a row for each position. ``step`` (the next step length of each query; 0: not known) and ``pairs`` (sum of
+    ``<v_i, v_j>`` over the pairs of each query) are kept by `visit_dense` and `visit_sparse`.
+    """
+
+    cdef object owners  # keeps the arrays alive
+    cdef FactorArrays arrays
+    cdef const int64_t *rows
+    cdef double *factors
+    cdef double *steps
+    cdef double *pair_sums
+
+    def __init__(self, const int64_t[::1] pointers, const int64_t[::1] rows, const int32_t[::1] levels,
+                 const int32_t[::1] n_levels, double[:, ::1] V, double[::1] step, double[::1] pairs):
+        if V.shape[1] % kFactorLanes:
+            raise ValueError(f"factors of stride {V.shape[1]}, which is no multiple of {kFactorLanes}")
+        if not V.shape[0] == levels.shape[0] == pointers[pointers.shape[0] - 1]:
+            raise ValueError(f"{V.shape[0]} factors and {levels.shape[0]} levels: they must agree with the pointers")
+        self.owners = (pointers, rows, levels, n_levels, V, step, pairs)
+        self.arrays = FactorArrays(&pointers[0], &levels[0], &n_levels[0], V.shape[1])
+        self.rows = NULL
+        if rows is not None:
+            self.rows = &rows[0]
+        self.factors, self.steps, self.pair_sums = &V[0, 0], &step[0], &pairs[0]
+
+    cdef Visits visits(self, const int64_t[::1] order, double upper, double fixed_step):
+        return Visits(self.arrays, self.rows, &order[0], order.shape[0], upper, fixed_step)
+
+
+def visit_dense(const real[:, ::1] X, QueryFactors factors, const int64_t[::1] order, double upper, double fixed_step,
+                double[::1] beta):
+    """A projected gradient step on the factors of one query after another, in the order given; beta follows.
+
+    With ``fixed_step`` 0 each query has a step length of its own and an exact line search. Returns the sum of ``|P(V -
+    G) - V|^2``, of each query at the begin of its visit.
+    """
+    cdef double projected2
+    if beta.shape[0] != X.shape[1]:
+        raise ValueError(f"{beta.shape[0]} weights for {X.shape[1]} features")
+    if order.shape[0] == 0:
+        return 0.0
+    cdef Visits visits = factors.visits(order, upper, fixed_step)
+    cdef int64_t n = X.shape[1]
+    with nogil:
+        if real is float:
+            projected2 = visit_dense_f32(&X[0, 0], n, visits, factors.factors, &beta[0], factors.steps,
+                                         factors.pair_sums)
+        else:
+            projected2 = visit_dense_f64(&X[0, 0], n, visits, factors.factors, &beta[0], factors.steps,
+                                         factors.pair_sums)
+    return projected2
+
+
+def visit_sparse(const real[::1] data, const index[::1] indices, const index[::1] indptr, QueryFactors factors,
+                 const int64_t[::1] order, double upper, double fixed_step, double[::1] beta):
+    """The same for a CSR matrix with at least one entry."""
+    cdef double projected2
+    if order.shape[0] == 0:
+        return 0.0
+    cdef Visits visits = factors.visits(order, upper, fixed_step)
+    cdef int64_t n = beta.shape[0]
+    with nogil:
+        projected2 = c_visit_sparse(&data[0], &indices[0], &indptr[0], n, visits, factors.factors, &beta[0],
+                                    factors.steps, factors.pair_sums)
+    return projected2
+
+
+def coefficients(QueryFactors factors, int64_t first, int64_t last, double[::1] c_range):
+    """``c`` with ``beta = X'c`` of the positions of queries ``first .. last``; the queries' ``pairs`` are written too."""
+    if c_range.shape[0] == 0:
+        return
+    with nogil:
+        factor_coefficients(factors.arrays, first, last, factors.factors, &c_range[0], factors.pair_sums)
+
+
+def momentum(QueryFactors factors, int64_t first, int64_t last, double upper, double[:, ::1] previous,
+             double[::1] c1_range, double[::1] c2_range, double[::1] pairs1, double[::1] pairs2):
+    """What led from ``previous`` to V once more, within the box: ``D = P(2 V - previous) - V``, in their place.
+
+    At ``V + t D``, ``c`` is ``c + t c1 + t^2 c2``, and a query's ``pairs`` are ``pairs + t pairs1 + t^2 pairs2``.
+    """
+    if c1_range.shape[0] == 0:
+        return
+    with nogil:
+        factor_momentum(factors.arrays, first, last, upper, factors.factors, &previous[0, 0], &c1_range[0], &c2_range[0],
+                        &pairs1[0], &pairs2[0])
+
+
+def move(double[:, ::1] V_range, double[:, ::1] D_range, double upper, double t):
+    """``V + t D`` within the box in the place of V, which takes that of D."""
+    if V_range.shape[0] == 0:
+        return
+    with nogil:
+        factor_move(V_range.shape[0] * V_range.shape[1], upper, t, &V_range[0, 0], &D_range[0, 0])
+
+
+def gradient(QueryFactors factors, int64_t first, int64_t last, double[::1] scores_range, double[:, ::1] G_range):
+    """Gradient of the objective with respect to the factors of queries ``first .. last``; the scores are centred."""
+    if scores_range.shape[0] == 0:
+        return
+    with nogil:
+        factor_gradient(factors.arrays, first, last, factors.factors, &scores_range[0], &G_range[0, 0])
+
+
+def least_of_quartic(double q1, double q2, double q3, double q4):
+    """Where in [0, 1] ``q1 t + q2 t^2 + q3 t^3 + q4 t^4``, of ``q1 < 0``, is least, and the value there."""
+    cdef Quartic quartic = Quartic(q1, q2, q3, q4)
+    cdef double t = least(quartic)
+    return t, t * (q1 + t * (q2 + t * (q3 + t * q4)))

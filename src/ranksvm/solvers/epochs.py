@@ -1,0 +1,142 @@
+"""Minimise in epochs, passes over the data that change the variables as they go: the trace, and when to stop."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+
+from ranksvm.exceptions import DataError
+
+__all__ = ["EpochHistory", "EpochObjective", "EpochResult", "EpochStatus", "minimise_in_epochs"]
+
+logger = logging.getLogger("ranksvm.solvers")
+
+
+class EpochObjective(Protocol):
+    """What is minimised, and where it stands."""
+
+    @property
+    def value(self) -> float:
+        """The objective."""
+
+    def epoch(self) -> Iterator[float]:
+        """Go through the data once, part by part; each part yields its share of the squared projected gradient."""
+
+    def refresh(self) -> None:
+        """Be rid of round-off that has piled up."""
+
+
+class EpochStatus(Enum):
+    """Why the epochs ended; the value is a sentence for the user."""
+
+    CONVERGED = "Converged: an epoch changed the objective by no more than tol times its value."
+    MAX_EPOCHS = (
+        "Stopped at max_epochs while the objective still fell by more than tol times its value an epoch: raise "
+        "max_epochs or tol, lower C, or scale the features alike."
+    )
+    STOPPED_EARLY = "Stopped early: no better value on the first evaluation set in early_stopping_rounds epochs."
+    INTERRUPTED = "Interrupted: this is the model so far; fit again with warm_start=True to go on from it."
+
+
+@dataclass
+class EpochHistory:
+    """Trace of a run: one entry per epoch, of the objective after it and the projected gradient during it."""
+
+    objective: list[float] = field(default_factory=list)
+    projected_gradient: list[float] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, list]:
+        """The trace as plain lists by name."""
+        return dict(vars(self))
+
+
+@dataclass
+class EpochResult:
+    """Outcome of a run.
+
+    Attributes
+    ----------
+    status : EpochStatus
+        Why it stopped.
+    history : EpochHistory
+        Trace.
+    """
+
+    status: EpochStatus
+    history: EpochHistory
+
+    @property
+    def n_epochs(self) -> int:
+        """Whole epochs done."""
+        return len(self.history.objective)
+
+
+def minimise_in_epochs(
+    objective: EpochObjective,
+    *,
+    tol: float,
+    max_epochs: int,
+    interrupted: threading.Event | None = None,
+    after_epoch: Callable[[], bool] = lambda: False,
+) -> EpochResult:
+    """Go through epochs until one changes the objective by no more than ``tol`` times its value.
+
+    Parameters
+    ----------
+    objective : EpochObjective
+        The problem, left where it ended.
+    tol : float
+        Relative change of the objective in an epoch that is too small to go on.
+    max_epochs : int
+        Largest number of epochs.
+    interrupted : threading.Event, optional
+        Stops the run at the next part of an epoch when set.
+    after_epoch : callable
+        Called after each epoch; stops the run where it returns True.
+
+    Returns
+    -------
+    EpochResult
+        Why it stopped, and the trace.
+
+    Raises
+    ------
+    DataError
+        When the objective overflows.
+    """
+    history = EpochHistory()
+    status = EpochStatus.MAX_EPOCHS
+    before = _finite(objective.value)
+    for number in range(1, max_epochs + 1):
+        squared = 0.0
+        for part in objective.epoch():
+            squared += part
+            if interrupted is not None and interrupted.is_set():
+                objective.refresh()
+                return EpochResult(EpochStatus.INTERRUPTED, history)
+        value = _finite(objective.value)
+        history.objective.append(value)
+        history.projected_gradient.append(float(np.sqrt(squared)))
+        logger.info("epoch %d: objective %.9g, projected gradient %.2e", number, value, np.sqrt(squared))
+        if after_epoch():
+            status = EpochStatus.STOPPED_EARLY
+            break
+        if abs(before - value) <= tol * abs(value):
+            status = EpochStatus.CONVERGED
+            break
+        before = value
+    objective.refresh()
+    return EpochResult(status, history)
+
+
+def _finite(value: float) -> float:
+    if not np.isfinite(value):
+        raise DataError(
+            f"The objective overflows float64 ({value:g}): features, C or a fixed learning_rate are too large. "
+            "Scale them down."
+        )
+    return value
