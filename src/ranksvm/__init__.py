@@ -12,6 +12,7 @@ _API = {
     "KernelRankSVM": "ranksvm.estimators",
     "KernelRankSVMCV": "ranksvm.estimators",
     "FactorizedRankSVM": "ranksvm.estimators",
+    "RegularizedRankSVM": "ranksvm.estimators",
     "regularization_path": "ranksvm.estimators",
     "PathDisplay": "ranksvm.plotting",
     "Queries": "ranksvm.data",

@@ -35,6 +35,7 @@ _CLASSES = {
     "KernelRankSVM": "ranksvm",
     "KernelRankSVMCV": "ranksvm",
     "FactorizedRankSVM": "ranksvm",
+    "RegularizedRankSVM": "ranksvm",
     "QueryMinMaxScaler": "ranksvm",
     "QueryStandardScaler": "ranksvm",
     "QueryKFold": "ranksvm",

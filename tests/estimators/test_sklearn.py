@@ -14,6 +14,7 @@ from ranksvm import (
     QueryMinMaxScaler,
     RankSVM,
     RankSVMCV,
+    RegularizedRankSVM,
     cross_validate,
     make_ranking,
 )
@@ -33,7 +34,13 @@ def one_query_twice(monkeypatch):
 
 @pytest.mark.usefixtures("one_query_twice")
 @parametrize_with_checks(
-    [RankSVM(solver="newton"), RankSVM(solver="tron"), RankSVMCV(Cs=[0.01, 1.0]), FactorizedRankSVM(C=0.1)]
+    [
+        RankSVM(solver="newton"),
+        RankSVM(solver="tron"),
+        RankSVMCV(Cs=[0.01, 1.0]),
+        FactorizedRankSVM(C=0.1),
+        RegularizedRankSVM(),
+    ]
 )
 def test_estimator_checks(estimator, check):
     check(estimator)

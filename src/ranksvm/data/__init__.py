@@ -6,6 +6,7 @@ from ranksvm.data.files import read_data, write_data
 from ranksvm.data.generators import make_ranking
 from ranksvm.data.letor import read_letor
 from ranksvm.data.letor_writer import write_letor
+from ranksvm.data.pair_blocks import PairBlocks
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
 from ranksvm.data.queries import Queries
@@ -15,6 +16,7 @@ from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
 __all__ = [
     "ComparablePairs",
     "DesignMatrix",
+    "PairBlocks",
     "PairList",
     "Queries",
     "RankingData",

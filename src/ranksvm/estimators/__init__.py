@@ -6,6 +6,7 @@ from ranksvm.estimators.kernel_rank_svm_cv import KernelRankSVMCV
 from ranksvm.estimators.path import RegularizationPath, regularization_path
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.estimators.rank_svm_cv import RankSVMCV
+from ranksvm.estimators.regularized_rank_svm import RegularizedRankSVM
 
 __all__ = [
     "FactorizedRankSVM",
@@ -14,5 +15,6 @@ __all__ = [
     "RankSVM",
     "RankSVMCV",
     "RegularizationPath",
+    "RegularizedRankSVM",
     "regularization_path",
 ]

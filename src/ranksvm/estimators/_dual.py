@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ranksvm.estimators._problem import check_source_of_pairs, training_pairs
 from ranksvm.estimators._ranker import Ranker
 from ranksvm.losses import Pairs
 
-__all__ = ["AlphaOfPairs", "DualBlock", "DualCoef", "DualMixin"]
+__all__ = ["AlphaOfPairs", "DualBlock", "DualCoef", "DualMixin", "WholeBlocks"]
 
 # Number of a query, rows of the preferred documents of pairs of it, rows of the other ones, weights of the pairs -> the
 # alpha of the pairs.
@@ -230,6 +230,20 @@ class DualCoef:
         places = np.empty(len(documents), dtype=np.int64)
         places[order] = np.arange(len(documents))
         return documents[order], places[place]
+
+
+class WholeBlocks(DualCoef):
+    """As `DualCoef`, of numbers that entries have whether they are pairs or not; ``weights`` tells which are.
+
+    Parameters are those of `DualCoef`; its ``alpha`` is asked for all entries.
+    """
+
+    def _block(self, number: int) -> DualBlock:
+        block = super()._block(number)
+        i, j = np.indices(block.shape)
+        rows = block.preferred_rows[i.ravel()], block.other_rows[j.ravel()]
+        entries = self._alpha(number, *rows, block.weights.ravel())
+        return replace(block, alpha=entries.reshape(block.shape))
 
 
 class DualMixin(Ranker):

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
 from ranksvm._parallel import effective_n_jobs
@@ -53,6 +54,15 @@ class LowRankRanker(LinearRanker):
         DataError
             When the data are not those the model was fitted to, or lengths differ.
         """
+        X, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
+        return DualCoef(pairs, queries, labels, self._alpha(X, queries))
+
+    def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
+        """The alpha of pairs of documents, checked, in these queries; DataError if they are not those of the model."""
+        raise NotImplementedError
+
+    def _data_of_fit(self, X: Any, y: Any, qid: Any, group: Any) -> tuple[Any, Queries, np.ndarray, ComparablePairs]:
+        """Features, queries, labels and pairs of data that should be those of ``fit``; DataError if they are not."""
         X, ids = self._features(X), self._query_ids(X, qid)
         queries, labels = _inputs.queries(ids, group, X.shape[0]), _inputs.labels(y, X.shape[0])
         pairs = ComparablePairs.from_labels(queries, labels, n_threads=effective_n_jobs(self.n_jobs))
@@ -61,11 +71,7 @@ class LowRankRanker(LinearRanker):
                 f"There are {pairs.n_pairs} pairs in {queries.n_queries} queries, but the model was fitted to "
                 f"{self.n_pairs_} pairs in {self.n_queries_}: give the data of fit."
             )
-        return DualCoef(pairs, queries, labels, self._alpha(queries))
-
-    def _alpha(self, queries: Queries) -> AlphaOfPairs:
-        """The alpha of pairs; ``queries`` are those of the data given, DataError if not those of the model."""
-        raise NotImplementedError
+        return X, queries, labels, pairs
 
     def _training_set(self, X: Any, y: Any, qid: Any, group: Any) -> TrainingSet:
         """The data that ``fit`` was given, all of it checked; the estimator takes note of the features."""

@@ -1,11 +1,13 @@
 """How much memory a fit may take: what the user allows, or part of what is free."""
 
+import math
 import os
 import re
 from pathlib import Path
 from typing import Any
 
 from ranksvm.estimators import _options
+from ranksvm.exceptions import OptionError
 
 # Part of the free memory that a fit may take unless the user says how much.
 FREE_SHARE = 0.5
@@ -44,6 +46,38 @@ def memory_bytes(limit: Any) -> int:
     assert match is not None, limit
     exponent = "kmgt".index(match[2].lower()) + 1 if match[2] else 0
     return int(float(match[1]) * (1024 if match[3] else 1000) ** exponent)
+
+
+def check_fits(needed: int, limit: Any, what: str, instead: str) -> None:
+    """Refuse what needs more memory than a limit allows.
+
+    Parameters
+    ----------
+    needed : int
+        Bytes.
+    limit : int, str or None
+        The limit, as `memory_bytes` reads it.
+    what : str
+        What takes them, for the message.
+    instead : str
+        What to do, for the message.
+
+    Raises
+    ------
+    OptionError
+        When it does.
+    """
+    allowed = memory_bytes(limit)
+    if needed > allowed:
+        whose = "half of what is free" if limit is None else f"memory_limit={limit!r}"
+        raise OptionError(f"{what}: {in_words(needed)}, more than {in_words(allowed)} ({whose}). {instead}")
+
+
+def in_words(size: float) -> str:
+    """A number of bytes in the unit that suits it, such as "1.3 GB"."""
+    units = ("bytes", "KB", "MB", "GB", "TB")
+    power = min(int(math.log10(max(size, 1)) // 3), len(units) - 1)
+    return f"{size / 1000**power:.3g} {units[power]}"
 
 
 def free_memory() -> int:

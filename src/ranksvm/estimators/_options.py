@@ -12,10 +12,16 @@ from ranksvm.exceptions import OptionError
 
 def positive(value: Any) -> str | None:
     """What is wrong with a number that must be positive and finite; None if nothing is."""
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if is_number and math.isfinite(value) and value > 0:
+    if _is_finite(value) and value > 0:
         return None
     return f"must be a positive, finite number, got {value!r}"
+
+
+def not_negative(value: Any) -> str | None:
+    """What is wrong with a number that must be at least 0 and finite; None if nothing is."""
+    if _is_finite(value) and value >= 0:
+        return None
+    return f"must be a finite number from 0, got {value!r}"
 
 
 def count(value: Any) -> str | None:
@@ -38,6 +44,10 @@ def check(**complaints: str | None) -> None:
     for name, complaint in complaints.items():
         if complaint is not None:
             raise OptionError(f"{name} {complaint}.")
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
 @contextmanager

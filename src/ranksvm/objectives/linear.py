@@ -91,9 +91,18 @@ class LinearObjective(Sharpened):
         Weight of a pair.
     n_threads : int
         Number of threads.
+    hessian_fraction : float, optional
+        Part of the rows that explicit Hessians take, 0 for none; the part that is worth its cost, unless given.
     """
 
-    def __init__(self, design: DesignMatrix, loss: PairwiseLoss, C: float, n_threads: int = 1):
+    def __init__(
+        self,
+        design: DesignMatrix,
+        loss: PairwiseLoss,
+        C: float,
+        n_threads: int = 1,
+        hessian_fraction: float | None = None,
+    ):
         self.design = design
         self.loss = loss
         self.C = C
@@ -101,7 +110,7 @@ class LinearObjective(Sharpened):
         self.n_variables = design.n_features
         self.curvature_rank = min(self.pairs.n_pairs, self.pairs.n_rows)
         self.n_threads = n_threads if worth_threads(design, self.pairs.n_rows) else 1
-        self.hessian_fraction = self._worthwhile_fraction()
+        self.hessian_fraction = self._worthwhile_fraction() if hessian_fraction is None else hessian_fraction
         self._curvature: np.ndarray | None = None  # of the loss, when it was last asked for
         self._probe: LinearPoint | None = None  # for the scores along a line
         self._spare: list[LinearPoint] = []

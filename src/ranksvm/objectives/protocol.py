@@ -1,5 +1,6 @@
 """What solvers may know of the problems they solve: what all of them need, and what some need beyond that."""
 
+import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -12,6 +13,8 @@ __all__ = [
     "Point",
     "PreconditionedObjective",
     "SampledObjective",
+    "SplitObjective",
+    "SplitPoint",
 ]
 
 
@@ -123,3 +126,32 @@ class DiagonalObjective(Objective, Protocol):
 
     def hessian_diagonal(self, point: Any) -> np.ndarray:
         """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,); one number stands for all."""
+
+
+class SplitPoint(Protocol):
+    """Where a step of a splitting method led.
+
+    Attributes
+    ----------
+    value, bound : float
+        The objective there, and a lower bound of its minimum.
+    ranks : ndarray of int
+        Ranks of the variables.
+    """
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def ranks(self) -> np.ndarray: ...
+
+
+class SplitObjective(Protocol):
+    """A sum of two convex functions with a proximal operator each, and the variables of a splitting method for it."""
+
+    def step(self, accuracy: float, interrupted: threading.Event | None = None) -> Any:
+        """Take the next step; a problem solved on the way may keep a gap of ``accuracy``."""
+
+    def finish(self, point: Any, accuracy: float) -> Any:
+        """A point no worse, whose variables can be kept: minimised over one half of them for the other half fixed."""

@@ -38,7 +38,7 @@ def newton(
     max_iter: int = 100,
     warm_start: bool = False,
     interrupted: threading.Event | None = None,
-    label: str = "",
+    label: str | None = "",
     enough: float = 0.0,
 ) -> SolverResult:
     """Minimise a strongly convex objective of few variables.
@@ -63,8 +63,8 @@ def newton(
         Whether ``start`` is near the solution already, so that the sample's problem need not be solved first.
     interrupted : threading.Event, optional
         Stops the run at the next evaluation when set.
-    label : str
-        Put before the lines of the log.
+    label : str or None
+        Put before the lines of the log; None: there are none.
     enough : float
         A gap small enough for the objective as it is smoothed, once it need not be sharpened any more.
 

@@ -35,8 +35,8 @@ class Monitor:
         Largest number of iterations.
     interrupted : threading.Event
         Set when the user wants to stop.
-    label : str
-        Put before the lines of the log.
+    label : str or None
+        Put before the lines of the log; None: there are none.
     enough : float
         A gap small enough for the objective as it is smoothed, once it need not be sharpened any more.
     """
@@ -47,7 +47,7 @@ class Monitor:
         tol: float,
         max_iter: int,
         interrupted: threading.Event | None = None,
-        label: str = "",
+        label: str | None = "",
         enough: float = 0.0,
     ):
         self.objective = objective
@@ -93,8 +93,9 @@ class Monitor:
         history.duality_gap.append(gap)
         history.evaluations.append(self.n_evaluations)
         history.hessian_products.append(self.n_products)
-        line = "%siteration %d: objective %.9g, relative gap %.2e"
-        logger.info(line, self.label, self.n_iter, value, gap / value if value > 0.0 else 0.0)
+        if self.label is not None:
+            line = "%siteration %d: objective %.9g, relative gap %.2e"
+            logger.info(line, self.label, self.n_iter, value, gap / value if value > 0.0 else 0.0)
         if gap <= self.tol * value or (
             self.objective.gap(point) <= self.enough and self.objective.sharp(point, self.tol)
         ):

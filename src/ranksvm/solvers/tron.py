@@ -32,6 +32,7 @@ def tron(
     tol: float = 1e-4,
     max_iter: int = 1000,
     interrupted: threading.Event | None = None,
+    label: str | None = "",
 ) -> SolverResult:
     """Minimise a strongly convex objective of any number of variables.
 
@@ -59,13 +60,15 @@ def tron(
         Largest number of steps.
     interrupted : threading.Event, optional
         Stops the run at the next evaluation when set.
+    label : str or None
+        Put before the lines of the log; None: there are none.
 
     Returns
     -------
     SolverResult
         The best point, its certificate and why it stopped.
     """
-    monitor = Monitor(objective, tol, max_iter, interrupted)
+    monitor = Monitor(objective, tol, max_iter, interrupted, label)
     point = monitor.evaluate(start)
     radius = None
     while (status := monitor.record(point)) is None:

@@ -1,0 +1,134 @@
+"""The pairs of each query as a block: preferred documents by other ones, the shape that dual variables have."""
+
+import numpy as np
+
+import ranksvm._compiled.blocks as blocks
+from ranksvm.data.pairs import ComparablePairs
+
+__all__ = ["PairBlocks"]
+
+
+class PairBlocks:
+    """One matrix for each query, its rows the documents preferred to another one, its columns those below another one.
+
+    Both are sorted by label, the highest first, so that the columns of a row's pairs are the last ones: of two levels a
+    block is one full rectangle of pairs, of more it is block-triangular, with entries beside the pairs: those of two
+    documents of levels between the highest and the lowest that are equal, or the other way round. The entries of all
+    blocks lie in one array, a block after another, each by row.
+
+    Parameters
+    ----------
+    pairs : ComparablePairs
+        All pairs that labels imply, not only those of neighbouring levels.
+
+    Attributes
+    ----------
+    preferred, other : ndarray of int64
+        Position of the document of each row, and of each column, of the blocks one after another.
+    rows, columns : ndarray of int64, shape (n_queries + 1,)
+        Where the rows, and the columns, of each query begin in these. A query without pairs has none.
+    first : ndarray of int64, shape (rows[-1],)
+        Column, within its block, at which the pairs of each row begin.
+    offsets : ndarray of int64, shape (n_queries + 1,)
+        Where the entries of each query's block begin.
+    """
+
+    def __init__(self, pairs: ComparablePairs):
+        sizes = np.diff(pairs.pointers)
+        query = np.repeat(np.arange(pairs.n_queries), sizes)
+        order = np.lexsort((-pairs.levels, query))
+        query, level = query[order], pairs.levels[order]
+        is_preferred, is_other = level > 0, level < pairs.n_levels[query] - 1
+        self.preferred, self.other = (order[chosen].astype(np.int64) for chosen in (is_preferred, is_other))
+        self.rows, self.columns = (_starts(query[chosen], pairs.n_queries) for chosen in (is_preferred, is_other))
+        # the documents of a query at or above a level end where the next level, or query, begins
+        begins = np.flatnonzero(np.diff(level, prepend=-1) | np.diff(query, prepend=-1))
+        ends = np.repeat(np.append(begins[1:], len(level)), np.diff(np.append(begins, len(level))))
+        others_before = np.concatenate(([0], np.cumsum(is_other)))
+        self.first = (others_before[ends] - self.columns[query])[is_preferred]
+        self.offsets = np.concatenate(([0], np.cumsum(np.diff(self.rows) * np.diff(self.columns)))).astype(np.int64)
+        self.arrays = blocks.BlockArrays(
+            pairs.pointers, self.rows, self.columns, self.offsets, self.preferred, self.other, self.first
+        )
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries, with pairs or not."""
+        return len(self.rows) - 1
+
+    @property
+    def n_entries(self) -> int:
+        """Number of entries of all blocks, pairs or not."""
+        return int(self.offsets[-1])
+
+    def shape(self, query: int) -> tuple[int, int]:
+        """Number of rows and columns of a query's block.
+
+        Parameters
+        ----------
+        query : int
+            Number of the query.
+
+        Returns
+        -------
+        n_rows, n_columns : int
+            Both 0 where it has no pairs.
+        """
+        n_rows = self.rows[query + 1] - self.rows[query]
+        return int(n_rows), int(self.columns[query + 1] - self.columns[query])
+
+    def block(self, entries: np.ndarray, query: int) -> np.ndarray:
+        """The block of a query in the memory of all entries.
+
+        Parameters
+        ----------
+        entries : ndarray, shape (n_entries,)
+            Entries of all blocks.
+        query : int
+            Number of the query.
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_columns)
+            A view.
+        """
+        return entries[self.offsets[query] : self.offsets[query + 1]].reshape(self.shape(query))
+
+    def documents(self, query: int) -> tuple[np.ndarray, np.ndarray]:
+        """Positions of the documents of a block's rows and columns.
+
+        Parameters
+        ----------
+        query : int
+            Number of the query.
+
+        Returns
+        -------
+        preferred, other : ndarray of int64
+            The positions.
+        """
+        return (
+            self.preferred[self.rows[query] : self.rows[query + 1]],
+            self.other[self.columns[query] : self.columns[query + 1]],
+        )
+
+    def is_pair(self, query: int) -> np.ndarray:
+        """Which entries of a block are pairs.
+
+        Parameters
+        ----------
+        query : int
+            Number of the query.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_rows, n_columns)
+            True from the first column of a row's pairs on.
+        """
+        first = self.first[self.rows[query] : self.rows[query + 1]]
+        return np.arange(self.shape(query)[1]) >= first[:, np.newaxis]
+
+
+def _starts(query: np.ndarray, n_queries: int) -> np.ndarray:
+    """Where each query begins among sorted numbers of queries."""
+    return np.searchsorted(query, np.arange(n_queries + 1)).astype(np.int64)

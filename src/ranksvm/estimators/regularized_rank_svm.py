@@ -1,0 +1,356 @@
+"""RegularizedRankSVM: the RankSVM whose dual variables are pulled towards a matrix of low rank for each query."""
+
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ranksvm._parallel import one_blas_thread
+from ranksvm.data import PairBlocks, Queries, _frames, as_design_matrix
+from ranksvm.estimators import _inputs, _options
+from ranksvm.estimators._dual import AlphaOfPairs, DualCoef, WholeBlocks
+from ranksvm.estimators._evaluation import evals_result, evaluation_sets
+from ranksvm.estimators._low_rank import LowRankRanker
+from ranksvm.estimators._memory import check_fits, memory_complaint
+from ranksvm.estimators._problem import TrainingSet, interruptible_if
+from ranksvm.estimators._query_matrices import QueryMatrices
+from ranksvm.estimators._ranker import SCORE_METRIC
+from ranksvm.exceptions import DataError
+from ranksvm.objectives import LinearObjective
+from ranksvm.objectives.nuclear_norm import NuclearNormObjective, required_bytes
+from ranksvm.solvers import SolverResult, Status, douglas_rachford, newton, tron
+from ranksvm.solvers.douglas_rachford import SplitResult
+
+__all__ = ["RegularizedRankSVM"]
+
+# Iterations of the problem within a step: Newton takes few, and begins near the solution.
+INNER_ITERATIONS = 200
+
+
+class RegularizedRankSVM(LowRankRanker):
+    """Regularised RankSVM: dual variables of nearly low rank, by nuclear norms; exact and certified.
+
+    Minimises over the dual variables alpha of all pairs, ``0 <= alpha_ij <= C``, and a matrix A_q for each query q ::
+
+        1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij + sum over q of (lam |alpha_q - A_q|_F^2 + gamma |A_q|_*)
+
+    where ``alpha_q`` holds the variables of a query's pairs, preferred documents by other ones, and ``|A|_*`` is the
+    sum of the singular values. That is the dual of a RankSVM with the hinge loss in which each query has a matrix Y_q
+    of slacks, free within a ball: minimise over w and ``|Y_q|_2 <= gamma`` (the largest singular value) ::
+
+        1/2 |w|^2 + C * sum of max(0, 1 - (s_i - s_j) - Y_ij) + sum over q of |Y_q|_F^2 / (4 lam)
+
+    So what is forgiven is what looks like noise: no pattern of few documents against few others, which has a large
+    singular value, but errors spread over the pairs of a query. With ``gamma`` at 0 it is the RankSVM with the hinge
+    loss.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Largest value of a dual variable, positive: the weight of a pair.
+    gamma : float, default 1.0
+        Weight of the nuclear norms, at least 0: the larger, the lower the ranks.
+    lam : float, default 1.0
+        Weight of the distance between dual variables and matrices, positive. Singular values of ``alpha_q`` below
+        ``gamma / (2 lam)`` are cut, those above are shrunk by as much.
+    tol : float, default 1e-4
+        Stop when ``duality_gap_`` is at most this part of the absolute value of ``objective_``.
+    max_iter : int, default 1000
+        Largest number of steps, each with a thresholding of the singular values of every query.
+    memory_limit : int, str or None, default None
+        Memory the fit may take beyond the data, in bytes or as "4GB"; None: half of what is free. A fit that needs
+        more at the highest rank is refused, before it begins: it holds a number for each entry of every query's matrix
+        and the factors of the A_q, in all 8 bytes for each pair and more, up to some 60.
+    warm_start : bool, default False
+        Begin from the weights and matrices of the last fit, on the same data.
+    keep_on_interrupt : bool, default False
+        Whether Ctrl-C during ``fit`` stops at the next evaluation and leaves the model so far, instead of raising
+        KeyboardInterrupt.
+    n_jobs : int or None, default None
+        Number of threads; None or -1 for all processors. Results do not depend on it but for round-off.
+    verbose : int, default 0
+        1 shows every step: on stderr, or wherever `logging` is configured to send the logger "ranksvm".
+
+    Attributes
+    ----------
+    coef_ : ndarray of float64, shape (n_features,)
+        The weights w, ``sum of alpha_ij (x_i - x_j)``.
+    objective_ : float
+        Value of the first objective above; negative where anything was learnt.
+    duality_gap_ : float
+        An upper bound on ``objective_`` less its minimum: its difference to minus the second objective above, at w and
+        ``Y_q = 2 lam (alpha_q - A_q)``.
+    converged_ : bool
+        Whether the gap met ``tol``.
+    status_ : str
+        A sentence: why it stopped, and what to try where it did not converge.
+    n_iter_ : int
+        Number of steps.
+    history_ : dict of list
+        Trace over the steps, of the best ones so far: objective, duality_gap, mean_rank (of the A_q).
+    ranks_ : ndarray of int64, shape (n_queries,)
+        Rank of the matrix A_q of each query, in order of appearance; 0 for one without pairs. `low_rank_coef` gives
+        the matrices.
+    singular_values_, left_factors_, right_factors_ : ndarray of float64
+        The singular values of the A_q, one query after another, and a singular vector for each of them, flat: entries
+        for all documents of its query, in the order of its rows, 0 for those that are preferred to none, or not below
+        any.
+    n_pairs_ : int
+        Number of pairs.
+    n_queries_ : int
+        Number of queries.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, where X had string column names.
+    frame_type_ : str or None
+        Library of the DataFrame X was, such as "polars".
+    qid_column_ : str or None
+        Column of X that held the query ids, where ``qid`` named one.
+    evals_result_ : dict
+        What the model gives on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10": [value]}}``.
+
+    See Also
+    --------
+    FactorizedRankSVM : Dual variables of a given low rank.
+    RankSVM : The model without low rank, for data of any number of pairs.
+
+    Notes
+    -----
+    The model is that of Xu et al. (IEEE TKDE 2019), equation (15), with the signs of the dual
+    objective (4), which (9) to (11) print otherwise; the coupling term of (18), whose sign is reversed; and the
+    distance over whole blocks: with three or more levels A_q has entries that are no pairs (footnote 3 overlooks
+    them), where alpha is 0.
+
+    Algorithm 2 takes gradient steps on alpha, of a length that the largest eigenvalue of all pairs' differences allows,
+    and thresholds in between. Here the two halves of the problem, split after Douglas and Rachford, are each solved
+    exactly: the best alpha near a point is the dual of a RankSVM in w with shifted margins, a few Newton steps away,
+    and the rest is one thresholding of singular values. ``history_`` has the best values so far.
+
+    Examples
+    --------
+    >>> from ranksvm import RegularizedRankSVM, make_ranking
+    >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+    >>> ranker = RegularizedRankSVM(C=0.1, gamma=0.5).fit(data.X, data.y, qid=data.qid)
+    >>> bool(ranker.duality_gap_ <= 1e-4 * abs(ranker.objective_))
+    True
+    >>> bool((ranker.ranks_ <= 10).all())
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        gamma: float = 1.0,
+        lam: float = 1.0,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        memory_limit: int | str | None = None,
+        warm_start: bool = False,
+        keep_on_interrupt: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.C = C
+        self.gamma = gamma
+        self.lam = lam
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_limit = memory_limit
+        self.warm_start = warm_start
+        self.keep_on_interrupt = keep_on_interrupt
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+    ) -> "RegularizedRankSVM":
+        """Learn the weights.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features, as `RankSVM.fit` takes them.
+        y : array-like of shape (n_samples,)
+            Relevance labels: any real numbers; only their order within a query counts.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row: any dtype, in any order. None: all rows are one query. The name of a column of a
+            DataFrame X: that column, which is then no feature, here and in `predict`.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries, as LightGBM has them.
+        eval_set : list of tuple (X, y), or one such tuple, optional
+            Data to evaluate the model on. The values are kept in ``evals_result_`` and change nothing.
+        eval_qid, eval_group : list of array-like, or one for a single set, optional
+            Queries of each set, as ``qid`` or ``group``.
+
+        Returns
+        -------
+        RegularizedRankSVM
+            The fitted estimator.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        DataError
+            When X or y are not finite numbers, or lengths differ.
+        OptionError
+            When a hyper-parameter has a value it cannot have, or the fit does not fit into memory.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the certificate does not meet ``tol``.
+        """
+        _options.check(
+            C=_options.positive(self.C),
+            gamma=_options.not_negative(self.gamma),
+            lam=_options.positive(self.lam),
+            tol=_options.positive(self.tol),
+            max_iter=_options.count(self.max_iter),
+            memory_limit=memory_complaint(self.memory_limit),
+        )
+        with _inputs.all_or_nothing(self):
+            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
+            data = self._training_set(X, y, qid, group)
+            sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
+            blocks = PairBlocks(data.pairs)
+            check_fits(
+                required_bytes(blocks, data.n_threads),
+                self.memory_limit,
+                f"the matrices of {data.pairs.n_pairs} pairs may take, at the highest rank",
+                "Give a larger memory_limit, fewer documents a query, or take RankSVM or FactorizedRankSVM.",
+            )
+            objective = NuclearNormObjective(
+                as_design_matrix(data.X),
+                data.pairs,
+                blocks,
+                self.C,
+                self.gamma,
+                self.lam,
+                _minimise,
+                data.n_threads,
+            )
+            with (
+                _options.verbosity(self.verbose),
+                interruptible_if(self.keep_on_interrupt) as interrupted,
+                one_blas_thread(),
+            ):
+                self._begin(objective, interrupted)
+                options = {"tol": self.tol, "max_iter": self.max_iter, "interrupted": interrupted}
+                result = douglas_rachford(objective, **options)
+            self._keep(data, objective, result)
+            self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
+        return self
+
+    def low_rank_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
+        """The matrices A_q to which the dual variables were pulled, query by query, computed when they are asked for.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features that the model was fitted to.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+
+        Returns
+        -------
+        DualCoef
+            As `dual_coef` gives it, with the entries of A_q for the alpha of each `DualBlock`: with three or more
+            levels also those of documents that are no pair. Entries may be negative, or larger than C.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        DataError
+            When the data are not those the model was fitted to, or lengths differ.
+        """
+        _, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
+        entries = self._entries(queries)
+        return WholeBlocks(pairs, queries, labels, lambda query, i, j, _: entries(query, i, j))
+
+    def _begin(self, objective: NuclearNormObjective, interrupted: threading.Event | None) -> None:
+        """Set where the objective begins."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            objective.begin(interrupted=interrupted)
+            return
+        if self.coef_.shape != (objective.n_features,):
+            raise DataError(f"warm_start: the last fit had {len(self.coef_)} features, X has {objective.n_features}.")
+        matrices = self._matrices(objective.pairs.pointers).to_blocks(objective.blocks)
+        objective.begin(self.coef_, matrices, interrupted)
+
+    def _keep(self, data: TrainingSet, objective: NuclearNormObjective, result: SplitResult) -> None:
+        """Take a solution as fitted attributes, and warn where it did not converge."""
+        point = result.point
+        self.coef_ = np.array(point.w)
+        self.objective_ = point.value
+        self.duality_gap_ = result.gap
+        self.converged_ = result.status is Status.CONVERGED
+        self.status_ = result.status.value
+        self.n_iter_ = result.n_iter
+        self.history_ = result.history.as_dict()
+        self.n_pairs_ = data.pairs.n_pairs
+        self.n_queries_ = data.n_queries
+        matrices = QueryMatrices.from_blocks(objective.blocks, data.pairs.pointers, point.matrices)
+        self.ranks_ = matrices.ranks
+        self.singular_values_ = matrices.values
+        self.left_factors_ = matrices.left
+        self.right_factors_ = matrices.right
+        if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
+            gap = f"relative duality gap {result.gap / abs(point.value):.1e}"
+            warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)
+
+    def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
+        entries, scores = self._entries(queries), self._scores(X)
+
+        def alpha(query: int, preferred: np.ndarray, other: np.ndarray, _: np.ndarray) -> np.ndarray:
+            hinge = 1.0 - (scores[preferred] - scores[other]) + 2.0 * self.lam * entries(query, preferred, other)
+            return self.C * np.clip(hinge / (2.0 * self.lam * self.C), 0.0, 1.0)
+
+        return alpha
+
+    def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
+        """Entries of the matrix A of a query, by its number and rows of documents of it."""
+        matrices = self._matrices(queries.pointers)
+
+        def entries(query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+            rows = queries.rows(query)
+            return matrices.dense(query)[np.searchsorted(rows, i), np.searchsorted(rows, j)]
+
+        return entries
+
+    def _matrices(self, pointers: np.ndarray) -> QueryMatrices:
+        """The matrices A, of queries of such sizes; DataError if those of the last fit were of others."""
+        if len(self.ranks_) == len(pointers) - 1:
+            factors = self.singular_values_, self.left_factors_, self.right_factors_
+            matrices = QueryMatrices(pointers, self.ranks_, *factors)
+            if matrices.fits():
+                return matrices
+        raise DataError("The last fit was one to other queries, or to queries of other sizes: give the data of fit.")
+
+
+def _minimise(
+    objective: LinearObjective, w: np.ndarray, tol: float, interrupted: threading.Event | None
+) -> SolverResult:
+    """Solve the problem in w of a step, from w on."""
+    options: dict[str, Any] = {"tol": tol, "max_iter": INNER_ITERATIONS, "interrupted": interrupted, "label": None}
+    if objective.hessian_fraction > 0.0:
+        return newton(objective, w, warm_start=True, **options)
+    return tron(objective, w, **options)

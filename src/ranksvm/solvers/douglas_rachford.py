@@ -1,0 +1,135 @@
+"""Douglas-Rachford splitting: a sum of two convex functions by the proximal operator of each, with a certificate."""
+
+import logging
+import threading
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ranksvm.exceptions import DataError
+from ranksvm.objectives.protocol import SplitObjective, SplitPoint
+from ranksvm.solvers.result import Status
+
+__all__ = ["SplitHistory", "SplitResult", "douglas_rachford"]
+
+logger = logging.getLogger("ranksvm.solvers")
+
+# The problem within a step is solved to this times the square of the relative gap allowed, or of a tenth of the last
+# one while that is larger: an error of its solution moves the bound in proportion, and goes with the root of its gap.
+ACCURACY, LAST_GAP = 1e-2, 0.1
+# So many steps without a better certificate mean round-off.
+PATIENCE = 100
+
+
+@dataclass
+class SplitHistory:
+    """Trace of a run: for each step the best objective and certificate so far, and the mean rank there."""
+
+    objective: list[float] = field(default_factory=list)
+    duality_gap: list[float] = field(default_factory=list)
+    mean_rank: list[float] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, list]:
+        """The trace as plain lists by name."""
+        return dict(vars(self))
+
+    def record(self, value: float, gap: float, ranks: np.ndarray) -> None:
+        """Add a step."""
+        self.objective.append(value)
+        self.duality_gap.append(gap)
+        self.mean_rank.append(float(np.mean(ranks)))
+        line = "step %d: objective %.9g, relative gap %.2e, mean rank %.1f"
+        logger.info(line, len(self.objective), value, gap / abs(value), self.mean_rank[-1])
+
+
+@dataclass
+class SplitResult:
+    """Outcome of `douglas_rachford`.
+
+    Attributes
+    ----------
+    point : SplitPoint
+        The best one, finished.
+    gap : float
+        Duality gap there.
+    n_iter : int
+        Number of steps.
+    status : Status
+        Why it stopped.
+    history : SplitHistory
+        Trace.
+    """
+
+    point: SplitPoint
+    gap: float
+    n_iter: int
+    status: Status
+    history: SplitHistory
+
+
+def douglas_rachford(
+    objective: SplitObjective,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    interrupted: threading.Event | None = None,
+) -> SplitResult:
+    """Minimise a sum of two convex functions, each known by its proximal operator.
+
+    Lions & Mercier, "Splitting algorithms for the sum of two nonlinear operators", SIAM J. Numer. Anal. 16 (1979); as
+    the alternating direction method of multipliers see Boyd et al., Found. Trends Mach. Learn. 3 (2011). It converges
+    for any length of the steps, which is the objective's to choose.
+
+    Parameters
+    ----------
+    objective : SplitObjective
+        The problem, begun.
+    tol : float
+        Stop when the duality gap is at most this part of the absolute value of the objective.
+    max_iter : int
+        Largest number of steps, the last one, which finishes the best of them, included.
+    interrupted : threading.Event, optional
+        Stops the run when set.
+
+    Returns
+    -------
+    SplitResult
+        The best point, its certificate and why it stopped.
+    """
+    history, best = SplitHistory(), None
+    bound, gap, accuracy, last_progress = -np.inf, np.inf, np.inf, 0
+    for n_iter in range(1, max_iter + 1):
+        point = objective.step(accuracy, interrupted)
+        _check(point)
+        if best is None or point.value < best.value:
+            best = point
+        bound = max(bound, point.bound)
+        if best.value - bound < gap:
+            gap, last_progress = best.value - bound, n_iter
+        history.record(best.value, gap, best.ranks)
+        status = _why_stop(best.value, gap, tol, interrupted)
+        if status is not None or n_iter >= max_iter - 1 or n_iter - last_progress >= PATIENCE:
+            break
+        relative_gap = max(tol, LAST_GAP * min(1.0, gap / abs(best.value)))
+        accuracy = ACCURACY * relative_gap**2 * abs(best.value)
+    final = objective.finish(best, ACCURACY * tol**2 * abs(best.value))
+    gap = final.value - max(bound, final.bound)
+    history.record(final.value, gap, final.ranks)
+    status = _why_stop(final.value, gap, tol, interrupted) or status
+    if status is None:
+        status = Status.MAX_ITERATIONS if n_iter >= max_iter - 1 else Status.PRECISION
+    return SplitResult(final, gap, n_iter + 1, status, history)
+
+
+def _why_stop(value: float, gap: float, tol: float, interrupted: threading.Event | None) -> Status | None:
+    if gap <= tol * abs(value):
+        return Status.CONVERGED
+    return Status.INTERRUPTED if interrupted is not None and interrupted.is_set() else None
+
+
+def _check(point: SplitPoint) -> None:
+    if not (np.isfinite(point.value) and np.isfinite(point.bound)):
+        raise DataError(
+            f"The objective and its bound overflow float64 ({point.value:g}, {point.bound:g}): features or C are too "
+            "large. Scale them down."
+        )
