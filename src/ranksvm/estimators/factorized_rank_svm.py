@@ -263,7 +263,7 @@ class FactorizedRankSVM(LowRankRanker):
         if result.status is EpochStatus.MAX_EPOCHS:
             warnings.warn(result.status.value, ConvergenceWarning, stacklevel=3)
 
-    def _alpha(self, queries: Queries) -> AlphaOfPairs:
+    def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
         V = self.factors_
         if queries.n_rows != len(V):
             raise DataError(f"X has {queries.n_rows} rows, but the model was fitted to {len(V)}: give the data of fit.")
