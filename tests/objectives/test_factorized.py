@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle import pairs_of
-from ranksvm._compiled import factorized
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.objectives import FactorizedDual
 
@@ -229,30 +228,13 @@ def test_a_common_offset_of_the_features_changes_little():
     np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-4)
 
 
-@settings(max_examples=200, deadline=None)
-@given(
-    st.floats(-10, -1e-3),
-    st.floats(-10, 10),
-    st.floats(-10, 10),
-    st.floats(0, 10),
-    st.sampled_from([1e-6, 1.0, 1e6]),
-)
-def test_the_least_of_a_quartic(slope, bend, third, fourth, scale):
-    t, value = factorized.least_of_quartic(scale * slope, scale * bend, scale * third, scale * fourth)
-    assert 0.0 <= t <= 1.0
-    at = np.linspace(0.0, 1.0, 10_001)
-    assert value <= scale * np.min(at * (slope + at * (bend + at * (third + at * fourth)))) + 1e-12 * scale
-
-
-def test_arrays_that_do_not_agree_are_refused():
-    X, y, qid = problem(4)
-    dual = dual_of(X, y, qid)
-    pairs = dual.pairs
-    arrays = pairs.pointers, pairs.rows, pairs.levels, pairs.n_levels
-    sums = np.zeros(5), np.zeros(5)
-    with pytest.raises(ValueError, match="no multiple of"):
-        factorized.QueryFactors(*arrays, np.zeros((len(y), 3)), *sums)
-    with pytest.raises(ValueError, match="must agree"):
-        factorized.QueryFactors(*arrays, np.zeros((len(y) + 1, 4)), *sums)
-    with pytest.raises(ValueError, match="4 weights for 5 features"):
-        factorized.visit_dense(X, dual._arrays, np.arange(5), 1.0, 0.0, np.zeros(4))
+def test_very_sparse_rows():
+    """More features than entries: only those of a query are touched."""
+    _, y, qid = problem(4)
+    X = sp.random_array((len(y), 5000), density=1e-3, format="csr", rng=np.random.default_rng(0))
+    dual, oracle = dual_of(X, y, qid, storage="csr"), Explicit(X.toarray(), y, qid)
+    dual.start_along(np.random.default_rng(0).uniform(size=(len(y), 3)))
+    for _ in range(30):
+        list(dual.epoch())
+    np.testing.assert_allclose(dual.w, oracle.w(dual.factors), rtol=1e-9, atol=1e-12)
+    assert dual.value == pytest.approx(oracle.value(dual.factors), rel=1e-10)

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from ranksvm._parallel import one_blas_thread
 from ranksvm.data import ComparablePairs, Queries, _frames, as_design_matrix
 from ranksvm.estimators import _inputs, _options
 from ranksvm.estimators._dual import AlphaOfPairs
@@ -45,7 +46,8 @@ class FactorizedRankSVM(LowRankRanker):
     max_epochs : int, default 1000
         Largest number of passes over the queries.
     tol : float, default 1e-4
-        Stop when an epoch changes the objective by at most ``tol`` times its value.
+        Stop when an epoch changes the objective by at most ``tol`` times ``1/2 |w|^2``. (Where C is large, D is far
+        larger than that, and a change that is small beside D may still turn w round.)
     early_stopping_rounds : int or None, default None
         Stop when so many epochs have brought no better value on the first set of ``eval_set``, and keep the model of
         the best epoch.
@@ -72,7 +74,7 @@ class FactorizedRankSVM(LowRankRanker):
     objective_ : float
         The value of D there; 0 is that of no pair having learnt anything.
     converged_ : bool
-        Whether an epoch changed the objective by no more than ``tol``.
+        Whether an epoch changed the objective by no more than ``tol`` allows.
     status_ : str
         A sentence: why the epochs ended, and what to try where they did not converge.
     n_iter_ : int
@@ -107,12 +109,12 @@ class FactorizedRankSVM(LowRankRanker):
 
     Notes
     -----
-    Xu, Cao, Zheng, Lu & Shen, "Factorized ranking SVM and regularized ranking SVM", IEEE TKDE (2019), with these
-    corrections. The dual of equation (4) is what is minimised: equations (9) to (11) print ``+ sum of alpha_ij`` where
-    it has ``- sum of alpha_ij``, and ``- C`` instead of ``- 1`` in the gradient, whose rows are ``sum over lower-
-    labelled j of v_j (s_i - s_j - 1) + sum over higher-labelled j of v_j (s_j - s_i - 1)``, s = X w. Steps go against
-    the gradient; the paper prints ascent. V = 0 is a stationary point, so factors are drawn from the uniform
-    distribution on [0, 1], times the factor that minimises the objective along it.
+    Xu, Zeng, Lan, Guo & Cheng, "Modeling the parameter interactions in ranking SVM with low-rank approximation", IEEE
+    TKDE 31 (2019), with these corrections. The dual of equation (4) is what is minimised: equations (9) to (11) print
+    ``+ sum of alpha_ij`` where it has ``- sum of alpha_ij``, and ``- C`` instead of ``- 1`` in the gradient, whose rows
+    are ``sum over lower-labelled j of v_j (s_i - s_j - 1) + sum over higher-labelled j of v_j (s_j - s_i - 1)``, s = X
+    w. Steps go against the gradient; the paper prints ascent. V = 0 is a stationary point, so factors are drawn from
+    the uniform distribution on [0, 1], times the factor that minimises the objective along it.
 
     With ``learning_rate="auto"`` the steps are those of Algorithm 1, a projected gradient step for one query after
     another, with spectral lengths (Barzilai & Borwein, IMA J. Numer. Anal. 8, 1988) cut by an exact line search: along
@@ -206,7 +208,7 @@ class FactorizedRankSVM(LowRankRanker):
         Warns
         -----
         ConvergenceWarning
-            When the last epoch still changed the objective by more than ``tol``.
+            When the last epoch still changed the objective by more than ``tol`` allows.
         """
         _options.check(
             C=_options.positive(self.C),
@@ -219,7 +221,8 @@ class FactorizedRankSVM(LowRankRanker):
             X, qid, self.qid_column_ = _frames.split_qid(X, qid)
             data = self._training_set(X, y, qid, group)
             rounds = evaluation_rounds(self, eval_set, eval_qid, eval_group, data.n_queries)
-            self._learn(self._dual(data), rounds)
+            with one_blas_thread():
+                self._learn(self._dual(data), rounds)
             self.n_pairs_, self.n_queries_ = data.pairs.n_pairs, data.n_queries
         return self
 

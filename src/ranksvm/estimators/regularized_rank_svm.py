@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm._parallel import one_blas_thread
-from ranksvm.data import PairBlocks, Queries, _frames, as_design_matrix
+from ranksvm.data import ComparablePairs, PairBlocks, Queries, _frames, as_design_matrix
 from ranksvm.estimators import _inputs, _options
 from ranksvm.estimators._dual import AlphaOfPairs, DualCoef, WholeBlocks
 from ranksvm.estimators._evaluation import evals_result, evaluation_sets
@@ -226,6 +226,7 @@ class RegularizedRankSVM(LowRankRanker):
             X, qid, self.qid_column_ = _frames.split_qid(X, qid)
             data = self._training_set(X, y, qid, group)
             sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
+            assert isinstance(data.pairs, ComparablePairs)
             blocks = PairBlocks(data.pairs)
             check_fits(
                 required_bytes(blocks, data.n_threads),
@@ -249,8 +250,7 @@ class RegularizedRankSVM(LowRankRanker):
                 one_blas_thread(),
             ):
                 self._begin(objective, interrupted)
-                options = {"tol": self.tol, "max_iter": self.max_iter, "interrupted": interrupted}
-                result = douglas_rachford(objective, **options)
+                result = douglas_rachford(objective, tol=self.tol, max_iter=self.max_iter, interrupted=interrupted)
             self._keep(data, objective, result)
             self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
         return self

@@ -16,7 +16,8 @@ __all__ = ["FactorizedDual"]
 
 # Bytes of X that a part of an epoch reads: a part takes about 50 ms, and between two of them a fit can be interrupted.
 PART_BYTES = 1 << 28
-# Shares of a pass over all rows: as many whatever the number of threads, so that sums do not depend on it.
+# Shares of a pass over all rows: as many whatever the number of threads, so that sums do not depend on it. Each adds to
+# sums of its own, which must not cost more than its rows do: of very sparse rows there are fewer shares.
 SHARES = 8
 # Epochs after which beta, which steps only keep up to date, is computed anew.
 REFRESH_EPOCHS = 50
@@ -85,13 +86,19 @@ class FactorizedDual:
         self._arrays = factorized.QueryFactors(
             pairs.pointers, pairs.rows, pairs.levels, pairs.n_levels, self._V, self._step, self._pair_sums
         )
-        self._shares = list(query_ranges(pairs.pointers, -(-pairs.n_rows // SHARES)))
+        n_shares = min(SHARES, max(1, int(pairs.n_rows * design.row_bytes / (64 * design.n_features))))
+        self._shares = list(query_ranges(pairs.pointers, -(-pairs.n_rows // n_shares)))
         self._n_epochs = 0
 
     @property
     def value(self) -> float:
         """D at V."""
         return 0.5 * _length2(self.w) - float(self._pair_sums.sum())
+
+    @property
+    def scale(self) -> float:
+        """``1/2 |w|^2``. Around a minimum of D as a function of w, D lies above it by ``1/2 |w - w_0|^2``."""
+        return 0.5 * _length2(self.w)
 
     @property
     def factors(self) -> np.ndarray:

@@ -3,6 +3,7 @@
 import logging
 import threading
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class SplitResult:
         Trace.
     """
 
-    point: SplitPoint
+    point: Any
     gap: float
     n_iter: int
     status: Status
@@ -96,7 +97,8 @@ def douglas_rachford(
     SplitResult
         The best point, its certificate and why it stopped.
     """
-    history, best = SplitHistory(), None
+    history = SplitHistory()
+    best: Any = None
     bound, gap, accuracy, last_progress = -np.inf, np.inf, np.inf, 0
     for n_iter in range(1, max_iter + 1):
         point = objective.step(accuracy, interrupted)

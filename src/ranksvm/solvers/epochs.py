@@ -15,6 +15,9 @@ __all__ = ["EpochHistory", "EpochObjective", "EpochResult", "EpochStatus", "mini
 
 logger = logging.getLogger("ranksvm.solvers")
 
+# A change of the objective by this part of itself is round-off.
+ROUND_OFF = 1e-14
+
 
 class EpochObjective(Protocol):
     """What is minimised, and where it stands."""
@@ -22,6 +25,10 @@ class EpochObjective(Protocol):
     @property
     def value(self) -> float:
         """The objective."""
+
+    @property
+    def scale(self) -> float:
+        """What a change of the objective is small or large against."""
 
     def epoch(self) -> Iterator[float]:
         """Go through the data once, part by part; each part yields its share of the squared projected gradient."""
@@ -33,10 +40,10 @@ class EpochObjective(Protocol):
 class EpochStatus(Enum):
     """Why the epochs ended; the value is a sentence for the user."""
 
-    CONVERGED = "Converged: an epoch changed the objective by no more than tol times its value."
+    CONVERGED = "Converged: an epoch changed the objective by no more than tol allows."
     MAX_EPOCHS = (
-        "Stopped at max_epochs while the objective still fell by more than tol times its value an epoch: raise "
-        "max_epochs or tol, lower C, or scale the features alike."
+        "Stopped at max_epochs while an epoch still changed the objective by more than tol allows: raise max_epochs or "
+        "tol, lower C, or scale the features alike."
     )
     STOPPED_EARLY = "Stopped early: no better value on the first evaluation set in early_stopping_rounds epochs."
     INTERRUPTED = "Interrupted: this is the model so far; fit again with warm_start=True to go on from it."
@@ -83,14 +90,14 @@ def minimise_in_epochs(
     interrupted: threading.Event | None = None,
     after_epoch: Callable[[], bool] = lambda: False,
 ) -> EpochResult:
-    """Go through epochs until one changes the objective by no more than ``tol`` times its value.
+    """Go through epochs until one changes the objective by no more than ``tol`` times its scale.
 
     Parameters
     ----------
     objective : EpochObjective
         The problem, left where it ended.
     tol : float
-        Relative change of the objective in an epoch that is too small to go on.
+        Change of the objective in an epoch, in terms of its scale, that is too small to go on.
     max_epochs : int
         Largest number of epochs.
     interrupted : threading.Event, optional
@@ -125,7 +132,7 @@ def minimise_in_epochs(
         if after_epoch():
             status = EpochStatus.STOPPED_EARLY
             break
-        if abs(before - value) <= tol * abs(value):
+        if abs(before - value) <= max(tol * objective.scale, ROUND_OFF * abs(value)):
             status = EpochStatus.CONVERGED
             break
         before = value
