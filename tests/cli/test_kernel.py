@@ -161,8 +161,8 @@ def test_a_scaler_goes_with_the_kernel(ranksvm_json, folder, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--gamma", "0.1"], "--gamma is an option of kernel models: give --kernel too."),
-        (["--memory-limit", "1GB"], "--memory-limit is an option of kernel models"),
+        (["--degree", "2"], "--degree is an option of kernel models: give --kernel too."),
+        (["--memory-limit", "1GB"], "--memory-limit is an option of kernel models, or of --low-rank regularized"),
         (["--gamma-range", "0.1,1"], "--gamma-range is an option of kernel models"),
         (["--kernel", "sigmoid"], "is not one of"),
         (["--kernel", "precomputed"], "is not one of"),

@@ -137,7 +137,7 @@ class Comparison:
 
         def try_one(settings: dict[str, Any]) -> None:
             start = time.perf_counter()
-            ranker = self._data.fit(self._ranker(settings), X, choosing=True)
+            ranker = self._data.fit(self._ranker(settings), X, evaluating=True)
             tried = Tried(settings, ranker, time.perf_counter() - start)
             with lock:
                 self.tried.append(tried)

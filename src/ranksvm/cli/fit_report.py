@@ -14,12 +14,15 @@ __all__ = [
     "by_rule",
     "c_names",
     "candidates",
+    "certificate",
     "described_data",
     "described_kernel",
+    "described_low_rank",
     "edges",
     "fit_report",
     "kernel_in_words",
     "loss_in_words",
+    "low_rank_in_words",
     "score",
     "show_fit",
     "size_in_words",
@@ -48,24 +51,79 @@ def fit_report(ranker: Any, scaler: str, means: dict[str, dict[str, float]], con
     return {
         "C": float(ranker.C_ if hasattr(ranker, "C_") else ranker.C),
         "kernel": described_kernel(ranker),
-        "loss": ranker.loss,
-        "huber_width": float(ranker.huber_width) if ranker.loss == "huber" else None,
-        "pair_selection": ranker.pair_selection,
-        "pair_weighting": ranker.pair_weighting,
+        "low_rank": described_low_rank(ranker),
+        **_loss_and_pairs(ranker),
         "scaler": scaler,
-        "solver": ranker.solver_,
+        "solver": getattr(ranker, "solver_", None),
         "iterations": int(ranker.n_iter_),
         "pairs": int(ranker.n_pairs_),
         "objective": float(ranker.objective_),
-        "duality_gap": float(ranker.duality_gap_),
-        "relative_gap": float(ranker.duality_gap_ / ranker.objective_) if ranker.objective_ else 0.0,
+        **certificate(ranker),
         "tol": ranker.tol,
-        "width": ranker.width_,
+        "width": getattr(ranker, "width_", None),
         "converged": bool(ranker.converged_),
         "status": str(ranker.status_),
         "convention": convention,
         "metrics": means,
     }
+
+
+def certificate(ranker: Any) -> dict[str, float | None]:
+    """The duality gap, and the part of the objective that it is; None of a model without a certificate."""
+    gap = getattr(ranker, "duality_gap_", None)
+    if gap is None:
+        return {"duality_gap": None, "relative_gap": None}
+    objective = abs(ranker.objective_)
+    return {"duality_gap": float(gap), "relative_gap": float(gap / objective) if objective else 0.0}
+
+
+def _loss_and_pairs(ranker: Any) -> dict[str, Any]:
+    """The loss and its pairs: of low-rank models there is one choice only, which is no parameter."""
+    loss = getattr(ranker, "loss", "hinge")
+    return {
+        "loss": loss,
+        "huber_width": float(ranker.huber_width) if loss == "huber" else None,
+        "pair_selection": getattr(ranker, "pair_selection", "all"),
+        "pair_weighting": getattr(ranker, "pair_weighting", "uniform"),
+    }
+
+
+def described_low_rank(ranker: Any) -> dict[str, Any] | None:
+    """Which model of low rank it is, and its ranks; None of any other."""
+    if hasattr(ranker, "factors_"):
+        from ranksvm.metrics import parse_metric
+
+        best = ranker.best_iteration_
+        return {
+            "model": "factorized",
+            "n_components": ranker.n_components,
+            "best_iteration": best,
+            "best_score": ranker.best_score_,
+            "metric": None if best is None else parse_metric(ranker.eval_metric).name,
+        }
+    if hasattr(ranker, "ranks_"):
+        return {
+            "model": "regularized",
+            "gamma": float(ranker.gamma),
+            "lam": float(ranker.lam),
+            "mean_rank": float(ranker.ranks_.mean()),
+            "largest_rank": int(ranker.ranks_.max()),
+        }
+    return None
+
+
+def low_rank_in_words(low_rank: dict[str, Any]) -> str:
+    """The model of low rank and its ranks."""
+    if low_rank["model"] == "factorized":
+        words = f"factorized, {counted(low_rank['n_components'], 'component')}"
+        if low_rank["best_iteration"] is None:
+            return words
+        score = f"{low_rank['metric']} {number(low_rank['best_score'])} on validation data"
+        return f"{words}; epoch {low_rank['best_iteration']} kept: {score}"
+    return (
+        f"regularized, gamma {low_rank['gamma']:.6g}, lam {low_rank['lam']:.6g}; mean rank of a query "
+        f"{low_rank['mean_rank']:.1f}, largest {low_rank['largest_rank']}"
+    )
 
 
 def described_kernel(ranker: Any) -> dict[str, Any] | None:
@@ -160,7 +218,7 @@ def show_fit(
     watch: Stopwatch,
 ) -> None:
     """The metrics by part, and below them what was fitted; ``notes`` on the choice, ``files`` that were written."""
-    means, kernel = report["metrics"], report["kernel"]
+    means, kernel, low_rank = report["metrics"], report["kernel"], report["low_rank"]
     if means:
         names = list(next(iter(means.values())))
         rows = [[name, *(number(means[part][name]) for part in means)] for name in names]
@@ -170,10 +228,11 @@ def show_fit(
         [
             ("C", C_name),
             *notes,
-            ("certificate", f"relative duality gap {report['relative_gap']:.1e} (tol {report['tol']:.0e})"),
+            *([] if report["relative_gap"] is None else [("certificate", _certificate(report))]),
             ("status", report["status"]),
             ("objective", f"{report['objective']:.10g}"),
             *([("kernel", kernel_in_words(kernel)), ("model size", size_in_words(kernel))] if kernel else []),
+            *([("low rank", low_rank_in_words(low_rank))] if low_rank else []),
             ("loss", loss_in_words(report["loss"], report["huber_width"], report["width"])),
             ("pairs", _pairs(report)),
             *([("scaler", report["scaler"])] if report["scaler"] != "none" else []),
@@ -191,8 +250,14 @@ def loss_in_words(loss: str, huber_width: float | None, width: float | None) -> 
     return loss if width is None else f"{loss}, smoothed over a width of {width:.1e}"
 
 
+def _certificate(report: dict[str, Any]) -> str:
+    return f"relative duality gap {report['relative_gap']:.1e} (tol {report['tol']:.0e})"
+
+
 def _solver(report: dict[str, Any]) -> str:
-    words = [report["solver"], counted(report["iterations"], "iteration")]
+    words = [counted(report["iterations"], "iteration")]
+    if report["solver"] is not None:
+        words.insert(0, report["solver"])
     if report["kernel"] is not None and report["kernel"]["products"]:
         words.append(counted(report["kernel"]["products"], "kernel product"))
     return ", ".join(words)

@@ -7,7 +7,15 @@ import click
 
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import read
-from ranksvm.cli.fit_report import described_kernel, kernel_in_words, loss_in_words, size_in_words
+from ranksvm.cli.fit_report import (
+    certificate,
+    described_kernel,
+    described_low_rank,
+    kernel_in_words,
+    loss_in_words,
+    low_rank_in_words,
+    size_in_words,
+)
 from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, zero_based_option
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import (
@@ -158,8 +166,9 @@ def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
         if hasattr(ranker, key):
             report[key.rstrip("_")] = getattr(ranker, key)
     if report.get("objective"):
-        report["relative_gap"] = report["duality_gap"] / report["objective"]
+        report["relative_gap"] = certificate(ranker)["relative_gap"]
     report["kernel"] = described_kernel(ranker) if hasattr(ranker, "n_kernel_products_") else None
+    report["low_rank"] = described_low_rank(ranker)
     report["bytes"] = file.stat().st_size
     if hasattr(ranker, "coef_"):
         report.update(_weights(ranker, n_weights))
@@ -207,9 +216,12 @@ def _show_model(report: dict[str, Any]) -> None:
         facts.append((step, ", ".join(f"{key}={_short(value)}" for key, value in parameters.items())))
     if "C" in report:
         facts.append(("C chosen", _choice(report)))
-    if "relative_gap" in report:
+    if report.get("relative_gap") is not None:
         facts.append(("certificate", f"relative duality gap {report['relative_gap']:.1e}"))
+    if "relative_gap" in report:
         facts.append(("objective", f"{report['objective']:.10g}"))
+    if report["low_rank"] is not None:
+        facts.append(("low rank", low_rank_in_words(report["low_rank"])))
     if report["kernel"] is not None:
         facts.append(("kernel", kernel_in_words(report["kernel"])))
         facts.append(("model size", f"{size_in_words(report['kernel'])}; {count(report['bytes'])} bytes"))

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from ranksvm.cli.low_rank_options import LOW_RANK_OPTIONS
 from ranksvm.cli.options import Name, Number, NumberRange
 
 __all__ = ["CHOICES", "KERNEL_OPTIONS", "check_kernel_options", "kernel_options"]
@@ -52,7 +53,11 @@ def kernel_options(command: Callable) -> Callable:
             "--kernel", type=Name(CHOICES["kernel"]), help="Score by a kernel expansion instead of a linear function."
         ),
         click.option(
-            "--gamma", type=_Gamma(), metavar="G", help="Of rbf, poly, laplacian: a number, scale, or auto.  [scale]"
+            "--gamma",
+            type=_Gamma(),
+            metavar="G",
+            help="Of rbf, poly, laplacian: a number, scale, or auto.  [scale]  Of --low-rank regularized: weight of "
+            "the nuclear norms.  [1]",
         ),
         click.option(
             "--gamma-range", "gammas", type=NumberRange(), metavar="RANGE", help="Values of gamma to choose from."
@@ -63,14 +68,20 @@ def kernel_options(command: Callable) -> Callable:
             "--approximation", type=Name(CHOICES["approximation"]), help="Features in place of the exact kernel."
         ),
         click.option(
-            "--n-components", type=click.IntRange(min=1), metavar="N", help="Number of them.  [default: 1000]"
+            "--n-components",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Number of them.  [1000]  Of --low-rank factorized: the rank.  [5]",
         ),
         click.option(
             "--landmarks", type=Name(CHOICES["landmarks"]), help="How those of nystroem are drawn.  [default: uniform]"
         ),
         click.option("--random-state", type=click.IntRange(min=0), metavar="SEED", help="Seed of what is drawn."),
         click.option(
-            "--memory-limit", metavar="SIZE", help="Memory for the kernel: 4GB, 500MB.  [default: half of what is free]"
+            "--memory-limit",
+            metavar="SIZE",
+            help="Memory for the kernel, or for the matrices of --low-rank regularized: 4GB, 500MB.  [default: half of "
+            "what is free]",
         ),
         click.option("--kernel-dtype", type=Name(CHOICES["kernel_dtype"]), help="How it is kept.  [default: float32]"),
     ]
@@ -80,11 +91,11 @@ def kernel_options(command: Callable) -> Callable:
 
 
 def check_kernel_options(options: dict[str, Any]) -> None:
-    """Refuse options that the model asked for would not read."""
+    """Refuse options that the model asked for, linear or with a kernel, would not read."""
     kernel, approximation = options["kernel"], options["approximation"]
     given = [name for name in (*KERNEL_OPTIONS, "gammas") if options[name] is not None]
     if kernel is None and given:
-        raise click.UsageError(f"{_flag(given[0])} is an option of kernel models: give --kernel too.")
+        raise click.UsageError(_without_model(given[0]))
     if options["gamma"] is not None and options["gammas"] is not None:
         raise click.UsageError("give --gamma or --gamma-range, not both.")
     if options["gamma"] is not None and options["Cs"] is not None:
@@ -101,6 +112,15 @@ def check_kernel_options(options: dict[str, Any]) -> None:
             raise click.UsageError(
                 f"{_flag(name)} is an option of --approximation {' or '.join(_OF_APPROXIMATIONS[name])}."
             )
+
+
+def _without_model(name: str) -> str:
+    """What is wrong with an option of models that were not asked for."""
+    words = f"{_flag(name)} is an option of kernel models"
+    for model, names in LOW_RANK_OPTIONS.items():
+        if name in names:
+            return f"{words}, or of --low-rank {model}: give --kernel or --low-rank too."
+    return f"{words}: give --kernel too."
 
 
 def _flag(name: str) -> str:

@@ -8,9 +8,10 @@ from click.core import ParameterSource
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
 from ranksvm.cli.kernel_options import check_kernel_options, kernel_options
+from ranksvm.cli.low_rank_options import check_low_rank_options, low_rank_options
 from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, Number, json_option, n_jobs_option, quiet_option
 from ranksvm.cli.progress import Progress, Stopwatch
-from ranksvm.cli.rankers import chooses, make_ranker, with_scaler
+from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, with_scaler
 from ranksvm.cli.settings import settings_option
 from ranksvm.cli.tables import number, print_json, print_table
 from ranksvm.cli.training_data import TrainingData, metric_names, training_data
@@ -36,6 +37,7 @@ from ranksvm.cli.training_options import (
 @one_choice_option("pair_weighting")
 @one_choice_option("scaler")
 @kernel_options
+@low_rank_options
 @settings_option
 @data_options
 @choice_options
@@ -47,7 +49,7 @@ from ranksvm.cli.training_options import (
     "-v",
     "--verbose",
     is_flag=True,
-    help="With --C-range and no terminal: a line for every iteration, not only every C.",
+    help="With no terminal: a line for every iteration also with --C-range (else every C) and --low-rank factorized.",
 )
 @n_jobs_option
 @json_option
@@ -55,7 +57,8 @@ from ranksvm.cli.training_options import (
 @debug_option
 @click.pass_context
 def train_command(ctx: click.Context, **options: Any) -> None:
-    """Train a linear RankSVM, or with --kernel another one, on the data file TRAIN (LETOR text, cache or Parquet).
+    """Train a linear RankSVM, or with --kernel or --low-rank another one, on the data file TRAIN (LETOR text, cache or
+    Parquet).
 
     With --C-range (and --gamma-range) the best C is chosen by --metric: on the validation data if --valid is given,
     else by cross-validation over folds of queries. The model is saved to MODEL, with its scaler.
@@ -65,6 +68,7 @@ def train_command(ctx: click.Context, **options: Any) -> None:
     ranksvm train train.txt --valid vali.txt --test test.txt --C-range 2^-15:2^5 -o model.rsvm
     ranksvm train train.txt --settings best.json -o model.rsvm
     ranksvm train train.txt --kernel rbf --gamma 0.1 -C 0.1 -o model.rsvm
+    ranksvm train train.txt --low-rank factorized --valid vali.txt --early-stopping-rounds 20 -o model.rsvm
     """
     if options["Cs"] is not None and ctx.get_parameter_source("C") is ParameterSource.DEFAULT_MAP:
         options["C"] = None  # that of a settings file
@@ -72,7 +76,9 @@ def train_command(ctx: click.Context, **options: Any) -> None:
         raise click.UsageError("give -C or --C-range, not both.")
     if options["Cs"] is None and options["C"] is None:
         options["C"] = 1.0
-    check_kernel_options(options)
+    check_low_rank_options(ctx, options)
+    if options["low_rank"] is None:
+        check_kernel_options(options)
     watch = Stopwatch()
     report = _train(options, watch)
     if options["as_json"]:
@@ -88,8 +94,9 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
     metrics = metric_names(options["metric"])
     options["metric"] = metrics[0]
     choosing = chooses(options)
-    # Of a range of C, every iteration would be hundreds of lines in a log.
-    with Progress(options["quiet"], not choosing or options["verbose"]) as progress:
+    # Of a range of C, or of epochs, every iteration would be hundreds of lines in a log.
+    few = not choosing and options["low_rank"] != "factorized"
+    with Progress(options["quiet"], few or options["verbose"]) as progress:
         data = training_data(options, progress, watch)
         data.check_scaler(options["scaler"])
         if choosing:
@@ -98,7 +105,7 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
         scaler, X = data.scaled(options["scaler"], watch)
         progress.now("Training")
         with watch("training"):
-            ranker = data.fit(make_ranker(options), X, choosing)
+            ranker = data.fit(make_ranker(options), X, evaluates_while_fitting(options))
         progress.now("Evaluating")
         with watch("evaluating"):
             means = data.means(ranker, X, metrics, options["convention"])

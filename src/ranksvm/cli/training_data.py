@@ -80,15 +80,15 @@ class TrainingData:
             scaler.fit(X["train"])
             return scaler, {part: scaler.transform(X[part]) for part in self.parts}
 
-    def fit(self, ranker: Any, X: dict[str, Any], choosing: bool) -> Any:
-        """Fit on the training part; where C is chosen, on the validation part if there is one."""
+    def fit(self, ranker: Any, X: dict[str, Any], evaluating: bool) -> Any:
+        """Fit on the training part; where that evaluates models, on the validation part if there is one."""
         train = self.parts["train"]
         arguments: dict[str, Any] = {"qid": train.qid, **self.weights}
         if self.pairs is None:
             arguments["y"] = train.y
         else:
             arguments["pairs"], arguments["pair_weight"] = self.pairs
-        if choosing and "valid" in self.parts:
+        if evaluating and "valid" in self.parts:
             arguments["eval_set"] = (X["valid"], self.parts["valid"].y)
             arguments["eval_qid"] = self.parts["valid"].qid
         return ranker.fit(X["train"], **arguments)

@@ -1,0 +1,120 @@
+"""Options of low-rank models: which one, and what belongs to it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from ranksvm.cli.options import Name, Number
+
+__all__ = ["LOW_RANK_OPTIONS", "check_low_rank_options", "low_rank_options"]
+
+# Model -> parameters of its estimator that options give; None: its default. Some are options of kernels too.
+LOW_RANK_OPTIONS = {
+    "factorized": ("n_components", "learning_rate", "max_epochs", "early_stopping_rounds", "random_state"),
+    "regularized": ("gamma", "lam", "memory_limit", "max_iter"),
+}
+# Options of these models alone.
+_OWN = ("learning_rate", "max_epochs", "early_stopping_rounds", "lam")
+# Options of other models, and what they are in these.
+_SETTLED = {
+    "loss": ("hinge", "the low-rank models have the hinge loss"),
+    "huber_width": (None, "the low-rank models have the hinge loss"),
+    "pair_selection": ("all", "the low-rank models take all pairs"),
+    "pair_weighting": ("uniform", "the low-rank models weigh every pair alike"),
+    "solver": ("auto", "the low-rank models have one solver each"),
+}
+# Options of other models, and why there is nothing like it in these.
+_MISSING = {
+    "kernel": "the low-rank models are linear: give --kernel or --low-rank",
+    "Cs": "the low-rank models are not fitted along a range of C: give -C",
+    "gammas": "the low-rank models are not fitted along a range of gamma: give --gamma",
+    "sample_weight": "the low-rank models weigh every pair alike",
+    "query_weight": "the low-rank models weigh every pair alike",
+    "propensity": "the low-rank models weigh every pair alike",
+    "pairs": "the low-rank models learn from labels",
+    "approximation": "it is an option of kernels",
+    "landmarks": "it is an option of kernels",
+    "kernel_dtype": "it is an option of kernels",
+    "degree": "it is an option of kernels",
+    "coef0": "it is an option of kernels",
+}
+
+
+class _LearningRate(Number):
+    """A positive number, or ``auto``."""
+
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == "auto" else super().convert(value, param, ctx)
+
+
+def low_rank_options(command: Callable) -> Callable:
+    """Which model of low rank, and the options that no other model has."""
+    options = [
+        click.option(
+            "--low-rank",
+            type=Name(list(LOW_RANK_OPTIONS)),
+            help="Learn dual variables of low rank, query by query, with the hinge loss: of --n-components factors, or "
+            "pulled towards low rank by nuclear norms of weight --gamma.",
+        ),
+        click.option("--lam", type=Number(), metavar="L", help="Of regularized: weight of the pull.  [default: 1]"),
+        click.option(
+            "--learning-rate", type=_LearningRate(), metavar="R", help="Of factorized: auto, or a fixed step.  [auto]"
+        ),
+        click.option(
+            "--max-epochs", type=click.IntRange(min=1), metavar="N", help="Of factorized: limit.  [default: 1000]"
+        ),
+        click.option(
+            "--early-stopping-rounds",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Of factorized: stop after N epochs without a better --metric on --valid, and keep the best epoch.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def check_low_rank_options(ctx: click.Context, options: dict[str, Any]) -> None:
+    """Refuse options that the low-rank model asked for would not read, or all where none is asked for."""
+    model = options["low_rank"]
+    if model is None:
+        for name in _OWN:
+            if options[name] is not None:
+                raise click.UsageError(f"{_flag(name)} is an option of --low-rank {_models_with(name)}: give that too.")
+        return
+    for name, reason in _MISSING.items():
+        if options[name] is not None:
+            raise click.UsageError(f"--low-rank with {_flag(name)}: {reason}.")
+    for name, (value, reason) in _SETTLED.items():
+        if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT and options[name] != value:
+            raise click.UsageError(f"--low-rank with {_flag(name)}: {reason}.")
+    for name in dict.fromkeys(name for names in LOW_RANK_OPTIONS.values() for name in names):
+        if options[name] is not None and name not in LOW_RANK_OPTIONS[model]:
+            raise click.UsageError(f"{_flag(name)} is read by --low-rank {_models_with(name)}, not by {model}.")
+    if isinstance(options["gamma"], str):
+        raise click.UsageError(f"--low-rank regularized with --gamma {options['gamma']}: give a number.")
+    if options["early_stopping_rounds"] is not None:
+        _check_early_stopping(options)
+
+
+def _check_early_stopping(options: dict[str, Any]) -> None:
+    if options["valid"] is None:
+        raise click.UsageError("--early-stopping-rounds needs data to measure every epoch on: give --valid.")
+    if options["convention"] != "default":
+        raise click.UsageError(
+            f"--early-stopping-rounds with --convention {options['convention']}: epochs are measured by the default "
+            "convention; use ranksvm evaluate for another one."
+        )
+
+
+def _models_with(name: str) -> str:
+    return " or ".join(model for model, names in LOW_RANK_OPTIONS.items() if name in names)
+
+
+def _flag(name: str) -> str:
+    return {"Cs": "--C-range", "gammas": "--gamma-range"}.get(name, "--" + name.replace("_", "-"))
