@@ -7,7 +7,7 @@ import numpy as np
 
 from ranksvm._parallel import effective_n_jobs, one_blas_thread, parallel_map
 from ranksvm.analysis.spectra import DualSpectra, checked_energy, checked_tol
-from ranksvm.estimators._dual import DualBlock
+from ranksvm.estimators._dual import DualBlock, DualCoef
 from ranksvm.estimators._memory import memory_bytes, memory_complaint
 from ranksvm.exceptions import DataError, OptionError
 
@@ -29,7 +29,7 @@ class _Spectrum(NamedTuple):
 
 
 def dual_spectra(
-    dual: Sequence[DualBlock],
+    dual: DualCoef | Sequence[DualBlock],
     *,
     energy: Sequence[float] = (0.9, 1.0),
     tol: float | None = None,
@@ -120,7 +120,7 @@ def dual_spectra(
     )
 
 
-def _spectrum(dual: Sequence[DualBlock], number: int) -> _Spectrum:
+def _spectrum(dual: DualCoef | Sequence[DualBlock], number: int) -> _Spectrum:
     try:
         block = dual[number]
         # a matrix with an empty side has no singular values, and LAPACK is not asked
@@ -133,7 +133,7 @@ def _spectrum(dual: Sequence[DualBlock], number: int) -> _Spectrum:
     return _Spectrum(block.query, n_documents, int(np.count_nonzero(block.weights)), block.shape, values)
 
 
-def _name(number: int, dual: Sequence[DualBlock]) -> str:
+def _name(number: int, dual: DualCoef | Sequence[DualBlock]) -> str:
     """A query without its block, which alone knows the id."""
     return f"query number {number} (of 0 to {len(dual) - 1}, in order of appearance)"
 

@@ -123,7 +123,7 @@ class DimensionsDisplay:
         ax.grid(color="0.92")
         ax.set_axisbelow(True)
         # outside, since points may be anywhere inside
-        legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, handletextpad=0.3)
+        legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3 if len(series) < 3 else 2, handletextpad=0.3)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
