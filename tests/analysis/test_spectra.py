@@ -243,4 +243,7 @@ def test_ohsumed(shared_data):
     table = spectra.table([49, 45, 35])
     assert table["documents"].tolist() == [109, 205, 320]
     assert table["pairs"].tolist() == [420, 7482, 27153]
+    sides = np.minimum(table["preferred"], table["other"])
+    assert (2 * sides).tolist() == [8, 92, 234]
+    assert (table["rank"] < sides).all()
     assert spectra.share_below(0.3, 0.9) == 1.0
