@@ -1,4 +1,4 @@
-"""The dual of a RankSVM: the optimal alpha over the pairs of one query after another, never all at once."""
+"""The dual of a ranker: the alpha over the pairs of one query after another, never all at once."""
 
 import operator
 from collections.abc import Callable, Iterator
@@ -15,7 +15,11 @@ from ranksvm.estimators._problem import check_source_of_pairs, training_pairs
 from ranksvm.estimators._ranker import Ranker
 from ranksvm.losses import Pairs
 
-__all__ = ["DualBlock", "DualCoef", "DualMixin"]
+__all__ = ["AlphaOfPairs", "DualBlock", "DualCoef", "DualMixin"]
+
+# Number of a query, rows of the preferred documents of pairs of it, rows of the other ones, weights of the pairs -> the
+# alpha of the pairs.
+AlphaOfPairs = Callable[[int, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 def _twice_the_hinge(hinge: np.ndarray, C: float, width: None) -> np.ndarray:
@@ -78,10 +82,11 @@ class DualBlock:
 
 
 class DualCoef:
-    """The optimal alpha of a fitted model over all pairs, as a sequence of `DualBlock`, one for each query.
+    """The alpha of a fitted model over all pairs, as a sequence of `DualBlock`, one for each query.
 
-    A block is computed when it is asked for and not kept. Beyond the scores this takes 16 bytes for each entry of the
-    block, and about 90 for each pair of its query while it is made (measured on 2,000 documents of five levels).
+    A block is computed when it is asked for and not kept. Beyond what the model keeps this takes 16 bytes for each
+    entry of the block, and about 90 for each pair of its query while it is made (measured on 2,000 documents of five
+    levels).
 
     Parameters
     ----------
@@ -89,12 +94,11 @@ class DualCoef:
         The pairs.
     queries : Queries
         The rows grouped.
-    scores : ndarray of float64, shape (n_samples,)
-        Score of each row.
     labels : ndarray of float64, shape (n_samples,), or None
         Label of each row; None: documents stay in the order of rows.
     alpha : callable
-        From the hinges of pairs of weight 1 to their alpha.
+        From the number of a query, the rows of the preferred documents of pairs of it, the rows of the other ones and
+        the weights of the pairs, to the alpha of each pair.
 
     Attributes
     ----------
@@ -106,15 +110,13 @@ class DualCoef:
         self,
         pairs: Pairs,
         queries: Queries,
-        scores: np.ndarray,
         labels: np.ndarray | None,
-        alpha: Callable[[np.ndarray], np.ndarray],
+        alpha: AlphaOfPairs,
     ):
         self._pairs = pairs
         self._queries = queries
         self._ids = queries.ids.tolist()
-        self._scores = scores
-        self._labels = np.zeros(len(scores)) if labels is None else labels
+        self._labels = np.zeros(queries.n_rows) if labels is None else labels
         self._alpha = alpha
         # Explicit pairs come in connected parts of queries.
         filled = pairs.pointers[:-1] < pairs.pointers[1:]
@@ -153,15 +155,16 @@ class DualCoef:
     def per_document(self) -> np.ndarray:
         """What each document has in all: ``beta_i = sum over j of (alpha_ij - alpha_ji)``, block by block.
 
-        The weights of a linear model are ``X' beta``, up to ``sqrt(2 * duality_gap_)`` in the Euclidean norm; of a
-        kernel model, ``sum of beta_i k(x_i, .)`` is the scoring function up to as much in the norm of its RKHS.
+        The weights of a linear model are ``X' beta``: of one with a duality gap up to ``sqrt(2 * duality_gap_)`` in the
+        Euclidean norm, of a low-rank one as they are. Of a kernel model ``sum of beta_i k(x_i, .)`` is the scoring
+        function up to as much in the norm of its RKHS.
 
         Returns
         -------
         ndarray of float64, shape (n_samples,)
             The sums.
         """
-        beta = np.zeros(len(self._scores))
+        beta = np.zeros(self._queries.n_rows)
         for block in self:
             beta[block.preferred_rows] += block.alpha.sum(axis=1)
             beta[block.other_rows] -= block.alpha.sum(axis=0)
@@ -181,7 +184,7 @@ class DualCoef:
             data.append(block.alpha[i, j])
             preferred.append(block.preferred_rows[i])
             other.append(block.other_rows[j])
-        n = len(self._scores)
+        n = self._queries.n_rows
         places = (np.concatenate(preferred), np.concatenate(other))
         return scipy.sparse.coo_array((np.concatenate(data), places), shape=(n, n))
 
@@ -204,10 +207,9 @@ class DualCoef:
         preferred, other, weights = self._explicit(number)
         preferred_rows, i = self._by_label(preferred)
         other_rows, j = self._by_label(other)
-        hinges = np.maximum(0.0, 1.0 - (self._scores[preferred] - self._scores[other]))
         alpha, dense_weights = np.zeros((2, len(preferred_rows), len(other_rows)))
         # added up: a user may list a pair twice
-        np.add.at(alpha, (i, j), weights * self._alpha(hinges))
+        np.add.at(alpha, (i, j), self._alpha(number, preferred, other, weights))
         np.add.at(dense_weights, (i, j), weights)
         return DualBlock(self._ids[number], preferred_rows, other_rows, alpha, dense_weights)
 
@@ -304,4 +306,8 @@ class DualMixin(Ranker):
         scores = self._scores(X)
         C = self.C_ if hasattr(self, "C_") else self.C
         formula, width = ALPHA[self.loss], getattr(self, "width_", None)
-        return DualCoef(found, queries, scores, labels, lambda hinge: formula(hinge, C, width))
+
+        def alpha(query: int, preferred: np.ndarray, other: np.ndarray, weights: np.ndarray) -> np.ndarray:
+            return weights * formula(np.maximum(0.0, 1.0 - (scores[preferred] - scores[other])), C, width)
+
+        return DualCoef(found, queries, labels, alpha)

@@ -1,0 +1,93 @@
+"""A fit in rounds, evaluated after each: the trace, when to stop early, and the best model of all."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ranksvm._parallel import effective_n_jobs
+from ranksvm.estimators import _options
+from ranksvm.estimators._evaluation import EvaluationSet, evals_result, evaluation_sets
+from ranksvm.estimators._linear_ranker import linear_scores
+from ranksvm.estimators._ranker import Ranker
+from ranksvm.exceptions import OptionError
+from ranksvm.metrics import Evaluation, Metric, parse_metric
+
+
+class EvaluationRounds:
+    """What the linear model of each round gives on evaluation sets.
+
+    Parameters
+    ----------
+    sets : list of EvaluationSet
+        The sets; none: nothing is evaluated.
+    metric : Metric
+        What is evaluated on each.
+    patience : int or None
+        After so many rounds without a better value on the first set it is time to stop; None: never, and no model is
+        kept.
+    n_threads : int
+        Number of threads for the scores.
+    """
+
+    def __init__(self, sets: list[EvaluationSet], metric: Metric, patience: int | None, n_threads: int):
+        self.sets = sets
+        self.metric = metric
+        self.patience = patience
+        self.n_threads = n_threads
+        self.best_model: Any = None
+        self.best_round: int | None = None
+        self.best_score: float | None = None
+        self._rounds: list[list[Evaluation]] = []
+
+    def record(self, coef: np.ndarray, model: Callable[[], Any]) -> bool:
+        """Evaluate the weights of a round; whether to stop after it.
+
+        Parameters
+        ----------
+        coef : ndarray of float64, shape (n_features,)
+            The weights.
+        model : callable
+            What to keep of the round; called, without arguments, when it is the best one so far.
+
+        Returns
+        -------
+        bool
+            Whether the last ``patience`` rounds brought no better value on the first set.
+        """
+        if not self.sets:
+            return False
+        self._rounds.append(
+            [each.evaluate(lambda X: linear_scores(X, coef, self.n_threads), self.metric) for each in self.sets]
+        )
+        if self.patience is None:
+            return False
+        score = next(iter(self._rounds[-1][0].means.values()))
+        if self.best_score is None or self.best_round is None or score > self.best_score:
+            self.best_model, self.best_round, self.best_score = model(), len(self._rounds), score
+        return len(self._rounds) - self.best_round >= self.patience
+
+    def keep(self, estimator: Any) -> None:
+        """Give an estimator the trace and the best round, as fitted attributes."""
+        estimator.evals_result_ = evals_result(self._rounds)
+        estimator.best_iteration_ = self.best_round
+        estimator.best_score_ = self.best_score
+
+
+def evaluation_rounds(
+    estimator: Ranker, eval_set: Any, eval_qid: Any, eval_group: Any, n_queries: int
+) -> EvaluationRounds:
+    """The rounds of a fit of an estimator with ``eval_metric`` and ``early_stopping_rounds``.
+
+    ``n_queries`` are those of the training data. Raises OptionError or DataError where the sets, the metric or the
+    number of rounds cannot be used.
+    """
+    metric, patience = parse_metric(estimator.eval_metric), estimator.early_stopping_rounds
+    if patience is not None:
+        _options.check(early_stopping_rounds=_options.count(patience))
+        if eval_set is None:
+            raise OptionError(
+                f"early_stopping_rounds={patience} needs data to evaluate on: fit(..., eval_set=[(X, y)])."
+            )
+    sets = evaluation_sets(estimator, eval_set, eval_qid, eval_group, n_queries)
+    return EvaluationRounds(sets, metric, patience, effective_n_jobs(estimator.n_jobs))

@@ -1,0 +1,78 @@
+"""What the low-rank rankers share: training data without weights, and the dual that they learn instead of weights."""
+
+from typing import Any, ClassVar
+
+from sklearn.utils.metadata_routing import UNUSED
+
+from ranksvm._parallel import effective_n_jobs
+from ranksvm.data import ComparablePairs, Queries
+from ranksvm.estimators import _inputs
+from ranksvm.estimators._dual import AlphaOfPairs, DualCoef
+from ranksvm.estimators._linear_ranker import LinearRanker
+from ranksvm.estimators._problem import TrainingSet
+from ranksvm.exceptions import DataError
+
+
+class LowRankRanker(LinearRanker):
+    """Base of the linear rankers whose dual variables are of low rank: they know neither weights nor explicit pairs.
+
+    A subclass says what its alpha are (`_alpha`).
+    """
+
+    n_pairs_: int
+    n_queries_: int
+
+    __metadata_request__fit: ClassVar = dict.fromkeys(("sample_weight", "query_weight", "propensity"), UNUSED)
+
+    def dual_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
+        """The dual variables that were learnt: one alpha for each pair, query by query, computed when asked for.
+
+        ``coef_`` is ``sum of alpha_ij (x_i - x_j)``, or ``X' beta`` with the ``per_document()`` of the result.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features that the model was fitted to.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+
+        Returns
+        -------
+        DualCoef
+            A sequence with a `DualBlock` for each query, in order of appearance. A block takes 16 bytes for each of
+            its entries (alpha and weight) and is not kept.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        DataError
+            When the data are not those the model was fitted to, or lengths differ.
+        """
+        X, ids = self._features(X), self._query_ids(X, qid)
+        queries, labels = _inputs.queries(ids, group, X.shape[0]), _inputs.labels(y, X.shape[0])
+        pairs = ComparablePairs.from_labels(queries, labels, n_threads=effective_n_jobs(self.n_jobs))
+        if (pairs.n_pairs, queries.n_queries) != (self.n_pairs_, self.n_queries_):
+            raise DataError(
+                f"There are {pairs.n_pairs} pairs in {queries.n_queries} queries, but the model was fitted to "
+                f"{self.n_pairs_} pairs in {self.n_queries_}: give the data of fit."
+            )
+        return DualCoef(pairs, queries, labels, self._alpha(queries))
+
+    def _alpha(self, queries: Queries) -> AlphaOfPairs:
+        """The alpha of pairs; ``queries`` are those of the data given, DataError if not those of the model."""
+        raise NotImplementedError
+
+    def _training_set(self, X: Any, y: Any, qid: Any, group: Any) -> TrainingSet:
+        """The data that ``fit`` was given, all of it checked; the estimator takes note of the features."""
+        n_threads = effective_n_jobs(self.n_jobs)
+        if y is None:
+            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        X, labels = _inputs.features_and_labels(self, X, y, n_threads=n_threads)
+        queries = _inputs.queries(qid, group, X.shape[0])
+        pairs = ComparablePairs.from_labels(queries, labels, n_threads=n_threads)
+        return TrainingSet(X, pairs, queries.n_queries, n_threads, labels)
