@@ -29,6 +29,20 @@ def test_data_against_a_count_by_hand(ranksvm_json, tmp_path):
     assert document["rows_per_query"] == {"min": 1, "median": 2.0, "mean": pytest.approx(7 / 3), "max": 4}
 
 
+def test_documents_of_several_queries(ranksvm, ranksvm_json, tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text("1 qid:a 1:1 # d1\n0 qid:a 1:2 # d2\n1 qid:b 1:1 # d1\n0 qid:b 1:2 # d3\n0 qid:b 1:3 # d4\n")
+    assert ranksvm_json("info", path)["shared_documents"] == {
+        "documents": 4,
+        "shared": 1,
+        "queries_per_document": 1.25,
+        "mean_share_per_query": pytest.approx((1 / 2 + 1 / 3) / 2),
+    }
+    assert "of 4 documents, 1 of them in several queries (41.7% of a query's)" in ranksvm("info", path).stdout
+    path.write_text("1 qid:a 1:1\n0 qid:a 1:2\n")
+    assert ranksvm_json("info", path)["shared_documents"] is None
+
+
 def test_pairs_against_all_pairs(ranksvm_json, folder):
     data = package.data.read_data(folder / "train.txt")
     pairs = Counter(

@@ -1,8 +1,11 @@
-"""What fitted models tell: explanations, importances, how sure the weights are, the dual."""
+"""What fitted models tell: explanations, importances, how sure the weights are, the dual and its spectra."""
 
 from ranksvm.analysis.bootstrap import bootstrap_weights
 from ranksvm.analysis.bootstrap_weights import BootstrapWeights
+from ranksvm.analysis.decompositions import dual_spectra
+from ranksvm.analysis.duals import dual_coef
 from ranksvm.analysis.explanations import explain, feature_importance
+from ranksvm.analysis.spectra import DualSpectra, compare_ranks
 from ranksvm.estimators._dual import DualBlock, DualCoef
 from ranksvm.estimators._explanation import Explanation
 from ranksvm.estimators._score_difference import QueryExplanation, ScoreDifference
@@ -15,6 +18,10 @@ __all__ = [
     "Explanation",
     "QueryExplanation",
     "ScoreDifference",
+    "dual_coef",
+    "dual_spectra",
+    "DualSpectra",
+    "compare_ranks",
     "DualCoef",
     "DualBlock",
 ]

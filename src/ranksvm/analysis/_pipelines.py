@@ -47,8 +47,7 @@ def ranker_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None)
     DataError
         When the names do not fit X.
     """
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    ranker = steps.pop()
+    ranker = _steps(model)[-1]
     if isinstance(ranker, KernelRanker):
         raise OptionError(
             f"the score of a {type(ranker).__name__} is no sum over the features, so there is nothing to share out: a "
@@ -58,6 +57,12 @@ def ranker_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None)
         raise OptionError(
             f"a linear ranker such as RankSVM is needed, or a Pipeline that ends with one, got {model!r}."
         )
+    return last_step_input(model, X, qid, feature_names)
+
+
+def last_step_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None) -> RankerInput:
+    """As `ranker_input`, for a model of any kind: its last step, or the model itself where it is no Pipeline."""
+    *steps, ranker = _steps(model)
     if not steps:
         return RankerInput(ranker, X, qid, feature_names)
     X, qid, _ = _frames.split_qid(X, qid)
@@ -69,6 +74,10 @@ def ranker_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None)
         X = step.transform(X, qid=qid) if wants_qid else step.transform(X)
         names = _names_out(step, names)
     return RankerInput(ranker, X, qid, names)
+
+
+def _steps(model: Any) -> list[Any]:
+    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
 
 
 def _names_out(step: Any, names: Any) -> Any:

@@ -7,6 +7,7 @@ Only click is imported with this package: numpy, scipy, scikit-learn and rich ar
 import click
 
 from ranksvm import __version__
+from ranksvm.cli.analyze import analyze_command
 from ranksvm.cli.convert import convert_command
 from ranksvm.cli.demo import demo_command
 from ranksvm.cli.errors import Program, debug_option
@@ -30,6 +31,7 @@ __all__ = ["main"]
         rank_command,
         evaluate_command,
         explain_command,
+        analyze_command,
         convert_command,
         info_command,
         demo_command,

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_model, model_scores, read, read_numbers, write_text
+from ranksvm.cli.files import load_model, model_scores, names_of, read, read_numbers, write_text
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -132,7 +132,7 @@ def _evaluate(
     with Progress(quiet) as progress:
         rows = read(data, progress, Stopwatch(), zero_based)
         results: dict[str, Any] = {}
-        for path, name in zip([*models, *score_files], _names([*models, *score_files]), strict=True):
+        for path, name in zip([*models, *score_files], names_of([*models, *score_files]), strict=True):
             progress.now(f"Evaluating {path}")
             if len(results) < len(loaded):
                 scores = model_scores(loaded[len(results)], rows, data)
@@ -140,14 +140,6 @@ def _evaluate(
                 scores = read_numbers(path, rows.n_rows, "score")
             results[name] = evaluate(rows.y, scores, rows.qid, metrics, convention=convention, docid=rows.docid)
     return results
-
-
-def _names(paths: list[Path]) -> list[str]:
-    """File names where they tell the files apart, else whole paths (numbered where even these are equal)."""
-    names = [path.name for path in paths]
-    if len(set(names)) < len(names):
-        names = [str(path) for path in paths]
-    return [name if names.index(name) == i else f"{name} ({i + 1})" for i, name in enumerate(names)]
 
 
 def _compare(results: dict[str, Any], metrics: list[str]) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ __all__ = [
     "described",
     "load_model",
     "model_scores",
+    "names_of",
     "read",
     "read_numbers",
     "read_pairs",
@@ -229,6 +230,14 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def names_of(paths: list[Path]) -> list[str]:
+    """File names where they tell the files apart, else whole paths (numbered where even these are equal)."""
+    names = [path.name for path in paths]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in paths]
+    return [name if names.index(name) == i else f"{name} ({i + 1})" for i, name in enumerate(names)]
 
 
 def row_labels(data: "RankingData") -> list[str]:

@@ -91,6 +91,7 @@ def _describe_data(file: Path, data: Any) -> dict[str, Any]:
         "storage": f"{'sparse' if sparse else 'dense'} {data.X.dtype}",
         "density": float(nonzero / max(1, n_rows * n_features)),
         "document_ids": data.docid is not None,
+        "shared_documents": None if data.docid is None else _shared(data),
         "rows_per_query": {
             "min": sizes.min(initial=n_rows),
             "median": float(np.median(sizes)) if len(sizes) else 0.0,
@@ -100,6 +101,19 @@ def _describe_data(file: Path, data: Any) -> dict[str, Any]:
         "levels": [{"level": float(level), "rows": int(n)} for level, n in zip(levels, counts, strict=True)],
         "pairs": int(pairs.sum()),
         "queries_without_pairs": int((pairs == 0).sum()),
+    }
+
+
+def _shared(data: Any) -> dict[str, Any]:
+    """How many documents several queries have."""
+    from ranksvm.data import shared_documents
+
+    found = shared_documents(data.docid, data.qid)
+    return {
+        "documents": found.n_documents,
+        "shared": found.n_shared,
+        "queries_per_document": found.queries_per_document,
+        "mean_share_per_query": float(found.share_per_query.mean()),
     }
 
 
@@ -132,7 +146,7 @@ def _show_data(report: dict[str, Any]) -> None:
             ),
             ("pairs", f"{count(report['pairs'])} with different labels"),
             ("queries without pairs", count(report["queries_without_pairs"])),
-            ("document ids", "yes" if report["document_ids"] else "no"),
+            ("document ids", _documents(report["shared_documents"])),
         ],
         title=report["path"],
     )
@@ -143,6 +157,13 @@ def _show_data(report: dict[str, Any]) -> None:
         half = LISTED_LEVELS // 2
         rows = [*rows[:half], [f"... {count(len(levels) - 2 * half)} more", "", ""], *rows[-half:]]
     print_table(["level", "rows", "share"], rows)
+
+
+def _documents(shared: dict[str, Any] | None) -> str:
+    if shared is None:
+        return "no"
+    text = f"of {counted(shared['documents'], 'document')}, {count(shared['shared'])} of them in several queries"
+    return text + (f" ({shared['mean_share_per_query']:.1%} of a query's)" if shared["shared"] else "")
 
 
 def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ __all__ = [
     "NameList",
     "Number",
     "NumberRange",
+    "Shares",
     "convention_option",
     "json_option",
     "metrics_option",
@@ -83,6 +84,23 @@ class NumberRange(click.ParamType):
                 param,
                 ctx,
             )
+
+
+class Shares(click.ParamType):
+    """Numbers above 0 and at most 1, separated by commas."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
+        if isinstance(value, list):
+            return value
+        try:
+            numbers = [_positive(float(item)) for item in value.split(",")]
+        except ValueError:
+            numbers = []
+        if not numbers or max(numbers) > 1:
+            self.fail(f"{value!r} is no list of numbers above 0 and at most 1, such as 0.9,1.", param, ctx)
+        return list(dict.fromkeys(numbers))
 
 
 class CommaList(click.ParamType):

@@ -12,6 +12,7 @@ from ranksvm.data.pairs import ComparablePairs
 from ranksvm.data.queries import Queries
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
+from ranksvm.data.shared_documents import SharedDocuments, shared_documents
 
 __all__ = [
     "ComparablePairs",
@@ -27,6 +28,8 @@ __all__ = [
     "write_data",
     "make_ranking",
     "pairs_from_clicks",
+    "SharedDocuments",
+    "shared_documents",
     "QueryMinMaxScaler",
     "QueryStandardScaler",
 ]

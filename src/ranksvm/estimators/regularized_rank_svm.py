@@ -120,7 +120,8 @@ class RegularizedRankSVM(LowRankRanker):
 
     Notes
     -----
-    The model is that of Xu et al. (IEEE TKDE 2019), equation (15), with the signs of the dual
+    The model is that of Xu, Zeng, Lan, Guo & Cheng, "Modeling the parameter interactions in ranking SVM with low-rank
+    approximation" (IEEE TKDE 31, 2019), equation (15), with the signs of the dual
     objective (4), which (9) to (11) print otherwise; the coupling term of (18), whose sign is reversed; and the
     distance over whole blocks: with three or more levels A_q has entries that are no pairs (footnote 3 overlooks
     them), where alpha is 0.

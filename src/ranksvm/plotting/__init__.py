@@ -1,6 +1,9 @@
 """Displays of what was fitted, in scikit-learn's style; drawn with matplotlib (``pip install 'ranksvm[plot]'``)."""
 
+from ranksvm.plotting.dimension_histogram import DimensionHistogramDisplay
+from ranksvm.plotting.dimensions import DimensionsDisplay
+from ranksvm.plotting.energy_curves import EnergyDisplay
 from ranksvm.plotting.path_display import PathDisplay
 from ranksvm.plotting.weights import WeightsDisplay
 
-__all__ = ["PathDisplay", "WeightsDisplay"]
+__all__ = ["PathDisplay", "WeightsDisplay", "DimensionHistogramDisplay", "DimensionsDisplay", "EnergyDisplay"]

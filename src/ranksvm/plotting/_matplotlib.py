@@ -11,12 +11,17 @@ def axes_or_new(ax: Any = None, **figure: Any) -> Any:
     return pyplot.subplots(**figure)[1] if ax is None else ax
 
 
-def axes_in_memory(**figure: Any) -> Any:
-    """Axes of a figure that no window will ever show, which pyplot does not keep: for writing a file."""
+def figure_in_memory(**figure: Any) -> Any:
+    """A figure that no window will ever show, which pyplot does not keep: for writing a file."""
     _pyplot()
     from matplotlib.figure import Figure
 
-    return Figure(**figure).subplots()
+    return Figure(**figure)
+
+
+def axes_in_memory(**figure: Any) -> Any:
+    """The axes of a `figure_in_memory`."""
+    return figure_in_memory(**figure).subplots()
 
 
 def picture_formats() -> list[str]:

@@ -1,0 +1,147 @@
+"""dual_spectra: the singular values of the dual variables, a query's block at a time."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ranksvm._parallel import effective_n_jobs, one_blas_thread, parallel_map
+from ranksvm.analysis.spectra import DualSpectra, checked_energy, checked_tol
+from ranksvm.estimators._dual import DualBlock, DualCoef
+from ranksvm.estimators._memory import memory_bytes, memory_complaint
+from ranksvm.exceptions import DataError, OptionError
+
+__all__ = ["dual_spectra"]
+
+# Bytes for a pair while its block is made, at least (see DualCoef): what the decomposition takes afterwards is less.
+BYTES_PER_PAIR = 106
+ADVICE = "To analyse it, fit to a sample of its documents."
+
+
+class _Spectrum(NamedTuple):
+    """What is kept of a block."""
+
+    query: Any
+    n_documents: int
+    n_pairs: int
+    shape: tuple[int, int]
+    singular_values: np.ndarray
+
+
+def dual_spectra(
+    dual: DualCoef | Sequence[DualBlock],
+    *,
+    energy: Sequence[float] = (0.9, 1.0),
+    tol: float | None = None,
+    memory_limit: int | str | None = None,
+    n_jobs: int | None = None,
+) -> DualSpectra:
+    """Decompose the dual variables of each query: how low is the rank of each block, and how few dimensions hold most?
+
+    A query of m preferred and n other documents takes ``O(m n min(m, n))`` operations. Threads take the queries, the
+    largest first, and hold one block each; where the largest blocks do not fit beside each other, one at a time is
+    decomposed.
+
+    Parameters
+    ----------
+    dual : DualCoef, or sequence of DualBlock
+        The dual variables, one block for each query, such as a ranker's ``dual_coef(X, y, qid)`` gives. Blocks are
+        asked for one by one and not kept.
+    energy : sequence of float, default (0.9, 1.0)
+        Parts of the energy that tables and displays of the result show unless told otherwise, each in (0, 1]; 1.0
+        stands for the numerical rank.
+    tol : float, optional
+        Singular values up to so much times the largest one of their block count as 0 in a rank; None: ``max(shape)``
+        times the spacing of float64 at 1 (2.2e-16).
+    memory_limit : int or str, optional
+        Bytes that blocks may take, or text such as "4GB"; None: half of what is free. Known beforehand is what the
+        pairs of a query need (`DualCoef.pairs_per_query`), 106 bytes each while its block is made; a block takes 16
+        bytes for each of its entries, which may be more than there are pairs.
+    n_jobs : int, optional
+        Number of threads; None or -1: all processors.
+
+    Returns
+    -------
+    DualSpectra
+        Singular values, ranks, dimensions by energy, histograms and tables.
+
+    Raises
+    ------
+    OptionError
+        When an option has a value it cannot have.
+    DataError
+        When there is no query, or the block of one does not fit into memory. It names query and size.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> from ranksvm.analysis import dual_spectra
+    >>> data = make_ranking(n_queries=20, n_docs=30, n_features=5, random_state=0)
+    >>> ranker = RankSVM(C=0.1, loss="hinge").fit(data.X, data.y, qid=data.qid)
+    >>> spectra = dual_spectra(ranker.dual_coef(data.X, data.y, data.qid))
+    >>> spectra.rank.shape, bool((spectra.dimensions(0.9) <= spectra.rank).all())
+    ((20,), True)
+    """
+    energy, tol = checked_energy(energy), checked_tol(tol)
+    if complaint := memory_complaint(memory_limit):
+        raise OptionError(f"memory_limit {complaint}.")
+    n_threads = effective_n_jobs(n_jobs)
+    if len(dual) == 0:
+        raise DataError("there is no query whose dual variables could be analysed.")
+    # a plain list of blocks, which are there already, does not tell
+    needed = BYTES_PER_PAIR * np.asarray(getattr(dual, "pairs_per_query", np.zeros(len(dual))), dtype=np.float64)
+    limit = memory_bytes(memory_limit)
+    for number in np.flatnonzero(needed > limit).tolist():
+        pairs = int(needed[number]) // BYTES_PER_PAIR
+        raise DataError(
+            f"{_name(number, dual)} has {pairs:,} pairs: its block of dual variables takes at least "
+            f"{_size(needed[number])}, and {_size(limit)} may be taken (memory_limit; by default half of what is "
+            f"free). {ADVICE}"
+        )
+
+    def spectrum(number: int) -> _Spectrum:
+        return _spectrum(dual, number)
+
+    order = np.argsort(-needed, kind="stable")
+    alone = needed[order] * n_threads > limit
+    with one_blas_thread():
+        found = [spectrum(number) for number in order[alone].tolist()]
+        found += parallel_map(spectrum, order[~alone].tolist(), n_threads)
+    in_order = [found[place] for place in np.argsort(order, kind="stable")]
+    ids, n_documents, n_pairs, shapes, values = zip(*in_order, strict=True)
+    return DualSpectra(
+        np.array(ids),
+        np.array(n_documents, dtype=np.int64),
+        np.array(n_pairs, dtype=np.int64),
+        np.array(shapes, dtype=np.int64),
+        list(values),
+        energy=energy,
+        tol=tol,
+    )
+
+
+def _spectrum(dual: DualCoef | Sequence[DualBlock], number: int) -> _Spectrum:
+    try:
+        block = dual[number]
+        # a matrix with an empty side has no singular values, and LAPACK is not asked
+        values = np.linalg.svd(block.alpha, compute_uv=False) if min(block.shape) else np.zeros(0)
+    except MemoryError as error:
+        raise DataError(
+            f"the block of dual variables of {_name(number, dual)} does not fit into memory: {error}. {ADVICE}"
+        ) from error
+    n_documents = len(np.union1d(block.preferred_rows, block.other_rows))
+    return _Spectrum(block.query, n_documents, int(np.count_nonzero(block.weights)), block.shape, values)
+
+
+def _name(number: int, dual: DualCoef | Sequence[DualBlock]) -> str:
+    """A query without its block, which alone knows the id."""
+    return f"query number {number} (of 0 to {len(dual) - 1}, in order of appearance)"
+
+
+def _size(n_bytes: float) -> str:
+    """Bytes for people."""
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if n_bytes < 1000 or unit == "TB":
+            break
+        n_bytes /= 1000
+    return f"{n_bytes:,.3g} {unit}" if n_bytes < 1000 else f"{n_bytes:,.0f} {unit}"

@@ -1,0 +1,48 @@
+"""The dual variables of any model that ends with a ranker that has them."""
+
+from typing import Any
+
+from ranksvm.analysis._pipelines import last_step_input
+from ranksvm.estimators._dual import DualCoef
+from ranksvm.exceptions import OptionError
+
+__all__ = ["dual_coef"]
+
+
+def dual_coef(model: Any, X: Any, y: Any = None, qid: Any = None, **fit_options: Any) -> DualCoef:
+    """The dual variables of a fitted model, one for each pair, query by query.
+
+    For a ranker this is its method of that name, such as `RankSVM.dual_coef`, which defines them; of a Pipeline the
+    features that the ranker sees are those that the steps before it give.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted ranker that has dual variables, or a fitted Pipeline that ends with one.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The features that the model was fitted to, as it takes them.
+    y : array-like of shape (n_samples,), optional
+        Their labels.
+    qid : array-like of shape (n_samples,) or str, optional
+        Query of each row, or the column of X that has them; None: one query.
+    **fit_options : array-like
+        What else the ranker's ``dual_coef`` takes: ``group``, weights and pairs, the same as in ``fit``.
+
+    Returns
+    -------
+    DualCoef
+        A sequence with a `DualBlock` for each query, each made when it is asked for.
+
+    Raises
+    ------
+    OptionError
+        When the model has no dual variables.
+    DataError
+        When X is not what the model was fitted to, or lengths differ.
+    """
+    ranker, X, qid, _ = last_step_input(model, X, qid)
+    if not hasattr(ranker, "dual_coef"):
+        raise OptionError(
+            f"a ranker with dual variables such as RankSVM is needed, or a Pipeline that ends with one, got {model!r}."
+        )
+    return ranker.dual_coef(X, y, qid, **fit_options)

@@ -1,0 +1,406 @@
+"""DualSpectra: how few dimensions hold the dual variables of each query."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.metrics.plain import plain
+
+__all__ = ["DualSpectra", "compare_ranks"]
+
+# A part of the energy is reached also where round-off keeps the sum this much (relatively) below it.
+ROUND_OFF = 1e-12
+# The share of the dimensions, and the part of the energy, of which Xu et al. speak.
+FEW, MOST = 0.3, 0.9
+
+
+class DualSpectra:
+    """Singular values of the dual variables of each query, and how many of them hold how much of the energy.
+
+    The block ``alpha_l`` of query l (preferred by other documents, `DualBlock`) has the singular values ``s_1 >= s_2 >=
+    ...``, as many as its smaller side is long, and the energy ``sum of s_i^2``, the sum of its squared entries.
+    ``k_l(t)`` is the smallest k for which ``s_1^2 + ... + s_k^2`` is at least ``t`` times the energy, and ``Dim_t(l) =
+    k_l(t) / min(shape)`` the share of the dimensions that this takes (Xu et al., IEEE TKDE 2019, Fig. 2). At t = 1
+    ``k_l`` is the numerical rank: the number of ``s_i`` above ``tol * s_1``. A query without pairs, or whose alpha are
+    all 0, has no energy: its ``k_l`` is 0, its ratio NaN, and no histogram or share counts it.
+
+    Parameters
+    ----------
+    ids : ndarray, shape (n_queries,)
+        Id of each query.
+    n_documents : ndarray of int64, shape (n_queries,)
+        Number of documents that are in a pair of the query.
+    n_pairs : ndarray of int64, shape (n_queries,)
+        Number of pairs.
+    shapes : ndarray of int64, shape (n_queries, 2)
+        Numbers of preferred and of other documents.
+    singular_values : list of ndarray of float64
+        Of each query, largest first: shape (min(shape),).
+    energy : tuple of float, default (0.9, 1.0)
+        Parts of the energy that tables and displays show unless told otherwise, each in (0, 1].
+    tol : float, optional
+        Singular values up to so much times the largest count as 0; None: ``max(shape)`` times the spacing of float64 at
+        1 (2.2e-16), as `numpy.linalg.matrix_rank` has it.
+
+    Attributes
+    ----------
+    ids, n_documents, n_pairs, shapes, singular_values, energy, tol
+        As given.
+    """
+
+    def __init__(
+        self,
+        ids: np.ndarray,
+        n_documents: np.ndarray,
+        n_pairs: np.ndarray,
+        shapes: np.ndarray,
+        singular_values: list[np.ndarray],
+        *,
+        energy: Sequence[float] = (0.9, 1.0),
+        tol: float | None = None,
+    ):
+        self.ids = ids
+        self.n_documents = n_documents
+        self.n_pairs = n_pairs
+        self.shapes = shapes
+        self.singular_values = singular_values
+        self.energy = checked_energy(energy)
+        self.tol = checked_tol(tol)
+
+    @property
+    def n_dimensions(self) -> np.ndarray:
+        """Number of dimensions of each query's block, ``min(shape)``: int64, shape (n_queries,)."""
+        return self.shapes.min(axis=1)
+
+    @property
+    def nbytes(self) -> np.ndarray:
+        """Bytes of each query's block, a dense matrix of float64: int64, shape (n_queries,)."""
+        return 8 * self.shapes.prod(axis=1)
+
+    @property
+    def counted(self) -> np.ndarray:
+        """Whether a query's block has energy, so that histograms and shares count it: bool, shape (n_queries,)."""
+        return self.rank > 0
+
+    @property
+    def rank(self) -> np.ndarray:
+        """Numerical rank of each query's block: int64, shape (n_queries,)."""
+        return np.array([self._rank(values, shape) for values, shape in self._blocks()], dtype=np.int64)
+
+    def dimensions(self, t: float) -> np.ndarray:
+        """How many dimensions hold the part t of the energy of each query.
+
+        Parameters
+        ----------
+        t : float
+            Part of the energy in (0, 1].
+
+        Returns
+        -------
+        ndarray of int64, shape (n_queries,)
+            ``k_l(t)``; at t = 1 the numerical rank, and never more than that.
+
+        Raises
+        ------
+        OptionError
+            When t is no such number.
+        """
+        (t,) = checked_energy([t])
+        rank = self.rank
+        if t == 1.0:
+            return rank
+        found = np.zeros(len(self.ids), dtype=np.int64)
+        for number in np.flatnonzero(rank):
+            curve = _cumulative(self.singular_values[number])
+            found[number] = 1 + np.searchsorted(curve, t * (1.0 - ROUND_OFF))
+        return np.minimum(found, rank)
+
+    def dimension_ratio(self, t: float) -> np.ndarray:
+        """Which share of its dimensions holds the part t of the energy of each query.
+
+        Parameters
+        ----------
+        t : float
+            Part of the energy in (0, 1].
+
+        Returns
+        -------
+        ndarray of float64, shape (n_queries,)
+            ``Dim_t(l)`` in (0, 1]; NaN for a query without energy.
+
+        Raises
+        ------
+        OptionError
+            When t is no such number.
+        """
+        ratio = np.full(len(self.ids), np.nan)
+        counted = self.counted
+        ratio[counted] = self.dimensions(t)[counted] / self.n_dimensions[counted]
+        return ratio
+
+    def histogram(self, t: float, bins: int = 10) -> tuple[np.ndarray, np.ndarray]:
+        """How many queries need which share of their dimensions for the part t of the energy.
+
+        Parameters
+        ----------
+        t : float
+            Part of the energy in (0, 1].
+        bins : int, default 10
+            Number of equal parts of [0, 1]. Each holds its lower end, the last one both, in exact arithmetic.
+
+        Returns
+        -------
+        counts : ndarray of int64, shape (bins,)
+            Numbers of queries.
+        edges : ndarray of float64, shape (bins + 1,)
+            Ends of the parts.
+
+        Raises
+        ------
+        OptionError
+            When t or bins is no such number.
+        """
+        if isinstance(bins, bool) or not isinstance(bins, Integral) or bins < 1:
+            raise OptionError(f"bins must be a positive integer, got {bins!r}.")
+        counted = self.counted
+        bin_of_query = self.dimensions(t)[counted] * int(bins) // self.n_dimensions[counted]
+        counts = np.bincount(np.minimum(bin_of_query, bins - 1), minlength=bins)
+        return counts.astype(np.int64), np.linspace(0.0, 1.0, int(bins) + 1)
+
+    def share_below(self, ratio: float = FEW, t: float = MOST) -> float:
+        """Share of the queries that need less than so much of their dimensions for the part t of the energy.
+
+        Parameters
+        ----------
+        ratio : float, default 0.3
+            Share of the dimensions.
+        t : float, default 0.9
+            Part of the energy in (0, 1].
+
+        Returns
+        -------
+        float
+            Share of the queries with energy; NaN where there is none.
+
+        Raises
+        ------
+        OptionError
+            When t is no such number.
+        """
+        ratios = self.dimension_ratio(t)[self.counted]
+        return float((ratios < ratio).mean()) if len(ratios) else float("nan")
+
+    def energy_curve(self, query: Any) -> np.ndarray:
+        """Which part of the energy of a query the first k dimensions hold.
+
+        Parameters
+        ----------
+        query : object
+            Id of the query.
+
+        Returns
+        -------
+        ndarray of float64, shape (min(shape) + 1,)
+            For k = 0, 1, ..., min(shape): from 0 to 1; all 0 for a query without energy.
+
+        Raises
+        ------
+        DataError
+            When there is no such query.
+        """
+        return np.concatenate(([0.0], _cumulative(self.singular_values[self._number(query)])))
+
+    def table(self, queries: Iterable[Any] | None = None) -> np.ndarray:
+        """The numbers of each query, or of some, in one table.
+
+        Parameters
+        ----------
+        queries : iterable of query ids, optional
+            Which queries, in the order wanted; None: all.
+
+        Returns
+        -------
+        structured ndarray, shape (n_queries,)
+            Columns ``query``, ``documents``, ``pairs``, ``preferred`` and ``other`` (the shape of the block),
+            ``bytes``, ``rank``, and for each t of ``energy`` ``dimensions_t`` and ``ratio_t``, such as
+            ``dimensions_0.9``. A DataFrame of it is ``pandas.DataFrame(table)``.
+
+        Raises
+        ------
+        DataError
+            When there is no such query.
+        """
+        columns = {
+            "query": self.ids,
+            "documents": self.n_documents,
+            "pairs": self.n_pairs,
+            "preferred": self.shapes[:, 0],
+            "other": self.shapes[:, 1],
+            "bytes": self.nbytes,
+            "rank": self.rank,
+        }
+        for t in self.energy:
+            columns |= {f"dimensions_{t:g}": self.dimensions(t), f"ratio_{t:g}": self.dimension_ratio(t)}
+        return _structured(columns)[self._numbers(queries)]
+
+    def to_dict(self, bins: int = 10) -> dict[str, Any]:
+        """All but the singular values as plain Python values, ready for JSON.
+
+        Parameters
+        ----------
+        bins : int, default 10
+            Number of parts of the histograms.
+
+        Returns
+        -------
+        dict
+            Numbers of queries, of those counted, and of pairs; under "energy" for each t the median of the dimensions,
+            median and mean of their ratio, the share of the queries below 0.3, and the histogram; under "per_query"
+            the rows of `table`.
+        """
+        energy = []
+        for t in self.energy:
+            counts, edges = self.histogram(t, bins)
+            dimensions, ratios = (values[self.counted] for values in (self.dimensions(t), self.dimension_ratio(t)))
+            energy.append(
+                {
+                    "t": t,
+                    "median_dimensions": float(np.median(dimensions)) if len(dimensions) else float("nan"),
+                    "median_ratio": float(np.median(ratios)) if len(ratios) else float("nan"),
+                    "mean_ratio": float(np.mean(ratios)) if len(ratios) else float("nan"),
+                    "share_below_0.3": self.share_below(FEW, t),
+                    "histogram": {"counts": counts.tolist(), "edges": edges.tolist()},
+                }
+            )
+        table = self.table()
+        names = table.dtype.names or ()
+        return plain(
+            {
+                "n_queries": len(self.ids),
+                "n_counted": int(self.counted.sum()),
+                "n_pairs": int(self.n_pairs.sum()),
+                "energy": energy,
+                "per_query": [dict(zip(names, row, strict=True)) for row in table.tolist()],
+            }
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{100 * t:g} % of the energy in {np.median(self.dimension_ratio(t)[self.counted]):.0%} of the dimensions"
+            for t in self.energy
+            if self.counted.any()
+        ]
+        medians = f"; medians: {', '.join(parts)}" if parts else ""
+        return f"DualSpectra({len(self)} queries, {int(self.n_pairs.sum())} pairs{medians})"
+
+    def _blocks(self) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+        return zip(self.singular_values, self.shapes, strict=True)
+
+    def _rank(self, values: np.ndarray, shape: np.ndarray) -> int:
+        tol = max(shape) * np.finfo(np.float64).eps if self.tol is None else self.tol
+        return int(np.count_nonzero(values > tol * values.max(initial=0.0)))
+
+    def _number(self, query: Any) -> int:
+        found = np.flatnonzero(self.ids == query)
+        if len(found) == 0:
+            raise DataError(f"there is no query {query!r}.")
+        return int(found[0])
+
+    def _numbers(self, queries: Iterable[Any] | None) -> np.ndarray:
+        chosen = range(len(self)) if queries is None else [self._number(query) for query in queries]
+        return np.fromiter(chosen, dtype=np.int64)
+
+
+def compare_ranks(
+    spectra: Mapping[str, DualSpectra], *, t: float = 1.0, queries: Iterable[Any] | None = None
+) -> np.ndarray:
+    """How many dimensions the dual variables of several models need for each query, side by side.
+
+    At t = 1 these are the ranks, as in Table 6 of Xu et al. (IEEE TKDE 2019). The ranks it gives for plain RankSVM (8,
+    92 and 234 for OHSUMED's queries 49, 45 and 35) are twice the smaller sides of these blocks: the full rank of a
+    symmetric matrix, documents by documents, with alpha on both sides of its diagonal. Here a block has alpha once.
+
+    Parameters
+    ----------
+    spectra : mapping of str to DualSpectra
+        What `dual_spectra` gave for each model, by the name of its column. All of the same queries.
+    t : float, default 1.0
+        Part of the energy in (0, 1].
+    queries : iterable of query ids, optional
+        Which queries, in the order wanted; None: all of the first model, in its order.
+
+    Returns
+    -------
+    structured ndarray, shape (n_queries,)
+        Columns ``query``, ``documents`` and ``pairs``, of the first model, then one for each model.
+
+    Raises
+    ------
+    OptionError
+        When there is no model, a name is that of another column, or t is no such number.
+    DataError
+        When a model lacks a query.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> from ranksvm.analysis import compare_ranks, dual_spectra
+    >>> data = make_ranking(n_queries=20, n_docs=15, n_features=5, random_state=0)
+    >>> spectra = {}
+    >>> for loss in ["hinge", "squared_hinge"]:
+    ...     ranker = RankSVM(C=0.1, loss=loss).fit(data.X, data.y, qid=data.qid)
+    ...     spectra[loss] = dual_spectra(ranker.dual_coef(data.X, data.y, data.qid))
+    >>> compare_ranks(spectra, queries=[3, 1]).dtype.names
+    ('query', 'documents', 'pairs', 'hinge', 'squared_hinge')
+    """
+    if not spectra:
+        raise OptionError("there are no spectra to compare: give a mapping of names to what dual_spectra gave.")
+    first = next(iter(spectra.values()))
+    numbers = first._numbers(queries)
+    columns = {"query": first.ids[numbers], "documents": first.n_documents[numbers], "pairs": first.n_pairs[numbers]}
+    for name, of_model in spectra.items():
+        if name in columns:
+            raise OptionError(f"a model cannot be named {name!r}: the table has a column of that name.")
+        columns[name] = of_model.dimensions(t)[of_model._numbers(columns["query"].tolist())]
+    return _structured(columns)
+
+
+def checked_energy(energy: Any) -> tuple[float, ...]:
+    """Parts of the energy; OptionError where they are none."""
+    parts = tuple(energy) if np.iterable(energy) and not isinstance(energy, str) else (energy,)
+    for t in parts:
+        if isinstance(t, bool) or not isinstance(t, Real) or not 0.0 < float(t) <= 1.0:
+            raise OptionError(f"a part of the energy must be a number above 0 and at most 1, such as 0.9, got {t!r}.")
+    if not parts:
+        raise OptionError("energy must name at least one part, such as 0.9.")
+    return tuple(dict.fromkeys(map(float, parts)))
+
+
+def checked_tol(tol: Any) -> float | None:
+    """The tolerance of numerical ranks; OptionError where it is none."""
+    if tol is None or (isinstance(tol, Real) and not isinstance(tol, bool) and 0.0 <= float(tol) < 1.0):
+        return None if tol is None else float(tol)
+    raise OptionError(f"tol must be None or a number from 0 to less than 1, got {tol!r}.")
+
+
+def _cumulative(values: np.ndarray) -> np.ndarray:
+    """Which part of the energy the first 1, 2, ... singular values hold; all 0 where there is none."""
+    largest = values.max(initial=0.0)
+    # divided first: squares of tiny alpha would underflow
+    sums = np.cumsum((values / largest) ** 2) if largest > 0.0 else np.zeros(len(values))
+    return sums / sums[-1] if largest > 0.0 else sums
+
+
+def _structured(columns: dict[str, np.ndarray]) -> np.ndarray:
+    """Columns of one length as a structured array."""
+    length = len(next(iter(columns.values())))
+    table = np.empty(length, dtype=[(name, values.dtype) for name, values in columns.items()])
+    for name, values in columns.items():
+        table[name] = values
+    return table

@@ -1,0 +1,139 @@
+"""DimensionHistogramDisplay: which share of the dimensions of their dual variables queries need."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ranksvm.exceptions import OptionError
+from ranksvm.plotting._matplotlib import axes_or_new
+from ranksvm.plotting._spectra import Spectra, by_name, legend, percent
+
+__all__ = ["DimensionHistogramDisplay"]
+
+
+class DimensionHistogramDisplay:
+    """Histograms of ``Dim_t`` over the queries, one beside another for each t, with a bar for each model.
+
+    As Fig. 2 of Xu et al. (IEEE TKDE 2019). Made by `from_spectra`, which draws at once.
+
+    Parameters
+    ----------
+    spectra : DualSpectra, or mapping of str to DualSpectra
+        What `ranksvm.analysis.dual_spectra` gave: of one model, or of several by name.
+    energy : sequence of float, optional
+        Parts t of the energy; None: those of the (first) spectra.
+    bins : int, default 10
+        Number of equal parts of [0, 1].
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes, shape (n_energy,)
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        Their figure.
+    counts_ : ndarray of int64, shape (n_energy, n_models, bins)
+        Numbers of queries, the heights of the bars.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> from ranksvm.analysis import dual_spectra
+    >>> from ranksvm.plotting import DimensionHistogramDisplay
+    >>> data = make_ranking(n_queries=20, n_docs=30, n_features=5, random_state=0)
+    >>> ranker = RankSVM(C=0.1, loss="hinge").fit(data.X, data.y, qid=data.qid)
+    >>> spectra = dual_spectra(ranker.dual_coef(data.X, data.y, data.qid))
+    >>> display = DimensionHistogramDisplay.from_spectra(spectra)
+    >>> display.counts_.sum(axis=2).tolist()
+    [[20], [20]]
+    """
+
+    def __init__(self, spectra: Spectra, *, energy: Sequence[float] | None = None, bins: int = 10):
+        self.spectra = spectra
+        self.energy = energy
+        self.bins = bins
+
+    @classmethod
+    def from_spectra(
+        cls, spectra: Spectra, *, energy: Sequence[float] | None = None, bins: int = 10, axes: Any = None
+    ) -> "DimensionHistogramDisplay":
+        """Draw the histograms.
+
+        Parameters
+        ----------
+        spectra : DualSpectra, or mapping of str to DualSpectra
+            Of one model, or of several by name.
+        energy : sequence of float, optional
+            Parts t of the energy; None: those of the (first) spectra.
+        bins : int, default 10
+            Number of equal parts of [0, 1].
+        axes : sequence of matplotlib Axes, optional
+            One for each t to draw on; None: those of a new figure.
+
+        Returns
+        -------
+        DimensionHistogramDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        OptionError
+            When spectra, energy or bins are none, or there is not one of the axes for each t.
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        return cls(spectra, energy=energy, bins=bins).plot(axes)
+
+    def plot(self, axes: Any = None, *, bar_kw: dict[str, Any] | None = None) -> "DimensionHistogramDisplay":
+        """Draw.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib Axes, optional
+            One for each t to draw on; None: those of a new figure.
+        bar_kw : dict, optional
+            Passed to ``ax.bar``.
+
+        Returns
+        -------
+        DimensionHistogramDisplay
+            Itself, with ``axes_``, ``figure_`` and ``counts_``.
+
+        Raises
+        ------
+        OptionError
+            When spectra, energy or bins are none, or there is not one of the axes for each t.
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        spectra = by_name(self.spectra)
+        energy = next(iter(spectra.values())).energy if self.energy is None else tuple(self.energy)
+        counts = [[of_model.histogram(t, self.bins)[0] for of_model in spectra.values()] for t in energy]
+        size = (1.0 + 3.6 * len(energy), 3.4)
+        axes = axes_or_new(axes, nrows=1, ncols=len(energy), sharey=True, figsize=size, layout="constrained")
+        axes = np.atleast_1d(np.asarray(axes, dtype=object))
+        if axes.shape != (len(energy),):
+            raise OptionError(f"there are {len(energy)} parts of the energy: give as many axes, got {axes.size}.")
+        for place, (ax, t) in enumerate(zip(axes, energy, strict=True)):
+            self._plot_one(ax, t, counts[place], list(spectra), bar_kw or {})
+            if place == 0:
+                ax.set_ylabel("queries")
+                legend(ax)
+        self.axes_, self.figure_, self.counts_ = axes, axes[0].figure, np.array(counts)
+        return self
+
+    def _plot_one(self, ax: Any, t: float, counts: list[np.ndarray], names: list[str], bar_kw: dict[str, Any]) -> None:
+        # a little air between bins, none between the models of one
+        width = 0.88 / self.bins / len(names)
+        middles = (np.arange(self.bins) + 0.5) / self.bins
+        for model, (name, heights) in enumerate(zip(names, counts, strict=True)):
+            places = middles + (model - (len(names) - 1) / 2) * width
+            ax.bar(places, heights, width, **({"color": f"C{model % 10}", "label": name or None} | bar_kw))
+        ax.set_xlim(0, 1)
+        ax.set_xticks(np.linspace(0, 1, 6), [f"{100 * x:.0f}" for x in np.linspace(0, 1, 6)])
+        ax.set_xlabel("share of the dimensions (%)")
+        title = f"{percent(t)} of the energy" + (": numerical rank" if t == 1.0 else "")
+        ax.set_title(title, fontsize="medium")
+        ax.yaxis.get_major_locator().set_params(integer=True)
+        ax.grid(axis="y", color="0.9")
+        ax.set_axisbelow(True)

@@ -1,0 +1,131 @@
+"""DimensionsDisplay: ranks of the dual variables of queries against their size."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ranksvm.exceptions import OptionError
+from ranksvm.plotting._matplotlib import axes_or_new
+from ranksvm.plotting._spectra import Spectra, by_name, count_axis, legend, series_name
+
+__all__ = ["DimensionsDisplay"]
+
+AGAINST = ("documents", "pairs")
+_ALL = {"marker": "_", "linestyle": "none", "color": "0.7", "zorder": 1, "label": "all dimensions"}
+
+
+class DimensionsDisplay:
+    """How many dimensions the dual variables of each query need, against its documents or pairs, on logarithmic axes.
+
+    A grey dash above each query marks the number of dimensions of its block, which no rank exceeds. Queries without
+    energy are left out. Made by `from_spectra`, which draws at once.
+
+    Parameters
+    ----------
+    spectra : DualSpectra, or mapping of str to DualSpectra
+        What `ranksvm.analysis.dual_spectra` gave: of one model, or of several by name.
+    energy : sequence of float, optional
+        Parts t of the energy, each a series of points; 1.0 is the rank. None: those of the (first) spectra.
+    against : {"documents", "pairs"}, default "documents"
+        What the horizontal axis counts.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        Their figure.
+    lines_ : list of matplotlib Line2D
+        The points of each model and t, models first.
+    """
+
+    def __init__(self, spectra: Spectra, *, energy: Sequence[float] | None = None, against: str = "documents"):
+        self.spectra = spectra
+        self.energy = energy
+        self.against = against
+
+    @classmethod
+    def from_spectra(
+        cls, spectra: Spectra, *, energy: Sequence[float] | None = None, against: str = "documents", ax: Any = None
+    ) -> "DimensionsDisplay":
+        """Draw the dimensions.
+
+        Parameters
+        ----------
+        spectra : DualSpectra, or mapping of str to DualSpectra
+            Of one model, or of several by name.
+        energy : sequence of float, optional
+            Parts t of the energy; None: those of the (first) spectra.
+        against : {"documents", "pairs"}, default "documents"
+            What the horizontal axis counts.
+        ax : matplotlib Axes, optional
+            Where to draw; None: on a new figure.
+
+        Returns
+        -------
+        DimensionsDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        OptionError
+            When spectra, energy or against are none of these.
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        return cls(spectra, energy=energy, against=against).plot(ax)
+
+    def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> "DimensionsDisplay":
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; None: on a new figure.
+        line_kw : dict, optional
+            Passed to ``ax.plot`` for the points.
+
+        Returns
+        -------
+        DimensionsDisplay
+            Itself, with ``ax_``, ``figure_`` and ``lines_``.
+
+        Raises
+        ------
+        OptionError
+            When spectra, energy or against are none of these.
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        if self.against not in AGAINST:
+            raise OptionError(f"against must be one of {', '.join(map(repr, AGAINST))}, got {self.against!r}.")
+        spectra = by_name(self.spectra)
+        first = next(iter(spectra.values()))
+        energy = first.energy if self.energy is None else tuple(self.energy)
+        series = [(name, t, of_model.dimensions(t)) for name, of_model in spectra.items() for t in energy]
+        ax = axes_or_new(ax, figsize=(5.6, 4.2), layout="constrained")
+        ax.plot(self._sizes(first)[first.counted], first.n_dimensions[first.counted], **_ALL)
+        self.lines_ = []
+        for place, (name, t, dimensions) in enumerate(series):
+            of_model = spectra[name]
+            # the points of several models may coincide: later ones are smaller
+            style = {"marker": "os^Dv"[place % 5], "linestyle": "none", "color": f"C{place % 10}", "alpha": 0.75}
+            style |= {"markersize": 5 if place == 0 else 4, "markeredgewidth": 0, "zorder": 2 + place}
+            style |= {"label": series_name(name, t, len(energy) > 1)} | (line_kw or {})
+            counted = of_model.counted
+            self.lines_ += ax.plot(self._sizes(of_model)[counted], dimensions[counted], **style)
+        count_axis(ax, "x")
+        count_axis(ax, "y")
+        ax.set_xlabel(f"{self.against} of the query")
+        one = energy[0] if len(energy) == 1 else None
+        ax.set_ylabel("dimensions" if one is None or not next(iter(spectra)) else series_name("", one, True))
+        ax.grid(color="0.92")
+        ax.set_axisbelow(True)
+        # outside, since points may be anywhere inside
+        legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3 if len(series) < 3 else 2, handletextpad=0.3)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _sizes(self, spectra: Any) -> np.ndarray:
+        return spectra.n_documents if self.against == "documents" else spectra.n_pairs

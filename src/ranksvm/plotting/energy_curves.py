@@ -1,0 +1,129 @@
+"""EnergyDisplay: the energy of dual variables along the dimensions."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ranksvm.plotting._matplotlib import axes_or_new
+from ranksvm.plotting._spectra import Spectra, by_name, count_axis, legend
+
+__all__ = ["EnergyDisplay"]
+
+_STYLES = ("-", "--", ":", "-.")
+_OTHER_QUERY = {"color": "0.8", "linewidth": 0.7, "zorder": 1}
+
+
+class EnergyDisplay:
+    """Which part of the energy of a query's dual variables the first dimensions hold, a curve for each query.
+
+    Of one model all queries are drawn, the chosen ones in colour and the others in grey; of several models the chosen
+    ones alone, a colour for each query and a kind of line for each model. Made by `from_spectra`, which draws at once.
+
+    Parameters
+    ----------
+    spectra : DualSpectra, or mapping of str to DualSpectra
+        What `ranksvm.analysis.dual_spectra` gave: of one model, or of several by name.
+    queries : iterable of query ids, optional
+        The queries to name; None: the three with the most pairs.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        Their figure.
+    lines_ : list of matplotlib Line2D
+        The curves of the queries named, those of the first model first.
+    """
+
+    def __init__(self, spectra: Spectra, *, queries: Iterable[Any] | None = None):
+        self.spectra = spectra
+        self.queries = queries
+
+    @classmethod
+    def from_spectra(cls, spectra: Spectra, *, queries: Iterable[Any] | None = None, ax: Any = None) -> "EnergyDisplay":
+        """Draw the curves.
+
+        Parameters
+        ----------
+        spectra : DualSpectra, or mapping of str to DualSpectra
+            Of one model, or of several by name.
+        queries : iterable of query ids, optional
+            The queries to name; None: the three with the most pairs.
+        ax : matplotlib Axes, optional
+            Where to draw; None: on a new figure.
+
+        Returns
+        -------
+        EnergyDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        DataError
+            When there is no such query.
+        OptionError
+            When spectra are none.
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        return cls(spectra, queries=queries).plot(ax)
+
+    def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> "EnergyDisplay":
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; None: on a new figure.
+        line_kw : dict, optional
+            Passed to ``ax.plot`` for the queries named.
+
+        Returns
+        -------
+        EnergyDisplay
+            Itself, with ``ax_``, ``figure_`` and ``lines_``.
+
+        Raises
+        ------
+        DataError
+            When there is no such query.
+        OptionError
+            When spectra are none.
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        spectra = by_name(self.spectra)
+        first = next(iter(spectra.values()))
+        if self.queries is None:
+            largest = np.argsort(-first.n_pairs, kind="stable")[:3]
+            queries = first.ids[largest[first.counted[largest]]].tolist()
+        else:
+            queries = list(self.queries)
+        named = {(name, query): of_model.energy_curve(query) for name, of_model in spectra.items() for query in queries}
+        ax = axes_or_new(ax, figsize=(5.6, 4.2), layout="constrained")
+        if len(spectra) == 1:
+            for query in first.ids[first.counted].tolist():
+                ax.plot(*_points(first.energy_curve(query)), **_OTHER_QUERY)
+        for t in first.energy:
+            ax.axhline(t, color="0.5", linewidth=0.8, linestyle=":", zorder=1)
+        self.lines_ = []
+        for (name, query), curve in named.items():
+            color, line = f"C{queries.index(query) % 10}", _STYLES[list(spectra).index(name) % len(_STYLES)]
+            label = f"query {query}, {name}" if name else f"query {query}"
+            style = {"color": color, "linestyle": line, "linewidth": 1.6, "label": label} | (line_kw or {})
+            self.lines_ += ax.plot(*_points(curve), **style)
+        count_axis(ax, "x")
+        ax.set_xlim(left=1)
+        ax.set_ylim(top=1.01)
+        ax.set_xlabel("dimensions")
+        ax.set_ylabel("part of the energy")
+        legend(ax, loc="lower right")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _points(curve: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of dimensions, from 1 (the axis is logarithmic), and the energy they hold."""
+    return np.arange(1, len(curve)), curve[1:]
