@@ -1,0 +1,214 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+"""Updates of linear models by one pair after another: arrays in, arrays changed in place, the GIL released.
+
+Documents are numbered within the rows given; ``weight`` is None where all pairs weigh 1, ``lag`` where no mean of the
+models is asked for, and ``count`` the number of pairs before.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+cdef extern from "online.hpp" namespace "ranksvm" nogil:
+    cdef struct OnlinePairs:
+        const int32_t *preferred
+        const int32_t *other
+        const double *weight
+        int64_t size
+
+    cdef struct OnlineSums:
+        int64_t updates
+        double loss
+
+    cdef struct OnlineModel:
+        double *w
+        double *lag
+        double count
+
+    cdef struct Committee:
+        double *experts
+        double *survivals
+        int64_t size
+        double *survival
+
+    cdef enum OnlineMethod "ranksvm::OnlineMethod":
+        pass
+
+    int64_t count_online_pairs(const double *, int64_t)
+    void fill_online_pairs(const double *, int64_t, bint, uint64_t, uint64_t, int32_t *, int32_t *)
+    OnlineSums learn_f32(OnlineMethod, const float *, int64_t, OnlinePairs, double, double *, OnlineModel)
+    OnlineSums learn_f64(OnlineMethod, const double *, int64_t, OnlinePairs, double, double *, OnlineModel)
+    OnlineSums c_learn_sparse "ranksvm::learn_sparse"[Real, Index](
+        OnlineMethod, const Real *, const Index *, const Index *, OnlinePairs, double, double *, OnlineModel)
+    OnlineSums committee_f32(const float *, int64_t, OnlinePairs, Committee, OnlineModel)
+    OnlineSums committee_f64(const double *, int64_t, OnlinePairs, Committee, OnlineModel)
+    OnlineSums c_committee_sparse "ranksvm::committee_sparse"[Real, Index](
+        const Real *, const Index *, const Index *, int64_t, OnlinePairs, Committee, OnlineModel)
+    int64_t c_prank_dense "ranksvm::prank_dense"[Real](
+        const Real *, int64_t, const int32_t *, const int32_t *, int64_t, double *, int64_t, OnlineModel)
+    int64_t c_prank_sparse "ranksvm::prank_sparse"[Real, Index](
+        const Real *, const Index *, const Index *, const int32_t *, const int32_t *, int64_t, double *, int64_t, OnlineModel)
+
+ctypedef fused real:
+    float
+    double
+
+ctypedef fused index:
+    int32_t
+    int64_t
+
+# As the C++ enumeration has them.
+SOLAR_FIRST, SOLAR_SECOND, SOLAR_DIAGONAL, PERCEPTRON = range(4)
+
+
+cdef class Model:
+    """A linear model that learns, by its arrays, which change in place.
+
+    ``lag`` is None where no mean of all models is asked for. ``counts`` are, so far: pairs or documents seen, updates,
+    sum of weight times squared hinge, queries. All of it changes together: no signal comes between.
+    """
+
+    cdef double[::1] w, lag, counts
+    cdef OnlineModel model
+
+    def __init__(self, double[::1] w, double[::1] lag, double[::1] counts):
+        self.w, self.lag, self.counts = w, lag, counts
+        self.model.w = &w[0] if w.shape[0] else NULL
+        self.model.lag = NULL
+        if lag is not None and lag.shape[0]:
+            self.model.lag = &lag[0]
+
+    cdef OnlineModel now(self):
+        self.model.count = self.counts[0]
+        return self.model
+
+    cdef void add(self, int64_t size, int64_t updates, double loss):
+        self.counts[0] += <double>size
+        self.counts[1] += <double>updates
+        self.counts[2] += loss
+        self.counts[3] += 1.0
+
+
+cdef OnlinePairs _pairs(const int32_t[::1] preferred, const int32_t[::1] other, const double[::1] weight):
+    cdef OnlinePairs pairs
+    pairs.preferred = &preferred[0]
+    pairs.other = &other[0]
+    pairs.weight = NULL
+    if weight is not None:
+        pairs.weight = &weight[0]
+    pairs.size = preferred.shape[0]
+    return pairs
+
+
+def count_pairs(const double[::1] y):
+    """Number of pairs of documents with different labels."""
+    return count_online_pairs(&y[0], y.shape[0]) if y.shape[0] else 0
+
+
+def fill_pairs(const double[::1] y, bint shuffle, uint64_t seed, uint64_t stream, int32_t[::1] preferred,
+               int32_t[::1] other):
+    """Write the pairs of one query, in the order that seed and stream draw or by label and then by number."""
+    if preferred.shape[0] == 0:
+        return
+    with nogil:
+        fill_online_pairs(&y[0], y.shape[0], shuffle, seed, stream, &preferred[0], &other[0])
+
+
+def learn_dense(Model model, int method, double parameter, double[::1] S, const real[:, ::1] X,
+                const int32_t[::1] preferred, const int32_t[::1] other, const double[::1] weight):
+    """Learn from pairs of dense rows; S is the covariance of the second order, flat, or its diagonal."""
+    cdef OnlineSums sums = OnlineSums(0, 0.0)
+    cdef OnlinePairs pairs
+    cdef OnlineModel now = model.now()
+    cdef double *covariance = NULL
+    if preferred.shape[0] and model.w.shape[0]:
+        pairs = _pairs(preferred, other, weight)
+        if S is not None:
+            covariance = &S[0]
+        with nogil:
+            if real is float:
+                sums = learn_f32(<OnlineMethod>method, &X[0, 0], X.shape[1], pairs, parameter, covariance, now)
+            else:
+                sums = learn_f64(<OnlineMethod>method, &X[0, 0], X.shape[1], pairs, parameter, covariance, now)
+    model.add(preferred.shape[0], sums.updates, sums.loss)
+
+
+def learn_sparse(Model model, int method, double parameter, double[::1] S, const real[::1] data,
+                 const index[::1] indices, const index[::1] indptr, const int32_t[::1] preferred,
+                 const int32_t[::1] other, const double[::1] weight):
+    """Learn from pairs of CSR rows, the columns of each ascending; as `learn_dense`."""
+    cdef OnlineSums sums = OnlineSums(0, 0.0)
+    cdef OnlinePairs pairs
+    cdef OnlineModel now = model.now()
+    cdef double *covariance = NULL
+    if preferred.shape[0] and data.shape[0]:
+        pairs = _pairs(preferred, other, weight)
+        if S is not None:
+            covariance = &S[0]
+        with nogil:
+            sums = c_learn_sparse(<OnlineMethod>method, &data[0], &indices[0], &indptr[0], pairs, parameter, covariance,
+                                  now)
+    model.add(preferred.shape[0], sums.updates, sums.loss)
+
+
+def committee_dense(Model model, double[:, ::1] experts, double[::1] survivals, double[::1] survival,
+                    const real[:, ::1] X, const int32_t[::1] preferred, const int32_t[::1] other,
+                    const double[::1] weight):
+    """Learn from pairs of dense rows with a perceptron and a committee of the models it has had."""
+    cdef OnlineSums sums = OnlineSums(0, 0.0)
+    cdef OnlinePairs pairs
+    cdef OnlineModel now = model.now()
+    cdef Committee committee
+    if preferred.shape[0] and model.w.shape[0]:
+        pairs = _pairs(preferred, other, weight)
+        committee = Committee(&experts[0, 0], &survivals[0], survivals.shape[0], &survival[0])
+        with nogil:
+            if real is float:
+                sums = committee_f32(&X[0, 0], X.shape[1], pairs, committee, now)
+            else:
+                sums = committee_f64(&X[0, 0], X.shape[1], pairs, committee, now)
+    model.add(preferred.shape[0], sums.updates, sums.loss)
+
+
+def committee_sparse(Model model, double[:, ::1] experts, double[::1] survivals, double[::1] survival,
+                     const real[::1] data, const index[::1] indices, const index[::1] indptr,
+                     const int32_t[::1] preferred, const int32_t[::1] other, const double[::1] weight):
+    """As `committee_dense`, of CSR rows, the columns of each ascending."""
+    cdef OnlineSums sums = OnlineSums(0, 0.0)
+    cdef OnlinePairs pairs
+    cdef OnlineModel now = model.now()
+    cdef Committee committee
+    if preferred.shape[0] and data.shape[0]:
+        pairs = _pairs(preferred, other, weight)
+        committee = Committee(&experts[0, 0], &survivals[0], survivals.shape[0], &survival[0])
+        with nogil:
+            sums = c_committee_sparse(&data[0], &indices[0], &indptr[0], <int64_t>experts.shape[1], pairs, committee, now)
+    model.add(preferred.shape[0], sums.updates, sums.loss)
+
+
+def prank_dense(Model model, double[::1] thresholds, const real[:, ::1] X, const int32_t[::1] documents,
+                const int32_t[::1] levels):
+    """Learn the levels of documents, dense rows, one after another."""
+    cdef int64_t updates = 0
+    cdef OnlineModel now = model.now()
+    cdef double *limits = NULL
+    if documents.shape[0] and model.w.shape[0]:
+        if thresholds.shape[0]:
+            limits = &thresholds[0]
+        with nogil:
+            updates = c_prank_dense(&X[0, 0], <int64_t>X.shape[1], &documents[0], &levels[0],
+                                    <int64_t>documents.shape[0], limits, <int64_t>thresholds.shape[0], now)
+    model.add(documents.shape[0], updates, 0.0)
+
+
+def prank_sparse(Model model, double[::1] thresholds, const real[::1] data, const index[::1] indices,
+                 const index[::1] indptr, const int32_t[::1] documents, const int32_t[::1] levels):
+    """As `prank_dense`, of CSR rows."""
+    cdef int64_t updates = 0
+    cdef OnlineModel now = model.now()
+    cdef double *limits = NULL
+    if documents.shape[0] and data.shape[0]:
+        if thresholds.shape[0]:
+            limits = &thresholds[0]
+        with nogil:
+            updates = c_prank_sparse(&data[0], &indices[0], &indptr[0], &documents[0], &levels[0],
+                                     <int64_t>documents.shape[0], limits, <int64_t>thresholds.shape[0], now)
+    model.add(documents.shape[0], updates, 0.0)
