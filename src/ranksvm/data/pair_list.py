@@ -95,7 +95,7 @@ class PairList:
         NoComparablePairsError
             When there is no pair, or none of positive weight.
         """
-        preferred, other = _row_numbers(pairs, queries)
+        preferred, other = row_numbers(pairs, queries)
         weight = checked_weights("pair_weight", pair_weight, len(preferred), "pairs")
         upper, document = PairWeights(sample_weight, query_weight, propensity).factors(queries)
         upper, document = (np.ones(queries.n_rows) if v is None else queries.to_rows(v) for v in (upper, document))
@@ -227,7 +227,7 @@ class PairList:
         return pairs, positions
 
 
-def _row_numbers(pairs: Any, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
+def row_numbers(pairs: Any, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
     """The two columns, checked."""
     given = np.asarray(pairs)
     if given.size == 0:

@@ -1,0 +1,69 @@
+"""PRanker: PRank, the pointwise perceptron with thresholds between the levels of relevance."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+import ranksvm._compiled.online as online
+from ranksvm.estimators._online_ranker import OnlineRanker, OnlineRows
+from ranksvm.exceptions import DataError
+
+__all__ = ["PRanker"]
+
+
+class PRanker(OnlineRanker):
+    """PRank: a score for each document, and thresholds between which each level of relevance lies.
+
+    A document's level is the number of thresholds that its score ``w'x`` is not below. Where that is wrong, every
+    threshold on the wrong side of the score moves by 1 towards the right one, and w by x for each of them.
+
+    Parameters
+    ----------
+    levels : array-like of float or None, default None
+        All labels that may come, in any order; None: those of the first call of `fit` or `partial_fit`.
+    average : bool, default False
+        Whether ``coef_`` is the mean of the weights over all documents seen instead of the last ones.
+    shuffle_pairs : bool, default True
+        Whether the documents of a query come in a random order; else as they are.
+    n_passes : int, default 1
+        Passes that `fit` makes over the data.
+    random_state : int, numpy.random.RandomState or None, default None
+        Seed of the orders of documents.
+    n_jobs : int or None, default None
+        Number of threads that check and score; learning takes one.
+
+    Attributes
+    ----------
+    coef_ : ndarray of float64, shape (n_features,)
+        The weights, or their mean.
+    thresholds_ : ndarray of float64, shape (n_levels - 1,)
+        The thresholds, ascending.
+    levels_ : ndarray of float64, shape (n_levels,)
+        The labels, ascending.
+    n_pairs_, n_updates_, n_queries_ : int
+        Documents seen, documents whose level was wrong, queries learnt from.
+    n_features_in_ : int
+        Number of features.
+
+    Notes
+    -----
+    Crammer & Singer, "Pranking with ranking", NIPS 2001.
+    """
+
+    def __init__(
+        self,
+        levels: Any = None,
+        *,
+        average: bool = False,
+        shuffle_pairs: bool = True,
+        n_passes: int = 1,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.levels = levels
+        self.average = average
+        self.shuffle_pairs = shuffle_pairs
+        self.n_passes = n_passes
+        self.random_state = random_state
+        self.n_jobs = n_jobs

@@ -1,0 +1,175 @@
+"""SOLARRanker: online learning to rank, each update in closed form."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+import ranksvm._compiled.online as online
+from ranksvm.estimators import _options
+from ranksvm.estimators._online_ranker import OnlineRanker, OnlineRows
+from ranksvm.exceptions import DataError, OptionError
+
+__all__ = ["SOLARRanker"]
+
+
+class SOLARRanker(OnlineRanker):
+    """SOLAR: scalable online learning to rank, of the first or the second order.
+
+    A query comes, its documents are ranked by the model there is, preferences come back, and the model learns from them
+    pair by pair. With the difference z of the two documents of a pair and ``h = max(0, 1 - w'z)``, SOLAR-I (``order=1``)
+    takes the step ``w += h z / (|z|^2 + 1 / (2 C))``, the least change of w that the weighted squared hinge warrants;
+    SOLAR-II (``order=2``) keeps a covariance S of w, at first I, too: where ``h > 0``, with ``b = z'Sz + gamma``, ``w +=
+    (h / b) S z`` and ``S -= (S z)(S z)' / b``. A pair of weight a has ``C a`` and ``gamma / a``.
+
+    Parameters
+    ----------
+    order : {1, 2}, default 1
+        Which of the two.
+    C : float, default 1e-5
+        Of the first order: how far a pair moves the model, positive.
+    gamma : float, default 1e4
+        Of the second order: how little a pair moves the model, and how slowly S shrinks; positive.
+    covariance : {"full", "diagonal"}, default "full"
+        Of the second order: all of S, n_features^2 numbers, or its diagonal, for many features or sparse ones.
+    decay : float, default 1.0
+        What stays of the past when a query comes, in (0, 1]: the first order learns from ``decay w``, the second one from
+        ``decay S + (1 - decay) I``, so that it never stops to learn. 1 forgets nothing.
+    average : bool, default False
+        Whether ``coef_`` is the mean of the weights over all pairs seen instead of the last ones.
+    shuffle_pairs : bool, default True
+        Whether the pairs that the labels of a query imply come in a random order; else by label, the highest first.
+        Pairs given as such keep their order.
+    n_passes : int, default 1
+        Passes that `fit` makes over the data.
+    random_state : int, numpy.random.RandomState or None, default None
+        Seed of the orders of pairs.
+    n_jobs : int or None, default None
+        Number of threads that check and score; learning takes one.
+
+    Attributes
+    ----------
+    coef_ : ndarray of float64, shape (n_features,)
+        The weights, or their mean.
+    weights_ : ndarray of float64, shape (n_features,)
+        The last weights; the array changes when the model learns.
+    covariance_ : ndarray of float64, shape (n_features, n_features) or (n_features,)
+        S, or its diagonal; of the second order only.
+    n_pairs_, n_updates_, n_queries_ : int
+        Pairs seen, pairs that changed the model, queries learnt from.
+    cumulative_loss_ : float
+        Sum over the pairs seen of weight times squared hinge, each before its update.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, where X had string column names.
+    frame_type_ : str or None
+        Library of the DataFrame X was, such as "polars".
+    qid_column_ : str or None
+        Column of X that held the query ids, where ``qid`` named one.
+
+    See Also
+    --------
+    RankSVM : Learns from all queries at once, to the optimum.
+
+    Notes
+    -----
+    Wang, Wan, Zhang & Hoi, "SOLAR: Scalable Online Learning Algorithms for Ranking", ACL 2015. Their equation (7) shrinks
+    S also where a pair is in order by a margin; here, as in AROW (Crammer, Kulesza & Dredze, NIPS 2009), only updates do.
+
+    Examples
+    --------
+    >>> from ranksvm import SOLARRanker, make_ranking
+    >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+    >>> ranker = SOLARRanker(order=2, random_state=0)
+    >>> for query in range(50):
+    ...     own = data.qid == query
+    ...     ranking = ranker.rank_one_query(data.X[own])
+    ...     ranker = ranker.learn_one_query(data.X[own], data.y[own])
+    >>> ranker.n_queries_, ranker.covariance_.shape
+    (50, (10, 10))
+    """
+
+    def __init__(
+        self,
+        order: int = 1,
+        *,
+        C: float = 1e-5,
+        gamma: float = 1e4,
+        covariance: str = "full",
+        decay: float = 1.0,
+        average: bool = False,
+        shuffle_pairs: bool = True,
+        n_passes: int = 1,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ):
+        self.order = order
+        self.C = C
+        self.gamma = gamma
+        self.covariance = covariance
+        self.decay = decay
+        self.average = average
+        self.shuffle_pairs = shuffle_pairs
+        self.n_passes = n_passes
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @property
+    def covariance_(self) -> np.ndarray:
+        """S, shape (n_features, n_features), or its diagonal; of the second order only."""
+        flat = getattr(self, "_covariance_", None)
+        if flat is None:
+            raise AttributeError("only a model of the second order that has learnt has a covariance.")
+        if self.covariance == "diagonal":
+            return flat
+        lower = np.tril(flat.reshape(len(self.weights_), -1))
+        return lower + np.tril(lower, -1).T
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        if self.order not in (1, 2) or isinstance(self.order, bool):
+            raise OptionError(f"order must be 1 or 2, got {self.order!r}.")
+        _options.check(
+            C=_options.positive(self.C),
+            gamma=_options.positive(self.gamma),
+            covariance=_options.one_of(self.covariance, ("full", "diagonal")),
+            decay=_options.positive(self.decay),
+        )
+        if self.decay > 1.0:
+            raise OptionError(f"decay must be at most 1, got {self.decay!r}.")
+
+    def _begin(self, n_features: int) -> None:
+        self._covariance_ = None
+        if self.order == 2:
+            full = self.covariance == "full"
+            self._covariance_ = np.eye(n_features).reshape(-1) if full else np.ones(n_features)
+
+    def _learn(self, rows: OnlineRows, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> None:
+        if self.decay < 1.0:
+            self._forget()
+        if self.order == 1:
+            method, parameter = online.SOLAR_FIRST, float(self.C)
+        else:
+            method, parameter = self._second_order(rows), float(self.gamma)
+        learn = online.learn_dense if rows.dense else online.learn_sparse
+        learn(self._model, method, parameter, self._covariance_, *rows.arrays, preferred, other, weight)
+
+    def _second_order(self, rows: OnlineRows) -> int:
+        if self.covariance == "diagonal":
+            return online.SOLAR_DIAGONAL
+        if not rows.dense:
+            raise DataError("covariance='full' needs dense features: give X.toarray(), or take covariance='diagonal'.")
+        return online.SOLAR_SECOND
+
+    def _forget(self) -> None:
+        """Let some of the past go, as a query comes."""
+        if self._covariance_ is not None:
+            self._covariance_ *= self.decay
+            n = len(self.weights_)
+            diagonal = self._covariance_ if self.covariance == "diagonal" else self._covariance_[:: n + 1]
+            diagonal += 1.0 - self.decay
+            return
+        if self.lag_ is not None:  # the sum of the weights after each pair stays what it is
+            self.lag_ -= self.counts_[0] * (1.0 - self.decay) * self.weights_
+        self.weights_ *= self.decay
