@@ -9,12 +9,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ranksvm import (
+    CommitteePerceptronRanker,
     FactorizedRankSVM,
+    PairwisePerceptronRanker,
+    PRanker,
     QueryKFold,
     QueryMinMaxScaler,
     RankSVM,
     RankSVMCV,
     RegularizedRankSVM,
+    SOLARRanker,
     cross_validate,
     make_ranking,
 )
@@ -40,6 +44,12 @@ def one_query_twice(monkeypatch):
         RankSVMCV(Cs=[0.01, 1.0]),
         FactorizedRankSVM(C=0.1),
         RegularizedRankSVM(),
+        SOLARRanker(order=1, C=1.0),
+        SOLARRanker(order=2, gamma=1.0),
+        SOLARRanker(order=2, gamma=1.0, covariance="diagonal", average=True),
+        PRanker(),
+        PairwisePerceptronRanker(),
+        CommitteePerceptronRanker(),
     ]
 )
 def test_estimator_checks(estimator, check):

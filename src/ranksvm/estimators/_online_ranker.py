@@ -258,7 +258,7 @@ class OnlineRanker(LinearRanker):
     def _learn_query(
         self, rows: "OnlineRows", own: np.ndarray, y: np.ndarray, preferred_weight: np.ndarray | None
     ) -> None:
-        """Learn from the documents of one query: their rows, labels, and weights of pairs in which they are preferred."""
+        """Learn from the documents of one query: rows, labels, and weights of the pairs in which they are preferred."""
         preferred, other = np.empty((2, online.count_pairs(y)), dtype=np.int32)
         online.fill_pairs(y, bool(self.shuffle_pairs), self.seed_, int(self.counts_[3]), preferred, other)
         weight = None if preferred_weight is None else preferred_weight[preferred]
@@ -318,4 +318,13 @@ class OnlineRows:
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
+        self._X = X
         self.arrays = X.data, X.indices, X.indptr
+
+    def dense_part(self, preferred: np.ndarray, other: np.ndarray) -> tuple["OnlineRows", np.ndarray, np.ndarray]:
+        """The documents of some pairs, dense, and the pairs by their places among them; as they are if that is so."""
+        if self.dense:
+            return self, preferred, other
+        rows, place = np.unique(np.concatenate((preferred, other)), return_inverse=True)
+        place = place.astype(np.int32)
+        return OnlineRows(self._X[rows].toarray()), place[: len(preferred)], place[len(preferred) :]

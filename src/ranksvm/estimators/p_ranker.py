@@ -67,3 +67,46 @@ class PRanker(OnlineRanker):
         self.n_passes = n_passes
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _data(self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any, reset: bool) -> tuple:
+        if query_weight is not None or propensity is not None:
+            raise DataError("PRank learns from documents one by one, not from pairs: it takes no weights.")
+        X, y, queries, none = super()._data(X, y, qid, group, None, None, reset)
+        if reset:
+            given = y if self.levels is None else check_array(self.levels, ensure_2d=False, dtype=np.float64)
+            self.levels_ = np.unique(given)
+        unknown = y[~np.isin(y, self.levels_)]
+        if len(unknown):
+            raise DataError(
+                f"y has the label {unknown[0]:g}, which is none of the levels {self.levels_.tolist()}: give all that "
+                "may come, PRanker(levels=[...])."
+            )
+        return X, y, queries, none
+
+    def partial_fit_pairs(self, X: Any, pairs: Any, weight: Any = None) -> "PRanker":
+        """Refused: PRank learns from labels.
+
+        Parameters
+        ----------
+        X, pairs, weight : object
+            As those of the other online rankers.
+
+        Raises
+        ------
+        DataError
+            Always.
+        """
+        raise DataError("PRank learns the levels of documents, which pairs do not tell: give labels to partial_fit.")
+
+    def _begin(self, n_features: int) -> None:
+        self.thresholds_ = np.zeros(len(self.levels_) - 1)
+
+    def _learn_query(
+        self, rows: OnlineRows, own: np.ndarray, y: np.ndarray, preferred_weight: np.ndarray | None
+    ) -> None:
+        levels = np.searchsorted(self.levels_, y).astype(np.int32)
+        if self.shuffle_pairs:
+            order = np.random.RandomState((self.seed_, int(self.counts_[3]))).permutation(len(own))
+            own, levels = own[order], levels[order]
+        learn = online.prank_dense if rows.dense else online.prank_sparse
+        learn(self._model, self.thresholds_, *rows.arrays, own, levels)

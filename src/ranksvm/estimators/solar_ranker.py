@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 import ranksvm._compiled.online as online
 from ranksvm.estimators import _options
 from ranksvm.estimators._online_ranker import OnlineRanker, OnlineRows
-from ranksvm.exceptions import DataError, OptionError
+from ranksvm.exceptions import OptionError
 
 __all__ = ["SOLARRanker"]
 
@@ -17,10 +16,10 @@ class SOLARRanker(OnlineRanker):
     """SOLAR: scalable online learning to rank, of the first or the second order.
 
     A query comes, its documents are ranked by the model there is, preferences come back, and the model learns from them
-    pair by pair. With the difference z of the two documents of a pair and ``h = max(0, 1 - w'z)``, SOLAR-I (``order=1``)
-    takes the step ``w += h z / (|z|^2 + 1 / (2 C))``, the least change of w that the weighted squared hinge warrants;
-    SOLAR-II (``order=2``) keeps a covariance S of w, at first I, too: where ``h > 0``, with ``b = z'Sz + gamma``, ``w +=
-    (h / b) S z`` and ``S -= (S z)(S z)' / b``. A pair of weight a has ``C a`` and ``gamma / a``.
+    pair by pair. With the difference z of the two documents of a pair and ``h = max(0, 1 - w'z)``, SOLAR-I
+    (``order=1``) takes the step ``w += h z / (|z|^2 + 1 / (2 C))``, to the minimum of ``1/2 |w - w_before|^2 + C h^2``.
+    SOLAR-II (``order=2``) keeps a covariance S of w as well, at first I: where ``h > 0``, with ``b = z'Sz + gamma``,
+    ``w += (h / b) S z`` and ``S -= (S z)(S z)' / b``. A pair of weight a has ``C a`` and ``gamma / a``.
 
     Parameters
     ----------
@@ -31,10 +30,11 @@ class SOLARRanker(OnlineRanker):
     gamma : float, default 1e4
         Of the second order: how little a pair moves the model, and how slowly S shrinks; positive.
     covariance : {"full", "diagonal"}, default "full"
-        Of the second order: all of S, n_features^2 numbers, or its diagonal, for many features or sparse ones.
+        Of the second order: all of S, n_features^2 numbers (sparse documents are then made dense), or its diagonal, for
+        many features or sparse ones.
     decay : float, default 1.0
-        What stays of the past when a query comes, in (0, 1]: the first order learns from ``decay w``, the second one from
-        ``decay S + (1 - decay) I``, so that it never stops to learn. 1 forgets nothing.
+        What stays of the past when a query comes, in (0, 1]: the first order learns from ``decay w``, the second one
+        from ``decay S + (1 - decay) I``, so that it never stops to learn. 1 forgets nothing.
     average : bool, default False
         Whether ``coef_`` is the mean of the weights over all pairs seen instead of the last ones.
     shuffle_pairs : bool, default True
@@ -74,8 +74,9 @@ class SOLARRanker(OnlineRanker):
 
     Notes
     -----
-    Wang, Wan, Zhang & Hoi, "SOLAR: Scalable Online Learning Algorithms for Ranking", ACL 2015. Their equation (7) shrinks
-    S also where a pair is in order by a margin; here, as in AROW (Crammer, Kulesza & Dredze, NIPS 2009), only updates do.
+    Wang, Wan, Zhang & Hoi, "SOLAR: Scalable Online Learning Algorithms for Ranking", ACL 2015. Their equation (7)
+    shrinks S also where a pair is in order by a margin; here, as in AROW (Crammer, Kulesza & Dredze, NIPS 2009), it
+    shrinks with updates only.
 
     Examples
     --------
@@ -148,19 +149,14 @@ class SOLARRanker(OnlineRanker):
     def _learn(self, rows: OnlineRows, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> None:
         if self.decay < 1.0:
             self._forget()
-        if self.order == 1:
-            method, parameter = online.SOLAR_FIRST, float(self.C)
-        else:
-            method, parameter = self._second_order(rows), float(self.gamma)
+        method, parameter = online.SOLAR_FIRST, self.C
+        if self.order == 2:
+            method = online.SOLAR_SECOND if self.covariance == "full" else online.SOLAR_DIAGONAL
+            parameter = self.gamma
+        if method == online.SOLAR_SECOND:
+            rows, preferred, other = rows.dense_part(preferred, other)
         learn = online.learn_dense if rows.dense else online.learn_sparse
-        learn(self._model, method, parameter, self._covariance_, *rows.arrays, preferred, other, weight)
-
-    def _second_order(self, rows: OnlineRows) -> int:
-        if self.covariance == "diagonal":
-            return online.SOLAR_DIAGONAL
-        if not rows.dense:
-            raise DataError("covariance='full' needs dense features: give X.toarray(), or take covariance='diagonal'.")
-        return online.SOLAR_SECOND
+        learn(self._model, method, float(parameter), self._covariance_, *rows.arrays, preferred, other, weight)
 
     def _forget(self) -> None:
         """Let some of the past go, as a query comes."""
