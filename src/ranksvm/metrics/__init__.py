@@ -1,6 +1,7 @@
 """Quality of rankings: NDCG, MAP, MRR, ERR, P@k, R@k, pairwise accuracy, Kendall's tau, and tests of differences."""
 
 from ranksvm.metrics.conventions import CONVENTIONS, Convention
+from ranksvm.metrics.cumulative import CumulativeMetrics
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation, evaluate
 from ranksvm.metrics.names import parse_metric, parse_metrics
@@ -10,6 +11,7 @@ from ranksvm.metrics.significance import Comparison, compare
 __all__ = [
     "evaluate",
     "Evaluation",
+    "CumulativeMetrics",
     "compare",
     "Comparison",
     "scorer",

@@ -8,6 +8,7 @@ import numpy as np
 
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError, OptionError
+from ranksvm.metrics._columns import column, document_ids
 from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.names import parse_metric, parse_metrics
@@ -157,12 +158,12 @@ def evaluate(
     rules = convention_named(convention)
     if relevance is not None:
         rules = dataclasses.replace(rules, relevance=_number("relevance", relevance))
-    labels = _column("y", y)
-    values = _column("scores", scores, len(labels), finite=False)
+    labels = column("y", y)
+    values = column("scores", scores, len(labels), finite=False)
     if len(labels) == 0:
         raise DataError("there is nothing to evaluate: y has no rows.")
     queries = _queries(qid, len(labels))
-    ids = None if docid is None else _docids(docid, len(labels))
+    ids = None if docid is None else document_ids(docid, len(labels))
     query_weight = _query_weight(sample_weight, queries)
     highest = max(0.0, float(labels.max()))
     if max_label is not None:
@@ -184,41 +185,16 @@ def evaluate(
     return result
 
 
-def _column(name: str, values: Any, n_rows: int | None = None, finite: bool = True) -> np.ndarray:
-    try:
-        column = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must hold numbers: {error}.") from None
-    if column.ndim == 2 and column.shape[1] == 1:
-        column = column[:, 0]
-    if column.ndim != 1:
-        raise DataError(f"{name} must be one-dimensional, got shape {column.shape}.")
-    if n_rows is not None and len(column) != n_rows:
-        raise DataError(f"{name} has {len(column)} entries but y has {n_rows}: they must agree.")
-    bad = ~np.isfinite(column) if finite else np.isnan(column)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise DataError(f"{name} is {column[row]} in row {row} (from 0): it must be a {'finite ' * finite}number.")
-    return column
-
-
 def _queries(qid: Any, n_rows: int) -> Queries:
     if qid is not None and np.ndim(qid) >= 1 and len(qid) != n_rows:
         raise DataError(f"qid has {len(qid)} entries but y has {n_rows}: they must agree.")
     return Queries.from_qid(qid, n_rows)
 
 
-def _docids(docid: Any, n_rows: int) -> np.ndarray:
-    ids = np.asarray(docid)
-    if ids.shape != (n_rows,):
-        raise DataError(f"docid has shape {ids.shape} but y has {n_rows} rows: they must agree.")
-    return ids
-
-
 def _query_weight(sample_weight: Any, queries: Queries) -> np.ndarray | None:
     if sample_weight is None:
         return None
-    weight = _column("sample_weight", sample_weight, queries.n_rows)
+    weight = column("sample_weight", sample_weight, queries.n_rows)
     if (weight < 0).any():
         row = int(np.flatnonzero(weight < 0)[0])
         raise DataError(f"sample_weight is {weight[row]} in row {row} (from 0): it must not be negative.")
