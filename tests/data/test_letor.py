@@ -47,7 +47,7 @@ def slow_read(text):
 def many_ranges(monkeypatch):
     """Make even tiny texts go through several ranges and several windows."""
     monkeypatch.setattr(_letor_text, "_SMALLEST_RANGE", 16)
-    monkeypatch.setattr(letor, "_WINDOW", 64)
+    monkeypatch.setattr(letor, "WINDOW", 64)
 
 
 def lines_strategy():
@@ -76,8 +76,8 @@ def test_matches_plain_python(lines, newline, final_newline, mark, n_jobs):
     rows = slow_read("\n".join(lines))
     if not rows:
         return
-    smallest, window = _letor_text._SMALLEST_RANGE, letor._WINDOW
-    _letor_text._SMALLEST_RANGE, letor._WINDOW = 16, 64
+    smallest, window = _letor_text._SMALLEST_RANGE, letor.WINDOW
+    _letor_text._SMALLEST_RANGE, letor.WINDOW = 16, 64
     try:
         encoded = (b"\xef\xbb\xbf" if mark else b"") + text.encode()
         results = [
@@ -86,7 +86,7 @@ def test_matches_plain_python(lines, newline, final_newline, mark, n_jobs):
             for sparse in (None, True, False)
         ]
     finally:
-        _letor_text._SMALLEST_RANGE, letor._WINDOW = smallest, window
+        _letor_text._SMALLEST_RANGE, letor.WINDOW = smallest, window
     n = max([1, *(i for _, _, pairs, _ in rows for i in map(int, pairs))])
     X = np.zeros((len(rows), n), dtype=np.float32)
     for row, (_, _, pairs, _) in enumerate(rows):

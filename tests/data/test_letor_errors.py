@@ -117,7 +117,7 @@ def test_zero_id_where_ids_are_said_to_count_from_one():
 @pytest.mark.parametrize("wrap", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_the_first_bad_line_is_named_whatever_the_threads(wrap, monkeypatch):
     monkeypatch.setattr(_letor_text, "_SMALLEST_RANGE", 16)
-    monkeypatch.setattr(letor, "_WINDOW", 64)
+    monkeypatch.setattr(letor, "WINDOW", 64)
     lines = [f"{i % 3} qid:{i} 1:1 2:0.5" for i in range(300)]
     for bad in ((298, 40, 41), (5,), (299,), (130, 131)):
         broken = list(lines)
@@ -169,7 +169,7 @@ RANDOM_TEXT = "".join(f"1 qid:{i} 1:{v}\n" for i, v in enumerate(np.random.defau
 @pytest.mark.parametrize("kind", ["gzip", "bzip2", "xz", "zstd"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_truncated_compressed_file(kind, n_jobs, monkeypatch):
-    monkeypatch.setattr(letor, "_WINDOW", 1 << 12)
+    monkeypatch.setattr(letor, "WINDOW", 1 << 12)
     content = packed(kind, RANDOM_TEXT)
     for keep in (len(content) // 2, len(content) - 1, 20):
         error = error_of(content[:keep], n_jobs=n_jobs)

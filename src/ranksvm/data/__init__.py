@@ -5,6 +5,7 @@ from ranksvm.data.design_matrix import DesignMatrix, as_design_matrix
 from ranksvm.data.files import read_data, write_data
 from ranksvm.data.generators import make_ranking
 from ranksvm.data.letor import read_letor
+from ranksvm.data.letor_stream import iter_letor
 from ranksvm.data.letor_writer import write_letor
 from ranksvm.data.pair_blocks import PairBlocks
 from ranksvm.data.pair_list import PairList
@@ -13,6 +14,7 @@ from ranksvm.data.queries import Queries
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
 from ranksvm.data.shared_documents import SharedDocuments, shared_documents
+from ranksvm.data.streams import iter_data
 
 __all__ = [
     "ComparablePairs",
@@ -24,6 +26,8 @@ __all__ = [
     "as_design_matrix",
     "read_letor",
     "write_letor",
+    "iter_data",
+    "iter_letor",
     "read_data",
     "write_data",
     "make_ranking",

@@ -29,11 +29,14 @@ _SENTENCES = (
     "the value of feature {before} is infinite ({found}); values must be finite numbers",
     "the value of feature {before} is out of the range of {dtype}: {found}{remedy}",
 )
+# Reasons that hold only where the reader took the beginning of a stream for the whole, and what helps.
+_ASSUMPTIONS = {14: "n_features", 15: "zero_based=True"}
 
 
 def refusal(
-    reason: int, path: str, line_number: int, line: bytes, at: int, stop: int, n_features: int, base: int, dtype: str
-) -> ParseError:
+    reason: int, path: str, line_number: int, line: bytes, at: int, stop: int, n_features: int, base: int, dtype: str,
+    assumed: bool = False,
+) -> ParseError:  # fmt: skip
     """The error for a refused line.
 
     Parameters
@@ -52,6 +55,8 @@ def refusal(
         Number of features declared and the first id.
     dtype : str
         Type that values are read as.
+    assumed : bool, default False
+        Number of features and first id are those of the beginning of the text: they were not declared.
 
     Returns
     -------
@@ -65,4 +70,6 @@ def refusal(
     sentence = _SENTENCES[reason].format(
         found=found, before=before, n_features=n_features, base=base, dtype=dtype, remedy=remedy
     )
+    if assumed and reason in _ASSUMPTIONS:
+        sentence += f"; that is what the beginning of the text has: give {_ASSUMPTIONS[reason]}"
     return ParseError(path, line_number, at + 1, sentence)

@@ -29,6 +29,7 @@ class Settings:
     zero_based: bool | None
     docids: bool
     n_threads: int
+    assumed: bool = False  # n_features and zero_based are those of the beginning of a stream, the caller gave none
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,7 @@ def _error(text: np.ndarray, report: _Report, layout: Layout, settings: Settings
     line = text[report.line : max(report.stop, report.at)].tobytes()
     return refusal(
         report.reason, settings.path, number, line, report.at - report.line, report.stop - report.line,
-        settings.n_features or 0, 0 if layout.zero_based else 1, settings.dtype.name,
+        settings.n_features or 0, 0 if layout.zero_based else 1, settings.dtype.name, settings.assumed,
     )  # fmt: skip
 
 

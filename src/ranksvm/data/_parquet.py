@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import scipy.sparse as sp
 from ranksvm.data._files import atomic_write
 from ranksvm.exceptions import DataError, MissingDependencyError
 
-__all__ = ["read_parquet", "write_parquet"]
+__all__ = ["read_blocks", "read_parquet", "write_parquet"]
 
 _ROWS = 1 << 16
+_STREAM_ROWS = 1 << 12
 _METADATA = b"ranksvm"
 
 
@@ -80,26 +82,65 @@ def read_parquet(path: Any, label: str, qid: str, docid: str, dtype: Any) -> dic
         raise DataError(f"{name} is no Parquet file, or a damaged one: {error}") from error
 
 
+def read_blocks(path: Any, label: str, qid: str, docid: str, dtype: Any) -> Iterator[dict[str, Any]]:
+    """Fields of a RankingData for some rows after another, in memory that does not grow with the file."""
+    pa = _pyarrow()
+    name = os.fspath(path)
+    try:
+        # without pre_buffer, and with a buffer, pages are read when they are needed, not whole row groups
+        with open(path, "rb") as handle, pa.parquet.ParquetFile(handle, buffer_size=1 << 16, pre_buffer=False) as file:
+            info, features = _contents(file, name, label, qid, docid)
+            dtype = dtype if info.get("sparse") else _dense_type(pa, file, name, features, dtype)
+            row = 0
+            for batch in file.iter_batches(batch_size=_STREAM_ROWS):
+                fields: dict[str, Any] = {"y": _numbers(pa, batch.column(label), name, label, row)}
+                for field, column in (("qid", qid), ("docid", docid)):
+                    known = column in batch.schema.names
+                    fields[field] = _ids(pa, batch.column(column), name, column) if known else None
+                if info.get("sparse"):
+                    X = _csr(batch, info["n_features"])
+                    X.check_format(full_check=True)
+                    fields["X"] = X if dtype is None else X.astype(dtype, copy=False)
+                else:
+                    fields["X"] = np.empty((len(batch), len(features)), dtype=dtype)
+                    _fill(pa, fields["X"], batch, name, features, row)
+                fields["feature_names"] = _names(info, features)
+                yield fields
+                row += len(batch)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{name} is no Parquet file, or a damaged one: {error}") from error
+
+
 def _read_columns(pa: Any, file: Any, name: str, label: str, qid: str, docid: str, dtype: Any) -> dict[str, Any]:
+    info, features = _contents(file, name, label, qid, docid)
+    names = file.schema_arrow.names
+    fields: dict[str, Any] = {"y": _numbers(pa, file.read([label])[label], name, label, None)}
+    for field, column in (("qid", qid), ("docid", docid)):
+        fields[field] = _ids(pa, file.read([column])[column], name, column) if column in names else None
+    sparse = info.get("sparse")
+    fields["X"] = _read_csr(file, info["n_features"], dtype) if sparse else _read_dense(pa, file, name, features, dtype)
+    fields["feature_names"] = _names(info, features)
+    return fields
+
+
+def _contents(file: Any, name: str, label: str, qid: str, docid: str) -> tuple[dict[str, Any], list[str]]:
+    """What `write_parquet` noted, if it wrote the file, and the columns that are features."""
     schema = file.schema_arrow
     if label not in schema.names:
         raise DataError(f"{name} has no column {label!r} for the labels; its columns are {_some(schema.names)}.")
     info = json.loads((schema.metadata or {}).get(_METADATA, b"{}"))
-    features = [column for column in schema.names if column not in (label, qid, docid)]
-    fields: dict[str, Any] = {"y": _numbers(pa, file.read([label])[label], name, label, None)}
-    for field, column in (("qid", qid), ("docid", docid)):
-        fields[field] = _ids(pa, file.read([column])[column], name, column) if column in schema.names else None
+    return info, [column for column in schema.names if column not in (label, qid, docid)]
+
+
+def _names(info: dict[str, Any], features: list[str]) -> list[str] | None:
     if info.get("sparse"):
-        fields["X"] = _read_csr(file, info["n_features"], dtype)
-        fields["feature_names"] = info["feature_names"]
-        return fields
-    fields["X"] = _read_dense(pa, file, name, features, dtype)
+        return info["feature_names"]
     made_up = features == _made_up_names(len(features))
-    fields["feature_names"] = None if made_up and not info.get("feature_names") else features
-    return fields
+    return None if made_up and not info.get("feature_names") else features
 
 
-def _read_dense(pa: Any, file: Any, name: str, features: list[str], dtype: Any) -> np.ndarray:
+def _dense_type(pa: Any, file: Any, name: str, features: list[str], dtype: Any) -> Any:
+    """Type of a dense X; DataError where the features are none, or no numbers."""
     schema = file.schema_arrow
     if not features:
         raise DataError(f"{name} has no feature columns.")
@@ -107,30 +148,43 @@ def _read_dense(pa: Any, file: Any, name: str, features: list[str], dtype: Any) 
         kind = schema.field(column).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise DataError(f"column {column!r} of {name} has type {kind}: features must be numbers.")
-    if dtype is None:
-        narrow = (pa.float32(), pa.float16(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.bool_())
-        dtype = np.float32 if all(schema.field(column).type in narrow for column in features) else np.float64
+    if dtype is not None:
+        return dtype
+    narrow = (pa.float32(), pa.float16(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.bool_())
+    return np.float32 if all(schema.field(column).type in narrow for column in features) else np.float64
+
+
+def _read_dense(pa: Any, file: Any, name: str, features: list[str], dtype: Any) -> np.ndarray:
+    dtype = _dense_type(pa, file, name, features, dtype)
     X = np.empty((file.metadata.num_rows, len(features)), dtype=dtype)
     row = 0
     for batch in file.iter_batches(batch_size=_ROWS, columns=features):
-        for number, column in enumerate(features):
-            X[row : row + len(batch), number] = _numbers(pa, batch.column(column), name, column, row)
+        _fill(pa, X[row : row + len(batch)], batch, name, features, row)
         row += len(batch)
     return X
 
 
+def _fill(pa: Any, X: np.ndarray, batch: Any, name: str, features: list[str], row: int) -> None:
+    """The features of a batch, which begins at a row, into X."""
+    for number, column in enumerate(features):
+        X[:, number] = _numbers(pa, batch.column(column), name, column, row)
+
+
 def _read_csr(file: Any, n_features: int, dtype: Any) -> sp.csr_matrix:
-    blocks = []
-    for batch in file.iter_batches(batch_size=_ROWS, columns=["feature_indices", "feature_values"]):
-        lists, values = batch.column("feature_indices"), batch.column("feature_values")
-        pointers = lists.offsets.to_numpy()
-        parts = values.flatten().to_numpy(), lists.flatten().to_numpy(), pointers - pointers[0]
-        blocks.append(sp.csr_matrix(parts, shape=(len(batch), n_features)))
+    batches = file.iter_batches(batch_size=_ROWS, columns=["feature_indices", "feature_values"])
+    blocks = [_csr(batch, n_features) for batch in batches]
     if not blocks:
         return sp.csr_matrix((0, n_features), dtype=dtype or np.float32)
     X = sp.vstack(blocks, format="csr")
     X.check_format(full_check=True)
     return X if dtype is None else X.astype(dtype, copy=False)
+
+
+def _csr(batch: Any, n_features: int) -> sp.csr_matrix:
+    lists, values = batch.column("feature_indices"), batch.column("feature_values")
+    pointers = lists.offsets.to_numpy()
+    parts = values.flatten().to_numpy(), lists.flatten().to_numpy(), pointers - pointers[0]
+    return sp.csr_matrix(parts, shape=(len(batch), n_features))
 
 
 def _numbers(pa: Any, column: Any, name: str, title: str, first_row: int | None) -> np.ndarray:

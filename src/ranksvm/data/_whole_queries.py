@@ -1,0 +1,98 @@
+"""Blocks of rows, as a file gives them, to batches of whole queries."""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ranksvm.data._letor_windows import join_strings
+from ranksvm.data.ranking_data import RankingData
+from ranksvm.exceptions import DataError, OptionError
+
+__all__ = ["checked_batch_queries", "whole_queries"]
+
+
+def checked_batch_queries(batch_queries: Any) -> int:
+    """The number of queries of a batch; OptionError where it is none."""
+    whole = isinstance(batch_queries, int | np.integer) and not isinstance(batch_queries, bool)
+    if not whole or batch_queries < 1:
+        raise OptionError(f"batch_queries must be a positive integer, got {batch_queries!r}.")
+    return int(batch_queries)
+
+
+def whole_queries(blocks: Iterable[RankingData], batch_queries: int, name: str) -> Iterator[RankingData]:
+    """Rows in batches of as many queries; a query is a run of rows with one id.
+
+    Parameters
+    ----------
+    blocks : iterable of RankingData
+        The rows, in order; a query may begin in one block and end in another.
+    batch_queries : int
+        Number of queries of a batch.
+    name : str
+        The file, for messages.
+
+    Yields
+    ------
+    RankingData
+        A batch. It ends early before an id that it has already, and the last one may be smaller.
+
+    Raises
+    ------
+    DataError
+        When a block has no query ids: then nothing tells where a query ends.
+    """
+    rest: list[RankingData] = []  # what may go on in the next block
+    for block in blocks:
+        if block.qid is None:
+            raise DataError(f"{name} has no query ids (qid:...): a stream is cut where the query id changes.")
+        if rest and _is_one_query(rest[-1], block):
+            rest.append(block)  # a query of many blocks, which are joined once
+            continue
+        rows = _joined([*rest, block])
+        cuts = [0, *_cuts(np.asarray(rows.qid), batch_queries)]
+        for start, stop in pairwise(cuts):
+            yield rows.select(slice(start, stop))
+        rest = [rows.select(slice(cuts[-1], None))]
+    if rest:
+        yield _joined(rest)
+
+
+def _cuts(qid: np.ndarray, batch_queries: int) -> Iterator[int]:
+    """Rows at which a batch begins, but for the first one."""
+    starts = np.concatenate(([0], np.flatnonzero(qid[1:] != qid[:-1]) + 1))
+    seen: set = set()
+    for query, start in zip(qid[starts].tolist(), starts.tolist(), strict=True):
+        if len(seen) == batch_queries or query in seen:
+            yield start
+            seen.clear()
+        seen.add(query)
+
+
+def _is_one_query(before: RankingData, block: RankingData) -> bool:
+    last, ids = np.asarray(before.qid)[-1], np.asarray(block.qid)
+    return bool((ids == ids[0]).all()) and str(last) == str(ids[0])
+
+
+def _joined(blocks: list[RankingData]) -> RankingData:
+    if len(blocks) == 1:
+        return blocks[0]
+    X = [block.X for block in blocks]
+    docid = None
+    if any(block.docid is not None for block in blocks):
+        docid = _join_ids([np.zeros(block.n_rows, "U1") if block.docid is None else block.docid for block in blocks])
+    return RankingData(
+        sp.vstack(X, format="csr") if sp.issparse(X[0]) else np.concatenate(X),
+        np.concatenate([block.y for block in blocks]),
+        _join_ids([block.qid for block in blocks]),
+        docid,
+        blocks[0].feature_names,
+    )
+
+
+def _join_ids(arrays: list) -> np.ndarray:
+    if all(array.dtype == arrays[0].dtype for array in arrays):
+        return np.concatenate(arrays)
+    return join_strings(arrays)
