@@ -323,6 +323,20 @@ def test_a_ranker_comes_back_whole(estimator, ranking, tmp_path):
     assert set(vars(loaded)) == set(vars(estimator))
 
 
+def test_notes_are_kept_beside_the_model(ranking, tmp_path):
+    ranker = ranksvm.RankSVM(C=0.1).fit(ranking.X, ranking.y, qid=ranking.qid)
+    sums = np.array([[0.1, np.nan], [3.0, -0.0]])
+    persistence.save(ranker, tmp_path / "model", notes={"sums": sums, "name": "a", "many": [1, {"x": 2.5}]})
+    notes = persistence.read_notes(tmp_path / "model")
+    assert (notes["name"], notes["many"]) == ("a", [1, {"x": 2.5}])
+    np.testing.assert_array_equal(notes["sums"], sums)
+    np.testing.assert_array_equal(ranksvm.load(tmp_path / "model").coef_, ranker.coef_)
+    persistence.save(ranker, tmp_path / "model")
+    assert persistence.read_notes(tmp_path / "model") is None
+    with pytest.raises(OptionError, match=r"notes\['f'\] is .*print"):
+        persistence.save(ranker, tmp_path / "model", notes={"f": print})
+
+
 def test_a_pipeline_with_a_query_scaler_comes_back(ranking, tmp_path):
     with sklearn.config_context(enable_metadata_routing=True):
         pipeline = make_pipeline(ranksvm.QueryStandardScaler(), ranksvm.RankSVM(C=0.01))

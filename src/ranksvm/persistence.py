@@ -22,7 +22,7 @@ import scipy.sparse
 from ranksvm.data._files import atomic_write
 from ranksvm.exceptions import ModelFileError, OptionError
 
-__all__ = ["save", "load", "read_header"]
+__all__ = ["save", "load", "read_header", "read_notes"]
 
 FORMAT = "ranksvm-model"
 VERSION = 1
@@ -57,7 +57,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _FITTED_NAME = re.compile(r"[A-Za-z]\w*_|_[A-Za-z]\w*_")
 
 
-def save(model: Any, path: str | os.PathLike) -> None:
+def save(model: Any, path: str | os.PathLike, *, notes: dict[str, Any] | None = None) -> None:
     """Write a model to one file, whole or not at all.
 
     The parameters and the fitted attributes (those whose names end in an underscore) are written.
@@ -69,6 +69,8 @@ def save(model: Any, path: str | os.PathLike) -> None:
         MaxAbsScaler, RobustScaler), or a Pipeline of these.
     path : str or path-like
         File to write. An existing file is replaced.
+    notes : dict of str to object, optional
+        What to keep beside the model, made of numbers, strings, arrays, lists and dicts; `read_notes` gives it back.
 
     Raises
     ------
@@ -82,6 +84,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
 
     arrays: dict[str, np.ndarray] = {}
     encoded = _encode_object(model, type(model).__name__, "", arrays)
+    encoded_notes = None if notes is None else _encode(notes, "notes", "notes", arrays)
     members = {f"{name}.npy": _npy_bytes(array) for name, array in arrays.items()}
     header = {
         "format": FORMAT,
@@ -90,6 +93,8 @@ def save(model: Any, path: str | os.PathLike) -> None:
         "model": encoded,
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in members.items()},
     }
+    if encoded_notes is not None:
+        header["notes"] = encoded_notes
     header["header_sha256"] = _header_checksum(header)
     _write_zip(path, {_HEADER: json.dumps(header, indent=1).encode(), **members})
 
@@ -147,6 +152,33 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
         As `load` raises it.
     """
     return _read(path)[0]
+
+
+def read_notes(path: str | os.PathLike) -> dict[str, Any] | None:
+    """What was kept beside a model, checked as `load` checks it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    dict or None
+        The notes that `save` was given; None where it was given none.
+
+    Raises
+    ------
+    ModelFileError
+        As `load` raises it.
+    """
+    header, arrays = _read(path)
+    if "notes" not in header:
+        return None
+    try:
+        return _decode(header["notes"], arrays)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path}: the notes in it cannot be read ({_describe(error)}).") from error
 
 
 # ---- objects to JSON and arrays

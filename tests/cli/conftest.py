@@ -35,6 +35,14 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def long(folder):
+    """long.txt: a stream of 400 queries."""
+    path = folder / "long.txt"
+    path.write_text("".join(f"{line}\n" for line in letor_lines(400, 7)))
+    return path
+
+
+@pytest.fixture(scope="session")
 def model(folder):
     """A model file trained by the command."""
     path = folder / "model.rsvm"

@@ -172,6 +172,8 @@ def test_a_bad_line_is_named_as_when_all_is_read_and_comes_after_the_queries_bef
     found = list(_until_error(iter_letor(io.BytesIO(content))))
     # rows before the line that a row of another query follows
     assert [query.qid[0] for query in found] == list(range((place - 1) // 2))
+    found = list(_until_error(iter_letor(io.BytesIO(content), batch_queries=64)))
+    assert sum(query.queries.n_queries for query in found) == max(0, (place - 1) // 2)
 
 
 def _until_error(stream):

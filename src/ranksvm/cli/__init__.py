@@ -14,6 +14,7 @@ from ranksvm.cli.errors import Program, debug_option
 from ranksvm.cli.evaluate import evaluate_command
 from ranksvm.cli.explain import explain_command
 from ranksvm.cli.info import info_command
+from ranksvm.cli.online import online_command
 from ranksvm.cli.predict import predict_command
 from ranksvm.cli.rank import rank_command
 from ranksvm.cli.train import train_command
@@ -27,6 +28,7 @@ __all__ = ["main"]
     commands=[
         train_command,
         tune_command,
+        online_command,
         predict_command,
         rank_command,
         evaluate_command,

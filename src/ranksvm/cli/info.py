@@ -16,6 +16,7 @@ from ranksvm.cli.fit_report import (
     low_rank_in_words,
     size_in_words,
 )
+from ranksvm.cli.online_run import OnlineRun
 from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, zero_based_option
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import (
@@ -190,6 +191,7 @@ def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
         report["relative_gap"] = certificate(ranker)["relative_gap"]
     report["kernel"] = described_kernel(ranker) if hasattr(ranker, "n_kernel_products_") else None
     report["low_rank"] = described_low_rank(ranker)
+    report["online"] = _stream(file)
     report["bytes"] = file.stat().st_size
     if hasattr(ranker, "coef_"):
         report.update(_weights(ranker, n_weights))
@@ -199,8 +201,25 @@ def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
 # attributes of a fitted ranker beside its weights; an older model may lack some
 _SHOWN = (
     *("solver_", "status_", "C_", "best_score_", "objective_", "duality_gap_", "converged_", "n_iter_", "width_"),
-    *("n_pairs_", "n_queries_"),
+    *("n_pairs_", "n_queries_", "n_updates_"),
 )
+
+
+def _stream(file: Path) -> dict[str, Any] | None:
+    """What `ranksvm online` had reached when it wrote a model."""
+    notes = OnlineRun.notes(file)
+    if notes is None:
+        return None
+    state = notes["metrics"]
+    sums, weights = state["sums"].tolist()
+    means = {name: x / w if w > 0 else None for name, x, w in zip(state["metrics"], sums, weights, strict=True)}
+    return {
+        "learner": notes["learner"],
+        "data": notes["data"],
+        "queries": state["n_queries"],
+        "convention": state["convention"],
+        "metrics": means,
+    }
 
 
 def _parameters(step: Any) -> dict[str, Any]:
@@ -253,7 +272,12 @@ def _show_model(report: dict[str, Any]) -> None:
         facts.append(("status", str(report["status"])))
     if "n_pairs" in report:
         of = f" of {queries(report['n_queries'])}" if "n_queries" in report else ""
-        facts.append(("trained on", f"{counted(report['n_pairs'], 'pair')}{of}"))
+        # PRank sees documents
+        unit = "document" if "PRanker" in report["parameters"] else "pair"
+        updates = f", {count(report['n_updates'])} of which changed it" if "n_updates" in report else ""
+        facts.append(("trained on", f"{counted(report['n_pairs'], unit)}{of}{updates}"))
+    if report["online"] is not None:
+        facts.append(("stream", _stream_in_words(report["online"])))
     if "weights" not in report:
         print_facts(facts, title=report["path"])
         return
@@ -274,6 +298,11 @@ def _show_model(report: dict[str, Any]) -> None:
         ]
         named = report["weights"][0]["name"] is not None
         print_table(["feature" if named else "column", "weight", "share of all"], rows)
+
+
+def _stream_in_words(online: dict[str, Any]) -> str:
+    means = ", ".join(f"{name} {number(mean)}" for name, mean in online["metrics"].items())
+    return f"{queries(online['queries'])} of {online['data']} by {online['learner']}; so far {means}"
 
 
 def _choice(report: dict[str, Any]) -> str:

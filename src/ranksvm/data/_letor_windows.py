@@ -76,25 +76,26 @@ def settings_of(
 
 
 def windows(chunks: Iterable[bytes], first: int, later: int) -> Iterator[bytes | BrokenStreamError]:
-    """Text cut at line ends, the first time after so many bytes, and later after so many at least.
+    """Text cut at line ends: at the first one after ``first`` bytes, then always at the last one there is.
 
-    What decompression complains of comes after the good text, as the last item.
+    Windows after the first have ``later`` bytes at least. What decompression complains of comes after the good text, as
+    the last item. The first window is the same however the text comes in chunks.
     """
-    smallest = first
     parts: list[bytes] = []
-    size = 0
+    size, smallest, search = 0, first, bytes.find if first else bytes.rfind
     try:
         for chunk in chunks:
             parts.append(chunk)
             size += len(chunk)
             if size >= smallest and b"\n" in chunk:
                 text = b"".join(parts)
-                cut = text.rindex(b"\n") + 1
+                cut = search(text, b"\n", max(smallest - 1, 0)) + 1
                 parts = [text[cut:]]
                 size = len(text) - cut
-                yield text[:cut] if size else text
+                if cut:
+                    smallest, search = later, bytes.rfind
+                    yield text[:cut] if size else text
                 del text
-                smallest = later
     except BrokenStreamError as error:
         # The last line may be cut anywhere, and is no line to judge.
         text = b"".join(parts)

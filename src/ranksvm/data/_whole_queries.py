@@ -42,27 +42,39 @@ def whole_queries(blocks: Iterable[RankingData], batch_queries: int, name: str) 
     Raises
     ------
     DataError
-        When a block has no query ids: then nothing tells where a query ends.
+        When a block has no query ids: then nothing tells where a query ends. An error of the blocks comes after the
+        queries that another one follows.
     """
     rest: list[RankingData] = []  # what may go on in the next block
-    for block in blocks:
-        if block.qid is None:
-            raise DataError(f"{name} has no query ids (qid:...): a stream is cut where the query id changes.")
-        if rest and _is_one_query(rest[-1], block):
-            rest.append(block)  # a query of many blocks, which are joined once
-            continue
-        rows = _joined([*rest, block])
-        cuts = [0, *_cuts(np.asarray(rows.qid), batch_queries)]
-        for start, stop in pairwise(cuts):
-            yield rows.select(slice(start, stop))
-        rest = [rows.select(slice(cuts[-1], None))]
+    try:
+        for block in blocks:
+            if block.qid is None:
+                raise DataError(f"{name} has no query ids (qid:...): a stream is cut where the query id changes.")
+            if rest and _is_one_query(rest[-1], block):
+                rest.append(block)  # a query of many blocks, which are joined once
+                continue
+            rows = _joined([*rest, block])
+            cuts = [0, *_cuts(np.asarray(rows.qid), batch_queries)]
+            for start, stop in pairwise(cuts):
+                yield rows.select(slice(start, stop))
+            rest = [rows.select(slice(cuts[-1], None))]
+    except DataError:
+        # queries that are whole come before the error
+        if rest and (last := _starts(np.asarray((rows := _joined(rest)).qid))[-1]):
+            yield rows.select(slice(0, int(last)))
+        raise
     if rest:
         yield _joined(rest)
 
 
+def _starts(qid: np.ndarray) -> np.ndarray:
+    """First rows of the runs of one id."""
+    return np.concatenate(([0], np.flatnonzero(qid[1:] != qid[:-1]) + 1))
+
+
 def _cuts(qid: np.ndarray, batch_queries: int) -> Iterator[int]:
     """Rows at which a batch begins, but for the first one."""
-    starts = np.concatenate(([0], np.flatnonzero(qid[1:] != qid[:-1]) + 1))
+    starts = _starts(qid)
     seen: set = set()
     for query, start in zip(qid[starts].tolist(), starts.tolist(), strict=True):
         if len(seen) == batch_queries or query in seen:

@@ -47,7 +47,7 @@ class CumulativeMetrics:
     >>> cumulative.add([2, 1], [0.1, 0.7])
     >>> cumulative.add([0, 0], [0.4, 0.4])
     >>> cumulative.n_queries, cumulative.means
-    (2, {'ndcg@10': 0.3983..., 'mrr': 0.25})
+    (2, {'ndcg@10': 0.3983..., 'mrr': 0.5})
     """
 
     def __init__(

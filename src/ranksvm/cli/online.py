@@ -1,0 +1,265 @@
+"""``ranksvm online``: rank each query of a stream, then learn from it."""
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ranksvm.cli.errors import EXIT_INTERRUPTED, debug_option, is_debugging
+from ranksvm.cli.online_options import learner_options, make_learner
+from ranksvm.cli.online_run import CtrlC, OnlineRun, parts_of
+from ranksvm.cli.options import (
+    OUTPUT_FILE,
+    convention_option,
+    json_option,
+    metrics_option,
+    quiet_option,
+    zero_based_option,
+)
+from ranksvm.cli.progress import Progress, Stopwatch
+from ranksvm.cli.tables import count, counted, number, print_facts, print_json, print_table, queries, seconds
+
+if TYPE_CHECKING:
+    from ranksvm.data import RankingData
+
+DEFAULT_MODEL = Path("online.rsvm")
+# queries between two lines where no checkpoint says
+EVERY = 1000
+# Queries taken at a time from a file: calls cost as much as learning from some. A pipe's are taken as they come.
+FILE_BATCH = 64
+# seconds between two changes of the live line
+LIVE = 0.1
+
+
+@click.command("online", short_help="Learn from a stream, query by query.")
+@click.argument("train", type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True, path_type=Path))
+@learner_options
+@click.option(
+    "-o",
+    "--output",
+    type=OUTPUT_FILE,
+    metavar="MODEL",
+    help=f"Model file to write.  [default with --checkpoint: {DEFAULT_MODEL}]",
+)
+@click.option(
+    "--checkpoint",
+    type=(click.Choice(["every"]), click.IntRange(min=1)),
+    metavar="every N",
+    help="Write MODEL after every N queries too, not only at the end.",
+)
+@click.option("--resume", is_flag=True, help="Go on from MODEL, where it exists: its queries of TRAIN are passed over.")
+@click.option(
+    "--every",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Queries between two lines of progress.  [default: those between checkpoints, or {EVERY}]",
+)
+@metrics_option("ndcg@1,ndcg@5,ndcg@10,map")
+@convention_option
+@click.option("--max-label", type=float, metavar="L", help="Highest grade of the scale, which the metric err needs.")
+@click.option(
+    "--n-features",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of features of LETOR text.  [default: those in its first 4 MiB]",
+)
+@zero_based_option
+@click.option(
+    "--batch-queries",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Queries read at a time, which changes the speed alone.  [default: {FILE_BATCH}; of a pipe 1]",
+)
+@json_option
+@quiet_option
+@debug_option
+@click.pass_context
+def online_command(ctx: click.Context, **options: Any) -> None:
+    """Learn from TRAIN (LETOR text, cache or Parquet; - is standard input) query by query, each ranked before.
+
+    Every query is ranked by the model so far and measured, and only then learnt from: the metrics, means over all
+    queries so far, are of rankings that the model had not seen. A query is a run of rows with one id. MODEL is written
+    whole or not at all, and holds what --resume needs: with it a run that was killed ends as if it had not been.
+
+    \b
+    ranksvm online train.txt --learner solar2 --checkpoint every 1000 -o model.rsvm
+    ranksvm online train.txt --learner solar2 --checkpoint every 1000 -o model.rsvm --resume
+    zcat *.gz | ranksvm online - --n-features 136 --one-based -o model.rsvm
+    """
+    _settle(options)
+    watch = Stopwatch()
+    with Progress(options["quiet"]) as progress:
+        online = _Online(ctx, options, progress)
+        try:
+            with watch("learning"):
+                online.run()
+        except KeyboardInterrupt:
+            if is_debugging(ctx) or not online.saved:
+                raise
+            known = f"{options['output']} has {queries(online.saved)}"
+            click.echo(f"\nInterrupted: {known}, and --resume goes on from there.", err=True)
+            ctx.exit(EXIT_INTERRUPTED)
+    report = online.report(watch)
+    if options["as_json"]:
+        print_json(report)
+    else:
+        _show(report)
+
+
+def _settle(options: dict[str, Any]) -> None:
+    """Put in what follows from other options; refuse to write over a file that nobody named."""
+    checkpoint = options["checkpoint"] and options["checkpoint"][1]
+    options["checkpoint"] = checkpoint
+    if options["output"] is None and (checkpoint or options["resume"]):
+        if DEFAULT_MODEL.exists() and not options["resume"]:
+            raise click.UsageError(
+                f"{DEFAULT_MODEL} exists: add --resume to go on from it, or name another file with -o."
+            )
+        options["output"] = DEFAULT_MODEL
+    options["every"] = options["every"] or checkpoint or EVERY
+    if options["batch_queries"] is None:
+        piped = str(options["train"]) == "-" or not stat.S_ISREG(os.stat(options["train"]).st_mode)
+        options["batch_queries"] = 1 if piped else FILE_BATCH
+
+
+class _Online:
+    """One run of the command."""
+
+    def __init__(self, ctx: click.Context, options: dict[str, Any], progress: Progress):
+        from ranksvm.metrics import CumulativeMetrics
+
+        self._options, self._progress = options, progress
+        self._source = "standard input" if str(options["train"]) == "-" else str(options["train"])
+        self._shown = 0.0
+        self.saved: int | None = None  # queries that the file has
+        metrics = CumulativeMetrics(options["metrics"], options["convention"], max_label=options["max_label"])
+        if options["learner"] == "prank" and options["levels"] is None:
+            options["levels"] = self._levels()
+        self._run = OnlineRun(options["learner"], make_learner(ctx, options), metrics)
+        self.resumed_from = 0
+        if options["resume"]:
+            self._resume()
+
+    def run(self) -> None:
+        """Rank and learn until the stream ends; what was learnt is saved, however that comes."""
+        with CtrlC() as ctrl_c:
+            try:
+                self._learn(ctrl_c)
+            except BaseException:
+                # a bad line, an interrupt: all queries before are whole
+                if self._run.is_whole and self._run.n_queries > (self.saved or 0):
+                    self._save(ctrl_c)
+                    self._tell_saved()
+                raise
+            self._save(ctrl_c)
+            self._tell_saved()
+
+    def _tell_saved(self) -> None:
+        if self.saved is not None:
+            self._progress.line(f"Saved {self._options['output']}: {queries(self.saved)}")
+
+    def _learn(self, ctrl_c: CtrlC) -> None:
+        checkpoint, every = self._options["checkpoint"], self._options["every"]
+        for batch in self._run.rest_of(self._stream(), self._source):
+            for part in parts_of(batch, self._run.n_queries, every):
+                for piece in parts_of(part, self._run.n_queries, checkpoint or every):
+                    with ctrl_c.waits():
+                        self._run.learn(piece)
+                    if checkpoint and self._run.n_queries % checkpoint == 0:
+                        self._save(ctrl_c)
+                self._tell(every)
+
+    def _stream(self) -> "Iterator[RankingData]":
+        from ranksvm.data import iter_data
+
+        zero_based = self._options["zero_based"]
+        options = {
+            "n_features": self._options["n_features"],
+            "zero_based": "auto" if zero_based is None else zero_based,
+            # a pipe's queries are taken as they come where nothing is left open
+            "sparse": False if None not in (self._options["n_features"], zero_based) else None,
+        }
+        path = "-" if str(self._options["train"]) == "-" else self._options["train"]
+        return iter_data(path, batch_queries=self._options["batch_queries"], **options)
+
+    def _levels(self) -> list[float]:
+        """All labels in the file."""
+        if self._source == "standard input" or not stat.S_ISREG(os.stat(self._source).st_mode):
+            raise click.UsageError("--learner prank needs --levels, such as 0,1,2: a pipe cannot be read twice.")
+        import numpy as np
+
+        self._progress.now(f"Looking for the levels of {self._source}")
+        known: set[float] = set()
+        for batch in self._stream():
+            known.update(np.unique(batch.y).tolist())
+        return sorted(known)
+
+    def _resume(self) -> None:
+        path = self._options["output"]
+        if not path.exists():
+            self._progress.line(f"{path} does not exist yet: from the first query")
+            return
+        self._run = self._run.resumed(path)
+        self.saved = self.resumed_from = self._run.n_queries
+        self._progress.line(f"Going on from {path}: {queries(self.resumed_from)} of {self._source}")
+
+    def _save(self, ctrl_c: CtrlC) -> None:
+        if self._options["output"] is None:
+            return
+        with ctrl_c.waits():
+            self._run.save(self._options["output"], self._source)
+            self.saved = self._run.n_queries
+
+    def _tell(self, every: int) -> None:
+        """Say how it goes: all the time on a terminal, every so many queries elsewhere."""
+        now = time.monotonic()
+        whole = self._run.n_queries % every == 0
+        if not self._options["quiet"] and (whole or now - self._shown > LIVE):
+            means = ", ".join(f"{name} {number(mean)}" for name, mean in self._run.metrics.means.items())
+            text = f"{queries(self._run.n_queries)}: {means}"
+            if whole:
+                self._progress.iteration(text)
+            else:
+                self._progress.now(text)
+            self._shown = now
+
+    def report(self, watch: Stopwatch) -> dict[str, Any]:
+        """All that was found, for people and machines."""
+        ranker, metrics = self._run.ranker, self._run.metrics
+        return {
+            "command": "online",
+            "data": self._source,
+            "learner": self._options["learner"],
+            "parameters": ranker.get_params(deep=False),
+            "model": None if self._options["output"] is None else str(self._options["output"]),
+            "resumed_from": self.resumed_from,
+            "queries": metrics.n_queries,
+            "queries_without_relevant": metrics.n_without_relevant,
+            "rows": metrics.n_rows,
+            "pairs": ranker.n_pairs_,
+            "updates": ranker.n_updates_,
+            "convention": metrics.convention.name,
+            "metrics": metrics.means,
+            "seconds": watch.seconds,
+        }
+
+
+def _show(report: dict[str, Any]) -> None:
+    rows = [[name, number(mean)] for name, mean in report["metrics"].items()]
+    of = f"{report['data']}: {queries(report['queries'])}, each ranked before it was learnt from"
+    print_table([f"metric ({report['convention']})", "mean so far"], rows, title=of)
+    click.echo()
+    unit = "document" if report["learner"] == "prank" else "pair"
+    facts = [
+        ("learner", report["learner"]),
+        ("seen", f"{counted(report['pairs'], unit)}, of which {count(report['updates'])} changed the model"),
+        ("time", seconds(report["seconds"]["learning"])),
+    ]
+    if report["resumed_from"]:
+        facts.append(("resumed", f"after {queries(report['resumed_from'])}"))
+    facts.append(("model", report["model"] or "not written: -o MODEL writes it"))
+    print_facts(facts)

@@ -1,0 +1,111 @@
+"""Learners of ``ranksvm online``, and the options that each of them has."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from ranksvm.cli.options import Number
+
+__all__ = ["LEARNERS", "learner_options", "make_learner"]
+
+# Learner -> class, what is settled by its name, and the options that it has beside the seed.
+LEARNERS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    "solar1": ("SOLARRanker", {"order": 1}, ("C", "decay", "average")),
+    "solar2": ("SOLARRanker", {"order": 2}, ("gamma", "covariance", "decay", "average")),
+    "prank": ("PRanker", {}, ("levels", "average")),
+    "perceptron": ("PairwisePerceptronRanker", {}, ("average",)),
+    "committee": ("CommitteePerceptronRanker", {}, ("n_experts",)),
+}
+_OPTIONS = list(dict.fromkeys(name for *_, names in LEARNERS.values() for name in names))
+
+
+class _Decay(Number):
+    """A number above 0 and at most 1."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = super().convert(value, param, ctx)
+        if number > 1:
+            self.fail(f"{value!r} is above 1, which forgets nothing.", param, ctx)
+        return number
+
+
+class _Levels(click.ParamType):
+    """Labels separated by commas."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
+        if isinstance(value, list):
+            return value
+        try:
+            return [float(item) for item in value.split(",")]
+        except ValueError:
+            self.fail(f"{value!r} is no list of labels, such as 0,1,2.", param, ctx)
+
+
+def learner_options(command: Callable) -> Callable:
+    """The learner, and what it has to be told."""
+    options = [
+        click.option("--learner", type=click.Choice(list(LEARNERS)), default="solar2", show_default=True),
+        click.option("-C", "C", type=Number(), default=1e-5, show_default=True, help="Of solar1: weight of a pair."),
+        click.option(
+            "--gamma",
+            type=Number(),
+            default=1e4,
+            show_default=True,
+            metavar="G",
+            help="Of solar2: how little a pair moves the model.",
+        ),
+        click.option(
+            "--covariance",
+            type=click.Choice(["full", "diagonal"]),
+            default="full",
+            show_default=True,
+            help="Of solar2: all of it, or the diagonal for many features.",
+        ),
+        click.option(
+            "--decay",
+            type=_Decay(),
+            default=1.0,
+            show_default=True,
+            metavar="D",
+            help="Of solar1 and solar2: what stays of the past when a query comes.",
+        ),
+        click.option("--average", is_flag=True, help="Score with the mean of the weights over all pairs."),
+        click.option(
+            "--n-experts", type=click.IntRange(min=1), default=20, show_default=True, help="Of committee: its size."
+        ),
+        click.option(
+            "--levels",
+            type=_Levels(),
+            metavar="L,L,...",
+            help="Of prank: all labels that may come.  [default: those in TRAIN, which is read twice]",
+        ),
+        click.option(
+            "--random-state",
+            type=click.IntRange(min=0),
+            default=0,
+            show_default=True,
+            metavar="SEED",
+            help="Seed of the order of the pairs of a query.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def make_learner(ctx: click.Context, options: dict[str, Any]) -> Any:
+    """The unfitted ranker; options of other learners are refused."""
+    import ranksvm
+
+    name, settled, own = LEARNERS[options["learner"]]
+    for option in _OPTIONS:
+        if option not in own and ctx.get_parameter_source(option) is ParameterSource.COMMANDLINE:
+            flag = "-C" if option == "C" else "--" + option.replace("_", "-")
+            having = ", ".join(learner for learner, (*_, names) in LEARNERS.items() if option in names)
+            raise click.UsageError(f"{flag} is an option of {having}, not of {options['learner']}.")
+    chosen = {option: options[option] for option in own}
+    return getattr(ranksvm, name)(**settled, **chosen, random_state=options["random_state"])

@@ -1,0 +1,208 @@
+"""What ``ranksvm online`` does: rank a query, learn from it, and keep a file from which to go on."""
+
+import contextlib
+import signal
+import threading
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from ranksvm.cli.tables import queries
+
+if TYPE_CHECKING:
+    from ranksvm.data import RankingData
+    from ranksvm.metrics import CumulativeMetrics
+
+__all__ = ["CtrlC", "OnlineRun", "parts_of"]
+
+# in the notes of a model file
+_NOTES = "online"
+
+
+class CtrlC:
+    """Ctrl-C waits for the end of what must be done whole; elsewhere, as where a pipe is read, it comes at once."""
+
+    def __init__(self) -> None:
+        self._whole = self._came = False
+
+    def __enter__(self) -> "CtrlC":
+        self._previous = None
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if not self._whole:
+            raise KeyboardInterrupt
+        self._came = True
+
+    @contextlib.contextmanager
+    def waits(self) -> Iterator[None]:
+        """Context at the end of which Ctrl-C comes, if it came within."""
+        self._whole = True
+        try:
+            yield
+        finally:
+            self._whole = False
+        if self._came:
+            self._came = False
+            raise KeyboardInterrupt
+
+
+@dataclass
+class OnlineRun:
+    """A ranker, how well it has ranked so far, and which queries those were.
+
+    Parameters
+    ----------
+    learner : str
+        Name of the learner.
+    ranker : OnlineRanker
+        The model.
+    metrics : CumulativeMetrics
+        Of all queries so far, each ranked before it was learnt from.
+    checksum : int
+        Of the features and labels of all queries so far, one after another.
+    """
+
+    learner: str
+    ranker: Any
+    metrics: "CumulativeMetrics"
+    checksum: int = 0
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries so far."""
+        return self.metrics.n_queries
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every query that was learnt from was measured too, so that it can be gone on from."""
+        return self.n_queries > 0 and self.ranker.n_queries_ == self.n_queries
+
+    def learn(self, data: "RankingData") -> None:
+        """Rank and learn from some queries, one after another."""
+        checksum = _checksum(data, self.checksum)
+        scores = self.ranker.predict_then_learn(data.X, data.y, qid=data.qid)
+        pointers = data.queries.pointers.tolist()
+        for start, stop in pairwise(pointers):
+            docid = None if data.docid is None else data.docid[start:stop]
+            self.metrics.add(data.y[start:stop], scores[start:stop], docid)
+        self.checksum = checksum
+
+    def save(self, path: Path, source: str) -> None:
+        """Write the model with all that `resumed` needs, whole or not at all."""
+        from ranksvm.persistence import save
+
+        notes = {"learner": self.learner, "data": source, "checksum": self.checksum, "metrics": self.metrics.state}
+        save(self.ranker, path, notes={_NOTES: notes})
+
+    @staticmethod
+    def notes(path: Path) -> dict[str, Any] | None:
+        """What `save` kept beside a model; None in a file that it did not write."""
+        from ranksvm.persistence import read_notes
+
+        return (read_notes(path) or {}).get(_NOTES)
+
+    def resumed(self, path: Path) -> "OnlineRun":
+        """The run that a file was written by, where it had the options of this one.
+
+        Raises
+        ------
+        ModelFileError
+            When the file is no model, or was not written by ``ranksvm online``.
+        OptionError
+            When an option differs.
+        """
+        from ranksvm.exceptions import ModelFileError, OptionError
+        from ranksvm.persistence import load
+
+        notes = self.notes(path)
+        if notes is None:
+            raise ModelFileError(f"{path}: it was not written by `ranksvm online`, so there is nothing to resume.")
+        if notes["learner"] != self.learner:
+            raise OptionError(f"{path} was learnt by --learner {notes['learner']}, not {self.learner}.")
+        ranker = load(path)
+        for name, before in ranker.get_params(deep=False).items():
+            if before != (value := getattr(self.ranker, name)):
+                raise OptionError(f"{path} was learnt with {name}={before!r}, not {value!r}: --resume keeps options.")
+        try:
+            self.metrics.restore(notes["metrics"])
+        except OptionError as error:
+            raise OptionError(f"{path}: {error}") from None
+        return OnlineRun(self.learner, ranker, self.metrics, notes["checksum"])
+
+    def rest_of(self, stream: "Iterator[RankingData]", source: str) -> "Iterator[RankingData]":
+        """What is left of a stream after the queries so far, which must be those that were learnt from.
+
+        Raises
+        ------
+        DataError
+            When they are other ones, or the stream ends before.
+        """
+        from ranksvm.exceptions import DataError
+
+        left, checksum = self.n_queries, 0
+        for batch in stream:
+            known, new = _divided(batch, left)
+            if known is not None:
+                left -= known.queries.n_queries
+                checksum = _checksum(known, checksum)
+                if left == 0 and checksum != self.checksum:
+                    raise DataError(
+                        f"the first {queries(self.n_queries)} of {source} are not those that the model has learnt "
+                        "from: --resume needs the same data."
+                    )
+            if new is not None:
+                yield new
+        if left:
+            raise DataError(
+                f"{source} has {queries(self.n_queries - left)}, but the model has learnt from "
+                f"{queries(self.n_queries)}: --resume needs the same data."
+            )
+
+
+def parts_of(data: "RankingData", done: int, every: int) -> "Iterator[RankingData]":
+    """The queries of a batch, divided where their number since the beginning is a multiple of ``every``."""
+    rest: RankingData | None = data
+    while rest is not None:
+        part, rest = _divided(rest, every - done % every)
+        assert part is not None
+        done += part.queries.n_queries
+        yield part
+
+
+def _divided(data: "RankingData", n_queries: int) -> "tuple[RankingData | None, RankingData | None]":
+    """The first so many queries, and the others; None where there are none."""
+    if n_queries == 0:
+        return None, data
+    if n_queries >= data.queries.n_queries:
+        return data, None
+    row = int(data.queries.pointers[n_queries])
+    return data.select(slice(0, row)), data.select(slice(row, None))
+
+
+def _checksum(data: "RankingData", so_far: int) -> int:
+    """Query by query, so that batches make no difference."""
+    import numpy as np
+    import scipy.sparse
+
+    X, pointers = data.X, data.queries.pointers.tolist()
+    for start, stop in pairwise(pointers):
+        parts = [data.y[start:stop]]
+        if scipy.sparse.issparse(X):
+            entries = slice(X.indptr[start], X.indptr[stop])
+            parts += [X.data[entries], X.indices[entries].astype(np.int64)]
+        else:
+            parts.append(X[start:stop])
+        for part in parts:
+            so_far = zlib.crc32(np.ascontiguousarray(part).data, so_far)
+    return so_far
