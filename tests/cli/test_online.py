@@ -247,6 +247,19 @@ def test_the_model_serves_the_other_commands(learner, ranksvm, ranksvm_json, fol
     assert ("documents of 30 queries" if learner == "prank" else "pairs of 30 queries") in text
 
 
+def test_queries_that_teach_nothing_and_many_features(ranksvm_json, tmp_path):
+    path = tmp_path / "wide.txt"
+    path.write_text("1 qid:1 3:1\n2 qid:2 1:1\n2 qid:2 2:1\n1 qid:3 70000:1\n0 qid:3 1:1\n")
+    for learner in LEARNERS:
+        out = tmp_path / learner
+        diagonal = ["--covariance", "diagonal"] if learner == "solar2" else []
+        wide = ["--n-features", 80_000, "--one-based", "--batch-queries", 1]
+        report = ranksvm_json("online", path, "--learner", learner, *diagonal, *wide, "-o", out)
+        assert (report["queries"], report["rows"]) == (3, 5)
+        assert report["pairs"] == (5 if learner == "prank" else 1)
+        assert package.load(out).coef_.shape == (80_000,)
+
+
 def test_other_formats_and_sparse_text(ranksvm, ranksvm_json, folder, tmp_path):
     means = []
     for name in ("train.txt", "train.parquet", "train.rsd"):

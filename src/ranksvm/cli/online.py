@@ -31,6 +31,8 @@ DEFAULT_MODEL = Path("online.rsvm")
 EVERY = 1000
 # Queries taken at a time from a file: calls cost as much as learning from some. A pipe's are taken as they come.
 FILE_BATCH = 64
+# Features of text that is told to have so many, and where ids begin: no more are dense, more are sparse.
+DENSE_UP_TO = 1024
 # seconds between two changes of the live line
 LIVE = 0.1
 
@@ -176,12 +178,13 @@ class _Online:
     def _stream(self) -> "Iterator[RankingData]":
         from ranksvm.data import iter_data
 
-        zero_based = self._options["zero_based"]
+        n_features, zero_based = self._options["n_features"], self._options["zero_based"]
+        # A pipe's queries are taken as they come where nothing is left open.
+        known = n_features is not None and zero_based is not None
         options = {
-            "n_features": self._options["n_features"],
+            "n_features": n_features,
             "zero_based": "auto" if zero_based is None else zero_based,
-            # a pipe's queries are taken as they come where nothing is left open
-            "sparse": False if None not in (self._options["n_features"], zero_based) else None,
+            "sparse": n_features > DENSE_UP_TO if known else None,
         }
         path = "-" if str(self._options["train"]) == "-" else self._options["train"]
         return iter_data(path, batch_queries=self._options["batch_queries"], **options)
