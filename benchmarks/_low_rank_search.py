@@ -144,6 +144,8 @@ def run_all(tasks: Iterable[Task], cache: Cache, n_processes: int, limit: float)
     # not forked: libraries of other tools hold threads
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(n_processes, mp_context=context) as pool:
+        # one process alone first: importing an editable install may build it
+        pool.submit(len, "ready").result()
         return _feed(pool.submit, missing, cache, n_processes, deadline)
 
 
@@ -179,7 +181,7 @@ CANDIDATES = 30
 def search_options(n_candidates: int = CANDIDATES) -> list[tuple[str, dict[str, Any]]]:
     """What every page that searches asks for on the command line."""
     return [
-        ("--cache", {"type": Path, "help": "file of fits done, read and added to"}),
+        ("--cache", {"type": Path, "help": "file of fits done by this version, read and added to"}),
         ("--seconds", {"type": float, "default": np.inf, "help": "begin no fit after so many; the next run goes on"}),
         ("--candidates", {"type": int, "default": n_candidates, "help": "budget of each model in each fold"}),
         ("--metric", {"choices": MEASURES, "default": "map", "help": "what chooses and stops"}),
