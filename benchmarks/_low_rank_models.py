@@ -180,7 +180,7 @@ MODELS = {
     "factorized-wide": Model("FactorizedRankSVM, any C", {"C": WIDE_C, **PAPER_FACTORS}, _factorized()),
     "regularized": Model("RegularizedRankSVM", {"C": PAPER_C, **PAPER_PENALTIES}, _regularized),
     "regularized-wide": Model(
-        "RegularizedRankSVM, any C", {"C": WIDE_C, "gamma": Range(1e-6, 50.0), "lam": Range(0.1, 1e3)}, _regularized
+        "RegularizedRankSVM, any C", {"C": WIDE_C, "gamma": Range(1e-3, 50.0), "lam": Range(0.1, 1e3)}, _regularized
     ),
     "lightgbm": Model(
         "LightGBM lambdarank",
