@@ -127,6 +127,38 @@ def test_warm_start_goes_on():
     assert model.objective_ == pytest.approx(objective, rel=1e-6)  # the failed fits left it as it was
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"C": 1e3}, {"C": 1e-9}, {"gamma": 1e6}, {"gamma": 1e-300}, {"lam": 1e3}, {"lam": 1e-12}, {"C": 10, "gamma": 1e4}],
+)
+@pytest.mark.parametrize("scale", [1.0, 1e-6])
+def test_extreme_options_take_few_steps(options, scale):
+    """Where C, gamma and lam differ most a fixed length of the steps takes a thousand of them."""
+    X, y, qid = make_data()
+    model = RegularizedRankSVM(**options).fit(scale * X, y, qid=qid)
+    assert model.converged_
+    assert 0.0 <= model.duality_gap_ <= 1e-4 * abs(model.objective_)
+    assert model.n_iter_ < 150
+
+
+def test_pairs_whose_margins_all_fall_below_0():
+    """The first targets lower every margin, so that alpha, A and with them the first value are 0."""
+    X, y, qid = make_data()
+    model = RegularizedRankSVM(1.0, gamma=1e4, lam=10.0).fit(1e-6 * X, y, qid=qid)
+    assert model.objective_ == pytest.approx(-model.n_pairs_ / 40.0)  # alpha = 1 / (2 lam) for every pair
+
+
+def test_warm_start_at_other_options():
+    X, y, qid = make_data()
+    model = RegularizedRankSVM(1.0, warm_start=True, tol=1e-6).fit(X, y, qid=qid)
+    for options in ({"C": 1e3}, {"C": 0.1}, {"gamma": 0.0}, {"gamma": 20.0}, {"lam": 0.01}):
+        model.set_params(**options).fit(X, y, qid=qid)
+        cold = RegularizedRankSVM(**{**model.get_params(), "warm_start": False}).fit(X, y, qid=qid)
+        assert model.converged_
+        assert model.n_iter_ < 150
+        assert model.objective_ == pytest.approx(cold.objective_, rel=2e-6)
+
+
 def test_saved_and_loaded(tmp_path):
     X, y, qid = make_data()
     model = RegularizedRankSVM(0.3).fit(X, y, qid=qid)

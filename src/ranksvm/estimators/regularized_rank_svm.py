@@ -59,7 +59,7 @@ class RegularizedRankSVM(LowRankRanker):
     tol : float, default 1e-4
         Stop when ``duality_gap_`` is at most this part of the absolute value of ``objective_``.
     max_iter : int, default 1000
-        Largest number of steps, each with a thresholding of the singular values of every query.
+        Largest number of steps, each with a thresholding of the singular values of every query; there are two at least.
     memory_limit : int, str or None, default None
         Memory the fit may take beyond the data, in bytes or as "4GB"; None: half of what is free. A fit that needs
         more at the highest rank is refused, before it begins: it holds a number for each entry of every query's matrix
