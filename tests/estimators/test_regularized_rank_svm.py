@@ -1,13 +1,17 @@
 """RegularizedRankSVM against a dense solver, its limits, and what it shares with other estimators."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from oracle import pairs_of
-from ranksvm import RankSVM, RegularizedRankSVM, load, make_ranking
+from ranksvm import Queries, RankSVM, RegularizedRankSVM, load, make_ranking
+from ranksvm.data import ComparablePairs, PairBlocks
 from ranksvm.exceptions import DataError, OptionError
+from ranksvm.objectives.nuclear_norm import required_bytes
 
 PARAMETERS = [(0.3, 0.2, 0.5), (2.0, 0.05, 3.0), (0.05, 1.0, 0.1), (0.3, 0.0, 0.5)]
 
@@ -181,9 +185,29 @@ def test_the_dual_of_other_data_is_refused():
 def test_what_does_not_fit_into_memory_is_refused_before_it_begins():
     X, y, qid = make_data()
     model = RegularizedRankSVM(memory_limit=10_000)
-    with pytest.raises(OptionError, match=r"pairs may take, at the highest rank: [\d.]+ KB, more than 10 KB"):
+    with pytest.raises(OptionError, match=r"entries, may take at the highest rank: [\d.]+ KB, more than 10 KB"):
         model.fit(X, y, qid=qid)
     assert not hasattr(model, "coef_")
+
+
+def most_between(y, qid):
+    """Nearly all documents of a level between two others: far more entries than pairs."""
+    return np.where(np.arange(len(y)) % 100 == 0, 2.0, np.where(np.arange(len(y)) % 100 == 1, 0.0, 1.0))
+
+
+@pytest.mark.parametrize("gamma", [0.0, 5.0])
+@pytest.mark.parametrize(
+    ("n_queries", "n_docs", "labels"), [(1, 120, None), (1, 200, most_between), (20, 40, None), (200, 3, None)]
+)
+def test_a_fit_takes_no_more_memory_than_it_says(n_queries, n_docs, labels, gamma):
+    X, y, qid = make_data(3, n_queries, n_docs)
+    y = y if labels is None else labels(y, qid)
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y.astype(float))
+    tracemalloc.start()
+    RegularizedRankSVM(0.1, gamma=gamma, tol=0.01, n_jobs=1).fit(X, y, qid=qid)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak <= required_bytes(PairBlocks(pairs), 1) + X.nbytes + 100_000
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,11 @@ class RegularizedRankSVM(LowRankRanker):
     max_iter : int, default 1000
         Largest number of steps, each with a thresholding of the singular values of every query; there are two at least.
     memory_limit : int, str or None, default None
-        Memory the fit may take beyond the data, in bytes or as "4GB"; None: half of what is free. A fit that needs
-        more at the highest rank is refused, before it begins: it holds a number for each entry of every query's matrix
-        and the factors of the A_q, in all 8 bytes for each pair and more, up to some 60.
+        Memory the fit may take beyond the data, in bytes or as "4GB"; None: half of what is free. A fit that may need
+        more, at the highest ranks, is refused before it begins. Of a query of m preferred by n other documents it holds
+        two numbers for each of the m n entries, 16 bytes, and the factors of A_q a few times, up to 40 bytes for each
+        of ``(m + n) min(m, n)`` entries; while a thread decomposes the matrix, 64 bytes an entry; and 2.5 KB. With
+        three levels or more there are more entries than pairs, many more where most documents are of a level between.
     warm_start : bool, default False
         Begin from the weights and matrices of the last fit, on the same data.
     keep_on_interrupt : bool, default False
@@ -232,7 +234,7 @@ class RegularizedRankSVM(LowRankRanker):
             check_fits(
                 required_bytes(blocks, data.n_threads),
                 self.memory_limit,
-                f"the matrices of {data.pairs.n_pairs} pairs may take, at the highest rank",
+                f"the matrices of {data.pairs.n_pairs} pairs, of {blocks.n_entries} entries, may take at the highest rank",
                 "Give a larger memory_limit, fewer documents a query, or take RankSVM or FactorizedRankSVM.",
             )
             objective = NuclearNormObjective(

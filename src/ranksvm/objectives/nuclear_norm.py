@@ -38,8 +38,10 @@ ROUND_OFF = 1e-14
 ENTRY_COPIES = 2
 # Dense matrices of the size of a block that a thread holds at a time, with Gram matrices and eigenvectors.
 BLOCK_COPIES = 8
-# Matrices by their factors: before and after a step, the best ones, and what is kept of them.
-FACTOR_COPIES = 4
+# Matrices by their factors: before and after two steps, the best ones, and what is kept of them.
+FACTOR_COPIES = 5
+# Bytes of the objects of a query, with pairs or without, and of the numbers of a document (measured).
+QUERY_BYTES, DOCUMENT_BYTES = 2500, 320
 
 
 class NuclearNormPoint(NamedTuple):
@@ -214,6 +216,7 @@ class NuclearNormObjective:
             The same matrices and, of the weights, dual variables that are ``C clip((1 - (s_i - s_j) + 2 lam A_ij) / (2
             lam C), 0, 1)``.
         """
+        self._matrices = []  # make room
         self._couple(point.matrices, self.lam)
         self._solve(point.w, self._tolerance(accuracy), None)
 
@@ -340,7 +343,9 @@ class NuclearNormObjective:
 
 
 def required_bytes(blocks: PairBlocks, n_threads: int) -> int:
-    """Memory that `NuclearNormObjective` needs beyond the data, at most: it grows with the entries of the blocks.
+    """Memory that a fit with `NuclearNormObjective` needs beyond the data, at most.
+
+    It grows with the entries of the blocks. No rank is higher than the smaller side of its block.
 
     Parameters
     ----------
@@ -358,4 +363,4 @@ def required_bytes(blocks: PairBlocks, n_threads: int) -> int:
     rows, columns = np.diff(blocks.rows), np.diff(blocks.columns)
     factors = int(((rows + columns) * np.minimum(rows, columns)).sum())
     numbers = ENTRY_COPIES * blocks.n_entries + FACTOR_COPIES * factors + BLOCK_COPIES * int(sizes[:n_threads].sum())
-    return 8 * numbers
+    return 8 * numbers + QUERY_BYTES * blocks.n_queries + DOCUMENT_BYTES * blocks.n_documents
