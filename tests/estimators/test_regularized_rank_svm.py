@@ -185,7 +185,7 @@ def test_the_dual_of_other_data_is_refused():
 def test_what_does_not_fit_into_memory_is_refused_before_it_begins():
     X, y, qid = make_data()
     model = RegularizedRankSVM(memory_limit=10_000)
-    with pytest.raises(OptionError, match=r"entries, may take at the highest rank: [\d.]+ KB, more than 10 KB"):
+    with pytest.raises(OptionError, match=r"entries\) may take, at the highest rank: [\d.]+ KB, more than 10 KB"):
         model.fit(X, y, qid=qid)
     assert not hasattr(model, "coef_")
 

@@ -322,10 +322,10 @@ def compare_ranks(
 ) -> np.ndarray:
     """How many dimensions the dual variables of several models need for each query, side by side.
 
-    At t = 1 these are the ranks, as in Table 6 of Xu et al. (IEEE TKDE 2019). What it prints for plain RankSVM cannot be
-    ranks of these blocks: 8, 92 and 234 for OHSUMED's queries 49, 45 and 35, whose blocks have 4, 46 and 117 rows, which
-    no rank exceeds. The paper does not say of which matrix they are; one of documents by documents with alpha on both
-    sides of its diagonal would have twice the rank of a block, and these are twice the numbers of rows.
+    At t = 1 these are the ranks, as in Table 6 of Xu et al. (IEEE TKDE 2019). What it prints for plain RankSVM are no
+    ranks of these blocks: 8, 92 and 234 for OHSUMED's queries 49, 45 and 35, whose blocks have 4, 46 and 117 rows,
+    which no rank exceeds. They are twice these numbers, and may be full ranks of matrices of documents by documents
+    with alpha on both sides of the diagonal.
 
     Parameters
     ----------

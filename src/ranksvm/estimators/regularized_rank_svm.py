@@ -231,10 +231,11 @@ class RegularizedRankSVM(LowRankRanker):
             sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
             assert isinstance(data.pairs, ComparablePairs)
             blocks = PairBlocks(data.pairs)
+            matrices = f"the matrices of {data.pairs.n_pairs} pairs ({blocks.n_entries} entries)"
             check_fits(
                 required_bytes(blocks, data.n_threads),
                 self.memory_limit,
-                f"the matrices of {data.pairs.n_pairs} pairs, of {blocks.n_entries} entries, may take at the highest rank",
+                f"{matrices} may take, at the highest rank",
                 "Give a larger memory_limit, fewer documents a query, or take RankSVM or FactorizedRankSVM.",
             )
             objective = NuclearNormObjective(
