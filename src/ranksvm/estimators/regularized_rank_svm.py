@@ -43,9 +43,9 @@ class RegularizedRankSVM(LowRankRanker):
 
         1/2 |w|^2 + C * sum of max(0, 1 - (s_i - s_j) - Y_ij) + sum over q of |Y_q|_F^2 / (4 lam)
 
-    So what is forgiven is what looks like noise: no pattern of few documents against few others, which has a large
-    singular value, but errors spread over the pairs of a query. With ``gamma`` at 0 it is the RankSVM with the hinge
-    loss.
+    So what is forgiven is what looks like noise: of slacks with the same sum of squares, those that follow a pattern,
+    some documents against some others, have a large singular value, and errors without a pattern have small ones. With
+    ``gamma`` at 0 it is the RankSVM with the hinge loss.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def douglas_rachford(
 
     Lions & Mercier, "Splitting algorithms for the sum of two nonlinear operators", SIAM J. Numer. Anal. 16 (1979); as
     the alternating direction method of multipliers see Boyd et al., Found. Trends Mach. Learn. 3 (2011). It converges
-    for any length of the steps, which is the objective's to choose.
+    for any length of the steps, which is the objective's to choose, and to change ever more rarely.
 
     Parameters
     ----------
