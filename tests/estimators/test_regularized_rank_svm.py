@@ -182,6 +182,18 @@ def test_the_dual_of_other_data_is_refused():
         model.low_rank_coef(X, -y, np.zeros(len(y)))
 
 
+def test_the_dual_of_one_document_against_many_takes_little_memory():
+    X = np.random.default_rng(0).normal(size=(4000, 3))
+    y = (np.arange(4000) == 7).astype(float)
+    model = RegularizedRankSVM(1.0).fit(X, y)
+    tracemalloc.start()
+    alpha, matrix = model.dual_coef(X, y)[0].alpha, model.low_rank_coef(X, y)[0].alpha
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert alpha.shape == matrix.shape == (1, 3999)
+    assert peak < 8e6
+
+
 def test_what_does_not_fit_into_memory_is_refused_before_it_begins():
     X, y, qid = make_data()
     model = RegularizedRankSVM(memory_limit=10_000)

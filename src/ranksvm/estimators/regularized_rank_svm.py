@@ -336,7 +336,7 @@ class RegularizedRankSVM(LowRankRanker):
 
         def entries(query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
             rows = queries.rows(query)
-            return matrices.dense(query)[np.searchsorted(rows, i), np.searchsorted(rows, j)]
+            return matrices.entries(query, np.searchsorted(rows, i), np.searchsorted(rows, j))
 
         return entries
 
