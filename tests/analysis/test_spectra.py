@@ -173,7 +173,7 @@ class Refusing:
     """Blocks that no memory holds."""
 
     def __init__(self, pairs_per_query):
-        self.pairs_per_query = np.array(pairs_per_query)
+        self.pairs_per_query = self.entries_per_query = np.array(pairs_per_query)
 
     def __len__(self):
         return len(self.pairs_per_query)
@@ -187,12 +187,23 @@ class Refusing:
 
 def test_what_does_not_fit_is_refused_beforehand():
     huge = 300_000 * 299_999 // 2
-    with pytest.raises(DataError, match=r"query number 1 \(of 0 to 2.* 44,999,850,000 pairs: .* at least 4.77 TB"):
+    with pytest.raises(DataError, match=r"query number 1 \(of 0 to 2.* 44,999,850,000 pairs: .* takes up to 4.77 TB"):
         dual_spectra(Refusing([3, huge, 4]))
-    with pytest.raises(DataError, match=r"has 40 pairs: .* at least 4.24 kB, and 4 kB may be taken"):
+    with pytest.raises(
+        DataError, match=r"has 40 pairs: .* 40 dual variables takes up to 4.24 kB, and 4 kB may be taken"
+    ):
         dual_spectra(Refusing([3, 40, 4]), memory_limit="4kB")
     with pytest.raises(DataError, match=r"query number 1 .*does not fit into memory: cannot allocate 7 TiB"):
         dual_spectra(Refusing([3, 7, 4]))
+
+
+def test_blocks_of_more_entries_than_pairs_are_refused_beforehand():
+    y = np.ones(2000)
+    y[0], y[-1] = 2.0, 0.0
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    dual = RankSVM(1.0, loss="hinge").fit(X, y).dual_coef(X, y)
+    with pytest.raises(DataError, match=r"has 3,997 pairs: its block of 3,996,001 dual variables takes up to 128 MB"):
+        dual_spectra(dual, memory_limit="100MB")
 
 
 @pytest.mark.parametrize("limit", ["4300", "100MB"])

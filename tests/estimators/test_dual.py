@@ -109,6 +109,7 @@ def test_explicit_pairs(weighting, interleaved):
     assert dual.n_pairs == 45
     expected = [np.count_nonzero(qid[oracle.upper] == block.query) for block in dual]
     assert dual.pairs_per_query.tolist() == expected
+    assert dual.entries_per_query.tolist() == [block.alpha.size for block in dual]
     for block in dual:
         assert set(qid[block.preferred_rows]) <= {block.query}
     with pytest.raises(DataError, match="not both"):
@@ -125,6 +126,7 @@ def _check(dual, oracle, w, C=C):
 def test_blocks_are_triangular_by_label_and_two_levels_one_rectangle():
     X, y, qid, _, _ = problem(weighted=False)
     dual = RankSVM(C=C).fit(X, y, qid=qid).dual_coef(X, y, qid)
+    assert dual.entries_per_query.tolist() == [block.alpha.size for block in dual]
     for block in dual:
         assert (np.diff(y[block.preferred_rows]) <= 0).all()
         assert (np.diff(y[block.other_rows]) <= 0).all()

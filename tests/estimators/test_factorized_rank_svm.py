@@ -165,6 +165,14 @@ def test_a_fixed_learning_rate(data):
     assert (np.diff(longer.history_["objective"]) > 0).any()
 
 
+def test_a_fit_that_ends_at_0_is_told(data):
+    model = fitted(data, warm_start=True)
+    model.factors_[:] = 0.0
+    with pytest.warns(ConvergenceWarning, match="All factors are 0"):
+        model.fit(data.X, data.y, qid=data.qid)
+    assert model.objective_ == 0.0
+
+
 @pytest.mark.parametrize("kind", ["pickle", "file"])
 def test_saved_models(data, kind, tmp_path):
     model = fitted(data)

@@ -20,6 +20,11 @@ from ranksvm.solvers import EpochStatus, minimise_in_epochs
 
 __all__ = ["FactorizedRankSVM"]
 
+NOTHING_LEARNT = (
+    "All factors are 0, a stationary point, and so are the weights: steps of a fixed learning_rate were too long, or "
+    "a warm start began there."
+)
+
 
 class FactorizedRankSVM(LowRankRanker):
     """Linear RankSVM with dual variables of low rank: alpha_ij = <v_i, v_j>, one vector of K entries a document.
@@ -208,7 +213,7 @@ class FactorizedRankSVM(LowRankRanker):
         Warns
         -----
         ConvergenceWarning
-            When the last epoch still changed the objective by more than ``tol`` allows.
+            When the last epoch still changed the objective by more than ``tol`` allows, or all factors are 0.
         """
         _options.check(
             C=_options.positive(self.C),
@@ -265,6 +270,8 @@ class FactorizedRankSVM(LowRankRanker):
         rounds.keep(self)
         if result.status is EpochStatus.MAX_EPOCHS:
             warnings.warn(result.status.value, ConvergenceWarning, stacklevel=3)
+        if not self.factors_.any():
+            warnings.warn(NOTHING_LEARNT, ConvergenceWarning, stacklevel=3)
 
     def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
         V = self.factors_

@@ -43,9 +43,9 @@ class RegularizedRankSVM(LowRankRanker):
 
         1/2 |w|^2 + C * sum of max(0, 1 - (s_i - s_j) - Y_ij) + sum over q of |Y_q|_F^2 / (4 lam)
 
-    So what is forgiven is what looks like noise: no pattern of few documents against few others, which has a large
-    singular value, but errors spread over the pairs of a query. With ``gamma`` at 0 it is the RankSVM with the hinge
-    loss.
+    So what is forgiven is what looks like noise: of slacks with the same sum of squares, those that follow a pattern,
+    some documents against some others, have a large singular value, and errors without a pattern have small ones. With
+    ``gamma`` at 0 it is the RankSVM with the hinge loss.
 
     Parameters
     ----------
@@ -59,11 +59,13 @@ class RegularizedRankSVM(LowRankRanker):
     tol : float, default 1e-4
         Stop when ``duality_gap_`` is at most this part of the absolute value of ``objective_``.
     max_iter : int, default 1000
-        Largest number of steps, each with a thresholding of the singular values of every query.
+        Largest number of steps, each with a thresholding of the singular values of every query; there are two at least.
     memory_limit : int, str or None, default None
-        Memory the fit may take beyond the data, in bytes or as "4GB"; None: half of what is free. A fit that needs
-        more at the highest rank is refused, before it begins: it holds a number for each entry of every query's matrix
-        and the factors of the A_q, in all 8 bytes for each pair and more, up to some 60.
+        Memory the fit may take beyond the data, in bytes or as "4GB"; None: half of what is free. A fit that may need
+        more, at the highest ranks, is refused before it begins. Of a query of m preferred by n other documents it holds
+        two numbers for each of the m n entries, 16 bytes, and the factors of A_q a few times, up to 40 bytes for each
+        of ``(m + n) min(m, n)`` entries; while a thread decomposes the matrix, 64 bytes an entry; and 2.5 KB. With
+        three levels or more there are more entries than pairs, many more where most documents are of a level between.
     warm_start : bool, default False
         Begin from the weights and matrices of the last fit, on the same data.
     keep_on_interrupt : bool, default False
@@ -229,10 +231,11 @@ class RegularizedRankSVM(LowRankRanker):
             sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
             assert isinstance(data.pairs, ComparablePairs)
             blocks = PairBlocks(data.pairs)
+            matrices = f"the matrices of {data.pairs.n_pairs} pairs ({blocks.n_entries} entries)"
             check_fits(
                 required_bytes(blocks, data.n_threads),
                 self.memory_limit,
-                f"the matrices of {data.pairs.n_pairs} pairs may take, at the highest rank",
+                f"{matrices} may take, at the highest rank",
                 "Give a larger memory_limit, fewer documents a query, or take RankSVM or FactorizedRankSVM.",
             )
             objective = NuclearNormObjective(
@@ -333,7 +336,7 @@ class RegularizedRankSVM(LowRankRanker):
 
         def entries(query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
             rows = queries.rows(query)
-            return matrices.dense(query)[np.searchsorted(rows, i), np.searchsorted(rows, j)]
+            return matrices.entries(query, np.searchsorted(rows, i), np.searchsorted(rows, j))
 
         return entries
 
