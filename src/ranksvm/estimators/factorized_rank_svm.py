@@ -1,6 +1,7 @@
 """FactorizedRankSVM: a linear RankSVM whose dual variables are inner products of factors of the documents."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,9 @@ class FactorizedRankSVM(LowRankRanker):
     C : float, default 1.0
         Upper bound of alpha, positive: the weight of a pair.
     n_components : int, default 5
-        Number K of entries of each v_i; the block of alpha of a query has no higher rank.
+        Number K of entries of each v_i. The products of a query have rank K at most; so has its block of alpha where
+        labels have two levels. With L levels, where alpha is 0 between documents that are no pair, that has rank
+        ``(L - 1) K`` at most.
     learning_rate : {"auto"} or float, default "auto"
         "auto": each step is as long as lowers the objective most, so that this never rises. A number: every step is a
         projected gradient step of that length, as in Algorithm 1; the objective may rise, or not converge.
@@ -267,15 +270,19 @@ class FactorizedRankSVM(LowRankRanker):
             warnings.warn(result.status.value, ConvergenceWarning, stacklevel=3)
 
     def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
+        entries = self._entries(queries)
+        return lambda query, preferred, other, _: entries(query, preferred, other)
+
+    def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
         V = self.factors_
         if queries.n_rows != len(V):
             raise DataError(f"X has {queries.n_rows} rows, but the model was fitted to {len(V)}: give the data of fit.")
 
-        def alpha(query: int, preferred: np.ndarray, other: np.ndarray, weights: np.ndarray) -> np.ndarray:
-            # one component after another: all at once would take 16 K bytes for each pair
-            return sum((V[preferred, k] * V[other, k] for k in range(V.shape[1])), np.zeros(len(weights)))
+        def entries(query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+            # one component after another: all at once would take 16 K bytes for each entry
+            return sum((V[i, k] * V[j, k] for k in range(V.shape[1])), np.zeros(len(i)))
 
-        return alpha
+        return entries
 
 
 def _step_length(value: Any) -> str | None:
