@@ -66,7 +66,8 @@ class FactorizedRankSVM(LowRankRanker):
     n_jobs : int or None, default None
         Number of threads; None or -1 for all processors. Visits to queries follow one another in one thread.
     verbose : int, default 0
-        1 shows every epoch: on stderr, or wherever `logging` is configured to send the logger "ranksvm".
+        1 shows every epoch, and what it gives on ``eval_set``: on stderr, or wherever `logging` is configured to send
+        the logger "ranksvm".
 
     Attributes
     ----------
