@@ -246,6 +246,9 @@ def test_bad_options(by_hand):
             spectra.dimensions(t)
     with pytest.raises(OptionError, match="at least one part"):
         dual_spectra(by_hand, energy=())
+    for dual in (RankSVM(), np.eye(3)):
+        with pytest.raises(OptionError, match="the blocks of a dual are needed, such as"):
+            dual_spectra(dual)
     with pytest.raises(OptionError, match="tol must be None or"):
         dual_spectra(by_hand, tol=1.0)
     with pytest.raises(OptionError, match="memory_limit must be None"):

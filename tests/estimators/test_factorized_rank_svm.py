@@ -100,6 +100,18 @@ def test_dual_blocks_are_of_the_data_of_fit_only(data, other):
         model.dual_coef(data.X, more, data.qid)
 
 
+def test_rows_in_another_order_are_other_data(data):
+    model = fitted(data)
+    order = np.random.default_rng(0).permutation(len(data.y))
+    with pytest.raises(DataError, match="give the data of fit, rows in the same order"):
+        model.dual_coef(data.X[order], data.y[order], data.qid[order])
+    with pytest.raises(DataError, match=r"With these data the objective .* is .*, with those of fit it was"):
+        model.low_rank_coef(2.0 * data.X, data.y, data.qid)
+    # neither another precision nor parameters set since make other data of them
+    dual = model.set_params(C=1e-6, n_components=2).dual_coef(data.X.astype(np.float32), data.y, data.qid)
+    np.testing.assert_allclose(data.X.T @ dual.per_document(), model.coef_, rtol=1e-8, atol=1e-8)
+
+
 def test_one_seed_gives_one_model_and_another_another(data):
     one, same, different = fitted(data), fitted(data), fitted(data).set_params(random_state=1)
     different.fit(data.X, data.y, qid=data.qid)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ranksvm._parallel import one_blas_thread
+from ranksvm._parallel import effective_n_jobs, one_blas_thread
 from ranksvm.data import ComparablePairs, Queries, _frames, as_design_matrix
 from ranksvm.estimators import _inputs, _options
 from ranksvm.estimators._dual import AlphaOfPairs
@@ -20,6 +20,9 @@ from ranksvm.objectives import FactorizedDual
 from ranksvm.solvers import EpochStatus, minimise_in_epochs
 
 __all__ = ["FactorizedRankSVM"]
+
+# Objectives that differ by this part of the sum of their two terms are of the same data, perhaps in other precision.
+SAME = 1e-4
 
 
 class FactorizedRankSVM(LowRankRanker):
@@ -270,14 +273,30 @@ class FactorizedRankSVM(LowRankRanker):
         if result.status is EpochStatus.MAX_EPOCHS:
             warnings.warn(result.status.value, ConvergenceWarning, stacklevel=3)
 
+    def _data_of_fit(self, X: Any, y: Any, qid: Any, group: Any) -> tuple[Any, Queries, np.ndarray, ComparablePairs]:
+        X, queries, labels, pairs = super()._data_of_fit(X, y, qid, group)
+        n_rows, n_components = self.factors_.shape
+        if queries.n_rows != n_rows:
+            raise DataError(f"X has {queries.n_rows} rows, but the model was fitted to {n_rows}: give the data of fit.")
+        # Rows in another order have as many pairs, and other factors: the objective tells, in no more time than an
+        # epoch takes. C may have been set since; the factors are within this box.
+        C = max(float(self.factors_.max()) ** 2 * n_components, np.finfo(np.float64).tiny)
+        random, n_threads = np.random.RandomState(0), effective_n_jobs(self.n_jobs)
+        dual = FactorizedDual(as_design_matrix(X), pairs, C, n_components, random, n_threads=n_threads)
+        dual.start(self.factors_)
+        if not abs(dual.value - self.objective_) <= SAME * (2.0 * dual.scale - dual.value):
+            raise DataError(
+                f"With these data the objective of the factors is {dual.value:.6g}, with those of fit it was "
+                f"{self.objective_:.6g}: give the data of fit, rows in the same order."
+            )
+        return X, queries, labels, pairs
+
     def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
         entries = self._entries(queries)
         return lambda query, preferred, other, _: entries(query, preferred, other)
 
     def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
         V = self.factors_
-        if queries.n_rows != len(V):
-            raise DataError(f"X has {queries.n_rows} rows, but the model was fitted to {len(V)}: give the data of fit.")
 
         def entries(query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
             # one component after another: all at once would take 16 K bytes for each entry
