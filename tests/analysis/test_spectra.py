@@ -7,8 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranksvm import KernelRankSVM, QueryMinMaxScaler, RankSVM, RankSVMCV, make_ranking
-from ranksvm.analysis import DualBlock, DualSpectra, compare_ranks, decompositions, dual_coef, dual_spectra
+from ranksvm import (
+    FactorizedRankSVM,
+    KernelRankSVM,
+    QueryMinMaxScaler,
+    RankSVM,
+    RankSVMCV,
+    RegularizedRankSVM,
+    make_ranking,
+)
+from ranksvm.analysis import (
+    DualBlock,
+    DualSpectra,
+    compare_ranks,
+    decompositions,
+    dual_coef,
+    dual_spectra,
+    low_rank_coef,
+)
 from ranksvm.data import read_letor
 from ranksvm.exceptions import DataError, OptionError
 
@@ -167,6 +183,22 @@ def test_dual_of_a_pipeline():
     np.testing.assert_array_equal(dual_coef(ranker, scaled, data.y, data.qid)[0].alpha, expected[0].alpha)
     with pytest.raises(OptionError, match="a ranker with dual variables"):
         dual_coef(scaler, data.X, data.y, data.qid)
+    with pytest.raises(OptionError, match="a FactorizedRankSVM or RegularizedRankSVM is needed"):
+        low_rank_coef(model, data.X, data.y, data.qid)
+
+
+def test_low_rank_matrices_of_a_pipeline():
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    data = make_ranking(6, 10, 4, n_levels=3, random_state=0)
+    scaler = StandardScaler().fit(data.X)
+    scaled, group = scaler.transform(data.X), [10] * 6
+    for ranker in (FactorizedRankSVM(C=0.1, n_components=2, random_state=0), RegularizedRankSVM(C=0.1, gamma=0.1)):
+        ranker.fit(scaled, data.y, qid=data.qid)
+        found = low_rank_coef(make_pipeline(scaler, ranker), data.X, data.y, group=group)
+        for block, expected in zip(found, ranker.low_rank_coef(scaled, data.y, data.qid), strict=True):
+            np.testing.assert_array_equal(block.alpha, expected.alpha)
 
 
 class Refusing:
@@ -225,6 +257,9 @@ def test_bad_options(by_hand):
             spectra.dimensions(t)
     with pytest.raises(OptionError, match="at least one part"):
         dual_spectra(by_hand, energy=())
+    for dual in (RankSVM(), np.eye(3)):
+        with pytest.raises(OptionError, match="the blocks of a dual are needed, such as"):
+            dual_spectra(dual)
     with pytest.raises(OptionError, match="tol must be None or"):
         dual_spectra(by_hand, tol=1.0)
     with pytest.raises(OptionError, match="memory_limit must be None"):

@@ -188,7 +188,7 @@ def test_groups_queries_without_pairs_and_columns_of_query_ids():
     frame = pandas.DataFrame({"x": X[:, 0], "query": [5, 5, 6, 6]})
     ranker = RankSVM().fit(frame, y, qid="query")
     assert [block.query for block in ranker.dual_coef(frame, y)] == [5, 6]
-    assert "1 preferred x 1 other documents, 1 pairs, 1 with alpha > 0" in repr(ranker.dual_coef(frame, y)[0])
+    assert "1 preferred x 1 other documents, 1 pairs, 1 entries of alpha not 0" in repr(ranker.dual_coef(frame, y)[0])
 
 
 def test_errors():

@@ -69,7 +69,7 @@ def dual_spectra(
     Raises
     ------
     OptionError
-        When an option has a value it cannot have.
+        When an option has a value it cannot have, or ``dual`` is no sequence of blocks.
     DataError
         When there is no query, or the block of one does not fit into memory. It names query and size.
 
@@ -87,6 +87,8 @@ def dual_spectra(
     if complaint := memory_complaint(memory_limit):
         raise OptionError(f"memory_limit {complaint}.")
     n_threads = effective_n_jobs(n_jobs)
+    if hasattr(dual, "shape") or not (hasattr(dual, "__len__") and hasattr(dual, "__getitem__")):
+        raise OptionError(f"the blocks of a dual are needed, such as ranker.dual_coef(X, y, qid) gives, got {dual!r}.")
     if len(dual) == 0:
         raise DataError("there is no query whose dual variables could be analysed.")
     # a plain list of blocks, which are there already, does not tell

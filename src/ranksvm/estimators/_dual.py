@@ -74,10 +74,10 @@ class DualBlock:
         return len(self.preferred_rows), len(self.other_rows)
 
     def __repr__(self) -> str:
-        n_pairs, support = np.count_nonzero(self.weights), np.count_nonzero(self.alpha)
+        n_pairs, nonzero = np.count_nonzero(self.weights), np.count_nonzero(self.alpha)
         return (
             f"DualBlock(query {self.query!r}: {self.shape[0]} preferred x {self.shape[1]} other documents, {n_pairs} "
-            f"pairs, {support} with alpha > 0)"
+            f"pairs, {nonzero} entries of alpha not 0)"
         )
 
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ranksvm._parallel import one_blas_thread
 from ranksvm.data import ComparablePairs, PairBlocks, Queries, _frames, as_design_matrix
 from ranksvm.estimators import _inputs, _options
-from ranksvm.estimators._dual import AlphaOfPairs, DualCoef, WholeBlocks
+from ranksvm.estimators._dual import AlphaOfPairs
 from ranksvm.estimators._evaluation import evals_result, evaluation_sets
 from ranksvm.estimators._low_rank import LowRankRanker
 from ranksvm.estimators._memory import check_fits, memory_complaint
@@ -259,37 +259,6 @@ class RegularizedRankSVM(LowRankRanker):
             self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
         return self
 
-    def low_rank_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
-        """The matrices A_q to which the dual variables were pulled, query by query, computed when they are asked for.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features that the model was fitted to.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        qid : array-like of shape (n_samples,) or str, optional
-            Query of each row, as in `rank`.
-        group : array-like of int, shape (n_queries,), optional
-            Instead of ``qid``: sizes of consecutive queries.
-
-        Returns
-        -------
-        DualCoef
-            As `dual_coef` gives it, with the entries of A_q for the alpha of each `DualBlock`: with three or more
-            levels also those of documents that are no pair. Entries may be negative, or larger than C.
-
-        Raises
-        ------
-        NoComparablePairsError
-            When no query has two documents with different labels.
-        DataError
-            When the data are not those the model was fitted to, or lengths differ.
-        """
-        _, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
-        entries = self._entries(queries)
-        return WholeBlocks(pairs, queries, labels, lambda query, i, j, _: entries(query, i, j))
-
     def _begin(self, objective: NuclearNormObjective, interrupted: threading.Event | None) -> None:
         """Set where the objective begins."""
         if not self.warm_start or not hasattr(self, "coef_"):
@@ -297,8 +266,13 @@ class RegularizedRankSVM(LowRankRanker):
             return
         if self.coef_.shape != (objective.n_features,):
             raise DataError(f"warm_start: the last fit had {len(self.coef_)} features, X has {objective.n_features}.")
-        matrices = self._matrices(objective.pairs.pointers).to_blocks(objective.blocks)
-        objective.begin(self.coef_, matrices, interrupted)
+        matrices = self._matrices(objective.pairs.pointers)
+        if matrices is None:
+            raise DataError(
+                "warm_start: the last fit was one to other queries, or to queries of other sizes: give the same data, "
+                "or set warm_start=False."
+            )
+        objective.begin(self.coef_, matrices.to_blocks(objective.blocks), interrupted)
 
     def _keep(self, data: TrainingSet, objective: NuclearNormObjective, result: SplitResult) -> None:
         """Take a solution as fitted attributes, and warn where it did not converge."""
@@ -331,8 +305,11 @@ class RegularizedRankSVM(LowRankRanker):
         return alpha
 
     def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
-        """Entries of the matrix A of a query, by its number and rows of documents of it."""
         matrices = self._matrices(queries.pointers)
+        if matrices is None:
+            raise DataError(
+                "The last fit was one to other queries, or to queries of other sizes: give the data of fit."
+            )
 
         def entries(query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
             rows = queries.rows(query)
@@ -340,14 +317,14 @@ class RegularizedRankSVM(LowRankRanker):
 
         return entries
 
-    def _matrices(self, pointers: np.ndarray) -> QueryMatrices:
-        """The matrices A, of queries of such sizes; DataError if those of the last fit were of others."""
+    def _matrices(self, pointers: np.ndarray) -> QueryMatrices | None:
+        """The matrices A, of queries of such sizes; None if those of the last fit were of others."""
         if len(self.ranks_) == len(pointers) - 1:
             factors = self.singular_values_, self.left_factors_, self.right_factors_
             matrices = QueryMatrices(pointers, self.ranks_, *factors)
             if matrices.fits():
                 return matrices
-        raise DataError("The last fit was one to other queries, or to queries of other sizes: give the data of fit.")
+        return None
 
 
 def _minimise(
