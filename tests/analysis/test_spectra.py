@@ -7,8 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ranksvm import KernelRankSVM, QueryMinMaxScaler, RankSVM, RankSVMCV, make_ranking
-from ranksvm.analysis import DualBlock, DualSpectra, compare_ranks, decompositions, dual_coef, dual_spectra
+from ranksvm import (
+    FactorizedRankSVM,
+    KernelRankSVM,
+    QueryMinMaxScaler,
+    RankSVM,
+    RankSVMCV,
+    RegularizedRankSVM,
+    make_ranking,
+)
+from ranksvm.analysis import (
+    DualBlock,
+    DualSpectra,
+    compare_ranks,
+    decompositions,
+    dual_coef,
+    dual_spectra,
+    low_rank_coef,
+)
 from ranksvm.data import read_letor
 from ranksvm.exceptions import DataError, OptionError
 
@@ -167,13 +183,29 @@ def test_dual_of_a_pipeline():
     np.testing.assert_array_equal(dual_coef(ranker, scaled, data.y, data.qid)[0].alpha, expected[0].alpha)
     with pytest.raises(OptionError, match="a ranker with dual variables"):
         dual_coef(scaler, data.X, data.y, data.qid)
+    with pytest.raises(OptionError, match="a FactorizedRankSVM or RegularizedRankSVM is needed"):
+        low_rank_coef(model, data.X, data.y, data.qid)
+
+
+def test_low_rank_matrices_of_a_pipeline():
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    data = make_ranking(6, 10, 4, n_levels=3, random_state=0)
+    scaler = StandardScaler().fit(data.X)
+    scaled, group = scaler.transform(data.X), [10] * 6
+    for ranker in (FactorizedRankSVM(C=0.1, n_components=2, random_state=0), RegularizedRankSVM(C=0.1, gamma=0.1)):
+        ranker.fit(scaled, data.y, qid=data.qid)
+        found = low_rank_coef(make_pipeline(scaler, ranker), data.X, data.y, group=group)
+        for block, expected in zip(found, ranker.low_rank_coef(scaled, data.y, data.qid), strict=True):
+            np.testing.assert_array_equal(block.alpha, expected.alpha)
 
 
 class Refusing:
     """Blocks that no memory holds."""
 
     def __init__(self, pairs_per_query):
-        self.pairs_per_query = np.array(pairs_per_query)
+        self.pairs_per_query = self.entries_per_query = np.array(pairs_per_query)
 
     def __len__(self):
         return len(self.pairs_per_query)
@@ -187,12 +219,23 @@ class Refusing:
 
 def test_what_does_not_fit_is_refused_beforehand():
     huge = 300_000 * 299_999 // 2
-    with pytest.raises(DataError, match=r"query number 1 \(of 0 to 2.* 44,999,850,000 pairs: .* at least 4.77 TB"):
+    with pytest.raises(DataError, match=r"query number 1 \(of 0 to 2.* 44,999,850,000 pairs: .* takes up to 4.77 TB"):
         dual_spectra(Refusing([3, huge, 4]))
-    with pytest.raises(DataError, match=r"has 40 pairs: .* at least 4.24 kB, and 4 kB may be taken"):
+    with pytest.raises(
+        DataError, match=r"has 40 pairs: .* 40 dual variables takes up to 4.24 kB, and 4 kB may be taken"
+    ):
         dual_spectra(Refusing([3, 40, 4]), memory_limit="4kB")
     with pytest.raises(DataError, match=r"query number 1 .*does not fit into memory: cannot allocate 7 TiB"):
         dual_spectra(Refusing([3, 7, 4]))
+
+
+def test_blocks_of_more_entries_than_pairs_are_refused_beforehand():
+    y = np.ones(2000)
+    y[0], y[-1] = 2.0, 0.0
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    dual = RankSVM(1.0, loss="hinge").fit(X, y).dual_coef(X, y)
+    with pytest.raises(DataError, match=r"has 3,997 pairs: its block of 3,996,001 dual variables takes up to 128 MB"):
+        dual_spectra(dual, memory_limit="100MB")
 
 
 @pytest.mark.parametrize("limit", ["4300", "100MB"])
@@ -214,6 +257,9 @@ def test_bad_options(by_hand):
             spectra.dimensions(t)
     with pytest.raises(OptionError, match="at least one part"):
         dual_spectra(by_hand, energy=())
+    for dual in (RankSVM(), np.eye(3)):
+        with pytest.raises(OptionError, match="the blocks of a dual are needed, such as"):
+            dual_spectra(dual)
     with pytest.raises(OptionError, match="tol must be None or"):
         dual_spectra(by_hand, tol=1.0)
     with pytest.raises(OptionError, match="memory_limit must be None"):

@@ -22,6 +22,11 @@ TABLES = {
     "kernel_quality": "| SVC on explicit pairs |",
     "kernel_product": "| linear | float32 | not formed |",
     "kernel_approximation": "| uniform | computed |",
+    "low_rank": "| less RankSVM, squared hinge | MAP |",
+    "low_rank_curves": "| factorised, automatic step |",
+    "low_rank_settings": "| FactorizedRankSVM, any C |",
+    "factorized": "| NumPy, blocks of documents |",
+    "regularized": "| Algorithm 2, safe step |",
     "model_selection": "| data | rows, train / valid | path, s |",
 }
 
@@ -37,8 +42,11 @@ def run(script, output):
 def test_benchmark_writes_its_page(script, tmp_path, request):
     if script == "published":
         request.getfixturevalue("shared_data")
-    if script in {"sweep_levels", "cutting_plane", "model_selection", "kernel_quality"}:
+    if script in {"sweep_levels", "cutting_plane", "model_selection", "kernel_quality", "low_rank_curves"}:
         pytest.importorskip("matplotlib")
+    if script == "low_rank":
+        for module in ("lightgbm", "xgboost"):
+            pytest.importorskip(module)
     page = run(script, tmp_path / f"{script}.md")
     assert TABLES[script] in page
     assert f"Command: `python benchmarks/{script}.py --smoke" in page

@@ -6,9 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import ranksvm as package
-from ranksvm.analysis import dual_coef, dual_spectra
+from ranksvm.analysis import dual_coef, dual_spectra, low_rank_coef
+from ranksvm.cli import main
 
 
 @pytest.fixture(scope="session")
@@ -90,11 +92,59 @@ def test_models_of_every_kind(ranksvm, ranksvm_json, folder, tmp_path, options):
     assert found["n_pairs"] == expected.n_pairs.sum()
 
 
-def test_other_data_than_the_model_was_trained_on(ranksvm, folder, hinge, tmp_path):
+@pytest.fixture(scope="session")
+def low_rank(folder):
+    """Models of low rank: a factorized one, and a regularized one with a scaler."""
+    runner = CliRunner()
+    paths = {name: folder / f"{name}.rsvm" for name in ("factorized", "regularized")}
+    options = {
+        "factorized": ["--n-components", "1", "--random-state", "0"],
+        "regularized": ["--gamma", "0.1", "--scaler", "minmax"],
+    }
+    for name, path in paths.items():
+        arguments = ["train", str(folder / "train.txt"), "--low-rank", name, "-C", "0.1", "-q", "-o", str(path)]
+        assert runner.invoke(main, arguments + options[name]).exit_code == 0
+    return paths
+
+
+def test_matrices_of_low_rank_beside_the_dual_variables_of_other_models(ranksvm, ranksvm_json, folder, low_rank, hinge):
+    train, data = folder / "train.txt", package.data.read_data(folder / "train.txt")
+    arguments = ["analyze", low_rank["factorized"], low_rank["regularized"], hinge, train, "--matrices", "low-rank"]
+    found = ranksvm_json(*arguments)["models"]
+    names = ["factorized.rsvm (low rank)", "regularized.rsvm (low rank)", "hinge.rsvm"]
+    assert [one["name"] for one in found] == names
+    assert [one["matrices"] for one in found] == ["low-rank", "low-rank", "alpha"]
+    for one in found:
+        coef = low_rank_coef if one["matrices"] == "low-rank" else dual_coef
+        expected = dual_spectra(coef(package.load(one["model"]), data.X, data.y, data.qid))
+        assert one["per_query"] == expected.to_dict()["per_query"]
+    ranks = [[query["rank"] for query in one["per_query"]] for one in found]
+    assert set(ranks[0]) <= {0, 1}
+    assert ranks[1] == package.load(low_rank["regularized"]).steps[-1][1].ranks_.tolist()
+    assert "dual variables and matrices of low rank of 30 queries" in " ".join(ranksvm(*arguments).stdout.split())
+
+
+def test_both_matrices_of_a_model(ranksvm, ranksvm_json, folder, low_rank, hinge):
+    arguments = ["analyze", low_rank["regularized"], hinge, folder / "train.txt", "--matrices"]
+    both = ranksvm_json(*arguments, "both")["models"]
+    names = ["regularized.rsvm", "regularized.rsvm (low rank)", "hinge.rsvm"]
+    assert [one["name"] for one in both] == names
+    assert both[0] == ranksvm_json(*arguments, "alpha")["models"][0]
+    assert both[1] == ranksvm_json(*arguments, "low-rank")["models"][0]
+    stderr = ranksvm("analyze", hinge, folder / "train.txt", "--matrices", "both", code=2).stderr
+    assert "there is no model of low rank" in " ".join(stderr.replace("│", " ").split())
+
+
+def test_other_data_than_the_model_was_trained_on(ranksvm, folder, hinge, low_rank, tmp_path):
     out = tmp_path / "out.tsv"
     stderr = ranksvm("analyze", hinge, folder / "test.txt", "-o", out, code=1).stderr
     assert "give the data that it was trained on" in " ".join(stderr.split())
     assert not out.exists()
+    path = low_rank["factorized"]
+    stderr = " ".join(ranksvm("analyze", hinge, path, folder / "test.txt", code=1).stderr.split())
+    assert "give the data that it was trained on" in stderr
+    stderr = " ".join(ranksvm("analyze", path, folder / "test.txt", code=1).stderr.split())
+    assert f"{path} with {folder / 'test.txt'}: There are" in stderr
     wide = tmp_path / "wide.txt"
     wide.write_text("1 qid:1 1:1\n0 qid:1 9:1\n")
     stderr = ranksvm("analyze", hinge, wide, code=1).stderr

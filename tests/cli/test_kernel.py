@@ -177,6 +177,7 @@ def test_a_scaler_goes_with_the_kernel(ranksvm_json, folder, tmp_path):
         (["--kernel", "rbf", "--gamma", "1", "--gamma-range", "1,2"], "give --gamma or --gamma-range, not both"),
         (["--kernel", "rbf", "--gamma", "scale", "--C-range", "1,2"], "give a number, or --gamma-range"),
         (["--kernel", "rbf", "--gamma", "-1"], "is no positive number"),
+        (["--kernel", "rbf", "--gamma", "0"], "--gamma 0: the gamma of a kernel is a positive number."),
         (["--kernel", "rbf", "--memory-limit", "much"], "memory_limit must be None"),
         (["--kernel", "rbf", "--memory-limit", "1KB"], "memory"),
     ],

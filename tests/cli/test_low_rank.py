@@ -93,8 +93,17 @@ def test_the_best_epoch_on_validation_data_is_kept(ranksvm, ranksvm_json, folder
     assert report["low_rank"]["best_iteration"] == expected.best_iteration_
     assert report["low_rank"]["best_score"] == pytest.approx(expected.best_score_)
     assert report["metrics"]["valid"]["map"] == pytest.approx(report["low_rank"]["best_score"])
-    stdout = ranksvm(*arguments, "-q").stdout
-    assert f"epoch {expected.best_iteration_} kept: map" in " ".join(stdout.split())
+    found = ranksvm(*arguments, "-v")
+    assert f"epoch {expected.best_iteration_} kept: map" in " ".join(found.stdout.split())
+    assert f"{expected.n_iter_} epochs" in found.stdout
+    assert f"epoch {expected.best_iteration_}: valid_0 map {expected.best_score_:.4f}" in found.stderr
+    assert "valid_0" not in ranksvm(*arguments).stderr
+
+
+def test_without_nuclear_norms_the_regularized_model_is_that_of_the_hinge_loss(ranksvm_json, folder, tmp_path):
+    arguments = ["train", folder / "train.txt", "-C", 0.1, "--tol", 1e-6, "-o", tmp_path / "model"]
+    report = ranksvm_json(*arguments, "--low-rank", "regularized", "--gamma", "0")
+    assert -report["objective"] == pytest.approx(ranksvm_json(*arguments, "--loss", "hinge")["objective"], rel=1e-5)
 
 
 @pytest.mark.parametrize("low_rank", ESTIMATORS)

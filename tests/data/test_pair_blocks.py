@@ -21,6 +21,7 @@ def test_entries_are_the_pairs(n_levels, seed):
     y[:2], qid[:2] = (0, 1), 0
     pairs, blocks = make_blocks(y, qid)
     assert blocks.n_queries == pairs.n_queries == len(blocks.offsets) - 1
+    assert blocks.n_documents == len(y)
     entries = np.arange(blocks.n_entries)
     for query in range(blocks.n_queries):
         preferred, other = blocks.documents(query)

@@ -109,6 +109,7 @@ def test_explicit_pairs(weighting, interleaved):
     assert dual.n_pairs == 45
     expected = [np.count_nonzero(qid[oracle.upper] == block.query) for block in dual]
     assert dual.pairs_per_query.tolist() == expected
+    assert dual.entries_per_query.tolist() == [block.alpha.size for block in dual]
     for block in dual:
         assert set(qid[block.preferred_rows]) <= {block.query}
     with pytest.raises(DataError, match="not both"):
@@ -125,6 +126,7 @@ def _check(dual, oracle, w, C=C):
 def test_blocks_are_triangular_by_label_and_two_levels_one_rectangle():
     X, y, qid, _, _ = problem(weighted=False)
     dual = RankSVM(C=C).fit(X, y, qid=qid).dual_coef(X, y, qid)
+    assert dual.entries_per_query.tolist() == [block.alpha.size for block in dual]
     for block in dual:
         assert (np.diff(y[block.preferred_rows]) <= 0).all()
         assert (np.diff(y[block.other_rows]) <= 0).all()
@@ -186,7 +188,7 @@ def test_groups_queries_without_pairs_and_columns_of_query_ids():
     frame = pandas.DataFrame({"x": X[:, 0], "query": [5, 5, 6, 6]})
     ranker = RankSVM().fit(frame, y, qid="query")
     assert [block.query for block in ranker.dual_coef(frame, y)] == [5, 6]
-    assert "1 preferred x 1 other documents, 1 pairs, 1 with alpha > 0" in repr(ranker.dual_coef(frame, y)[0])
+    assert "1 preferred x 1 other documents, 1 pairs, 1 entries of alpha not 0" in repr(ranker.dual_coef(frame, y)[0])
 
 
 def test_errors():

@@ -19,6 +19,15 @@ def run(values, patience, sets=(SET, SET)):
     return rounds, stops
 
 
+def test_every_round_is_logged_with_its_value_on_each_set(caplog):
+    with caplog.at_level("INFO", logger="ranksvm"):
+        run([2, 1], None)
+    assert caplog.messages == [
+        "epoch 1: valid_0 pairwise_accuracy 1.0000, valid_1 pairwise_accuracy 1.0000",
+        "epoch 2: valid_0 pairwise_accuracy 0.3333, valid_1 pairwise_accuracy 0.3333",
+    ]
+
+
 class Kept:
     pass
 

@@ -72,16 +72,44 @@ def test_dual_blocks_are_products_of_factors_and_make_the_weights(data, interlea
     assert 0.5 * model.coef_ @ model.coef_ - alpha == pytest.approx(model.objective_, rel=1e-10)
 
 
+def test_low_rank_matrices_are_products_of_factors_over_whole_blocks(data):
+    model = fitted(data, n_components=2)
+    low_rank = model.low_rank_coef(data.X, data.y, data.qid)
+    for block, dual in zip(low_rank, model.dual_coef(data.X, data.y, data.qid), strict=True):
+        np.testing.assert_array_equal(block.weights, dual.weights)
+        V, W = model.factors_[block.preferred_rows], model.factors_[block.other_rows]
+        np.testing.assert_allclose(block.alpha, V @ W.T, atol=1e-14)
+        np.testing.assert_array_equal(block.alpha * (block.weights > 0), dual.alpha)
+        if min(block.shape):
+            levels = len(np.unique(data.y[data.qid == block.query]))
+            assert np.linalg.matrix_rank(block.alpha) <= 2
+            assert np.linalg.matrix_rank(dual.alpha) <= 2 * (levels - 1)
+
+
 def test_dual_blocks_are_of_the_data_of_fit_only(data, other):
     model = fitted(data)
     with pytest.raises(DataError, match=r"pairs in 30 queries, but the model was fitted to \d+ pairs in 40"):
         model.dual_coef(other.X, other.y, other.qid)
+    with pytest.raises(DataError, match="give the data of fit"):
+        model.low_rank_coef(other.X, other.y, other.qid)
     more = np.append(data.y, 0.0)
     several = FactorizedRankSVM().fit(np.arange(6.0).reshape(3, 2), [1, 0, 0], qid=[0, 0, 1])
     with pytest.raises(DataError, match="X has 4 rows, but the model was fitted to 3"):
         several.dual_coef(np.arange(8.0).reshape(4, 2), [1, 0, 0, 0], [0, 0, 1, 1])
     with pytest.raises(DataError, match="y has"):
         model.dual_coef(data.X, more, data.qid)
+
+
+def test_rows_in_another_order_are_other_data(data):
+    model = fitted(data)
+    order = np.random.default_rng(0).permutation(len(data.y))
+    with pytest.raises(DataError, match="give the data of fit, rows in the same order"):
+        model.dual_coef(data.X[order], data.y[order], data.qid[order])
+    with pytest.raises(DataError, match=r"With these data the objective .* is .*, with those of fit it was"):
+        model.low_rank_coef(2.0 * data.X, data.y, data.qid)
+    # neither another precision nor parameters set since make other data of them
+    dual = model.set_params(C=1e-6, n_components=2).dual_coef(data.X.astype(np.float32), data.y, data.qid)
+    np.testing.assert_allclose(data.X.T @ dual.per_document(), model.coef_, rtol=1e-8, atol=1e-8)
 
 
 def test_one_seed_gives_one_model_and_another_another(data):
@@ -163,6 +191,14 @@ def test_a_fixed_learning_rate(data):
     with pytest.warns(ConvergenceWarning):
         longer = fitted(data, learning_rate=10.0, max_epochs=5, tol=1e-12)
     assert (np.diff(longer.history_["objective"]) > 0).any()
+
+
+def test_a_fit_that_ends_at_0_is_told(data):
+    model = fitted(data, warm_start=True)
+    model.factors_[:] = 0.0
+    with pytest.warns(ConvergenceWarning, match="All factors are 0"):
+        model.fit(data.X, data.y, qid=data.qid)
+    assert model.objective_ == 0.0
 
 
 @pytest.mark.parametrize("kind", ["pickle", "file"])

@@ -1,13 +1,17 @@
 """RegularizedRankSVM against a dense solver, its limits, and what it shares with other estimators."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from oracle import pairs_of
-from ranksvm import RankSVM, RegularizedRankSVM, load, make_ranking
+from ranksvm import Queries, RankSVM, RegularizedRankSVM, load, make_ranking
+from ranksvm.data import ComparablePairs, PairBlocks
 from ranksvm.exceptions import DataError, OptionError
+from ranksvm.objectives.nuclear_norm import required_bytes
 
 PARAMETERS = [(0.3, 0.2, 0.5), (2.0, 0.05, 3.0), (0.05, 1.0, 0.1), (0.3, 0.0, 0.5)]
 
@@ -120,11 +124,43 @@ def test_warm_start_goes_on():
     model.fit(X, y, qid=qid)
     assert model.n_iter_ < cold
     assert model.objective_ == pytest.approx(objective, rel=1e-6)
-    with pytest.raises(DataError, match="other queries"):
+    with pytest.raises(DataError, match="warm_start: the last fit was one to other queries"):
         model.fit(X[:-1], y[:-1], qid=qid[:-1])
     with pytest.raises(DataError, match="warm_start: the last fit had 4 features, X has 3"):
         model.fit(X[:, :3], y, qid=qid)
     assert model.objective_ == pytest.approx(objective, rel=1e-6)  # the failed fits left it as it was
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"C": 1e3}, {"C": 1e-9}, {"gamma": 1e6}, {"gamma": 1e-300}, {"lam": 1e3}, {"lam": 1e-12}, {"C": 10, "gamma": 1e4}],
+)
+@pytest.mark.parametrize("scale", [1.0, 1e-6])
+def test_extreme_options_take_few_steps(options, scale):
+    """Where C, gamma and lam differ most a fixed length of the steps takes a thousand of them."""
+    X, y, qid = make_data()
+    model = RegularizedRankSVM(**options).fit(scale * X, y, qid=qid)
+    assert model.converged_
+    assert 0.0 <= model.duality_gap_ <= 1e-4 * abs(model.objective_)
+    assert model.n_iter_ < 150
+
+
+def test_pairs_whose_margins_all_fall_below_0():
+    """The first targets lower every margin, so that alpha, A and with them the first value are 0."""
+    X, y, qid = make_data()
+    model = RegularizedRankSVM(1.0, gamma=1e4, lam=10.0).fit(1e-6 * X, y, qid=qid)
+    assert model.objective_ == pytest.approx(-model.n_pairs_ / 40.0)  # alpha = 1 / (2 lam) for every pair
+
+
+def test_warm_start_at_other_options():
+    X, y, qid = make_data()
+    model = RegularizedRankSVM(1.0, warm_start=True, tol=1e-6).fit(X, y, qid=qid)
+    for options in ({"C": 1e3}, {"C": 0.1}, {"gamma": 0.0}, {"gamma": 20.0}, {"lam": 0.01}):
+        model.set_params(**options).fit(X, y, qid=qid)
+        cold = RegularizedRankSVM(**{**model.get_params(), "warm_start": False}).fit(X, y, qid=qid)
+        assert model.converged_
+        assert model.n_iter_ < 150
+        assert model.objective_ == pytest.approx(cold.objective_, rel=2e-6)
 
 
 def test_saved_and_loaded(tmp_path):
@@ -146,12 +182,44 @@ def test_the_dual_of_other_data_is_refused():
         model.low_rank_coef(X, -y, np.zeros(len(y)))
 
 
+def test_the_dual_of_one_document_against_many_takes_little_memory():
+    X = np.random.default_rng(0).normal(size=(4000, 3))
+    y = (np.arange(4000) == 7).astype(float)
+    model = RegularizedRankSVM(1.0).fit(X, y)
+    tracemalloc.start()
+    alpha, matrix = model.dual_coef(X, y)[0].alpha, model.low_rank_coef(X, y)[0].alpha
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert alpha.shape == matrix.shape == (1, 3999)
+    assert peak < 8e6
+
+
 def test_what_does_not_fit_into_memory_is_refused_before_it_begins():
     X, y, qid = make_data()
     model = RegularizedRankSVM(memory_limit=10_000)
-    with pytest.raises(OptionError, match=r"pairs may take, at the highest rank: [\d.]+ KB, more than 10 KB"):
+    with pytest.raises(OptionError, match=r"entries\) may take, at the highest rank: [\d.]+ KB, more than 10 KB"):
         model.fit(X, y, qid=qid)
     assert not hasattr(model, "coef_")
+
+
+def most_between(y, qid):
+    """Nearly all documents of a level between two others: far more entries than pairs."""
+    return np.where(np.arange(len(y)) % 100 == 0, 2.0, np.where(np.arange(len(y)) % 100 == 1, 0.0, 1.0))
+
+
+@pytest.mark.parametrize("gamma", [0.0, 5.0])
+@pytest.mark.parametrize(
+    ("n_queries", "n_docs", "labels"), [(1, 120, None), (1, 200, most_between), (20, 40, None), (200, 3, None)]
+)
+def test_a_fit_takes_no_more_memory_than_it_says(n_queries, n_docs, labels, gamma):
+    X, y, qid = make_data(3, n_queries, n_docs)
+    y = y if labels is None else labels(y, qid)
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y.astype(float))
+    tracemalloc.start()
+    RegularizedRankSVM(0.1, gamma=gamma, tol=0.01, n_jobs=1).fit(X, y, qid=qid)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak <= required_bytes(PairBlocks(pairs), 1) + X.nbytes + 100_000
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,16 @@ def test_against_explicit_pairs(n_levels, size):
     np.testing.assert_allclose(alpha, C * pull, atol=1e-12)
 
 
+@pytest.mark.parametrize("n_levels", [2, 100])
+def test_gradient_against_finite_differences(n_levels):
+    loss, rng = make_loss(7, n_levels)
+    scores, step = rng.normal(size=loss.pairs.n_rows), 1e-6
+    _, gradient, _ = evaluate(loss, scores)
+    for document, unit in enumerate(step * np.eye(len(scores))):
+        slope = (evaluate(loss, scores + unit)[0] - evaluate(loss, scores - unit)[0]) / (2.0 * step)
+        assert gradient[document] == pytest.approx(slope, rel=1e-4, abs=1e-4)
+
+
 def test_queries_by_ranges():
     loss, rng = make_loss(5, n=60, n_queries=7)
     scores, pointers = rng.normal(size=60), loss.pairs.pointers

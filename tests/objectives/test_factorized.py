@@ -193,7 +193,8 @@ def test_fixed_steps_are_those_of_algorithm_1(n_levels):
             rows = queries.rows(query)
             V[rows] = np.clip(V[rows] - step * oracle.gradient(V)[rows], 0.0, dual.upper)
         np.testing.assert_allclose(dual.factors, V, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(dual.w, oracle.w(V), rtol=1e-9, atol=1e-12)
+        # of factors that differ by round-off, w differs by as much of its largest entry
+        np.testing.assert_allclose(dual.w, oracle.w(V), rtol=0.0, atol=1e-9 * np.abs(dual.w).max())
 
 
 def test_the_start_is_the_best_along_its_ray():

@@ -54,6 +54,12 @@ def shrunk(matrix, threshold):
     return (U * np.maximum(s - threshold, 0.0)) @ V
 
 
+def multipliers(objective):
+    reflections = blocks_of(objective, objective.loss.target)
+    variables = blocks_of(objective, objective._variables)
+    return [(z - own) / (2.0 * objective._length) for z, own in zip(variables, reflections, strict=True)]
+
+
 def blocks_of(objective, entries):
     return [objective.blocks.block(entries, query).copy() for query in range(objective.blocks.n_queries)]
 
@@ -135,6 +141,22 @@ def test_it_begins_at_given_matrices():
     again = make_objective()
     again.begin(point.w, point.matrices)
     assert again.step(0.0).value == pytest.approx(point.value, rel=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-4, 1e4])
+def test_a_bad_length_is_balanced(factor):
+    objective, good = make_objective(), make_objective()
+    for each in (objective, good):
+        each.begin()
+    objective._variables += (
+        (factor - 1.0) * objective._length * np.concatenate([y.ravel() for y in multipliers(objective)])
+    )
+    objective._length *= factor
+    objective._matrices = objective._by_query(objective._reflect)
+    for _ in range(80):
+        point, best = objective.step(0.0), good.step(0.0)
+    assert 0.0 <= point.value - point.bound <= 1e-4 * abs(point.value)
+    assert point.value == pytest.approx(best.value, rel=1e-4)
 
 
 def test_memory_grows_with_the_entries():

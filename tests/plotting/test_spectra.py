@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 from matplotlib import pyplot
+from matplotlib.colors import to_rgba
 
 from ranksvm import RankSVM, make_ranking
 from ranksvm.analysis import dual_spectra
@@ -62,11 +63,14 @@ def test_histograms_of_several_models_on_given_axes(spectra):
 def test_dimensions_against_size(spectra, against):
     display = DimensionsDisplay.from_spectra(spectra["hinge"], against=against)
     one = spectra["hinge"]
-    sizes = {"documents": one.n_documents, "pairs": one.n_pairs}[against][one.counted]
+    sizes = {"documents": one.n_documents, "pairs": one.n_pairs}[against]
     everything = display.ax_.lines[0].get_xydata()
-    np.testing.assert_array_equal(everything, np.column_stack([sizes, one.n_dimensions[one.counted]]))
+    with_pairs = one.n_pairs > 0
+    np.testing.assert_array_equal(everything, np.column_stack([sizes[with_pairs], one.n_dimensions[with_pairs]]))
     for line, t in zip(display.lines_, (0.9, 1.0), strict=True):
-        np.testing.assert_array_equal(line.get_xydata(), np.column_stack([sizes, one.dimensions(t)[one.counted]]))
+        np.testing.assert_array_equal(
+            line.get_xydata(), np.column_stack([sizes[one.counted], one.dimensions(t)[one.counted]])
+        )
     assert names(display.ax_) == ["all dimensions", "dimensions for 90 %", "rank"]
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == (f"{against} of the query", "dimensions")
     assert (display.ax_.get_xscale(), display.ax_.get_yscale()) == ("log", "log")
@@ -82,6 +86,12 @@ def test_ranks_of_several_models(spectra):
     assert display.lines_[1].get_alpha() == 0.5
     several = DimensionsDisplay.from_spectra(spectra, energy=[0.9, 1.0])
     assert names(several.ax_)[1:3] == ["hinge: dimensions for 90 %", "hinge: rank"]
+    # a colour for each model, that of its histogram, and a marker for each part of the energy
+    bars = [bars[0].get_facecolor() for bars in DimensionHistogramDisplay.from_spectra(spectra).axes_[0].containers]
+    assert [to_rgba(line.get_color()) for line in several.lines_] == [bars[0], bars[0], bars[1], bars[1]]
+    markers = [line.get_marker() for line in several.lines_]
+    assert markers[:2] == markers[2:]
+    assert markers[0] != markers[1]
 
 
 def test_energy_curves(spectra):

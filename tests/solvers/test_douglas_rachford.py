@@ -91,3 +91,25 @@ def test_round_off_ends_it():
 def test_overflow_is_told():
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(DataError, match="overflow"):
         douglas_rachford(Lasso(scale=1e200))
+
+
+def test_what_the_last_step_spoils_has_not_converged():
+    class Spoiled(Lasso):
+        def finish(self, point, accuracy):
+            return self.point(point.x + 0.1)
+
+    result = douglas_rachford(Spoiled(), tol=1e-9)
+    assert result.status is Status.PRECISION
+    assert result.gap > 1e-9 * result.point.value
+
+
+def test_an_objective_of_0_has_no_relative_gap():
+    class FromZero(Lasso):
+        """Lower by 1,000, as values of the dual are, but for the first one."""
+
+        def point(self, x):
+            found = super().point(x)
+            value = found.value - 1e3 if len(self.accuracies) > 1 else 0.0
+            return found._replace(value=value, bound=found.bound - 1e3)
+
+    assert douglas_rachford(FromZero(), tol=1e-9).status is Status.CONVERGED

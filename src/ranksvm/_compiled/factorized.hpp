@@ -310,6 +310,11 @@ struct DenseRows {
         const double *P = p.data(), *R = r.data();
         for (int64_t f = 0; f < n; ++f) beta[f] += t * (P[f] + t * R[f]);
     }
+
+    // beta += X'c
+    RANKSVM_INLINE_METHOD void add(const int64_t *rows, int64_t start, int64_t stop, const double *c, double *beta) {
+        dense_accumulate(X, n, rows, start, stop, c, beta);
+    }
 };
 
 // Of sparse rows only the features that a query has are touched: there may be far more features than entries.
@@ -352,6 +357,10 @@ struct SparseRows {
     RANKSVM_INLINE_METHOD void move(double t, double *beta) {
         for (int64_t f : touched) beta[f] += t * (p[f] + t * r[f]);
     }
+
+    RANKSVM_INLINE_METHOD void add(const int64_t *rows, int64_t start, int64_t stop, const double *c, double *beta) {
+        sparse_accumulate(data, indices, indptr, rows, start, stop, c, false, beta);
+    }
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -388,20 +397,23 @@ RANKSVM_INLINE double visit_queries(Rows &X, const Visits &visits, double *V, do
         projected2 += direction.projected2;
         pairs[q] = direction.pairs;
         if (direction.length2 == 0.0) continue;
-        const Products products = X.products(visits.rows, start, stop, work.c1.data(), work.c2.data());
-        const Quartic quartic = {direction.slope, direction.score_product + 0.5 * products.pp - direction.pairs2,
-                                 products.pr, 0.5 * products.rr};
         double t = 1.0;
-        if (visits.fixed_step == 0.0) {
+        if (visits.fixed_step > 0.0) {
+            for (int64_t i = 0; i < m; ++i) work.c1[i] += work.c2[i];
+            X.add(visits.rows, start, stop, work.c1.data(), beta);
+        } else {
+            const Products products = X.products(visits.rows, start, stop, work.c1.data(), work.c2.data());
+            const Quartic quartic = {direction.slope, direction.score_product + 0.5 * products.pp - direction.pairs2,
+                                     products.pr, 0.5 * products.rr};
             t = least(quartic);
             if (!(quartic.value(t) < 0.0)) continue;  // round-off
             // the spectral step length of Barzilai and Borwein, <S, S> / <S, Y> with the step S = t D
             const double turned = quartic.slope(t) - quartic.q1;
             steps[q] = turned > 0.0 ? t * direction.length2 / turned : 0.0;
+            X.move(t, beta);
         }
         const double *D = work.D.data();
         for (int64_t e = 0; e < m * stride; ++e) own[e] = std::min(std::max(own[e] + t * D[e], 0.0), visits.upper);
-        X.move(t, beta);
         pairs[q] += t * (direction.pairs1 + t * direction.pairs2);
     }
     return projected2;

@@ -3,7 +3,7 @@
 from ranksvm.analysis.bootstrap import bootstrap_weights
 from ranksvm.analysis.bootstrap_weights import BootstrapWeights
 from ranksvm.analysis.decompositions import dual_spectra
-from ranksvm.analysis.duals import dual_coef
+from ranksvm.analysis.duals import dual_coef, low_rank_coef
 from ranksvm.analysis.explanations import explain, feature_importance
 from ranksvm.analysis.spectra import DualSpectra, compare_ranks
 from ranksvm.estimators._dual import DualBlock, DualCoef
@@ -19,6 +19,7 @@ __all__ = [
     "QueryExplanation",
     "ScoreDifference",
     "dual_coef",
+    "low_rank_coef",
     "dual_spectra",
     "DualSpectra",
     "compare_ranks",

@@ -13,8 +13,9 @@ from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["dual_spectra"]
 
-# Bytes for a pair while its block is made, at least (see DualCoef): what the decomposition takes afterwards is less.
-BYTES_PER_PAIR = 106
+# Bytes while a block is made: for each pair, and for each entry of the block (see DualCoef); then its decomposition
+# takes as much again for each entry.
+BYTES_PER_PAIR, BYTES_PER_ENTRY = 90, 16
 ADVICE = "To analyse it, fit to a sample of its documents."
 
 
@@ -54,9 +55,9 @@ def dual_spectra(
         Singular values up to so much times the largest one of their block count as 0 in a rank; None: ``max(shape)``
         times the spacing of float64 at 1 (2.2e-16).
     memory_limit : int or str, optional
-        Bytes that blocks may take, or text such as "4GB"; None: half of what is free. Known beforehand is what the
-        pairs of a query need (`DualCoef.pairs_per_query`), 106 bytes each while its block is made; a block takes 16
-        bytes for each of its entries, which may be more than there are pairs.
+        Bytes that blocks may take, or text such as "4GB"; None: half of what is free. A block takes 16 bytes for each
+        of its entries (`DualCoef.entries_per_query`), and while it is made 90 for each pair, while it is decomposed 16
+        more for each entry.
     n_jobs : int, optional
         Number of threads; None or -1: all processors.
 
@@ -68,7 +69,7 @@ def dual_spectra(
     Raises
     ------
     OptionError
-        When an option has a value it cannot have.
+        When an option has a value it cannot have, or ``dual`` is no sequence of blocks.
     DataError
         When there is no query, or the block of one does not fit into memory. It names query and size.
 
@@ -86,17 +87,22 @@ def dual_spectra(
     if complaint := memory_complaint(memory_limit):
         raise OptionError(f"memory_limit {complaint}.")
     n_threads = effective_n_jobs(n_jobs)
+    if hasattr(dual, "shape") or not (hasattr(dual, "__len__") and hasattr(dual, "__getitem__")):
+        raise OptionError(f"the blocks of a dual are needed, such as ranker.dual_coef(X, y, qid) gives, got {dual!r}.")
     if len(dual) == 0:
         raise DataError("there is no query whose dual variables could be analysed.")
     # a plain list of blocks, which are there already, does not tell
-    needed = BYTES_PER_PAIR * np.asarray(getattr(dual, "pairs_per_query", np.zeros(len(dual))), dtype=np.float64)
+    pairs, entries = (
+        np.asarray(getattr(dual, name, np.zeros(len(dual))), dtype=np.float64)
+        for name in ("pairs_per_query", "entries_per_query")
+    )
+    needed = np.maximum(BYTES_PER_PAIR * pairs, BYTES_PER_ENTRY * entries) + BYTES_PER_ENTRY * entries
     limit = memory_bytes(memory_limit)
     for number in np.flatnonzero(needed > limit).tolist():
-        pairs = int(needed[number]) // BYTES_PER_PAIR
         raise DataError(
-            f"{_name(number, dual)} has {pairs:,} pairs: its block of dual variables takes at least "
-            f"{_size(needed[number])}, and {_size(limit)} may be taken (memory_limit; by default half of what is "
-            f"free). {ADVICE}"
+            f"{_name(number, dual)} has {pairs[number]:,.0f} pairs: its block of {entries[number]:,.0f} dual "
+            f"variables takes up to {_size(needed[number])}, and {_size(limit)} may be taken (memory_limit; by default "
+            f"half of what is free). {ADVICE}"
         )
 
     def spectrum(number: int) -> _Spectrum:

@@ -1,4 +1,4 @@
-"""The dual variables of any model that ends with a ranker that has them."""
+"""The dual variables, and the matrices of low rank, of any model that ends with a ranker that has them."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from ranksvm.analysis._pipelines import last_step_input
 from ranksvm.estimators._dual import DualCoef
 from ranksvm.exceptions import OptionError
 
-__all__ = ["dual_coef"]
+__all__ = ["dual_coef", "low_rank_coef"]
 
 
 def dual_coef(model: Any, X: Any, y: Any = None, qid: Any = None, **fit_options: Any) -> DualCoef:
@@ -46,3 +46,42 @@ def dual_coef(model: Any, X: Any, y: Any = None, qid: Any = None, **fit_options:
             f"a ranker with dual variables such as RankSVM is needed, or a Pipeline that ends with one, got {model!r}."
         )
     return ranker.dual_coef(X, y, qid, **fit_options)
+
+
+def low_rank_coef(model: Any, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
+    """The matrices of low rank of a fitted low-rank model, query by query.
+
+    For a ranker this is its method of that name, such as `RegularizedRankSVM.low_rank_coef`, which defines them; of a
+    Pipeline the features that the ranker sees are those that the steps before it give.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted `FactorizedRankSVM` or `RegularizedRankSVM`, or a fitted Pipeline that ends with one.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The features that the model was fitted to, as it takes them.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    qid : array-like of shape (n_samples,) or str, optional
+        Query of each row, or the column of X that has them; None: one query.
+    group : array-like of int, shape (n_queries,), optional
+        Instead of ``qid``: sizes of consecutive queries.
+
+    Returns
+    -------
+    DualCoef
+        A sequence with a `DualBlock` for each query, each made when it is asked for.
+
+    Raises
+    ------
+    OptionError
+        When the model is not one of low rank.
+    DataError
+        When X is not what the model was fitted to, or lengths differ.
+    """
+    ranker, X, qid, _ = last_step_input(model, X, qid)
+    if not hasattr(ranker, "low_rank_coef"):
+        raise OptionError(
+            f"a FactorizedRankSVM or RegularizedRankSVM is needed, or a Pipeline that ends with one, got {model!r}."
+        )
+    return ranker.low_rank_coef(X, y, qid, group=group)

@@ -322,9 +322,11 @@ def compare_ranks(
 ) -> np.ndarray:
     """How many dimensions the dual variables of several models need for each query, side by side.
 
-    At t = 1 these are the ranks, as in Table 6 of Xu et al. (IEEE TKDE 2019). The ranks it gives for plain RankSVM (8,
-    92 and 234 for OHSUMED's queries 49, 45 and 35) are twice the smaller sides of these blocks: the full rank of a
-    symmetric matrix, documents by documents, with alpha on both sides of its diagonal. Here a block has alpha once.
+    At t = 1 these are the ranks, as in Table 6 of Xu et al. (IEEE TKDE 2019), if for low-rank models spectra of the
+    matrices of low rank are given, ``dual_spectra(model.low_rank_coef(X, y, qid))``. What it prints for plain RankSVM
+    are no ranks of these blocks: 8, 92 and 234 for OHSUMED's queries 49, 45 and 35, whose blocks have 4, 46 and 117
+    rows, which no rank exceeds. They are twice these numbers, and may be full ranks of matrices of documents by
+    documents with alpha on both sides of the diagonal.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``ranksvm analyze``: how few dimensions hold the dual variables of each query."""
+"""``ranksvm analyze``: how few dimensions hold the dual variables, or low-rank matrices, of each query."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +11,7 @@ from ranksvm.cli.files import load_model, names_of, read, with_features, write_t
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
+    Name,
     Shares,
     json_option,
     n_jobs_option,
@@ -25,6 +26,8 @@ from ranksvm.cli.tables import count, counted, number, print_json, print_table, 
 LISTED = 10
 # of the histograms
 BINS = 10
+# What a model has a matrix of for each query, in words.
+MATRICES = {"alpha": "dual variables", "low-rank": "matrices of low rank"}
 
 
 @click.command("analyze", short_help="Show how few dimensions hold a model's dual variables.")
@@ -37,6 +40,13 @@ BINS = 10
     show_default=True,
     metavar="T,T,...",
     help="Parts of the energy (the sum of squares) to be held; 1 stands for the rank.",
+)
+@click.option(
+    "--matrices",
+    type=Name([*MATRICES, "both"]),
+    default="alpha",
+    show_default=True,
+    help="What to analyze: dual variables, or of low-rank models the matrices of low rank, or both.",
 )
 @click.option(
     "--query",
@@ -61,6 +71,7 @@ def analyze_command(
     models: tuple[Path, ...],
     data: Path,
     energy: list[float],
+    matrices: str,
     chosen: tuple[str, ...],
     output: Path | None,
     values: Path | None,
@@ -76,8 +87,13 @@ def analyze_command(
     its squares) the number of singular values that hold it is given, and which share of all dimensions they are; at 1
     it is the rank. Several models stand side by side.
 
+    A low-rank model has another matrix for each query, the one whose rank is low: the products of all factors of a
+    factorized model, what the dual variables of a regularized one are pulled to. --matrices low-rank compares those
+    with the dual variables of other models.
+
     \b
     ranksvm analyze model.rsvm train.txt
+    ranksvm analyze factorized.rsvm regularized.rsvm plain.rsvm train.txt --matrices low-rank
     ranksvm analyze plain.rsvm other.rsvm train.txt --energy 0.9,0.99,1 -o ranks.tsv --plot ranks.png
     """
     if plot is not None:
@@ -86,12 +102,16 @@ def analyze_command(
     names = names_of(list(models))
     with Progress(quiet) as progress:
         loaded = [load_model(path) for path in models]
+        wanted = _wanted(loaded, matrices)
         rows = read(data, progress, watch, zero_based)
-        spectra = {}
-        for path, name, model in zip(models, names, loaded, strict=True):
+        spectra, described = {}, []
+        for path, model_name, model, kinds in zip(models, names, loaded, wanted, strict=True):
             progress.now(f"Analysing {path}")
-            with watch("analysing"):
-                spectra[name] = _spectra(model, path, rows, data, energy, n_jobs)
+            for kind in kinds:
+                name = model_name if kind == "alpha" else f"{model_name} (low rank)"
+                described.append({"name": name, "model": str(path), "matrices": kind})
+                with watch("analysing"):
+                    spectra[name] = _spectra(model, kind, path, rows, data, energy, n_jobs)
         listed = _listed(next(iter(spectra.values())), chosen, data)
         if output is not None:
             write_text(output, _table_lines(spectra))
@@ -108,8 +128,8 @@ def analyze_command(
                 "command": "analyze",
                 "data": str(data),
                 "models": [
-                    {"name": name, "model": str(path), **of_model.to_dict(BINS)}
-                    for path, (name, of_model) in zip(models, spectra.items(), strict=True)
+                    {**words, **of_model.to_dict(BINS)}
+                    for words, of_model in zip(described, spectra.values(), strict=True)
                 ],
                 "output": output,
                 "spectra": values,
@@ -118,19 +138,38 @@ def analyze_command(
             }
         )
     else:
-        _show(data, spectra, listed)
+        of_what = {MATRICES[words["matrices"]] for words in described}
+        _show(f"{data}: {' and '.join(sorted(of_what))}", spectra, listed)
 
 
-def _spectra(model: Any, path: Path, rows: Any, data: Path, energy: list[float], n_jobs: int | None) -> Any:
+def _wanted(models: list[Any], matrices: str) -> list[list[str]]:
+    """The kinds of matrices to analyse of each model: those asked for, or its dual variables where it has no other."""
+    has_low_rank = [hasattr(_ranker(model), "low_rank_coef") for model in models]
+    if matrices != "alpha" and not any(has_low_rank):
+        raise click.UsageError(f"--matrices {matrices}: there is no model of low rank, as train --low-rank makes them.")
+    of_low_rank = list(MATRICES) if matrices == "both" else [matrices]
+    return [of_low_rank if low_rank else ["alpha"] for low_rank in has_low_rank]
+
+
+def _ranker(model: Any) -> Any:
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def _spectra(model: Any, kind: str, path: Path, rows: Any, data: Path, energy: list[float], n_jobs: int | None) -> Any:
     """The spectra of a model, if the data are those that it was trained on as far as numbers tell."""
-    from ranksvm.analysis import dual_coef, dual_spectra
+    from ranksvm.analysis import dual_coef, dual_spectra, low_rank_coef
+    from ranksvm.exceptions import DataError
 
     known = model.n_features_in_
     if rows.n_features > known:
         raise click.ClickException(_other_data(data, counted(rows.n_features, "feature"), path, count(known)))
-    dual = dual_coef(model, with_features(rows.X, known, data), rows.y, rows.qid)
-    ranker = model.steps[-1][1] if hasattr(model, "steps") else model
-    n_pairs = getattr(ranker, "n_pairs_", dual.n_pairs)
+    coef = dual_coef if kind == "alpha" else low_rank_coef
+    X = with_features(rows.X, known, data)
+    try:
+        dual = coef(model, X, rows.y, rows.qid)
+    except DataError as error:
+        raise click.ClickException(f"{path} with {data}: {error}") from error
+    n_pairs = getattr(_ranker(model), "n_pairs_", dual.n_pairs)
     if n_pairs != dual.n_pairs:
         other_data = _other_data(data, counted(dual.n_pairs, "pair"), path, count(n_pairs))
         raise click.ClickException(
@@ -197,10 +236,10 @@ def _draw(spectra: dict[str, Any], path: Path) -> None:
         figure.savefig(file, format=path.suffix.lower().lstrip("."), dpi=150)
 
 
-def _show(data: Path, spectra: dict[str, Any], listed: list[Any]) -> None:
+def _show(title: str, spectra: dict[str, Any], listed: list[Any]) -> None:
     reports = {name: of_model.to_dict(BINS) for name, of_model in spectra.items()}
     first = next(iter(reports.values()))
-    title = f"{data}: dual variables of {queries(first['n_queries'])}, {counted(first['n_pairs'], 'pair')}"
+    title = f"{title} of {queries(first['n_queries'])}, {counted(first['n_pairs'], 'pair')}"
     rows = [
         [
             name,

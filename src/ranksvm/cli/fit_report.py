@@ -255,7 +255,8 @@ def _certificate(report: dict[str, Any]) -> str:
 
 
 def _solver(report: dict[str, Any]) -> str:
-    words = [counted(report["iterations"], "iteration")]
+    factorized = report["low_rank"] is not None and report["low_rank"]["model"] == "factorized"
+    words = [counted(report["iterations"], "epoch" if factorized else "iteration")]
     if report["solver"] is not None:
         words.insert(0, report["solver"])
     if report["kernel"] is not None and report["kernel"]["products"]:

@@ -38,12 +38,14 @@ _OF_APPROXIMATIONS = {
 
 
 class _Gamma(Number):
-    """A positive number, ``scale`` or ``auto``."""
+    """A positive number, ``scale`` or ``auto``; for nuclear norms 0 too."""
 
     name = "gamma"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if value in ("scale", "auto") else super().convert(value, param, ctx)
+        if value in ("scale", "auto"):
+            return value
+        return 0.0 if value == "0" else super().convert(value, param, ctx)
 
 
 def kernel_options(command: Callable) -> Callable:
@@ -96,6 +98,8 @@ def check_kernel_options(options: dict[str, Any]) -> None:
     given = [name for name in (*KERNEL_OPTIONS, "gammas") if options[name] is not None]
     if kernel is None and given:
         raise click.UsageError(_without_model(given[0]))
+    if options["gamma"] == 0.0:
+        raise click.UsageError("--gamma 0: the gamma of a kernel is a positive number.")
     if options["gamma"] is not None and options["gammas"] is not None:
         raise click.UsageError("give --gamma or --gamma-range, not both.")
     if options["gamma"] is not None and options["Cs"] is not None:

@@ -93,7 +93,7 @@ class Progress:
 
 
 class _Handler(logging.Handler):
-    """Log records become progress: those of the solvers, and of a path of C, are passing, all others stay."""
+    """Log records become progress: those of the solvers, of a path of C and of epochs are passing, all others stay."""
 
     def __init__(self, progress: Progress):
         super().__init__(logging.INFO)
@@ -102,7 +102,7 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = record.getMessage()
-            iteration = record.name.startswith("ranksvm.solvers") or record.module == "path"
+            iteration = record.name.startswith("ranksvm.solvers") or record.module in ("path", "_evaluation_rounds")
             passing = iteration or self._progress.log_passes
             if passing and record.levelno < logging.WARNING:
                 self._progress.iteration(f"  {text}")

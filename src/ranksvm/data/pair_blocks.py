@@ -31,9 +31,12 @@ class PairBlocks:
         Column, within its block, at which the pairs of each row begin.
     offsets : ndarray of int64, shape (n_queries + 1,)
         Where the entries of each query's block begin.
+    n_documents : int
+        Number of documents, in pairs or not.
     """
 
     def __init__(self, pairs: ComparablePairs):
+        self.n_documents = pairs.n_rows
         sizes = np.diff(pairs.pointers)
         query = np.repeat(np.arange(pairs.n_queries), sizes)
         order = np.lexsort((-pairs.levels, query))

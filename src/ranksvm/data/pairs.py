@@ -183,9 +183,11 @@ class ComparablePairs:
         """
         start, stop = self.pointers[query], self.pointers[query + 1]
         level = self.levels[start:stop]
-        difference = level[:, np.newaxis] - level
+        # neither the lowest documents are preferred to any, nor any to the highest: of two levels the rest are few
+        above, below = np.flatnonzero(level > 0), np.flatnonzero(level < self.n_levels[query] - 1)
+        difference = level[above, np.newaxis] - level[below]
         i, j = np.nonzero(difference == 1 if self.adjacent else difference > 0)
-        i, j = i + start, j + start
+        i, j = above[i] + start, below[j] + start
         weight = np.ones(len(i))
         if self.preferred is not None and self.other is not None:
             weight = self.preferred[i] * self.other[j]

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from ranksvm._parallel import effective_n_jobs
-from ranksvm.data import Queries
+from ranksvm.data import ComparablePairs, PairList, Queries
 from ranksvm.estimators import _inputs
 from ranksvm.estimators._problem import check_source_of_pairs, training_pairs
 from ranksvm.estimators._ranker import Ranker
@@ -74,10 +74,10 @@ class DualBlock:
         return len(self.preferred_rows), len(self.other_rows)
 
     def __repr__(self) -> str:
-        n_pairs, support = np.count_nonzero(self.weights), np.count_nonzero(self.alpha)
+        n_pairs, nonzero = np.count_nonzero(self.weights), np.count_nonzero(self.alpha)
         return (
             f"DualBlock(query {self.query!r}: {self.shape[0]} preferred x {self.shape[1]} other documents, {n_pairs} "
-            f"pairs, {support} with alpha > 0)"
+            f"pairs, {nonzero} entries of alpha not 0)"
         )
 
 
@@ -125,12 +125,34 @@ class DualCoef:
         self._parts = np.flatnonzero(filled)[np.argsort(query_of_part, kind="stable")]
         self._first_part = np.searchsorted(np.sort(query_of_part), np.arange(len(self) + 1))
         n_pairs = pairs.pairs_per_query[np.flatnonzero(filled)]
+        self._query_of_part = query_of_part
         self.pairs_per_query = np.bincount(query_of_part, weights=n_pairs, minlength=len(self)).astype(np.int64)
 
     @property
     def n_pairs(self) -> int:
         """Number of pairs of all queries."""
         return int(self.pairs_per_query.sum())
+
+    @property
+    def entries_per_query(self) -> np.ndarray:
+        """Number of entries of each query's block, at most (documents of weight 0 count): int64, shape (n_queries,).
+
+        Of two levels it is that of the pairs; where most documents are of a level between two others it is far larger.
+        """
+        pairs, counts = self._pairs, []
+        if isinstance(pairs, ComparablePairs):
+            highest = np.repeat(pairs.n_levels - 1, np.diff(pairs.pointers))
+            sides = [pairs.levels > 0, pairs.levels < highest]
+        else:
+            assert isinstance(pairs, PairList)
+            sides = [np.zeros(pairs.n_rows, dtype=bool) for _ in range(2)]
+            start = np.repeat(pairs.pointers[:-1], np.diff(pairs.pair_pointers))
+            sides[0][start + pairs.preferred] = sides[1][start + pairs.other] = True
+        filled = pairs.pointers[:-1] < pairs.pointers[1:]
+        for side in sides:
+            of_part = np.diff(np.concatenate(([0], np.cumsum(side)))[pairs.pointers])[filled]
+            counts.append(np.bincount(self._query_of_part, weights=of_part, minlength=len(self)).astype(np.int64))
+        return counts[0] * counts[1]
 
     def query(self, query: Any) -> DualBlock:
         """The block of a query.

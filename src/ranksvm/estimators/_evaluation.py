@@ -66,7 +66,7 @@ def evaluation_sets(
         try:
             sets.append(_checked(estimator, X, y, qid, group, n_queries))
         except DataError as error:
-            raise DataError(f"eval_set, {_set_name(number)}: {error}") from error
+            raise DataError(f"eval_set, {set_name(number)}: {error}") from error
     return sets
 
 
@@ -74,12 +74,13 @@ def evals_result(evaluations: Sequence[Sequence[Evaluation]]) -> dict[str, dict[
     """Set -> metric -> value of one model after another, as LightGBM has it; each item holds a model's sets."""
     by_set = zip(*evaluations, strict=True)
     return {
-        _set_name(number): {metric: [each.means[metric] for each in models] for metric in models[0].means}
+        set_name(number): {metric: [each.means[metric] for each in models] for metric in models[0].means}
         for number, models in enumerate(by_set)
     }
 
 
-def _set_name(number: int) -> str:
+def set_name(number: int) -> str:
+    """Name of an evaluation set, by its number from 0, as LightGBM has it."""
     return f"valid_{number}"
 
 

@@ -1,5 +1,6 @@
 """A fit in rounds, evaluated after each: the trace, when to stop early, and the best model of all."""
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -7,11 +8,13 @@ import numpy as np
 
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.estimators import _options
-from ranksvm.estimators._evaluation import EvaluationSet, evals_result, evaluation_sets
+from ranksvm.estimators._evaluation import EvaluationSet, evals_result, evaluation_sets, set_name
 from ranksvm.estimators._linear_ranker import linear_scores
 from ranksvm.estimators._ranker import Ranker
 from ranksvm.exceptions import OptionError
 from ranksvm.metrics import Evaluation, Metric, parse_metric
+
+logger = logging.getLogger("ranksvm.estimators")
 
 
 class EvaluationRounds:
@@ -60,9 +63,12 @@ class EvaluationRounds:
         self._rounds.append(
             [each.evaluate(lambda X: linear_scores(X, coef, self.n_threads), self.metric) for each in self.sets]
         )
+        values = [next(iter(each.means.values())) for each in self._rounds[-1]]
+        words = (f"{set_name(number)} {self.metric.name} {value:.4f}" for number, value in enumerate(values))
+        logger.info("epoch %d: %s", len(self._rounds), ", ".join(words))
         if self.patience is None:
             return False
-        score = next(iter(self._rounds[-1][0].means.values()))
+        score = values[0]
         if self.best_score is None or self.best_round is None or score > self.best_score:
             self.best_model, self.best_round, self.best_score = model(), len(self._rounds), score
         return len(self._rounds) - self.best_round >= self.patience

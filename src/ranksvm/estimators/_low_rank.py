@@ -1,5 +1,6 @@
 """What the low-rank rankers share: training data without weights, and the dual that they learn instead of weights."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,7 +9,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import ComparablePairs, Queries
 from ranksvm.estimators import _inputs
-from ranksvm.estimators._dual import AlphaOfPairs, DualCoef
+from ranksvm.estimators._dual import AlphaOfPairs, DualCoef, WholeBlocks
 from ranksvm.estimators._linear_ranker import LinearRanker
 from ranksvm.estimators._problem import TrainingSet
 from ranksvm.exceptions import DataError
@@ -17,7 +18,7 @@ from ranksvm.exceptions import DataError
 class LowRankRanker(LinearRanker):
     """Base of the linear rankers whose dual variables are of low rank: they know neither weights nor explicit pairs.
 
-    A subclass says what its alpha are (`_alpha`).
+    A subclass says what its alpha are (`_alpha`), and its matrices of low rank (`_entries`).
     """
 
     n_pairs_: int
@@ -56,6 +57,50 @@ class LowRankRanker(LinearRanker):
         """
         X, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
         return DualCoef(pairs, queries, labels, self._alpha(X, queries))
+
+    def low_rank_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
+        """The matrices of low rank that were learnt, query by query, whole blocks, computed when asked for.
+
+        Of `FactorizedRankSVM` they are the products ``<v_i, v_j>`` of the factors of all preferred documents with those
+        of all other ones, of rank ``n_components`` at most; of `RegularizedRankSVM` the A_q, of rank ``ranks_``, with
+        entries that may be negative, or larger than C. Where labels have three or more levels a block has entries that
+        are no pairs: here they have values, in `dual_coef` they are 0, which raises the rank. ``per_document`` of the
+        result is not that of the dual, and makes no weights.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features that the model was fitted to.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+
+        Returns
+        -------
+        DualCoef
+            As `dual_coef` gives it, with the entries of the matrix for the alpha of each `DualBlock`, whose ``weights``
+            tell which are pairs.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        DataError
+            When the data are not those the model was fitted to, or lengths differ.
+        """
+        _, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
+        entries = self._entries(queries)
+        return WholeBlocks(pairs, queries, labels, lambda query, i, j, _: entries(query, i, j))
+
+    def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
+        """Entries of a query's matrix of low rank, by its number and rows of documents of it.
+
+        DataError if these are not the queries of the model.
+        """
+        raise NotImplementedError
 
     def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
         """The alpha of pairs of documents, checked, in these queries; DataError if they are not those of the model."""

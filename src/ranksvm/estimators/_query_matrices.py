@@ -65,7 +65,10 @@ class QueryMatrices:
         shape = len(values), self._pointers[query + 1] - self._pointers[query]
         return values, self.left[part].reshape(shape), self.right[part].reshape(shape)
 
-    def dense(self, query: int) -> np.ndarray:
-        """A query's matrix, of all its documents by all of them."""
+    def entries(self, query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Entries of a query's matrix by the numbers of their documents in it, each ``(i[t], j[t])``."""
         values, left, right = self.factors(query)
-        return (left.T * values) @ right
+        # only of documents asked for: one preferred to thousands of others has a matrix of one row
+        rows, columns = (np.bincount(each, minlength=left.shape[1]) > 0 for each in (i, j))
+        dense = (left[:, rows].T * values) @ right[:, columns]
+        return dense[np.cumsum(rows)[i] - 1, np.cumsum(columns)[j] - 1]

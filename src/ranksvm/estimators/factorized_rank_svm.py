@@ -1,13 +1,14 @@
 """FactorizedRankSVM: a linear RankSVM whose dual variables are inner products of factors of the documents."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ranksvm._parallel import one_blas_thread
+from ranksvm._parallel import effective_n_jobs, one_blas_thread
 from ranksvm.data import ComparablePairs, Queries, _frames, as_design_matrix
 from ranksvm.estimators import _inputs, _options
 from ranksvm.estimators._dual import AlphaOfPairs
@@ -19,6 +20,13 @@ from ranksvm.objectives import FactorizedDual
 from ranksvm.solvers import EpochStatus, minimise_in_epochs
 
 __all__ = ["FactorizedRankSVM"]
+
+NOTHING_LEARNT = (
+    "All factors are 0, a stationary point, and so are the weights: steps of a fixed learning_rate were too long, or "
+    "a warm start began there."
+)
+# Objectives that differ by this part of the sum of their two terms are of the same data, perhaps in other precision.
+SAME = 1e-4
 
 
 class FactorizedRankSVM(LowRankRanker):
@@ -39,7 +47,9 @@ class FactorizedRankSVM(LowRankRanker):
     C : float, default 1.0
         Upper bound of alpha, positive: the weight of a pair.
     n_components : int, default 5
-        Number K of entries of each v_i; the block of alpha of a query has no higher rank.
+        Number K of entries of each v_i. The products of a query have rank K at most; so has its block of alpha where
+        labels have two levels. With L levels, where alpha is 0 between documents that are no pair, that has rank
+        ``(L - 1) K`` at most.
     learning_rate : {"auto"} or float, default "auto"
         "auto": each step is as long as lowers the objective most, so that this never rises. A number: every step is a
         projected gradient step of that length, as in Algorithm 1; the objective may rise, or not converge.
@@ -63,7 +73,8 @@ class FactorizedRankSVM(LowRankRanker):
     n_jobs : int or None, default None
         Number of threads; None or -1 for all processors. Visits to queries follow one another in one thread.
     verbose : int, default 0
-        1 shows every epoch: on stderr, or wherever `logging` is configured to send the logger "ranksvm".
+        1 shows every epoch, and what it gives on ``eval_set``: on stderr, or wherever `logging` is configured to send
+        the logger "ranksvm".
 
     Attributes
     ----------
@@ -208,7 +219,7 @@ class FactorizedRankSVM(LowRankRanker):
         Warns
         -----
         ConvergenceWarning
-            When the last epoch still changed the objective by more than ``tol`` allows.
+            When the last epoch still changed the objective by more than ``tol`` allows, or all factors are 0.
         """
         _options.check(
             C=_options.positive(self.C),
@@ -265,17 +276,39 @@ class FactorizedRankSVM(LowRankRanker):
         rounds.keep(self)
         if result.status is EpochStatus.MAX_EPOCHS:
             warnings.warn(result.status.value, ConvergenceWarning, stacklevel=3)
+        if not self.factors_.any():
+            warnings.warn(NOTHING_LEARNT, ConvergenceWarning, stacklevel=3)
+
+    def _data_of_fit(self, X: Any, y: Any, qid: Any, group: Any) -> tuple[Any, Queries, np.ndarray, ComparablePairs]:
+        X, queries, labels, pairs = super()._data_of_fit(X, y, qid, group)
+        n_rows, n_components = self.factors_.shape
+        if queries.n_rows != n_rows:
+            raise DataError(f"X has {queries.n_rows} rows, but the model was fitted to {n_rows}: give the data of fit.")
+        # Rows in another order have as many pairs, and other factors: the objective tells, in no more time than an
+        # epoch takes. C may have been set since; the factors are within this box.
+        C = max(float(self.factors_.max()) ** 2 * n_components, np.finfo(np.float64).tiny)
+        random, n_threads = np.random.RandomState(0), effective_n_jobs(self.n_jobs)
+        dual = FactorizedDual(as_design_matrix(X), pairs, C, n_components, random, n_threads=n_threads)
+        dual.start(self.factors_)
+        if not abs(dual.value - self.objective_) <= SAME * (2.0 * dual.scale - dual.value):
+            raise DataError(
+                f"With these data the objective of the factors is {dual.value:.6g}, with those of fit it was "
+                f"{self.objective_:.6g}: give the data of fit, rows in the same order."
+            )
+        return X, queries, labels, pairs
 
     def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
+        entries = self._entries(queries)
+        return lambda query, preferred, other, _: entries(query, preferred, other)
+
+    def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
         V = self.factors_
-        if queries.n_rows != len(V):
-            raise DataError(f"X has {queries.n_rows} rows, but the model was fitted to {len(V)}: give the data of fit.")
 
-        def alpha(query: int, preferred: np.ndarray, other: np.ndarray, weights: np.ndarray) -> np.ndarray:
-            # one component after another: all at once would take 16 K bytes for each pair
-            return sum((V[preferred, k] * V[other, k] for k in range(V.shape[1])), np.zeros(len(weights)))
+        def entries(query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+            # one component after another: all at once would take 16 K bytes for each entry
+            return sum((V[i, k] * V[j, k] for k in range(V.shape[1])), np.zeros(len(i)))
 
-        return alpha
+        return entries
 
 
 def _step_length(value: Any) -> str | None:

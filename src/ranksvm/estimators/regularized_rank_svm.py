@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ranksvm._parallel import one_blas_thread
 from ranksvm.data import ComparablePairs, PairBlocks, Queries, _frames, as_design_matrix
 from ranksvm.estimators import _inputs, _options
-from ranksvm.estimators._dual import AlphaOfPairs, DualCoef, WholeBlocks
+from ranksvm.estimators._dual import AlphaOfPairs
 from ranksvm.estimators._evaluation import evals_result, evaluation_sets
 from ranksvm.estimators._low_rank import LowRankRanker
 from ranksvm.estimators._memory import check_fits, memory_complaint
@@ -43,9 +43,9 @@ class RegularizedRankSVM(LowRankRanker):
 
         1/2 |w|^2 + C * sum of max(0, 1 - (s_i - s_j) - Y_ij) + sum over q of |Y_q|_F^2 / (4 lam)
 
-    So what is forgiven is what looks like noise: no pattern of few documents against few others, which has a large
-    singular value, but errors spread over the pairs of a query. With ``gamma`` at 0 it is the RankSVM with the hinge
-    loss.
+    So what is forgiven is what looks like noise: of slacks with the same sum of squares, those that follow a pattern,
+    some documents against some others, have a large singular value, and errors without a pattern have small ones. With
+    ``gamma`` at 0 it is the RankSVM with the hinge loss.
 
     Parameters
     ----------
@@ -59,11 +59,13 @@ class RegularizedRankSVM(LowRankRanker):
     tol : float, default 1e-4
         Stop when ``duality_gap_`` is at most this part of the absolute value of ``objective_``.
     max_iter : int, default 1000
-        Largest number of steps, each with a thresholding of the singular values of every query.
+        Largest number of steps, each with a thresholding of the singular values of every query; there are two at least.
     memory_limit : int, str or None, default None
-        Memory the fit may take beyond the data, in bytes or as "4GB"; None: half of what is free. A fit that needs
-        more at the highest rank is refused, before it begins: it holds a number for each entry of every query's matrix
-        and the factors of the A_q, in all 8 bytes for each pair and more, up to some 60.
+        Memory the fit may take beyond the data, in bytes or as "4GB"; None: half of what is free. A fit that may need
+        more, at the highest ranks, is refused before it begins. Of a query of m preferred by n other documents it holds
+        two numbers for each of the m n entries, 16 bytes, and the factors of A_q a few times, up to 40 bytes for each
+        of ``(m + n) min(m, n)`` entries; while a thread decomposes the matrix, 64 bytes an entry; and 2.5 KB. With
+        three levels or more there are more entries than pairs, many more where most documents are of a level between.
     warm_start : bool, default False
         Begin from the weights and matrices of the last fit, on the same data.
     keep_on_interrupt : bool, default False
@@ -229,10 +231,11 @@ class RegularizedRankSVM(LowRankRanker):
             sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
             assert isinstance(data.pairs, ComparablePairs)
             blocks = PairBlocks(data.pairs)
+            matrices = f"the matrices of {data.pairs.n_pairs} pairs ({blocks.n_entries} entries)"
             check_fits(
                 required_bytes(blocks, data.n_threads),
                 self.memory_limit,
-                f"the matrices of {data.pairs.n_pairs} pairs may take, at the highest rank",
+                f"{matrices} may take, at the highest rank",
                 "Give a larger memory_limit, fewer documents a query, or take RankSVM or FactorizedRankSVM.",
             )
             objective = NuclearNormObjective(
@@ -256,37 +259,6 @@ class RegularizedRankSVM(LowRankRanker):
             self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
         return self
 
-    def low_rank_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
-        """The matrices A_q to which the dual variables were pulled, query by query, computed when they are asked for.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features that the model was fitted to.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        qid : array-like of shape (n_samples,) or str, optional
-            Query of each row, as in `rank`.
-        group : array-like of int, shape (n_queries,), optional
-            Instead of ``qid``: sizes of consecutive queries.
-
-        Returns
-        -------
-        DualCoef
-            As `dual_coef` gives it, with the entries of A_q for the alpha of each `DualBlock`: with three or more
-            levels also those of documents that are no pair. Entries may be negative, or larger than C.
-
-        Raises
-        ------
-        NoComparablePairsError
-            When no query has two documents with different labels.
-        DataError
-            When the data are not those the model was fitted to, or lengths differ.
-        """
-        _, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
-        entries = self._entries(queries)
-        return WholeBlocks(pairs, queries, labels, lambda query, i, j, _: entries(query, i, j))
-
     def _begin(self, objective: NuclearNormObjective, interrupted: threading.Event | None) -> None:
         """Set where the objective begins."""
         if not self.warm_start or not hasattr(self, "coef_"):
@@ -294,8 +266,13 @@ class RegularizedRankSVM(LowRankRanker):
             return
         if self.coef_.shape != (objective.n_features,):
             raise DataError(f"warm_start: the last fit had {len(self.coef_)} features, X has {objective.n_features}.")
-        matrices = self._matrices(objective.pairs.pointers).to_blocks(objective.blocks)
-        objective.begin(self.coef_, matrices, interrupted)
+        matrices = self._matrices(objective.pairs.pointers)
+        if matrices is None:
+            raise DataError(
+                "warm_start: the last fit was one to other queries, or to queries of other sizes: give the same data, "
+                "or set warm_start=False."
+            )
+        objective.begin(self.coef_, matrices.to_blocks(objective.blocks), interrupted)
 
     def _keep(self, data: TrainingSet, objective: NuclearNormObjective, result: SplitResult) -> None:
         """Take a solution as fitted attributes, and warn where it did not converge."""
@@ -328,23 +305,26 @@ class RegularizedRankSVM(LowRankRanker):
         return alpha
 
     def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
-        """Entries of the matrix A of a query, by its number and rows of documents of it."""
         matrices = self._matrices(queries.pointers)
+        if matrices is None:
+            raise DataError(
+                "The last fit was one to other queries, or to queries of other sizes: give the data of fit."
+            )
 
         def entries(query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
             rows = queries.rows(query)
-            return matrices.dense(query)[np.searchsorted(rows, i), np.searchsorted(rows, j)]
+            return matrices.entries(query, np.searchsorted(rows, i), np.searchsorted(rows, j))
 
         return entries
 
-    def _matrices(self, pointers: np.ndarray) -> QueryMatrices:
-        """The matrices A, of queries of such sizes; DataError if those of the last fit were of others."""
+    def _matrices(self, pointers: np.ndarray) -> QueryMatrices | None:
+        """The matrices A, of queries of such sizes; None if those of the last fit were of others."""
         if len(self.ranks_) == len(pointers) - 1:
             factors = self.singular_values_, self.left_factors_, self.right_factors_
             matrices = QueryMatrices(pointers, self.ranks_, *factors)
             if matrices.fits():
                 return matrices
-        raise DataError("The last fit was one to other queries, or to queries of other sizes: give the data of fit.")
+        return None
 
 
 def _minimise(

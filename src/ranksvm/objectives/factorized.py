@@ -17,8 +17,9 @@ __all__ = ["FactorizedDual"]
 # Bytes of X that a part of an epoch reads: a part takes about 50 ms, and between two of them a fit can be interrupted.
 PART_BYTES = 1 << 28
 # Shares of a pass over all rows: as many whatever the number of threads, so that sums do not depend on it. Each adds to
-# sums of its own, which must not cost more than its rows do: of very sparse rows there are fewer shares.
+# sums of its own, which must not cost more than its rows do: of few or very sparse rows there are fewer shares.
 SHARES = 8
+SHARE_BYTES = 1 << 20
 # Epochs after which beta, which steps only keep up to date, is computed anew.
 REFRESH_EPOCHS = 50
 
@@ -86,7 +87,8 @@ class FactorizedDual:
         self._arrays = factorized.QueryFactors(
             pairs.pointers, pairs.rows, pairs.levels, pairs.n_levels, self._V, self._step, self._pair_sums
         )
-        n_shares = min(SHARES, max(1, int(pairs.n_rows * design.row_bytes / (64 * design.n_features))))
+        stored = pairs.n_rows * design.row_bytes
+        n_shares = min(SHARES, max(1, int(stored / max(SHARE_BYTES, 64 * design.n_features))))
         self._shares = list(query_ranges(pairs.pointers, -(-pairs.n_rows // n_shares)))
         self._n_epochs = 0
 

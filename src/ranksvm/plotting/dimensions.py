@@ -18,8 +18,9 @@ _ALL = {"marker": "_", "linestyle": "none", "color": "0.7", "zorder": 1, "label"
 class DimensionsDisplay:
     """How many dimensions the dual variables of each query need, against its documents or pairs, on logarithmic axes.
 
-    A grey dash above each query marks the number of dimensions of its block, which no rank exceeds. Queries without
-    energy are left out. Made by `from_spectra`, which draws at once.
+    A grey dash above each query marks the number of dimensions of its block, which no rank exceeds. Each t has its
+    marker, and each model its colour, that of `DimensionHistogramDisplay`; of one model each t has one. Queries without
+    pairs are left out, and those without energy have no points. Made by `from_spectra`, which draws at once.
 
     Parameters
     ----------
@@ -103,18 +104,20 @@ class DimensionsDisplay:
         spectra = by_name(self.spectra)
         first = next(iter(spectra.values()))
         energy = first.energy if self.energy is None else tuple(self.energy)
-        series = [(name, t, of_model.dimensions(t)) for name, of_model in spectra.items() for t in energy]
         ax = axes_or_new(ax, figsize=(5.6, 4.2), layout="constrained")
-        ax.plot(self._sizes(first)[first.counted], first.n_dimensions[first.counted], **_ALL)
+        with_pairs = first.n_dimensions > 0
+        ax.plot(self._sizes(first)[with_pairs], first.n_dimensions[with_pairs], **_ALL)
         self.lines_ = []
-        for place, (name, t, dimensions) in enumerate(series):
-            of_model = spectra[name]
-            # the points of several models may coincide: later ones are smaller
-            style = {"marker": "os^Dv"[place % 5], "linestyle": "none", "color": f"C{place % 10}", "alpha": 0.75}
-            style |= {"markersize": 5 if place == 0 else 4, "markeredgewidth": 0, "zorder": 2 + place}
-            style |= {"label": series_name(name, t, len(energy) > 1)} | (line_kw or {})
+        for model, (name, of_model) in enumerate(spectra.items()):
             counted = of_model.counted
-            self.lines_ += ax.plot(self._sizes(of_model)[counted], dimensions[counted], **style)
+            for place, t in enumerate(energy):
+                color = f"C{(model if len(spectra) > 1 else place) % 10}"
+                style = {"marker": "os^Dv"[place % 5], "linestyle": "none", "color": color, "alpha": 0.75}
+                # the points of several models may coincide: later ones are smaller
+                size = 4.0 + min(1.25 * (len(spectra) - 1 - model), 4.0)
+                style |= {"markersize": size, "markeredgewidth": 0, "zorder": 2 + model}
+                style |= {"label": series_name(name, t, len(energy) > 1)} | (line_kw or {})
+                self.lines_ += ax.plot(self._sizes(of_model)[counted], of_model.dimensions(t)[counted], **style)
         count_axis(ax, "x")
         count_axis(ax, "y")
         ax.set_xlabel(f"{self.against} of the query")
@@ -123,7 +126,9 @@ class DimensionsDisplay:
         ax.grid(color="0.92")
         ax.set_axisbelow(True)
         # outside, since points may be anywhere inside
-        legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3 if len(series) < 3 else 2, handletextpad=0.3)
+        legend(
+            ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3 if len(self.lines_) < 3 else 2, handletextpad=0.3
+        )
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

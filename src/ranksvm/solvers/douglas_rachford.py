@@ -40,7 +40,8 @@ class SplitHistory:
         self.duality_gap.append(gap)
         self.mean_rank.append(float(np.mean(ranks)))
         line = "step %d: objective %.9g, relative gap %.2e, mean rank %.1f"
-        logger.info(line, len(self.objective), value, gap / abs(value), self.mean_rank[-1])
+        relative_gap = gap / abs(value) if value != 0.0 else np.inf
+        logger.info(line, len(self.objective), value, relative_gap, self.mean_rank[-1])
 
 
 @dataclass
@@ -79,7 +80,7 @@ def douglas_rachford(
 
     Lions & Mercier, "Splitting algorithms for the sum of two nonlinear operators", SIAM J. Numer. Anal. 16 (1979); as
     the alternating direction method of multipliers see Boyd et al., Found. Trends Mach. Learn. 3 (2011). It converges
-    for any length of the steps, which is the objective's to choose.
+    for any length of the steps, which is the objective's to choose, and to change ever more rarely.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def douglas_rachford(
     tol : float
         Stop when the duality gap is at most this part of the absolute value of the objective.
     max_iter : int
-        Largest number of steps, the last one, which finishes the best of them, included.
+        Largest number of steps, the last one, which finishes the best of them, included: there are two at least.
     interrupted : threading.Event, optional
         Stops the run when set.
 
@@ -107,19 +108,21 @@ def douglas_rachford(
             best = point
         bound = max(bound, point.bound)
         if best.value - bound < gap:
-            gap, last_progress = best.value - bound, n_iter
+            gap, last_progress = max(0.0, best.value - bound), n_iter
         history.record(best.value, gap, best.ranks)
         status = _why_stop(best.value, gap, tol, interrupted)
         if status is not None or n_iter >= max_iter - 1 or n_iter - last_progress >= PATIENCE:
             break
-        relative_gap = max(tol, LAST_GAP * min(1.0, gap / abs(best.value)))
-        accuracy = ACCURACY * relative_gap**2 * abs(best.value)
+        scale = max(abs(best.value), gap)  # the first values may be 0
+        accuracy = ACCURACY * max(tol, LAST_GAP * gap / scale) ** 2 * scale
     final = objective.finish(best, ACCURACY * tol**2 * abs(best.value))
-    gap = final.value - max(bound, final.bound)
+    gap = max(0.0, final.value - max(bound, final.bound))  # but for round-off
     history.record(final.value, gap, final.ranks)
-    status = _why_stop(final.value, gap, tol, interrupted) or status
+    # what counts is the finished point, though the best of the others may have met tol
+    enough = status is not None or n_iter < max_iter - 1
+    status = _why_stop(final.value, gap, tol, interrupted)
     if status is None:
-        status = Status.MAX_ITERATIONS if n_iter >= max_iter - 1 else Status.PRECISION
+        status = Status.PRECISION if enough else Status.MAX_ITERATIONS
     return SplitResult(final, gap, n_iter + 1, status, history)
 
 

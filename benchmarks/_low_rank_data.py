@@ -1,0 +1,109 @@
+"""The data of the low-rank pages by name: official folds, fewer queries, wrong labels, and made folds."""
+
+import numpy as np
+
+from _common import read
+from kernel_grid import Parts
+from ranksvm import RankingData, make_ranking
+
+REAL = ("OHSUMED", "MQ2008")
+FOLDS = range(1, 6)
+TINY, COPIES = "made, tiny", "made, copies"
+COPIES_FEATURES, COPIES_CENTRES, COPIES_DOCS = 60, 5, 40
+
+
+def parts_of(name: str, fold: int) -> Parts:
+    """Training, validation and test part of a fold of a data set, changed as the name asks.
+
+    A name is that of a data set, then changes and their sizes, such as "OHSUMED; queries 0.1; draw 2": the draw says
+    which random numbers are used.
+    """
+    base, *words = name.split("; ")
+    changes = dict(word.split(" ") for word in words)
+    draw = int(changes.pop("draw", 1))
+    parts = _base(base, fold)
+    for number, (kind, share) in enumerate(changes.items()):
+        part, change = CHANGES[kind]
+        changed = change(getattr(parts, part), float(share), np.random.default_rng([draw, fold, number]))
+        parts = parts._replace(**{part: changed})
+    return parts
+
+
+def _base(name: str, fold: int) -> Parts:
+    if name in REAL:
+        parts = [read(name, fold, part) for part in ("train", "vali", "test")]
+        width = parts[0].n_features
+        if any(part.n_features != width for part in parts):
+            parts = [read(name, fold, part, n_features=width) for part in ("train", "vali", "test")]
+        return Parts(*parts)
+    return MADE[name](fold)
+
+
+def _tiny(fold: int) -> Parts:
+    data = make_ranking(30, (6, 12), 6, n_levels=3, random_state=fold)
+    return Parts(*(data.select(data.qid % 3 == number) for number in range(3)))
+
+
+def _copies(fold: int) -> Parts:
+    """Queries whose documents are near copies of a few: an alpha of low rank is optimal, or nearly.
+
+    Of copies with one label alpha may be averaged without a change of the weights, so an optimal block has no more
+    rank than there are different documents. Labels follow a linear function of what is copied; a third of those of the
+    training and validation part are wrong, those of the test part are right.
+    """
+    rng = np.random.default_rng(fold)
+    coef = rng.standard_normal(COPIES_FEATURES)
+    return Parts(*(_copied(rng, coef, *part) for part in ((20, 0.33), (20, 0.33), (200, 0.0))))
+
+
+def _copied(rng: np.random.Generator, coef: np.ndarray, n_queries: int, wrong: float) -> RankingData:
+    centres = rng.standard_normal((n_queries, COPIES_CENTRES, COPIES_FEATURES))
+    relevance = centres @ coef
+    labels = np.searchsorted(np.quantile(relevance, [0.6, 0.85]), relevance).astype(np.float64)
+    centre = rng.integers(COPIES_CENTRES, size=(n_queries, COPIES_DOCS))
+    X = np.take_along_axis(centres, centre[:, :, None], axis=1)
+    X = X + 0.1 * rng.standard_normal(X.shape)
+    y = np.take_along_axis(labels, centre, axis=1)
+    y = np.where(rng.random(y.shape) < wrong, rng.integers(3, size=y.shape), y)
+    qid = np.repeat(np.arange(n_queries), COPIES_DOCS)
+    return RankingData(X.reshape(-1, COPIES_FEATURES).astype(np.float32), y.ravel(), qid)
+
+
+MADE = {TINY: _tiny, COPIES: _copies}
+
+
+# -- changes -----------------------------------------------------------------------------------------------------------
+
+
+def fewer(data: RankingData, share: float, rng: np.random.Generator) -> RankingData:
+    """A share of the queries that have pairs, drawn at random."""
+    ids = [qid for qid, rows in data.queries if len(np.unique(data.y[rows])) > 1]
+    kept = rng.choice(np.array(ids), max(1, round(share * len(ids))), replace=False)
+    return data.select(np.isin(data.qid, kept))
+
+
+def wrong_labels(data: RankingData, share: float, rng: np.random.Generator) -> RankingData:
+    """A share of the documents of each query, drawn at random, have their labels shuffled among them."""
+    y = data.y.copy()
+    for _, rows in data.queries:
+        some = rows[rng.random(len(rows)) < share]
+        y[some] = rng.permutation(y[some])
+    return RankingData(data.X, y, data.qid)
+
+
+def wrong_queries(data: RankingData, share: float, rng: np.random.Generator) -> RankingData:
+    """All labels of a share of the queries are shuffled within the query."""
+    y = data.y.copy()
+    for _, rows in data.queries:
+        if rng.random() < share:
+            y[rows] = rng.permutation(y[rows])
+    return RankingData(data.X, y, data.qid)
+
+
+# Of which part, and what.
+CHANGES = {
+    "queries": ("train", fewer),
+    "labels": ("train", wrong_labels),
+    "noisy-queries": ("train", wrong_queries),
+    "validation": ("vali", fewer),
+}

@@ -1,0 +1,149 @@
+"""Where might low rank help: few training queries, wrong labels, noisy queries, documents that are near copies.
+
+python benchmarks/low_rank_settings.py --cache CACHE -o benchmarks/results/low_rank_settings.md
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from _common import arguments, page, publish, table
+from _low_rank_data import COPIES, FOLDS, REAL, TINY
+from _low_rank_models import MODELS
+from _low_rank_search import MEASURES, Cache, choices_of, complete, search_options, search_tasks
+from _low_rank_tables import PLAIN, SIGNIFICANT, Choices
+
+# What is done to a data set, as data names say it.
+CHANGES = {
+    "queries 0.1": "a tenth of the training queries",
+    "queries 0.1; validation 0.3": "a tenth of the training queries, and about as many for validation",
+    "queries 0.2": "a fifth of the training queries",
+    "labels 0.3": "labels of 30 % of the documents of each training query shuffled among them",
+    "labels 0.6": "labels of 60 % of the documents of each training query shuffled among them",
+    "noisy-queries 0.3": "all labels of 30 % of the training queries shuffled",
+    "queries 0.2; labels 0.3": "a fifth of the training queries, labels of 30 % of their documents shuffled",
+}
+# Draws of the queries and of the noise in each fold.
+DRAWS = 3
+# Fewer than on the other pages: there are many settings.
+CANDIDATES = 10
+COMPARED = ("plain", "hinge", "refitted", "factorized", "factorized-wide", "regularized", "regularized-wide")
+OURS = ("factorized", "factorized-wide", "regularized", "regularized-wide")
+SHOWN = ("map", "ndcg@5")
+
+
+class Win(NamedTuple):
+    """A difference from the plain model that is not chance; and the difference from the exact hinge model."""
+
+    setting: str
+    model: str
+    measure: str
+    difference: float
+    p_value: float
+    over_hinge: float
+
+
+def setting_part(choices: Choices, name: str, said: str) -> tuple[list[str], list[Win], int]:
+    """The table of a setting; the significant differences in it, and how many there are in all."""
+    rows, wins, compared = [], [], 0
+    best = np.max([choices.of_folds(model).mean(axis=0) for model in choices.models], axis=0)
+    for model in choices.models:
+        means = choices.of_folds(model).mean(axis=0)
+        cells = []
+        for measure in SHOWN:
+            place = MEASURES.index(measure)
+            cells.append(f"**{means[place]:.4f}**" if means[place] == best[place] else f"{means[place]:.4f}")
+            if model == PLAIN:
+                cells.append("")
+                continue
+            test = choices.comparison(model, measure)
+            cells.append(f"{test.difference:+.4f}, p = {test.p_value:.3f}")
+            if model in OURS:
+                compared += 1
+                if test.p_value <= SIGNIFICANT:
+                    over_hinge = choices.comparison(model, measure, "hinge").difference
+                    wins.append(Win(name, model, measure, test.difference, test.p_value, over_hinge))
+        rows.append([MODELS[model].label, *cells])
+    header = ["model"]
+    for measure in SHOWN:
+        header += [f"test {measure.upper()}", "less plain"]
+    return [f"## {name}", f"{said[0].upper()}{said[1:]}.", table(header, rows)], wins, compared
+
+
+def summary_part(wins: list[Win], compared: int) -> list[str]:
+    """What came of it all."""
+    better = [win for win in wins if win.difference > 0]
+    rows = [
+        (
+            win.setting,
+            MODELS[win.model].label,
+            win.measure.upper(),
+            f"{win.difference:+.4f}",
+            f"{win.p_value:.4f}",
+            f"{win.over_hinge:+.4f}",
+        )
+        for win in sorted(wins, key=lambda win: win.p_value)
+    ]
+    found = (
+        f"Of {compared} comparisons of a low-rank model with {MODELS[PLAIN].label} (settings x models x measures), "
+        f"{len(better)} are significantly better, {sum(win.over_hinge > 0 for win in better)} of which are also above "
+        f"the exact hinge model, and {len(wins) - len(better)} significantly worse, at p <= {SIGNIFICANT:g}. Where "
+        f"there is no difference, about {SIGNIFICANT * compared / 2:.0f} of either are to be expected by chance."
+    )
+    header = ["setting", "model", "measure", "less plain", "p", "less exact hinge"]
+    return ["## What came of it", found, table(header, rows)]
+
+
+def report(options) -> str:
+    """The page."""
+    if options.smoke:
+        options.candidates, options.processes, options.draws = 2, 0, 2
+    cache = Cache(options.cache)
+    folds = [1, 2] if options.smoke else list(FOLDS)
+    models = choices_of(options.models, MODELS)
+    bases = [TINY] if options.smoke else choices_of(options.data, REAL)
+    changes = ["queries 0.2"] if options.smoke else list(CHANGES)
+    said = {f"{base}; {change}": f"{base} with {CHANGES[change]}" for base in bases for change in changes}
+    draws = {name: [f"{name}; draw {number}" for number in range(1, options.draws + 1)] for name in said}
+    draws[COPIES] = [COPIES]
+    said[COPIES] = (
+        "made queries of 40 documents that are near copies of 5, 60 features, 20 training queries; a third of the "
+        "labels are drawn anew, in the validation part too"
+    )
+    search = (folds, models, options.candidates, options.metric)
+    complete(
+        [task for names in draws.values() for name in names for task in search_tasks(name, *search)], cache, options
+    )
+    parts, wins, compared = [], [], 0
+    for name, names in draws.items():
+        part, of_setting, number = setting_part(Choices(cache, names, *search), name, said[name])
+        parts += part
+        wins += of_setting
+        compared += number
+    introduction = (
+        "The training part is changed, the validation part only where it is said, the test part never. As on "
+        f"low_rank.md, of {options.candidates} random candidates of each model in each fold the one with the best "
+        f"{options.metric.upper()} on the validation part is taken; means over the folds, and over {options.draws} "
+        "draws of the queries and of the noise in each; paired randomisation tests over all test queries, of their "
+        'means over the draws. "Any C" draws C from the range of the plain model, not from that of the paper. '
+        '"Refitted" is the plain model whose chosen C is fitted again to training and validation part together.'
+    )
+    title = "Low-rank RankSVM where it might help"
+    return page(title, "low_rank_settings", options, [introduction, *summary_part(wins, compared), *parts])
+
+
+def main(argv=None):
+    """Run from the command line."""
+    options = arguments(
+        __doc__,
+        argv,
+        ("--data", {"default": ",".join(REAL), "help": "data sets, separated by commas"}),
+        ("--models", {"default": ",".join(COMPARED), "help": f"models, separated by commas, of {', '.join(MODELS)}"}),
+        ("--draws", {"type": int, "default": DRAWS, "help": "of queries and noise in each fold"}),
+        *search_options(CANDIDATES),
+    )
+    publish(report(options), options)
+
+
+if __name__ == "__main__":
+    main()
