@@ -10,7 +10,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 import ranksvm._compiled.online as online
 from ranksvm._parallel import effective_n_jobs
-from ranksvm.data import Queries, _frames
+from ranksvm.data import Queries, _frames, as_design_matrix
 from ranksvm.data.pair_list import row_numbers
 from ranksvm.data.pair_weights import PairWeights, checked_weights
 from ranksvm.estimators import _inputs, _options
@@ -131,16 +131,51 @@ class OnlineRanker(LinearRanker):
         OptionError
             When a hyper-parameter has a value it cannot have.
         """
-        self._check_options()
-        first = not hasattr(self, "weights_")
-        with _inputs.all_or_nothing(self) if first else nullcontext():
-            X, qid, column = _frames.split_qid(X, qid)
-            X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=first)
-            if first:
-                self.qid_column_ = column
-                self._start(X.shape[1])
-        self._learn_queries(X, y, queries, preferred_weight)
+        self._learn_queries(*self._next_data(X, y, qid, group, query_weight, propensity))
         return self
+
+    def predict_then_learn(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+    ) -> np.ndarray:
+        """`predict` and then `partial_fit` on one query after another: much faster than a call for each.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Relevance labels; those of a query are not looked at before it is scored.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row; None: all rows are one query.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+        query_weight, propensity : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,)
+            The scores that the documents of each query had before the model learnt from it; all 0 for the first query
+            of a model that had learnt nothing.
+
+        Raises
+        ------
+        DataError
+            When X or y are not finite numbers, or lengths differ.
+        OptionError
+            When a hyper-parameter has a value it cannot have.
+        """
+        X, y, queries, preferred_weight = self._next_data(X, y, qid, group, query_weight, propensity)
+        scores = np.empty(len(y))
+        self._learn_queries(X, y, queries, preferred_weight, scores)
+        return queries.to_rows(scores)
 
     def partial_fit_pairs(self, X: Any, pairs: Any, weight: Any = None) -> Self:
         """Learn from preferences among the documents of one query, in the order given.
@@ -291,10 +326,34 @@ class OnlineRanker(LinearRanker):
         preferred, _ = PairWeights(query_weight=query_weight, propensity=propensity).factors(queries)
         return X, y, queries, preferred
 
-    def _learn_queries(self, X: Any, y: np.ndarray, queries: Queries, preferred_weight: np.ndarray | None) -> None:
-        rows, y_sorted = OnlineRows(X), queries.to_sorted(y)
+    def _next_data(
+        self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any
+    ) -> tuple[Any, np.ndarray, Queries, np.ndarray | None]:
+        """`_data` of what comes on top of what has been learnt; the first of all begins a model."""
+        self._check_options()
+        first = not hasattr(self, "weights_")
+        with _inputs.all_or_nothing(self) if first else nullcontext():
+            X, qid, column = _frames.split_qid(X, qid)
+            X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=first)
+            if first:
+                self.qid_column_ = column
+                self._start(X.shape[1])
+        return X, y, queries, preferred_weight
+
+    def _learn_queries(
+        self,
+        X: Any,
+        y: np.ndarray,
+        queries: Queries,
+        preferred_weight: np.ndarray | None,
+        scores: np.ndarray | None = None,
+    ) -> None:
+        """Learn from one query after another, each scored before where there is room for it, by position."""
+        rows, y_sorted, design = OnlineRows(X), queries.to_sorted(y), as_design_matrix(X)
         for query in range(queries.n_queries):
             part = slice(queries.pointers[query], queries.pointers[query + 1])
+            if scores is not None:
+                design.scores(queries.order, part.start, part.stop, self.coef_, scores[part])
             own = np.arange(part.start, part.stop) if queries.order is None else queries.order[part]
             weight = None if preferred_weight is None else preferred_weight[part]
             self._learn_query(rows, own.astype(np.int32), y_sorted[part], weight)
