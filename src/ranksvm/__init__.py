@@ -31,6 +31,8 @@ _API = {
     "QueryKFold": "ranksvm.model_selection",
     "QueryShuffleSplit": "ranksvm.model_selection",
     "cross_validate": "ranksvm.model_selection",
+    "progressive_validation": "ranksvm.model_selection",
+    "Refit": "ranksvm.model_selection",
 }
 
 _MODULES = ("analysis", "data", "exceptions", "metrics", "model_selection", "plotting")
