@@ -146,6 +146,20 @@ def test_undefined_values_do_not_count():
     np.testing.assert_array_equal(result.cumulative["pairwise_accuracy"][0], [np.nan, 0.0, 0.0, 0.5])
 
 
+def test_means_over_the_last_queries(data):
+    result = progressive_validation(SOLARRanker(random_state=0), data, metrics=METRICS, n_orders=2, random_state=0)
+    for name in METRICS:
+        np.testing.assert_array_equal(result.curve(name), result.cumulative[name])
+        values, weights = result.per_query[name], result.weights[name]
+        curve = result.curve(name, 6)
+        for order, last in ((0, 2), (0, 5), (1, 6), (1, 39)):
+            own = slice(max(0, last - 5), last + 1)
+            value, weight = np.nan_to_num(values[order, own]), weights[order, own]
+            assert curve[order, last] == pytest.approx((value * weight).sum() / weight.sum(), abs=1e-12)
+    with pytest.raises(OptionError, match="window must be None or a positive integer, got 0"):
+        result.curve("map", 0)
+
+
 def test_any_model_that_learns_by_partial_fit(data):
     class Mean:
         """Scores with the mean of the documents labelled over 0; scikit-learn knows nothing of it."""

@@ -72,7 +72,7 @@ class ProgressiveValidation:
     @property
     def cumulative(self) -> dict[str, np.ndarray]:
         """Metric name -> mean over the queries so far, after each; shape (n_orders, n_queries)."""
-        return {name: self._cumulative(name) for name in self.per_query}
+        return {name: self.curve(name) for name in self.per_query}
 
     @property
     def means(self) -> dict[str, float]:
@@ -85,10 +85,38 @@ class ProgressiveValidation:
         return {name: float(self._ends(name).std(ddof=1)) if self.n_orders > 1 else 0.0 for name in self.per_query}
 
     def __getitem__(self, metric: str | Metric) -> float:
-        name = parse_metric(metric).name
-        if name not in self.per_query:
-            raise OptionError(f"{name!r} was not evaluated: there are {', '.join(self.per_query)}.")
-        return float(self._ends(name).mean())
+        return float(self._ends(self._name(metric)).mean())
+
+    def curve(self, metric: str | Metric, window: int | None = None) -> np.ndarray:
+        """Mean over the queries so far, or over the last ones, after each query.
+
+        Parameters
+        ----------
+        metric : str or Metric
+            One of those that were evaluated.
+        window : int, optional
+            Number of last queries that count, which shows where a model is that must follow a change; None: all so
+            far.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_orders, n_queries)
+            The means; NaN where no query of them has a value.
+
+        Raises
+        ------
+        OptionError
+            When the metric was not evaluated, or the window is no positive integer.
+        """
+        name = self._name(metric)
+        if window is not None and (isinstance(window, bool) or not isinstance(window, int) or window < 1):
+            raise OptionError(f"window must be None or a positive integer, got {window!r}.")
+        weights = self.weights[name]
+        sums = np.cumsum([weights * np.nan_to_num(self.per_query[name]), weights], axis=2)
+        if window is not None:
+            sums[:, :, window:] -= sums[:, :, :-window].copy()
+        total, weight = sums
+        return np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)
 
     def to_dict(self, per_query: bool = False) -> dict[str, Any]:
         """Plain Python values, ready for JSON; a value that is not defined is None.
@@ -123,13 +151,14 @@ class ProgressiveValidation:
         orders = f"{self.n_orders} order{'s' * (self.n_orders > 1)} of {self.n_queries} queries"
         return f"ProgressiveValidation({values}; {orders}, convention {self.convention!r})"
 
-    def _cumulative(self, name: str) -> np.ndarray:
-        weight = np.cumsum(self.weights[name], axis=1)
-        total = np.cumsum(self.weights[name] * np.nan_to_num(self.per_query[name]), axis=1)
-        return np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)
+    def _name(self, metric: str | Metric) -> str:
+        name = parse_metric(metric).name
+        if name not in self.per_query:
+            raise OptionError(f"{name!r} was not evaluated: there are {', '.join(self.per_query)}.")
+        return name
 
     def _ends(self, name: str) -> np.ndarray:
-        return self._cumulative(name)[:, -1]
+        return self.curve(name)[:, -1]
 
 
 def progressive_validation(
