@@ -26,6 +26,7 @@ _API = {
     "read_letor": "ranksvm.data",
     "write_letor": "ranksvm.data",
     "make_ranking": "ranksvm.data",
+    "make_ranking_stream": "ranksvm.data",
     "pairs_from_clicks": "ranksvm.data",
     "QueryMinMaxScaler": "ranksvm.data",
     "QueryStandardScaler": "ranksvm.data",

@@ -170,4 +170,4 @@ def _curve(result: ProgressiveValidation, metric: str, window: int | None) -> np
     if window is None:
         return seconds
     # the median of those that end with each query: now and then the machine does something else
-    return median_filter(seconds, size=(1, window), origin=(0, (window - 1) // 2), mode="nearest")
+    return median_filter(seconds, size=(1, window), origin=(0, (window - 1) // 2), mode="mirror")
