@@ -19,18 +19,22 @@ _API = {
     "CommitteePerceptronRanker": "ranksvm.estimators",
     "regularization_path": "ranksvm.estimators",
     "PathDisplay": "ranksvm.plotting",
+    "ProgressiveDisplay": "ranksvm.plotting",
     "Queries": "ranksvm.data",
     "load": "ranksvm.persistence",
     "RankingData": "ranksvm.data",
     "read_letor": "ranksvm.data",
     "write_letor": "ranksvm.data",
     "make_ranking": "ranksvm.data",
+    "make_ranking_stream": "ranksvm.data",
     "pairs_from_clicks": "ranksvm.data",
     "QueryMinMaxScaler": "ranksvm.data",
     "QueryStandardScaler": "ranksvm.data",
     "QueryKFold": "ranksvm.model_selection",
     "QueryShuffleSplit": "ranksvm.model_selection",
     "cross_validate": "ranksvm.model_selection",
+    "progressive_validation": "ranksvm.model_selection",
+    "Refit": "ranksvm.model_selection",
 }
 
 _MODULES = ("analysis", "data", "exceptions", "metrics", "model_selection", "plotting")

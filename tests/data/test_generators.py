@@ -1,10 +1,12 @@
-"""make_ranking: size, levels, sparsity, noise and the weight vector are as asked for."""
+"""make_ranking and make_ranking_stream: size, levels, sparsity, noise and the weight vectors are as asked for."""
+
+import itertools
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ranksvm.data import generators, make_ranking
+from ranksvm.data import generators, make_ranking, make_ranking_stream
 from ranksvm.exceptions import OptionError
 
 
@@ -107,3 +109,71 @@ def test_blocks_differ(monkeypatch):
 def test_bad_options(options, message):
     with pytest.raises(OptionError, match=message):
         make_ranking(**options)
+
+
+# -- streams -----------------------------------------------------------------------------------------------------------
+
+
+def test_stream_sizes_and_types():
+    queries = list(make_ranking_stream(200, (2, 9), 3, random_state=0))
+    assert [query.qid.tolist() for query in queries] == [[number + 1] * len(queries[number]) for number in range(200)]
+    assert {len(query) for query in queries} == set(range(2, 10))
+    assert {query.X.dtype for query in queries} == {np.dtype(np.float32)}
+    assert next(make_ranking_stream(1, 2, 3, dtype=np.float64)).X.dtype == np.float64
+    assert len(list(itertools.islice(make_ranking_stream(), 7))) == 7
+
+
+def test_stream_levels():
+    stream = make_ranking_stream(100, 1000, 5, n_levels=2, level_probabilities=[0.999, 0.001], random_state=0)
+    relevant = sum(query.y.sum() for query in stream)
+    assert 70 < relevant < 130
+    for query in make_ranking_stream(5, 6, 3, n_levels=None, random_state=0):
+        assert sorted(query.y) == list(range(6))
+
+
+def test_stream_labels_follow_the_weights():
+    for query, coef in make_ranking_stream(50, 20, 6, noise=0, drift="gradual", drift_queries=9, return_coef=True):
+        assert np.linalg.norm(coef) == pytest.approx(1)
+        assert (np.diff(query.y[np.argsort(query.X @ coef, kind="stable")]) >= 0).all()
+
+
+def test_stream_weights_change_as_asked():
+    def weights(drift):
+        stream = make_ranking_stream(31, 2, 6, drift=drift, drift_queries=10, return_coef=True, random_state=0)
+        return np.array([coef for _, coef in stream])
+
+    assert (weights(None) == weights(None)[0]).all()
+    sudden = weights("sudden")
+    changes = np.flatnonzero((sudden[1:] != sudden[:-1]).any(axis=1)) + 1
+    assert changes.tolist() == [10, 20, 30]
+    gradual = weights("gradual")
+    angles = np.arccos((gradual[1:] * gradual[:-1]).sum(axis=1)).reshape(3, 10)
+    np.testing.assert_allclose(angles, np.repeat(angles[:, :1], 10, axis=1), rtol=1e-6)
+    assert (angles.sum(axis=1) > 0.5).all()
+    lone = make_ranking_stream(9, 4, 1, drift="gradual", drift_queries=2, return_coef=True, random_state=0)
+    assert all(abs(coef[0]) == 1 for _, coef in lone)
+
+
+def test_stream_seeds():
+    first, second, third = (list(make_ranking_stream(5, 6, 3, drift="sudden", random_state=seed)) for seed in (0, 0, 1))
+    assert all(
+        np.array_equal(one.X, other.X) and np.array_equal(one.y, other.y)
+        for one, other in zip(first, second, strict=True)
+    )
+    assert not np.array_equal(first[0].X, third[0].X)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_queries": 0}, "n_queries must be a positive integer, got 0"),
+        ({"drift_queries": 0}, "drift_queries must be a positive integer, got 0"),
+        ({"drift": "slow"}, "drift must be None, 'sudden' or 'gradual', got 'slow'"),
+        ({"n_docs": 0}, "n_docs"),
+        ({"noise": -1}, "noise must be 0 or more"),
+        ({"n_levels": 0}, "n_levels"),
+    ],
+)
+def test_bad_options_of_streams(options, message):
+    with pytest.raises(OptionError, match=message):
+        make_ranking_stream(**options)

@@ -3,7 +3,7 @@
 from ranksvm.data.clicks import pairs_from_clicks
 from ranksvm.data.design_matrix import DesignMatrix, as_design_matrix
 from ranksvm.data.files import read_data, write_data
-from ranksvm.data.generators import make_ranking
+from ranksvm.data.generators import make_ranking, make_ranking_stream
 from ranksvm.data.letor import read_letor
 from ranksvm.data.letor_stream import iter_letor
 from ranksvm.data.letor_writer import write_letor
@@ -31,6 +31,7 @@ __all__ = [
     "read_data",
     "write_data",
     "make_ranking",
+    "make_ranking_stream",
     "pairs_from_clicks",
     "SharedDocuments",
     "shared_documents",

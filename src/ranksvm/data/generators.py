@@ -1,16 +1,19 @@
 """Ranking problems made to order, with a known answer."""
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import OptionError
 
-__all__ = ["make_ranking"]
+__all__ = ["make_ranking", "make_ranking_stream"]
 
 # Rows made by one random stream: fixed, so that a seed gives the same data on any number of threads.
 _BLOCK_VALUES = 1 << 20
@@ -83,7 +86,8 @@ def make_ranking(
     RankingData(120 rows, 4 features, 10 queries, dense float32)
     """
     shares = _shares(n_levels, level_probabilities)
-    _check(n_queries, n_features, density, noise, dtype)
+    _check_count("n_queries", n_queries)
+    _check(n_features, density, noise, dtype)
     random = check_random_state(random_state)
     seed = np.random.SeedSequence(random.randint(0, 1 << 32, size=4, dtype=np.uint64).tolist())
     head, *streams = seed.spawn(1 + -(-n_queries * _most_docs(n_docs) * n_features // _BLOCK_VALUES))
@@ -99,10 +103,124 @@ def make_ranking(
     return (data, coef) if return_coef else data
 
 
-def _check(n_queries: Any, n_features: Any, density: Any, noise: Any, dtype: Any) -> None:
-    for name, value in (("n_queries", n_queries), ("n_features", n_features)):
-        if not isinstance(value, int | np.integer) or value < 1:
-            raise OptionError(f"{name} must be a positive integer, got {value!r}.")
+def make_ranking_stream(
+    n_queries: int | None = None,
+    n_docs: int | tuple[int, int] = 50,
+    n_features: int = 20,
+    *,
+    n_levels: int | None = 5,
+    level_probabilities: Any = "skewed",
+    drift: str | None = None,
+    drift_queries: int = 1000,
+    noise: float = 0.5,
+    dtype: Any = np.float32,
+    return_coef: bool = False,
+    random_state: Any = None,
+) -> Iterator[Any]:
+    """Make ranking data query by query, without end if wanted, whose labels follow weights that may change.
+
+    A query is made as `make_ranking` makes dense ones. Labels are cut at the quantiles that the latent relevance, which
+    is normal, has over all queries that might come.
+
+    Parameters
+    ----------
+    n_queries : int or None, default None
+        Number of queries; None: without end.
+    n_docs : int or (int, int), default 50
+        Rows of each query, or the range (both ends included) from which each query's number is drawn.
+    n_features : int, default 20
+        Number of columns.
+    n_levels : int or None, default 5
+        Number of labels: 0, 1, ..., n_levels - 1. None: all labels of a query are distinct, 0, 1, ... by relevance.
+    level_probabilities : "skewed", "uniform" or array-like of shape (n_levels,), default "skewed"
+        Expected share of the rows with each label, as in `make_ranking`; ``[0.999, 0.001]`` for two levels makes one
+        document in a thousand relevant.
+    drift : {None, "sudden", "gradual"}, default None
+        How the weight vector changes: not at all; every ``drift_queries`` queries to another one, drawn anew; or in
+        equal steps of its direction, so that every ``drift_queries`` queries it has become another one.
+    drift_queries : int, default 1000
+        Number of queries from a weight vector to the next.
+    noise : float, default 0.5
+        Standard deviation of the noise; 0 makes labels a function of ``X @ coef``.
+    dtype : {numpy.float32, numpy.float64}, default numpy.float32
+        Type of X.
+    return_coef : bool, default False
+        Whether each query comes with the weight vector that it follows.
+    random_state : int, numpy.random.RandomState or None, default None
+        Seed.
+
+    Returns
+    -------
+    iterator of RankingData
+        Queries: X, y (float64) and qid (1, 2, ...); with ``return_coef=True`` of pairs: a query and its weight vector,
+        ndarray of float64, shape (n_features,).
+
+    Raises
+    ------
+    OptionError
+        When an option has a value it cannot have.
+
+    Examples
+    --------
+    >>> stream = make_ranking_stream(3, 12, 4, drift="gradual", random_state=0)
+    >>> [query.qid[0].item() for query in stream]
+    [1, 2, 3]
+    """
+    shares = _shares(n_levels, level_probabilities)
+    if n_queries is not None:
+        _check_count("n_queries", n_queries)
+    _check_count("drift_queries", drift_queries)
+    _check(n_features, 1.0, noise, dtype)
+    _most_docs(n_docs)
+    if drift not in (None, "sudden", "gradual"):
+        raise OptionError(f"drift must be None, 'sudden' or 'gradual', got {drift!r}.")
+    seeds = check_random_state(random_state).randint(0, 1 << 32, size=4, dtype=np.uint64).tolist()
+    rng = np.random.default_rng(seeds)
+    cuts = None if shares is None else ndtri(np.clip(np.cumsum(shares)[:-1], 0, 1)) * np.hypot(1.0, noise)
+
+    def queries() -> Iterator[Any]:
+        numbers = itertools.count(1) if n_queries is None else range(1, n_queries + 1)
+        for number, coef in zip(numbers, _weights(n_features, drift, drift_queries, rng), strict=False):
+            X = rng.standard_normal((int(_sizes(n_docs, 1, rng)[0]), n_features), dtype=np.dtype(dtype).type)
+            relevance = X @ coef + noise * rng.standard_normal(len(X))
+            if cuts is None:
+                y = np.argsort(np.argsort(relevance)).astype(np.float64)
+            else:
+                y = np.searchsorted(cuts, relevance, side="left").astype(np.float64)
+            data = RankingData(X, y, np.full(len(X), number))
+            yield (data, coef) if return_coef else data
+
+    return queries()
+
+
+def _weights(n_features: int, drift: str | None, drift_queries: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Weight vectors of length 1, one for each query, without end."""
+    coef = _direction(n_features, rng)
+    while drift is None:
+        yield coef
+    while True:
+        following = _direction(n_features, rng)
+        angle = np.arccos(np.clip(coef @ following, -1.0, 1.0))
+        for step in range(drift_queries):
+            # along the great circle; where the two are parallel there is no way to go
+            part = step / drift_queries if drift == "gradual" and np.sin(angle) > 1e-9 else 0.0
+            way = np.sin((1.0 - part) * angle) * coef + np.sin(part * angle) * following if part else coef
+            yield way / np.linalg.norm(way)
+        coef = following
+
+
+def _direction(n_features: int, rng: np.random.Generator) -> np.ndarray:
+    coef = rng.standard_normal(n_features)
+    return coef / np.linalg.norm(coef)
+
+
+def _check_count(name: str, value: Any) -> None:
+    if not isinstance(value, int | np.integer) or value < 1:
+        raise OptionError(f"{name} must be a positive integer, got {value!r}.")
+
+
+def _check(n_features: Any, density: Any, noise: Any, dtype: Any) -> None:
+    _check_count("n_features", n_features)
     if not 0 < density <= 1:
         raise OptionError(f"density must be over 0 and at most 1, got {density!r}.")
     if not noise >= 0:

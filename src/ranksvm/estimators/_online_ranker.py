@@ -185,7 +185,7 @@ class OnlineRanker(LinearRanker):
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features of the documents.
         pairs : array-like of int, shape (n_pairs, 2)
-            Row numbers (preferred, other).
+            Row numbers (preferred, other); without any there is nothing to learn, but the query counts.
         weight : array-like of shape (n_pairs,), optional
             Weight of each pair, not negative; of clicks, for instance, 1 over the propensity.
 
@@ -204,7 +204,9 @@ class OnlineRanker(LinearRanker):
         with _inputs.all_or_nothing(self) if first else nullcontext():
             X = X if first else self._without_qid_column(X)
             X = _inputs.features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
-            preferred, other = row_numbers(pairs, Queries.from_qid(None, X.shape[0]))
+            # a user who clicked on nothing, or on the first, is no error of a stream
+            none = np.empty((2, 0), dtype=np.int64)
+            preferred, other = row_numbers(pairs, Queries.from_qid(None, X.shape[0])) if np.size(pairs) else none
             checked = None if weight is None else checked_weights("weight", weight, len(preferred), "pairs")
             if first:
                 self.qid_column_ = None

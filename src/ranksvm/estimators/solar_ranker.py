@@ -34,7 +34,10 @@ class SOLARRanker(OnlineRanker):
         many features or sparse ones.
     decay : float, default 1.0
         What stays of the past when a query comes, in (0, 1]: the first order learns from ``decay w``, the second one
-        from ``decay S + (1 - decay) I``, so that it never stops to learn. 1 forgets nothing.
+        from ``decay S + (1 - decay) I``, so that it never stops to learn. 1 forgets nothing. Where what is relevant
+        changes, 0.95 to 0.99 suit the first order with a small C (w is then little more than a sum of what it was
+        shown, and the last ``1 / (1 - decay)`` queries make most of it; with a large C it follows by itself), and 0.9
+        to 0.999 the second one with a small gamma, such as 100.
     average : bool, default False
         Whether ``coef_`` is the mean of the weights over all pairs seen instead of the last ones.
     shuffle_pairs : bool, default True

@@ -1,6 +1,16 @@
-"""Model selection: splitters that never divide a query, and cross-validation that needs no metadata routing."""
+"""Model selection: splitters that never divide a query, cross-validation that needs no metadata routing, progress."""
 
 from ranksvm.model_selection.cross_validation import CrossValidation, cross_validate
+from ranksvm.model_selection.progressive import ProgressiveValidation, progressive_validation
+from ranksvm.model_selection.refit import Refit
 from ranksvm.model_selection.splitters import QueryKFold, QueryShuffleSplit
 
-__all__ = ["QueryKFold", "QueryShuffleSplit", "cross_validate", "CrossValidation"]
+__all__ = [
+    "QueryKFold",
+    "QueryShuffleSplit",
+    "cross_validate",
+    "CrossValidation",
+    "progressive_validation",
+    "ProgressiveValidation",
+    "Refit",
+]

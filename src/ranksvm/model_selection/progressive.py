@@ -1,0 +1,406 @@
+"""progressive_validation: rank each query first, then learn from it."""
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+
+from ranksvm._parallel import effective_n_jobs, parallel_map
+from ranksvm.data import Queries, RankingData
+from ranksvm.data._frames import split_qid, take_rows
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.metrics import Convention, Metric, evaluate, parse_metric, parse_metrics
+from ranksvm.metrics.conventions import convention_named
+from ranksvm.metrics.definitions import ERR
+from ranksvm.metrics.plain import plain
+
+__all__ = ["ProgressiveValidation", "progressive_validation"]
+
+# Queries of data that a model is given at once, and rows of a stream whose scores wait until they are measured at once:
+# enough that the calls cost little.
+_QUERIES, _ROWS = 256, 1 << 16
+
+# Features, labels and query ids of the rows of some queries that came.
+Batch = tuple[Any, np.ndarray, Any]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class ProgressiveValidation:
+    """What `progressive_validation` found; queries stand in the order in which they came.
+
+    Parameters
+    ----------
+    per_query : dict of str to ndarray of float64, shape (n_orders, n_queries)
+        Metric name -> value of each query, ranked before it was learnt from; NaN where the metric is not defined.
+    weights : dict of str to ndarray of float64, shape (n_orders, n_queries)
+        Metric name -> weight of each query in the means, 0 where the value is NaN.
+    qid : ndarray, shape (n_orders, n_queries)
+        Ids of the queries; of a stream of queries without ids their numbers, from 0.
+    models : list
+        The model that each order left.
+    convention : str
+        Name of the convention.
+    rank_seconds, learn_seconds : ndarray of float64, shape (n_orders, n_queries), or None
+        Wall-clock time of ranking each query and of learning from it, where asked for.
+    """
+
+    per_query: dict[str, np.ndarray]
+    weights: dict[str, np.ndarray]
+    qid: np.ndarray
+    models: list[Any]
+    convention: str
+    rank_seconds: np.ndarray | None = None
+    learn_seconds: np.ndarray | None = None
+
+    @property
+    def n_orders(self) -> int:
+        """Number of orders of the queries."""
+        return self.qid.shape[0]
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return self.qid.shape[1]
+
+    @property
+    def cumulative(self) -> dict[str, np.ndarray]:
+        """Metric name -> mean over the queries so far, after each; shape (n_orders, n_queries)."""
+        return {name: self.curve(name) for name in self.per_query}
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Metric name -> mean over the orders of the mean over all queries."""
+        return {name: float(self._ends(name).mean()) for name in self.per_query}
+
+    @property
+    def stds(self) -> dict[str, float]:
+        """Metric name -> standard deviation over the orders (with n_orders - 1; 0 for one)."""
+        return {name: float(self._ends(name).std(ddof=1)) if self.n_orders > 1 else 0.0 for name in self.per_query}
+
+    def __getitem__(self, metric: str | Metric) -> float:
+        return float(self._ends(self._name(metric)).mean())
+
+    def curve(self, metric: str | Metric, window: int | None = None) -> np.ndarray:
+        """Mean over the queries so far, or over the last ones, after each query.
+
+        Parameters
+        ----------
+        metric : str or Metric
+            One of those that were evaluated.
+        window : int, optional
+            Number of last queries that count, which shows where a model is that must follow a change; None: all so
+            far.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_orders, n_queries)
+            The means; NaN where no query of them has a value.
+
+        Raises
+        ------
+        OptionError
+            When the metric was not evaluated, or the window is no positive integer.
+        """
+        name = self._name(metric)
+        if window is not None and (isinstance(window, bool) or not isinstance(window, int) or window < 1):
+            raise OptionError(f"window must be None or a positive integer, got {window!r}.")
+        weights = self.weights[name]
+        sums = np.cumsum([weights * np.nan_to_num(self.per_query[name]), weights], axis=2)
+        if window is not None:
+            sums[:, :, window:] -= sums[:, :, :-window].copy()
+        total, weight = sums
+        return np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)
+
+    def to_dict(self, per_query: bool = False) -> dict[str, Any]:
+        """Plain Python values, ready for JSON; a value that is not defined is None.
+
+        Parameters
+        ----------
+        per_query : bool, default False
+            Whether the values of the queries are included.
+
+        Returns
+        -------
+        dict
+            ``convention``, ``n_orders``, ``n_queries``, ``means``, ``stds``, and if asked for ``qid``, ``per_query``.
+        """
+        out: dict[str, Any] = {
+            "convention": self.convention,
+            "n_orders": self.n_orders,
+            "n_queries": self.n_queries,
+            "means": plain(self.means),
+            "stds": plain(self.stds),
+        }
+        if per_query:
+            out["qid"] = self.qid.tolist()
+            out["per_query"] = plain(self.per_query)
+        return out
+
+    def __repr__(self) -> str:
+        stds = self.stds
+        values = ", ".join(
+            f"{name}={value:.4f}" + f"±{stds[name]:.4f}" * (self.n_orders > 1) for name, value in self.means.items()
+        )
+        orders = f"{self.n_orders} order{'s' * (self.n_orders > 1)} of {self.n_queries} queries"
+        return f"ProgressiveValidation({values}; {orders}, convention {self.convention!r})"
+
+    def _name(self, metric: str | Metric) -> str:
+        name = parse_metric(metric).name
+        if name not in self.per_query:
+            raise OptionError(f"{name!r} was not evaluated: there are {', '.join(self.per_query)}.")
+        return name
+
+    def _ends(self, name: str) -> np.ndarray:
+        return self.curve(name)[:, -1]
+
+
+def progressive_validation(
+    model: Any,
+    stream: Any,
+    y: Any = None,
+    *,
+    qid: Any = None,
+    metrics: str | Metric | Iterable[str | Metric] = ("ndcg@1", "ndcg@5", "ndcg@10", "map"),
+    convention: str | Convention = "default",
+    n_orders: int | None = None,
+    max_label: float | None = None,
+    timing: bool = False,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> ProgressiveValidation:
+    """Let a model rank one query after another, each before it learns from it, and measure the rankings.
+
+    Every ranking is of a query that the model has not seen, so nothing needs to be held out. Before it has learnt
+    anything all scores are equal: the documents of the first query stay as they come, or count with the mean over their
+    orders, as the convention has it.
+
+    Parameters
+    ----------
+    model : object
+        Has ``predict(X)`` and ``partial_fit(X, y)``, of one query, and can be cloned: one of the online rankers, or a
+        model in a `Refit`. It stays as it is; a clone, which has learnt nothing, learns from each order.
+    stream : RankingData, array-like, sparse matrix or DataFrame of shape (n_rows, n_features), or iterable
+        Data, whose queries come in the order in which they first appear, or in random ones; without ``y`` an iterable
+        of queries ``(X, y)``, of batches of whole queries ``(X, y, qid)`` or `RankingData`, which come as they do. Of
+        an iterable nothing is kept but a few numbers for each query, so that it may be longer than memory.
+    y : array-like of shape (n_rows,), optional
+        Labels, where ``stream`` has the features of data.
+    qid : array-like of shape (n_rows,) or str, optional
+        Query of each row of these, in any order, or the column that has them.
+    metrics : str, Metric, or iterable of either, default ("ndcg@1", "ndcg@5", "ndcg@10", "map")
+        As in `ranksvm.metrics.evaluate`.
+    convention : str or Convention, default "default"
+        As in `ranksvm.metrics.evaluate`.
+    n_orders : int, optional
+        Number of random orders of the queries of data; None: one run, in the order that they have.
+    max_label : float, optional
+        Highest grade of the scale, for ERR; None: the highest label of the data. An iterable does not tell it.
+    timing : bool, default False
+        Whether each query is timed; queries are then given to the model one by one, which takes longer. With several
+        threads, orders slow each other down.
+    random_state : int, numpy.random.RandomState or None, default None
+        Seed of the orders. What is random in the model is its own.
+    n_jobs : int or None, default None
+        Number of threads, each with an order; None: all processors.
+
+    Returns
+    -------
+    ProgressiveValidation
+        Values per order and query, cumulative means, and the models.
+
+    Raises
+    ------
+    DataError
+        When data are of different lengths, or there are no queries.
+    OptionError
+        When an option, a metric or the convention is unknown, several orders of an iterable are wanted, or ERR of an
+        iterable without ``max_label``.
+
+    See Also
+    --------
+    cross_validate : For models that learn from all queries at once.
+
+    Examples
+    --------
+    >>> from ranksvm import SOLARRanker, make_ranking, progressive_validation
+    >>> data = make_ranking(n_queries=300, n_docs=20, n_features=10, random_state=0)
+    >>> model = SOLARRanker(order=2, random_state=0)
+    >>> result = progressive_validation(model, data, n_orders=5, random_state=0)
+    >>> result.cumulative["ndcg@10"].shape
+    (5, 300)
+    """
+    parsed = parse_metrics(metrics)
+    rules = convention_named(convention)
+    n_threads = effective_n_jobs(n_jobs)
+    if n_orders is not None and (isinstance(n_orders, bool) or not isinstance(n_orders, int) or n_orders < 1):
+        raise OptionError(f"n_orders must be None or a positive integer, got {n_orders!r}.")
+    data = _data(stream, y, qid)
+    if data is None:
+        if n_orders is not None:
+            raise OptionError(
+                "an iterable comes in one order, its own: n_orders is for data that are there as a whole."
+            )
+        if max_label is None and any(isinstance(metric, ERR) for metric in parsed):
+            raise OptionError("ERR needs the highest grade of the scale, which a stream does not tell: give max_label.")
+        runs = [_run(clone(model), _batches(stream), parsed, rules, max_label, timing)]
+    else:
+        X, labels, ids = data
+        queries = Queries.from_qid(ids, len(labels))
+        highest = max(0.0, float(labels.max(initial=0.0))) if max_label is None else max_label
+        random = check_random_state(random_state)
+        orders = [np.arange(queries.n_queries)]
+        if n_orders is not None:
+            orders = [random.permutation(queries.n_queries) for _ in range(n_orders)]
+
+        def run(order: np.ndarray) -> "_Run":
+            return _run(clone(model), _in_order(X, labels, queries, order), parsed, rules, highest, timing)
+
+        runs = parallel_map(run, orders, n_threads)
+    names = [metric.name for metric in parsed]
+    return ProgressiveValidation(
+        per_query={name: np.array([one.values[name] for one in runs]) for name in names},
+        weights={name: np.array([one.weights[name] for one in runs]) for name in names},
+        qid=np.array([one.qid for one in runs]),
+        models=[one.model for one in runs],
+        convention=rules.name,
+        rank_seconds=np.array([one.seconds[:, 0] for one in runs]) if timing else None,
+        learn_seconds=np.array([one.seconds[:, 1] for one in runs]) if timing else None,
+    )
+
+
+# -- queries as they come ----------------------------------------------------------------------------------------------
+
+
+def _data(stream: Any, y: Any, qid: Any) -> Batch | None:
+    """Features, labels and query ids of data that are there as a whole; None of an iterable."""
+    if isinstance(stream, RankingData):
+        if y is not None or qid is not None:
+            raise OptionError("a RankingData has its own labels and queries: give neither y nor qid.")
+        return _checked(stream.X, stream.y, stream.qid)
+    if y is not None:
+        return _checked(stream, y, qid)
+    if hasattr(stream, "shape") or not isinstance(stream, Iterable):
+        raise DataError(
+            "labels are missing: give progressive_validation(model, X, y, qid=...), a RankingData, or an iterable of "
+            f"queries (X, y), got a {type(stream).__name__}."
+        )
+    if qid is not None:
+        raise OptionError("the batches of an iterable have their own queries: give no qid.")
+    return None
+
+
+def _checked(X: Any, y: Any, qid: Any) -> Batch:
+    X, qid, _ = split_qid(X, qid)
+    X = X.tocsr() if sp.issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
+    try:
+        labels = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"y must hold numbers: {error}.") from None
+    if labels.shape != (X.shape[0],):
+        raise DataError(f"y has shape {labels.shape} but X has {X.shape[0]} rows: they must agree.")
+    return X, labels, qid
+
+
+def _in_order(X: Any, y: np.ndarray, queries: Queries, order: np.ndarray) -> Iterator[Batch]:
+    """The queries of data, some at once, in an order."""
+    ids = queries.ids[queries.numbers()] if queries.n_queries else queries.ids
+    for first in range(0, len(order), _QUERIES):
+        rows = np.concatenate([queries.rows(query) for query in order[first : first + _QUERIES]])
+        yield take_rows(X, rows), y[rows], ids[rows]
+
+
+def _batches(stream: Iterable[Any]) -> Iterator[Batch]:
+    """The batches of an iterable, checked; a query without an id has its number."""
+    n_queries = 0
+    for place, item in enumerate(stream):
+        if isinstance(item, RankingData):
+            item = item.X, item.y, item.qid
+        if not isinstance(item, tuple | list) or len(item) not in (2, 3):
+            raise DataError(
+                f"item {place} of the stream (from 0) is a {type(item).__name__}: queries (X, y), batches (X, y, qid) "
+                "or RankingData are needed."
+            )
+        X, y, qid = _checked(*item, *[None] * (3 - len(item)))
+        if len(y) == 0:
+            continue
+        qid = np.full(len(y), n_queries) if qid is None else np.asarray(qid)
+        n_queries += len(np.unique(qid))
+        yield X, y, qid
+
+
+# -- one run -----------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(eq=False)
+class _Run:
+    """What one order gives: values and weights by metric, ids, the model, and seconds (rank, learn) of each query."""
+
+    values: dict[str, np.ndarray]
+    weights: dict[str, np.ndarray]
+    qid: np.ndarray
+    model: Any
+    seconds: np.ndarray
+
+
+def _run(
+    model: Any,
+    batches: Iterable[Batch],
+    metrics: list[Metric],
+    rules: Convention,
+    max_label: float | None,
+    timing: bool,
+) -> _Run:
+    seconds: list[tuple[float, float]] = []
+    waiting: list[
+        tuple[np.ndarray, np.ndarray, np.ndarray]
+    ] = []  # labels, scores and sizes of queries not measured yet
+    measured, ids, n_waiting = [], [], 0
+
+    def measure() -> None:
+        labels, scores, sizes = (np.concatenate(parts) for parts in zip(*waiting, strict=True))
+        number = np.repeat(np.arange(len(sizes)), sizes)
+        measured.append(evaluate(labels, scores, number, metrics, convention=rules, max_label=max_label))
+        waiting.clear()
+
+    for X, y, qid in batches:
+        queries = Queries.from_qid(qid, len(y))
+        if timing or not hasattr(model, "predict_then_learn"):
+            scores = _one_by_one(model, X, y, queries, seconds)
+        else:
+            scores = model.predict_then_learn(X, y, qid=qid)
+        waiting.append((queries.to_sorted(y), queries.to_sorted(scores), queries.sizes))
+        ids.append(queries.ids)
+        n_waiting += len(y)
+        if n_waiting >= _ROWS:
+            measure()
+            n_waiting = 0
+    if waiting:
+        measure()
+    if not measured:
+        raise DataError("there is nothing to rank: there are no queries.")
+    values, weights = (
+        {metric.name: np.concatenate([getattr(part, what)[metric.name] for part in measured]) for metric in metrics}
+        for what in ("per_query", "weights")
+    )
+    return _Run(values, weights, np.concatenate(ids), model, np.array(seconds))
+
+
+def _one_by_one(model: Any, X: Any, y: np.ndarray, queries: Queries, seconds: list[tuple[float, float]]) -> np.ndarray:
+    """Scores of queries before the model learnt from them, a call for each; the times are added to ``seconds``."""
+    scores = np.zeros(len(y))
+    for _, rows in queries:
+        own = take_rows(X, rows)
+        started = time.perf_counter()
+        with contextlib.suppress(NotFittedError):  # which has learnt nothing yet: all scores are equal
+            scores[rows] = model.predict(own)
+        middle = time.perf_counter()
+        model.partial_fit(own, y[rows])
+        seconds.append((middle - started, time.perf_counter() - middle))
+    return scores

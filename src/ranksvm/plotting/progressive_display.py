@@ -1,0 +1,173 @@
+"""ProgressiveDisplay: how good, or how slow, models are as queries come."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.ndimage import median_filter
+
+from ranksvm.exceptions import OptionError
+from ranksvm.model_selection import ProgressiveValidation
+from ranksvm.plotting._matplotlib import axes_or_new
+
+__all__ = ["ProgressiveDisplay"]
+
+SECONDS = {"rank_seconds": "seconds to rank a query", "learn_seconds": "seconds to learn from a query"}
+# The part of the queries, from the first, whose values may lie outside the axes: means of a few queries jump about.
+_BEGINNING = 0.05
+
+
+class ProgressiveDisplay:
+    """A metric of one model or several against the number of queries that came, or the time that a query took.
+
+    The lines are means over the orders of the queries, with a band of one standard deviation to each side (Figs. 2 and
+    3 of Wang et al., ACL 2015). Made by `from_result`, which draws at once.
+
+    Parameters
+    ----------
+    results : ProgressiveValidation, or mapping of str to ProgressiveValidation
+        What `progressive_validation` gave: of one model, or of several by name.
+    metric : str, optional
+        What to draw: a metric, or on a logarithmic axis ``"learn_seconds"`` or ``"rank_seconds"``; None: the first
+        metric.
+    window : int, optional
+        Number of last queries over which a metric's mean and the median of seconds are; None: the mean over all queries
+        so far, and the seconds of each query.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        Their figure.
+    lines_ : list of matplotlib Line2D
+        The means of each model.
+    bands_ : list of matplotlib PolyCollection
+        The bands of those with several orders.
+    """
+
+    def __init__(
+        self,
+        results: ProgressiveValidation | Mapping[str, ProgressiveValidation],
+        *,
+        metric: str | None = None,
+        window: int | None = None,
+    ):
+        self.results = results
+        self.metric = metric
+        self.window = window
+
+    @classmethod
+    def from_result(
+        cls,
+        results: ProgressiveValidation | Mapping[str, ProgressiveValidation],
+        *,
+        metric: str | None = None,
+        window: int | None = None,
+        ax: Any = None,
+    ) -> "ProgressiveDisplay":
+        """Draw.
+
+        Parameters
+        ----------
+        results : ProgressiveValidation, or mapping of str to ProgressiveValidation
+            Of one model, or of several by name.
+        metric : str, optional
+            A metric, ``"learn_seconds"`` or ``"rank_seconds"``; None: the first metric.
+        window : int, optional
+            Number of last queries over which a metric's mean and the median of seconds are; None: the mean over all
+            queries so far, and the seconds of each query.
+        ax : matplotlib Axes, optional
+            Where to draw; None: on a new figure.
+
+        Returns
+        -------
+        ProgressiveDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        OptionError
+            When results are none, a metric was not evaluated, or queries were not timed.
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        return cls(results, metric=metric, window=window).plot(ax)
+
+    def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> "ProgressiveDisplay":
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; None: on a new figure.
+        line_kw : dict, optional
+            Passed to ``ax.plot`` for the lines.
+
+        Returns
+        -------
+        ProgressiveDisplay
+            Itself, with ``ax_``, ``figure_``, ``lines_`` and ``bands_``.
+
+        Raises
+        ------
+        OptionError
+            When results are none, a metric was not evaluated, or queries were not timed.
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        results = _by_name(self.results)
+        metric = next(iter(next(iter(results.values())).per_query)) if self.metric is None else self.metric
+        curves = {name: _curve(result, metric, self.window) for name, result in results.items()}
+        ax = axes_or_new(ax, figsize=(6.0, 4.2), layout="constrained")
+        self.lines_, self.bands_, limits = [], [], []
+        for place, (name, curve) in enumerate(curves.items()):
+            queries, mean = np.arange(1, curve.shape[1] + 1), curve.mean(axis=0)
+            style = {"color": f"C{place % 10}", "linewidth": 1.4, "label": name or None} | (line_kw or {})
+            self.lines_ += ax.plot(queries, mean, **style)
+            off = curve.std(axis=0, ddof=1) if len(curve) > 1 else np.zeros(len(mean))
+            if len(curve) > 1:
+                band = {"color": self.lines_[-1].get_color(), "alpha": 0.18, "linewidth": 0}
+                self.bands_.append(ax.fill_between(queries, mean - off, mean + off, **band))
+            settled = slice(int(_BEGINNING * len(mean)), None)
+            limits += [np.nanmin((mean - off)[settled]), np.nanmax((mean + off)[settled])]
+        if metric in SECONDS:
+            ax.set_yscale("log")
+            ax.set_ylabel(SECONDS[metric])
+        else:
+            if np.isfinite(limits).all():
+                room = 0.05 * max(max(limits) - min(limits), 1e-3)
+                ax.set_ylim(min(limits) - room, max(limits) + room)
+            ax.set_ylabel(f"{metric}, {'cumulative' if self.window is None else f'last {self.window} queries'}")
+        ax.set_xlabel("queries")
+        ax.margins(x=0.01)
+        ax.grid(color="0.92")
+        ax.set_axisbelow(True)
+        if any(results):
+            ax.legend(frameon=False, fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _by_name(results: Any) -> dict[str, ProgressiveValidation]:
+    """Results of one model or of several, by name; that of a single one is empty."""
+    if isinstance(results, ProgressiveValidation):
+        return {"": results}
+    if not isinstance(results, Mapping) or not all(isinstance(one, ProgressiveValidation) for one in results.values()):
+        raise OptionError(f"what progressive_validation gave is needed, or a dict of such by name, got {results!r}.")
+    if not results:
+        raise OptionError("there are no results to draw.")
+    return dict(results)
+
+
+def _curve(result: ProgressiveValidation, metric: str, window: int | None) -> np.ndarray:
+    """What is drawn of a model, shape (n_orders, n_queries)."""
+    if metric not in SECONDS:
+        return result.curve(metric, window)
+    seconds = getattr(result, metric)
+    if seconds is None:
+        raise OptionError("queries were not timed: give progressive_validation(..., timing=True).")
+    if window is None:
+        return seconds
+    # the median of those that end with each query: now and then the machine does something else
+    return median_filter(seconds, size=(1, window), origin=(0, (window - 1) // 2), mode="mirror")
