@@ -83,7 +83,7 @@ class SOLARRanker(OnlineRanker):
     >>> from ranksvm import SOLARRanker, make_ranking
     >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
     >>> ranker = SOLARRanker(order=2, random_state=0)
-    >>> for query in range(50):
+    >>> for query in range(1, 51):
     ...     own = data.qid == query
     ...     ranking = ranker.rank_one_query(data.X[own])
     ...     ranker = ranker.learn_one_query(data.X[own], data.y[own])
