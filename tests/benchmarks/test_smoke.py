@@ -22,6 +22,8 @@ TABLES = {
     "kernel_quality": "| SVC on explicit pairs |",
     "kernel_product": "| linear | float32 | not formed |",
     "kernel_approximation": "| uniform | computed |",
+    "online": "| RankSVM in hindsight",
+    "online_speed": "| features | update | million pairs/s |",
     "model_selection": "| data | rows, train / valid | path, s |",
 }
 
@@ -37,7 +39,7 @@ def run(script, output):
 def test_benchmark_writes_its_page(script, tmp_path, request):
     if script == "published":
         request.getfixturevalue("shared_data")
-    if script in {"sweep_levels", "cutting_plane", "model_selection", "kernel_quality"}:
+    if script in {"sweep_levels", "cutting_plane", "model_selection", "kernel_quality", "online", "online_speed"}:
         pytest.importorskip("matplotlib")
     page = run(script, tmp_path / f"{script}.md")
     assert TABLES[script] in page
