@@ -288,7 +288,7 @@ def published_tables(options) -> list[str]:
     parts = [
         "## Online",
         f"Cumulative NDCG over one pass, mean over {options.orders} random orders of the queries of all five test "
-        "parts, in brackets less the published figure (Wang et al., ACL 2015): a query is ranked, counted, then learnt from. "
+        "parts, in brackets less the published figure (Wang et al., ACL 2015): a query is ranked, then learnt from. "
         "C = 1e-5, gamma = 1e4, 20 experts, as published; pairs shuffled within a query. LETOR's convention (discount "
         "1 / log2(max(2, rank)), queries without a relevant document 0), but lists shorter than k counted in full.",
     ]
