@@ -1,6 +1,8 @@
 """What all online rankers keep: order, division into calls, seeds, refusals, and what an interruption leaves."""
 
+import copy
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -292,6 +294,46 @@ def test_an_interruption_leaves_what_the_first_queries_taught(ranker, data, monk
     rest = ~np.isin(data.qid, np.unique(data.qid)[:9])
     model.partial_fit(data.X[rest], data.y[rest], qid=data.qid[rest])
     assert learnt(model) == learnt(fitted(ranker, data))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_wherever_the_interruption_comes(ranker, data, sparse):
+    """Before any line of any Python function that a call runs: the model has learnt from whole queries."""
+    X = sp.csr_array(data.X[:60]) if sparse else data.X[:60]
+    y, qid = data.y[:60], data.qid[:60]
+    start = clone(ranker).fit(data.X, data.y, qid=data.qid)
+    after = [learnt(copy.deepcopy(start))]
+    whole = copy.deepcopy(start)
+    for query in np.unique(qid):
+        own = np.flatnonzero(qid == query)
+        after.append(learnt(whole.partial_fit(X[own], y[own])))
+    for line in range(0, 10_000, 7):
+        model, lines = copy.deepcopy(start), 0
+
+        def trace(frame, event, _, last=line):
+            nonlocal lines
+            if event == "line" and frame.f_code.co_filename.endswith("_ranker.py"):
+                lines += 1
+                if lines > last:
+                    raise KeyboardInterrupt
+            return trace
+
+        tracer = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            model.partial_fit(X, y, qid=qid)
+        except KeyboardInterrupt:
+            interrupted = True
+        else:
+            interrupted = False
+        finally:
+            sys.settrace(tracer)
+        done = model.n_queries_ - start.n_queries_
+        assert learnt(model) == after[done]
+        if not interrupted:
+            assert done == len(after) - 1
+            return
+    raise AssertionError("the call never came to its end")
 
 
 def through_pickle(model, _):
