@@ -30,6 +30,7 @@ FULL = dataclasses.replace(LETOR, name="letor, short lists in full", short_ndcg_
 LEARNERS = {
     "PRank (pointwise)": PRanker([0, 1, 2]),
     "PRank (pairwise)": PairwisePerceptronRanker(),
+    "the same, mean of the weights": PairwisePerceptronRanker(average=True),
     "Committee perceptron": CommitteePerceptronRanker(),
     "SOLAR-I": SOLARRanker(C=1e-5),
     "SOLAR-II": SOLARRanker(2, gamma=1e4),
@@ -111,7 +112,9 @@ def cumulative(model, data: RankingData, n_orders: int, convention: metrics.Conv
 
 
 def differences(found: np.ndarray, published) -> list[str]:
-    """Cells: what was found, beside what is published."""
+    """Cells: what was found, beside what is published, if anything is."""
+    if published is None:
+        return [f"{ours:.4f}" for ours in found]
     return [f"{ours:.4f} ({ours - theirs:+.4f})" for ours, theirs in zip(found, published, strict=True)]
 
 
@@ -120,7 +123,7 @@ def online_table(dataset: str, n_orders: int) -> list[str]:
     data, rows, off = test_parts(dataset), [], {}
     for name, model in LEARNERS.items():
         found = cumulative(model, data, n_orders, FULL)
-        published = PUBLISHED[dataset][name]
+        published = PUBLISHED[dataset].get(name)
         rows.append((name, *differences(found.mean(axis=0), published), f"{found.std(axis=0, ddof=1).max():.4f}"))
         if name.startswith("SOLAR"):
             off[name] = np.abs(found.mean(axis=0) - published).max()
@@ -174,6 +177,8 @@ def batch_table(dataset: str, n_seeds: int) -> list[str]:
     ours, theirs = means["RankSVM"], np.array(PUBLISHED_BATCH[dataset]["RankSVM"])
     better = [name for name, gain in zip(NAMES, ours - theirs, strict=True) if gain > 0]
     said = f"RankSVM solved exactly is better than the published RankSVM row in {', '.join(better) or 'nothing'}."
+    below = max((PUBLISHED_BATCH[dataset][name] - means[name]).max() for name in GRIDS)
+    said += f" SOLAR is {'within' if below <= WITHIN else 'MORE than'} {WITHIN} of its published figures or above them."
     if dataset == "MQ2008":
         said += " Both RankSVM rows count NDCG@10 of lists shorter than 10 as 0, as LETOR's tool does."
     return [f"### {dataset}", said, table(["model", *NAMES], rows)]
@@ -290,7 +295,9 @@ def published_tables(options) -> list[str]:
         f"Cumulative NDCG over one pass, mean over {options.orders} random orders of the queries of all five test "
         "parts, in brackets less the published figure (Wang et al., ACL 2015): a query is ranked, then learnt from. "
         "C = 1e-5, gamma = 1e4, 20 experts, as published; pairs shuffled within a query. LETOR's convention (discount "
-        "1 / log2(max(2, rank)), queries without a relevant document 0), but lists shorter than k counted in full.",
+        "1 / log2(max(2, rank)), queries without a relevant document 0), but lists shorter than k counted in full. The "
+        "perceptrons' last weights swing from pair to pair, hence their large deviations: on OHSUMED, with 5,000 pairs "
+        "a query, those on pairs fall short of the published ones, and their mean is far above.",
     ]
     for dataset in PUBLISHED:
         parts += online_table(dataset, options.orders)
