@@ -27,6 +27,8 @@ TABLES = {
     "low_rank_settings": "| FactorizedRankSVM, any C |",
     "factorized": "| NumPy, blocks of documents |",
     "regularized": "| Algorithm 2, safe step |",
+    "online": "| RankSVM in hindsight",
+    "online_speed": "| features | update | million pairs/s |",
     "model_selection": "| data | rows, train / valid | path, s |",
 }
 
@@ -42,7 +44,7 @@ def run(script, output):
 def test_benchmark_writes_its_page(script, tmp_path, request):
     if script == "published":
         request.getfixturevalue("shared_data")
-    if script in {"sweep_levels", "cutting_plane", "model_selection", "kernel_quality", "low_rank_curves"}:
+    if script in {"sweep_levels", "cutting_plane", "model_selection", "kernel_quality", "low_rank_curves", "online", "online_speed"}:
         pytest.importorskip("matplotlib")
     if script == "low_rank":
         for module in ("lightgbm", "xgboost"):

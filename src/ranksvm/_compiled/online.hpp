@@ -86,14 +86,16 @@ class DenseRows {
     RANKSVM_INLINE_METHOD void subtract(int32_t i, int32_t j, const double *RANKSVM_RESTRICT w, double *margin, double *square) {
         const Real *RANKSVM_RESTRICT x = X_ + i * n_, *RANKSVM_RESTRICT y = X_ + j * n_;
         double *RANKSVM_RESTRICT z = z_.data();
-        double m[8] = {0}, s[8] = {0}, total_m = 0.0, total_s = 0.0;
+        Four m[2] = {}, s[2] = {};
+        double total_m = 0.0, total_s = 0.0;
         int64_t f = 0;
         for (; f + 8 <= n_; f += 8)
-            for (int c = 0; c < 8; ++c) {
-                const double d = static_cast<double>(x[f + c]) - static_cast<double>(y[f + c]);
-                z[f + c] = d;
-                m[c] += d * w[f + c];
-                s[c] += d * d;
+            for (int c = 0; c < 2; ++c) {
+                const int64_t at = f + 4 * c;
+                const Four d = four_at(x + at) - four_at(y + at);
+                put_four(z + at, d);
+                m[c] = m[c] + d * four_at(w + at);
+                s[c] = s[c] + d * d;
             }
         for (; f < n_; ++f) {
             const double d = static_cast<double>(x[f]) - static_cast<double>(y[f]);
@@ -101,7 +103,8 @@ class DenseRows {
             total_m += d * w[f];
             total_s += d * d;
         }
-        for (int c = 0; c < 8; ++c) total_m += m[c], total_s += s[c];
+        total_m += sum_of(m[0] + m[1]);
+        total_s += sum_of(s[0] + s[1]);
         *margin = total_m;
         *square = total_s;
     }

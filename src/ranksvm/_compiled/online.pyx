@@ -63,22 +63,40 @@ cdef class Model:
     """A linear model that learns, by its arrays, which change in place.
 
     ``lag`` is None where no mean of all models is asked for. ``counts`` are, so far: pairs or documents seen, updates,
-    sum of weight times squared hinge, queries. All of it changes together: no signal comes between.
+    sum of weight times squared hinge, queries. Before it learns from a query it forgets: ``decay`` is what stays of w,
+    or of the covariance ``forgets`` (n x n, flat, or its diagonal), which then goes towards I. All of it changes
+    together: no signal comes between.
     """
 
-    cdef double[::1] w, lag, counts
+    cdef double[::1] w, lag, counts, forgets
+    cdef double decay
     cdef OnlineModel model
 
-    def __init__(self, double[::1] w, double[::1] lag, double[::1] counts):
-        self.w, self.lag, self.counts = w, lag, counts
+    def __init__(self, double[::1] w, double[::1] lag, double[::1] counts, double decay=1.0, double[::1] forgets=None):
+        self.w, self.lag, self.counts, self.decay, self.forgets = w, lag, counts, decay, forgets
         self.model.w = &w[0] if w.shape[0] else NULL
         self.model.lag = NULL
         if lag is not None and lag.shape[0]:
             self.model.lag = &lag[0]
 
     cdef OnlineModel now(self):
+        if self.decay < 1.0:
+            self.forget()
         self.model.count = self.counts[0]
         return self.model
+
+    cdef void forget(self):
+        cdef Py_ssize_t n = self.w.shape[0], f
+        if self.forgets is not None:
+            for f in range(self.forgets.shape[0]):
+                self.forgets[f] *= self.decay
+            for f in range(n):
+                self.forgets[f * (n + 1) if self.forgets.shape[0] > n else f] += 1.0 - self.decay
+            return
+        for f in range(n):
+            if self.model.lag != NULL:  # the sum of the weights after each pair stays what it is
+                self.lag[f] -= self.counts[0] * (1.0 - self.decay) * self.w[f]
+            self.w[f] *= self.decay
 
     cdef void add(self, int64_t size, int64_t updates, double loss):
         self.counts[0] += <double>size

@@ -1,10 +1,11 @@
-"""What fitted models tell: explanations, importances, how sure the weights are, the dual and its spectra."""
+"""What fitted models tell: explanations, importances, how sure weights are, the dual, its spectra, online losses."""
 
 from ranksvm.analysis.bootstrap import bootstrap_weights
 from ranksvm.analysis.bootstrap_weights import BootstrapWeights
 from ranksvm.analysis.decompositions import dual_spectra
 from ranksvm.analysis.duals import dual_coef, low_rank_coef
 from ranksvm.analysis.explanations import explain, feature_importance
+from ranksvm.analysis.online import OnlineBounds, online_bounds
 from ranksvm.analysis.spectra import DualSpectra, compare_ranks
 from ranksvm.estimators._dual import DualBlock, DualCoef
 from ranksvm.estimators._explanation import Explanation
@@ -23,6 +24,8 @@ __all__ = [
     "dual_spectra",
     "DualSpectra",
     "compare_ranks",
+    "online_bounds",
+    "OnlineBounds",
     "DualCoef",
     "DualBlock",
 ]

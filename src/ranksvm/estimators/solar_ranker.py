@@ -150,8 +150,6 @@ class SOLARRanker(OnlineRanker):
             self._covariance_ = np.eye(n_features).reshape(-1) if full else np.ones(n_features)
 
     def _learn(self, rows: OnlineRows, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> None:
-        if self.decay < 1.0:
-            self._forget()
         method, parameter = online.SOLAR_FIRST, self.C
         if self.order == 2:
             method = online.SOLAR_SECOND if self.covariance == "full" else online.SOLAR_DIAGONAL
@@ -159,16 +157,5 @@ class SOLARRanker(OnlineRanker):
         if method == online.SOLAR_SECOND:
             rows, preferred, other = rows.dense_part(preferred, other)
         learn = online.learn_dense if rows.dense else online.learn_sparse
-        learn(self._model, method, float(parameter), self._covariance_, *rows.arrays, preferred, other, weight)
-
-    def _forget(self) -> None:
-        """Let some of the past go, as a query comes."""
-        if self._covariance_ is not None:
-            self._covariance_ *= self.decay
-            n = len(self.weights_)
-            diagonal = self._covariance_ if self.covariance == "diagonal" else self._covariance_[:: n + 1]
-            diagonal += 1.0 - self.decay
-            return
-        if self.lag_ is not None:  # the sum of the weights after each pair stays what it is
-            self.lag_ -= self.counts_[0] * (1.0 - self.decay) * self.weights_
-        self.weights_ *= self.decay
+        model = online.Model(self.weights_, self.lag_, self.counts_, float(self.decay), self._covariance_)
+        learn(model, method, float(parameter), self._covariance_, *rows.arrays, preferred, other, weight)
