@@ -44,7 +44,15 @@ def run(script, output):
 def test_benchmark_writes_its_page(script, tmp_path, request):
     if script == "published":
         request.getfixturevalue("shared_data")
-    if script in {"sweep_levels", "cutting_plane", "model_selection", "kernel_quality", "low_rank_curves", "online", "online_speed"}:
+    if script in {
+        "sweep_levels",
+        "cutting_plane",
+        "model_selection",
+        "kernel_quality",
+        "low_rank_curves",
+        "online",
+        "online_speed",
+    }:
         pytest.importorskip("matplotlib")
     if script == "low_rank":
         for module in ("lightgbm", "xgboost"):
