@@ -207,7 +207,8 @@ struct OnlineModel {
     double count;
 };
 
-// Go through the pairs; `learn(margin, square, weight)` changes the model, or returns 0 where it has nothing to learn.
+// Go through the pairs; `learn(h, square, weight)` changes the model by those whose margin is below `hinge_at` by h > 0
+// (by h >= 0 where that is 0, as the perceptron has it).
 template <class Rows, class Learn>
 RANKSVM_INLINE OnlineSums go_through(Rows &rows, const OnlinePairs &pairs, OnlineModel &model, double hinge_at, Learn learn) {
     OnlineSums sums = {0, 0.0};
