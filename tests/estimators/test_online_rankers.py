@@ -272,6 +272,51 @@ def test_options_are_checked_before_anything_is_learnt(ranker, options, data):
     assert learnt(model) == before
 
 
+@pytest.mark.parametrize(
+    ("ranker", "options"),
+    [
+        (SOLARRanker(1), {"order": 2}),
+        (SOLARRanker(2), {"order": 1}),
+        (SOLARRanker(2), {"covariance": "diagonal"}),
+        (SOLARRanker(2, covariance="diagonal"), {"covariance": "full"}),
+        (SOLARRanker(), {"average": True}),
+        (PairwisePerceptronRanker(average=True), {"average": False}),
+        (CommitteePerceptronRanker(5), {"n_experts": 6}),
+        (PRanker([0, 1, 2, 3, 4]), {"levels": [0, 1, 2, 3, 4, 5]}),
+    ],
+)
+def test_what_the_state_is_made_for_cannot_change_on_the_way(ranker, options, data):
+    model = fitted(ranker, data)
+    before, covariance = learnt(model), getattr(model, "covariance_", None)
+    model.set_params(**options)
+    calls = [lambda: model.partial_fit(data.X, data.y, qid=data.qid)]
+    if not isinstance(model, PRanker):
+        calls.append(lambda: model.partial_fit_pairs(data.X[:2], [(0, 1)]))
+    for call in calls:
+        with pytest.raises(OptionError, match=rf"{next(iter(options))} is .* began with another"):
+            call()
+    assert learnt(model) == before
+    np.testing.assert_array_equal(getattr(model, "covariance_", None), covariance)
+    assert model.fit(data.X, data.y, qid=data.qid).n_queries_ == 30
+
+
+def test_a_frame_that_comes_later_has_its_queries_in_the_column_of_the_first(ranker, data):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(data.X, columns=[f"f{number}" for number in range(7)]).assign(query=data.qid)
+    model = clone(ranker).partial_fit(frame, data.y, qid="query").partial_fit(frame, data.y)
+    twice = fitted(clone(ranker).set_params(n_passes=2), data)
+    assert model.n_queries_ == 60
+    assert learnt(model) == learnt(twice)
+
+
+def test_sparse_documents_without_entries_are_documents(ranker, data):
+    y, zeros = np.array([0, 1, 2, 0, 1]), np.zeros((5, 7))
+    dense, sparse = fitted(ranker, data), fitted(ranker, data)
+    dense.partial_fit(zeros, y)
+    sparse.partial_fit(sp.csr_matrix(zeros), y)
+    assert learnt(dense) == learnt(sparse)
+
+
 # -- interruptions, and models that go on ------------------------------------------------------------------------------
 
 

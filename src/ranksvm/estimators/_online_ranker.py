@@ -15,7 +15,7 @@ from ranksvm.data.pair_list import row_numbers
 from ranksvm.data.pair_weights import PairWeights, checked_weights
 from ranksvm.estimators import _inputs, _options
 from ranksvm.estimators._linear_ranker import LinearRanker
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, OptionError
 
 _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
 
@@ -113,7 +113,8 @@ class OnlineRanker(LinearRanker):
         y : array-like of shape (n_samples,)
             Relevance labels.
         qid : array-like of shape (n_samples,) or str, optional
-            Query of each row; None: all rows are one query.
+            Query of each row, or the column of X that has them; None: the column that the first call was told, if X has
+            it, or else all rows are one query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries.
         query_weight, propensity : array-like of shape (n_samples,), optional
@@ -129,7 +130,7 @@ class OnlineRanker(LinearRanker):
         DataError
             When X or y are not finite numbers, or lengths differ.
         OptionError
-            When a hyper-parameter has a value it cannot have.
+            When a hyper-parameter has a value it cannot have, or one that what has been learnt is not made for.
         """
         self._learn_queries(*self._next_data(X, y, qid, group, query_weight, propensity))
         return self
@@ -153,7 +154,8 @@ class OnlineRanker(LinearRanker):
         y : array-like of shape (n_samples,)
             Relevance labels; those of a query are not looked at before it is scored.
         qid : array-like of shape (n_samples,) or str, optional
-            Query of each row; None: all rows are one query.
+            Query of each row, or the column of X that has them; None: the column that the first call was told, if X has
+            it, or else all rows are one query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries.
         query_weight, propensity : array-like of shape (n_samples,), optional
@@ -170,7 +172,7 @@ class OnlineRanker(LinearRanker):
         DataError
             When X or y are not finite numbers, or lengths differ.
         OptionError
-            When a hyper-parameter has a value it cannot have.
+            When a hyper-parameter has a value it cannot have, or one that what has been learnt is not made for.
         """
         X, y, queries, preferred_weight = self._next_data(X, y, qid, group, query_weight, propensity)
         scores = np.empty(len(y))
@@ -198,9 +200,11 @@ class OnlineRanker(LinearRanker):
         ------
         DataError
             When X has values that are not finite, a row number is out of range, or a weight is negative.
+        OptionError
+            When a hyper-parameter has a value it cannot have, or one that what has been learnt is not made for.
         """
         self._check_options()
-        first = not hasattr(self, "weights_")
+        first = self._is_new()
         with _inputs.all_or_nothing(self) if first else nullcontext():
             X = X if first else self._without_qid_column(X)
             X = _inputs.features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
@@ -285,6 +289,10 @@ class OnlineRanker(LinearRanker):
         """Refuse hyper-parameters with values they cannot have."""
         _options.check(n_passes=_options.count(self.n_passes))
 
+    def _shaping(self) -> dict[str, bool]:
+        """Hyper-parameter that says what the state consists of -> whether what has been learnt is of that kind."""
+        return {"average": bool(self.average) == (self.lag_ is not None)}
+
     def _begin(self, n_features: int) -> None:
         """Set what the learner has beside the weights."""
 
@@ -306,6 +314,18 @@ class OnlineRanker(LinearRanker):
         return online.Model(self.weights_, self.lag_, self.counts_)
 
     # -- inner workings ----------------------------------------------------------------------------------------------
+
+    def _is_new(self) -> bool:
+        """Whether nothing has been learnt yet; what has been must be of the kind that the hyper-parameters ask for."""
+        if not hasattr(self, "weights_"):
+            return True
+        for name, agrees in self._shaping().items():
+            if not agrees:
+                raise OptionError(
+                    f"{name} is {getattr(self, name)!r}, but the model began with another value, which its state is "
+                    "made for: set it back, or begin anew with fit or a clone."
+                )
+        return False
 
     def _start(self, n_features: int) -> None:
         self.weights_ = np.zeros(n_features)
@@ -333,9 +353,11 @@ class OnlineRanker(LinearRanker):
     ) -> tuple[Any, np.ndarray, Queries, np.ndarray | None]:
         """`_data` of what comes on top of what has been learnt; the first of all begins a model."""
         self._check_options()
-        first = not hasattr(self, "weights_")
+        first = self._is_new()
         with _inputs.all_or_nothing(self) if first else nullcontext():
             X, qid, column = _frames.split_qid(X, qid)
+            if not first and qid is None and group is None:
+                qid = self._query_ids(X, None)
             X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=first)
             if first:
                 self.qid_column_ = column
@@ -380,7 +402,9 @@ class OnlineRows:
             X = X.copy()
             X.sum_duplicates()
         self._X = X
-        self.arrays = X.data, X.indices, X.indptr
+        # no entries, no pointer to them: one that no row has
+        entries = (X.data, X.indices) if X.nnz else (np.zeros(1, X.data.dtype), np.zeros(1, X.indices.dtype))
+        self.arrays = *entries, X.indptr
 
     def dense_part(self, preferred: np.ndarray, other: np.ndarray) -> tuple["OnlineRows", np.ndarray, np.ndarray]:
         """The documents of some pairs, dense, and the pairs by their places among them; as they are if that is so."""

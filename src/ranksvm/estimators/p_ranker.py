@@ -73,8 +73,7 @@ class PRanker(OnlineRanker):
             raise DataError("PRank learns from documents one by one, not from pairs: it takes no weights.")
         X, y, queries, none = super()._data(X, y, qid, group, None, None, reset)
         if reset:
-            given = y if self.levels is None else check_array(self.levels, ensure_2d=False, dtype=np.float64)
-            self.levels_ = np.unique(given)
+            self.levels_ = np.unique(y) if self.levels is None else self._given_levels()
         unknown = y[~np.isin(y, self.levels_)]
         if len(unknown):
             raise DataError(
@@ -97,6 +96,13 @@ class PRanker(OnlineRanker):
             Always.
         """
         raise DataError("PRank learns the levels of documents, which pairs do not tell: give labels to partial_fit.")
+
+    def _given_levels(self) -> np.ndarray:
+        return np.unique(check_array(self.levels, ensure_2d=False, dtype=np.float64))
+
+    def _shaping(self) -> dict[str, bool]:
+        same = self.levels is None or np.array_equal(self._given_levels(), self.levels_)
+        return super()._shaping() | {"levels": same}
 
     def _begin(self, n_features: int) -> None:
         self.thresholds_ = np.zeros(len(self.levels_) - 1)

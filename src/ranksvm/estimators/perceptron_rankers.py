@@ -130,6 +130,9 @@ class CommitteePerceptronRanker(OnlineRanker):
         super()._check_options()
         _options.check(n_experts=_options.count(self.n_experts))
 
+    def _shaping(self) -> dict[str, bool]:
+        return super()._shaping() | {"n_experts": self.n_experts == len(self.experts_)}
+
     def _begin(self, n_features: int) -> None:
         self.experts_ = np.zeros((int(self.n_experts), n_features))
         self.survivals_ = np.zeros(int(self.n_experts))

@@ -125,9 +125,10 @@ class SOLARRanker(OnlineRanker):
         flat = getattr(self, "_covariance_", None)
         if flat is None:
             raise AttributeError("only a model of the second order that has learnt has a covariance.")
-        if self.covariance == "diagonal":
+        n_features = len(self.weights_)
+        if len(flat) == n_features and (n_features > 1 or self.covariance == "diagonal"):
             return flat
-        lower = np.tril(flat.reshape(len(self.weights_), -1))
+        lower = np.tril(flat.reshape(n_features, n_features))
         return lower + np.tril(lower, -1).T
 
     def _check_options(self) -> None:
@@ -142,6 +143,15 @@ class SOLARRanker(OnlineRanker):
         )
         if self.decay > 1.0:
             raise OptionError(f"decay must be at most 1, got {self.decay!r}.")
+
+    def _shaping(self) -> dict[str, bool]:
+        S, n_features = self._covariance_, len(self.weights_)
+        second = self.order == 2
+        size = n_features**2 if self.covariance == "full" else n_features
+        return super()._shaping() | {
+            "order": second == (S is not None),
+            "covariance": not second or S is None or len(S) == size,
+        }
 
     def _begin(self, n_features: int) -> None:
         self._covariance_ = None
