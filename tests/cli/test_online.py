@@ -169,6 +169,7 @@ def test_what_cannot_be_resumed(ranksvm, folder, model, long, tmp_path):
         (["--learner", "solar1", "--random-state", 3], "random_state=0, not 3"),
         (["--learner", "solar1", "--metrics", "map"], "the metrics so far are ndcg@1, ndcg@5, ndcg@10, map, not map"),
         (["--learner", "solar1", "--convention", "letor"], "the convention so far is default, not letor"),
+        (["--learner", "solar1", "--max-label", "9"], "max_label so far is None, not 9.0"),
     ]:
         assert message in ranksvm(*again, *options, code=2).stderr
     other = tmp_path / "other.txt"

@@ -95,3 +95,5 @@ def test_options():
         CumulativeMetrics("mrr").restore(state)
     with pytest.raises(OptionError, match="so far is default, not letor"):
         CumulativeMetrics("map", "letor").restore(state)
+    with pytest.raises(OptionError, match="max_label so far is None"):
+        CumulativeMetrics("map", max_label=4).restore(state)

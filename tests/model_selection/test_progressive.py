@@ -255,3 +255,36 @@ def test_refit_errors():
         Refit(RankSVM(), every=0).partial_fit(np.eye(2), [0, 1])
     with pytest.raises(DataError, match="y has shape"):
         Refit(RankSVM()).partial_fit(np.eye(2), [0, 1, 2])
+
+
+def test_what_is_refused_is_not_among_the_queries_seen():
+    made = make_ranking(10, 8, 4, random_state=0)
+    model, never = Refit(RankSVM(C=0.1)), Refit(RankSVM(C=0.1))
+    first, second = made.select(made.qid == 1), made.select(made.qid == 2)
+    model.partial_fit(first.X, first.y)
+    with pytest.raises(DataError, match="the queries seen have"):
+        model.partial_fit(first.X[:, 1:], first.y)
+    with pytest.raises(DataError, match="NaN"):
+        model.partial_fit(np.full(first.X.shape, np.nan), first.y)
+    assert (model.n_queries_, model.n_fits_) == (1, 1)
+    model.partial_fit(second.X, second.y)
+    never.partial_fit(first.X, first.y).partial_fit(second.X, second.y)
+    np.testing.assert_array_equal(model.predict(made.X), never.predict(made.X))
+
+
+@pytest.mark.filterwarnings("error")
+def test_frames_are_fitted_and_ranked_alike():
+    made = make_ranking(10, 8, 4, random_state=0)
+    frame = pd.DataFrame(made.X, columns=[f"f{number}" for number in range(made.X.shape[1])])
+    model = Refit(RankSVM(C=0.1)).partial_fit(frame, made.y, qid=made.qid)
+    np.testing.assert_array_equal(model.predict(frame), model.predict(made.X))
+
+
+def test_a_model_that_does_not_learn_on_the_way_is_refused(data):
+    with pytest.raises(OptionError, match=r"a RankSVM has no partial_fit.* put it in a Refit"):
+        progressive_validation(RankSVM(), data)
+
+
+def test_counts_may_be_of_numpy(data):
+    result = progressive_validation(SOLARRanker(random_state=0), data, n_orders=np.int64(2), random_state=0)
+    np.testing.assert_array_equal(result.curve("map", window=np.int64(5)), result.curve("map", window=5))

@@ -53,7 +53,7 @@ class SOLARRanker(OnlineRanker):
     Attributes
     ----------
     coef_ : ndarray of float64, shape (n_features,)
-        The weights, or their mean.
+        The weights, or their mean. Where it is not the mean it is ``weights_`` itself: copy it to keep it.
     weights_ : ndarray of float64, shape (n_features,)
         The last weights; the array changes when the model learns.
     covariance_ : ndarray of float64, shape (n_features, n_features) or (n_features,)

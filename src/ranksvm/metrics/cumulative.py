@@ -129,13 +129,14 @@ class CumulativeMetrics:
     def state(self) -> dict[str, Any]:
         """All that `restore` needs to go on from here: lists of names and numbers, and small arrays.
 
-        ``metrics`` and ``convention`` (names), ``n_queries``, ``sums`` (float64, shape (2, n_metrics): weight times
-        value, and weight) and ``counts`` (int64: rows, queries without a relevant document).
+        ``metrics`` and ``convention`` (names), ``max_label``, ``n_queries``, ``sums`` (float64, shape (2, n_metrics):
+        weight times value, and weight) and ``counts`` (int64: rows, queries without a relevant document).
         """
         self._measure()
         return {
             "metrics": [metric.name for metric in self.metrics],
             "convention": self.convention.name,
+            "max_label": None if self.max_label is None else float(self.max_label),
             "n_queries": self._n_queries,
             "sums": self._sums.copy(),
             "counts": self._counts.copy(),
@@ -152,13 +153,15 @@ class CumulativeMetrics:
         Raises
         ------
         OptionError
-            When that one had other metrics or another convention.
+            When that one had other metrics, another convention or another ``max_label``.
         """
         own = [metric.name for metric in self.metrics]
         if state["metrics"] != own:
             raise OptionError(f"the metrics so far are {', '.join(state['metrics'])}, not {', '.join(own)}.")
         if state["convention"] != self.convention.name:
             raise OptionError(f"the convention so far is {state['convention']}, not {self.convention.name}.")
+        if state["max_label"] != self.max_label:
+            raise OptionError(f"max_label so far is {state['max_label']}, not {self.max_label}.")
         self._sums = np.array(state["sums"], dtype=np.float64)
         self._counts = np.array(state["counts"], dtype=np.int64)
         self._n_queries = int(state["n_queries"])

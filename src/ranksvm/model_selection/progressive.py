@@ -109,7 +109,7 @@ class ProgressiveValidation:
             When the metric was not evaluated, or the window is no positive integer.
         """
         name = self._name(metric)
-        if window is not None and (isinstance(window, bool) or not isinstance(window, int) or window < 1):
+        if window is not None and not _is_count(window):
             raise OptionError(f"window must be None or a positive integer, got {window!r}.")
         weights = self.weights[name]
         sums = np.cumsum([weights * np.nan_to_num(self.per_query[name]), weights], axis=2)
@@ -220,8 +220,8 @@ def progressive_validation(
     DataError
         When data are of different lengths, or there are no queries.
     OptionError
-        When an option, a metric or the convention is unknown, several orders of an iterable are wanted, or ERR of an
-        iterable without ``max_label``.
+        When the model has no ``partial_fit``, an option, a metric or the convention is unknown, several orders of an
+        iterable are wanted, or ERR of an iterable without ``max_label``.
 
     See Also
     --------
@@ -236,10 +236,14 @@ def progressive_validation(
     >>> result.cumulative["ndcg@10"].shape
     (5, 300)
     """
+    if not hasattr(model, "partial_fit"):
+        raise OptionError(
+            f"a {type(model).__name__} has no partial_fit, so it does not learn query by query: put it in a Refit."
+        )
     parsed = parse_metrics(metrics)
     rules = convention_named(convention)
     n_threads = effective_n_jobs(n_jobs)
-    if n_orders is not None and (isinstance(n_orders, bool) or not isinstance(n_orders, int) or n_orders < 1):
+    if n_orders is not None and not _is_count(n_orders):
         raise OptionError(f"n_orders must be None or a positive integer, got {n_orders!r}.")
     data = _data(stream, y, qid)
     if data is None:
@@ -273,6 +277,10 @@ def progressive_validation(
         rank_seconds=np.array([one.seconds[:, 0] for one in runs]) if timing else None,
         learn_seconds=np.array([one.seconds[:, 1] for one in runs]) if timing else None,
     )
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
 
 
 # -- queries as they come ----------------------------------------------------------------------------------------------

@@ -68,13 +68,14 @@ class Refit(BaseEstimator):
         Raises
         ------
         DataError
-            When lengths differ.
+            When lengths differ, or the number of features is not that of the queries seen. This, and an error of the
+            fit, leave the model as it was.
         OptionError
             When ``every`` is no positive integer.
         """
         if isinstance(self.every, bool) or not isinstance(self.every, int | np.integer) or self.every < 1:
             raise OptionError(f"every must be a positive integer, got {self.every!r}.")
-        X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+        X = _rows(X)
         labels = np.asarray(y)
         if labels.shape != (X.shape[0],):
             raise DataError(f"y has shape {labels.shape} but X has {X.shape[0]} rows: they must agree.")
@@ -84,11 +85,16 @@ class Refit(BaseEstimator):
             self.n_queries_ = self.n_fits_ = self._n_queries_fitted = 0
             self._seen: list[tuple[Any, np.ndarray, np.ndarray]] = []
             self._has_pairs = False
-        self._seen.append((X, labels, self.n_queries_ + queries.numbers()))
-        self.n_queries_ += queries.n_queries
-        self._has_pairs = self._has_pairs or any(np.ptp(labels[rows]) > 0 for _, rows in queries)
-        if self._has_pairs and self.n_queries_ - self._n_queries_fitted >= self.every:
-            self._fit()
+        if self._seen and X.shape[1:] != self._seen[0][0].shape[1:]:
+            raise DataError(f"X has shape {X.shape}, but the queries seen have {self._seen[0][0].shape[1]} features.")
+        seen = [*self._seen, (X, labels, self.n_queries_ + queries.numbers())]
+        n_queries = self.n_queries_ + queries.n_queries
+        has_pairs = self._has_pairs or any(np.ptp(labels[rows]) > 0 for _, rows in queries)
+        if has_pairs and n_queries - self._n_queries_fitted >= self.every:
+            seen = self._fit(seen)
+            self._n_queries_fitted = n_queries
+            self.n_fits_ += 1
+        self._seen, self.n_queries_, self._has_pairs = seen, n_queries, has_pairs
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -106,12 +112,17 @@ class Refit(BaseEstimator):
         """
         if not getattr(self, "n_fits_", 0):
             return np.zeros(X.shape[0] if hasattr(X, "shape") else len(X))
-        return self.estimator_.predict(X)
+        return self.estimator_.predict(_rows(X))
 
-    def _fit(self) -> None:
-        parts, labels, qid = zip(*self._seen, strict=True)
+    def _fit(self, seen: list[tuple[Any, np.ndarray, np.ndarray]]) -> list[tuple[Any, np.ndarray, np.ndarray]]:
+        """Fit to all queries, and give them joined."""
+        parts, labels, qid = zip(*seen, strict=True)
         X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
-        self._seen = [(X, np.concatenate(labels), np.concatenate(qid))]
-        self.estimator_.fit(X, self._seen[0][1], qid=self._seen[0][2])
-        self._n_queries_fitted = self.n_queries_
-        self.n_fits_ += 1
+        y, numbers = np.concatenate(labels), np.concatenate(qid)
+        self.estimator_.fit(X, y, qid=numbers)
+        return [(X, y, numbers)]
+
+
+def _rows(X: Any) -> Any:
+    """CSR or an array: what is fitted and what is ranked are both without the names of a DataFrame."""
+    return X.tocsr() if sp.issparse(X) else np.asarray(X)
