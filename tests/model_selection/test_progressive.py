@@ -217,6 +217,11 @@ def test_errors(data, arguments, options, error, message):
         progressive_validation(SOLARRanker(), *arguments, **options)
 
 
+def test_a_batch_model_has_to_be_in_a_refit(data):
+    with pytest.raises(OptionError, match=r"RankSVM does not learn query by query: .* Refit\(model, every=...\)"):
+        progressive_validation(RankSVM(), data)
+
+
 # -- Refit -------------------------------------------------------------------------------------------------------------
 
 

@@ -220,8 +220,8 @@ def progressive_validation(
     DataError
         When data are of different lengths, or there are no queries.
     OptionError
-        When an option, a metric or the convention is unknown, several orders of an iterable are wanted, or ERR of an
-        iterable without ``max_label``.
+        When the model has no ``partial_fit``, an option, a metric or the convention is unknown, several orders of an
+        iterable are wanted, or ERR of an iterable without ``max_label``.
 
     See Also
     --------
@@ -236,6 +236,11 @@ def progressive_validation(
     >>> result.cumulative["ndcg@10"].shape
     (5, 300)
     """
+    if not hasattr(model, "partial_fit"):
+        raise OptionError(
+            f"{type(model).__name__} does not learn query by query: give an online ranker, or Refit(model, every=...), "
+            "which fits a model again to all queries so far."
+        )
     parsed = parse_metrics(metrics)
     rules = convention_named(convention)
     n_threads = effective_n_jobs(n_jobs)
