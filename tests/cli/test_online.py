@@ -177,6 +177,8 @@ def test_what_cannot_be_resumed(ranksvm, folder, model, long, tmp_path):
     assert "are not those that the model has learnt from: --resume needs the same data" in result.stderr
     result = ranksvm("online", folder / "train.txt", "-o", out, "--resume", "--learner", "solar1", code=1)
     assert "has 30 queries, but the model has learnt from 400 queries" in result.stderr
+    result = ranksvm(*again, "--learner", "solar1", "--n-features", 50, code=1)
+    assert "has 50 features, but the model has learnt from 5: --resume needs" in result.stderr
     assert out.read_bytes() == before
     result = ranksvm("online", long, "-o", model, "--resume", code=1)
     assert "was not written by `ranksvm online`" in result.stderr
