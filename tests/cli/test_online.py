@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -212,6 +213,25 @@ def test_the_levels_of_prank_are_those_of_the_file(ranksvm, ranksvm_json, folder
     assert "a pipe cannot be read twice" in ranksvm("online", "-", "--learner", "prank", code=2).stderr
     result = ranksvm("online", folder / "train.txt", "--learner", "prank", "--levels", "0,1", code=1)
     assert "none of the levels [0.0, 1.0]" in result.stderr
+
+
+def test_a_pipe_goes_on_with_the_levels_of_the_model(ranksvm, ranksvm_json, folder, long, tmp_path):
+    out, longer = tmp_path / "model", tmp_path / "longer.txt"
+    ranksvm("online", long, "--learner", "prank", "-o", out)
+    longer.write_text(long.read_text() + "1 qid:9999 1:0.5\n0 qid:9999 1:0.25\n")
+    # a pipe in the place of the file: its levels cannot be looked for
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(longer.read_bytes()))
+    writer.start()
+    report = ranksvm_json("online", pipe, "--learner", "prank", "-o", out, "--resume")
+    writer.join()
+    assert (report["resumed_from"], report["queries"]) == (400, 401)
+    assert "was learnt by --learner prank" in ranksvm("online", long, "-o", out, "--resume", code=2).stderr
+    solar = tmp_path / "solar"
+    ranksvm("online", long, "-o", solar)
+    result = ranksvm("online", long, "--learner", "prank", "-o", solar, "--resume", code=2)
+    assert "was learnt by --learner solar2" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,12 @@ class _Online:
         return iter_data(path, batch_queries=self._options["batch_queries"], **options)
 
     def _levels(self) -> list[float]:
-        """All labels in the file."""
+        """Those of the model that is gone on from, or else all labels in the file."""
+        if self._options["resume"] and self._options["output"].exists():
+            from ranksvm.persistence import load
+
+            # another learner's is refused in a moment
+            return getattr(load(self._options["output"]), "levels", [])
         if self._source == "standard input" or not stat.S_ISREG(os.stat(self._source).st_mode):
             raise click.UsageError("--learner prank needs --levels, such as 0,1,2: a pipe cannot be read twice.")
         import numpy as np
