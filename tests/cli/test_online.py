@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -178,6 +179,8 @@ def test_what_cannot_be_resumed(ranksvm, folder, model, long, tmp_path):
     assert "are not those that the model has learnt from: --resume needs the same data" in result.stderr
     result = ranksvm("online", folder / "train.txt", "-o", out, "--resume", "--learner", "solar1", code=1)
     assert "has 30 queries, but the model has learnt from 400 queries" in result.stderr
+    result = ranksvm(*again, "--learner", "solar1", "--n-features", 50, code=1)
+    assert "has 50 features, but the model has learnt from 5: --resume needs" in result.stderr
     assert out.read_bytes() == before
     result = ranksvm("online", long, "-o", model, "--resume", code=1)
     assert "was not written by `ranksvm online`" in result.stderr
@@ -210,7 +213,26 @@ def test_the_levels_of_prank_are_those_of_the_file(ranksvm, ranksvm_json, folder
     assert ranksvm_json("online", folder / "train.txt", "--learner", "prank")["parameters"]["levels"] == [0, 1, 2]
     assert "a pipe cannot be read twice" in ranksvm("online", "-", "--learner", "prank", code=2).stderr
     result = ranksvm("online", folder / "train.txt", "--learner", "prank", "--levels", "0,1", code=1)
-    assert "none of the levels [0.0, 1.0]" in result.stderr
+    assert "none of the levels [0.0, 1.0]: give levels, all labels that may come" in result.stderr
+
+
+def test_a_pipe_goes_on_with_the_levels_of_the_model(ranksvm, ranksvm_json, folder, long, tmp_path):
+    out, longer = tmp_path / "model", tmp_path / "longer.txt"
+    ranksvm("online", long, "--learner", "prank", "-o", out)
+    longer.write_text(long.read_text() + "1 qid:9999 1:0.5\n0 qid:9999 1:0.25\n")
+    # a pipe in the place of the file: its levels cannot be looked for
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(longer.read_bytes()))
+    writer.start()
+    report = ranksvm_json("online", pipe, "--learner", "prank", "-o", out, "--resume")
+    writer.join()
+    assert (report["resumed_from"], report["queries"]) == (400, 401)
+    assert "was learnt by --learner prank" in ranksvm("online", long, "-o", out, "--resume", code=2).stderr
+    solar = tmp_path / "solar"
+    ranksvm("online", long, "-o", solar)
+    result = ranksvm("online", long, "--learner", "prank", "-o", solar, "--resume", code=2)
+    assert "was learnt by --learner solar2" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -221,7 +243,9 @@ def test_the_levels_of_prank_are_those_of_the_file(ranksvm, ranksvm_json, folder
         (["--learner", "committee", "--average"], "--average is an option of solar1, solar2, prank, perceptron, not"),
         (["--learner", "prank", "--levels", "a"], "no list of labels"),
         (["--decay", "1.5"], "is above 1"),
-        (["--checkpoint", "each", "10"], "'each' is not"),
+        (["--checkpoint", "each", "10"], "it is written --checkpoint every N, found 'each 10'"),
+        (["--checkpoint", "10", "-q"], "it is written --checkpoint every N, found '10 -q'"),
+        (["--checkpoint", "every", "0"], "0 is not in the range"),
         (["--metrics", "err"], "give max_label"),
         (["--learner", "other"], "'other' is not one of"),
     ],

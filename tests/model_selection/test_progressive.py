@@ -217,6 +217,11 @@ def test_errors(data, arguments, options, error, message):
         progressive_validation(SOLARRanker(), *arguments, **options)
 
 
+def test_a_batch_model_has_to_be_in_a_refit(data):
+    with pytest.raises(OptionError, match=r"RankSVM does not learn query by query: .* Refit\(model, every=...\)"):
+        progressive_validation(RankSVM(), data)
+
+
 # -- Refit -------------------------------------------------------------------------------------------------------------
 
 
@@ -278,11 +283,6 @@ def test_frames_are_fitted_and_ranked_alike():
     frame = pd.DataFrame(made.X, columns=[f"f{number}" for number in range(made.X.shape[1])])
     model = Refit(RankSVM(C=0.1)).partial_fit(frame, made.y, qid=made.qid)
     np.testing.assert_array_equal(model.predict(frame), model.predict(made.X))
-
-
-def test_a_model_that_does_not_learn_on_the_way_is_refused(data):
-    with pytest.raises(OptionError, match=r"a RankSVM has no partial_fit.* put it in a Refit"):
-        progressive_validation(RankSVM(), data)
 
 
 def test_counts_may_be_of_numpy(data):

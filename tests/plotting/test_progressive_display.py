@@ -1,5 +1,7 @@
 """ProgressiveDisplay draws the means over the orders, their bands, and the times."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from matplotlib import pyplot
@@ -54,6 +56,10 @@ def test_seconds(data):
         medians = ProgressiveDisplay.from_result(result, metric="rank_seconds", window=window).lines_[0].get_ydata()
         last = np.sort(result.rank_seconds[0, 40 - window : 40])
         assert medians[39] == last[window // 2]
+    # far apart, so that the band of one standard deviation reaches below 0
+    result = replace(result, learn_seconds=np.vstack([result.learn_seconds, 100 * result.learn_seconds]))
+    display = ProgressiveDisplay.from_result(result, metric="learn_seconds")
+    assert display.ax_.get_ylim()[0] == 0.5 * display.lines_[0].get_ydata().min()
 
 
 def test_errors(results):

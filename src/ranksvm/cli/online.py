@@ -37,6 +37,18 @@ DENSE_UP_TO = 1024
 LIVE = 0.1
 
 
+class _Every(click.Tuple):
+    """``every N``."""
+
+    def __init__(self) -> None:
+        super().__init__([click.STRING, click.IntRange(min=1)])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value[0] != "every":
+            self.fail(f"it is written --checkpoint every N, found {' '.join(value)!r}.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command("online", short_help="Learn from a stream, query by query.")
 @click.argument("train", type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True, path_type=Path))
 @learner_options
@@ -49,7 +61,8 @@ LIVE = 0.1
 )
 @click.option(
     "--checkpoint",
-    type=(click.Choice(["every"]), click.IntRange(min=1)),
+    type=_Every(),
+    nargs=2,
     metavar="every N",
     help="Write MODEL after every N queries too, not only at the end.",
 )
@@ -190,7 +203,12 @@ class _Online:
         return iter_data(path, batch_queries=self._options["batch_queries"], **options)
 
     def _levels(self) -> list[float]:
-        """All labels in the file."""
+        """Those of the model that is gone on from, or else all labels in the file."""
+        if self._options["resume"] and self._options["output"].exists():
+            from ranksvm.persistence import load
+
+            # another learner's is refused in a moment
+            return getattr(load(self._options["output"]), "levels", [])
         if self._source == "standard input" or not stat.S_ISREG(os.stat(self._source).st_mode):
             raise click.UsageError("--learner prank needs --levels, such as 0,1,2: a pipe cannot be read twice.")
         import numpy as np

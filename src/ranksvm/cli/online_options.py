@@ -81,7 +81,7 @@ def learner_options(command: Callable) -> Callable:
             "--levels",
             type=_Levels(),
             metavar="L,L,...",
-            help="Of prank: all labels that may come.  [default: those in TRAIN, which is read twice]",
+            help="Of prank: all labels that may come.  [default: those in TRAIN, which is read twice, or of --resume]",
         ),
         click.option(
             "--random-state",

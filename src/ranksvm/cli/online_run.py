@@ -146,12 +146,17 @@ class OnlineRun:
         Raises
         ------
         DataError
-            When they are other ones, or the stream ends before.
+            When they are other ones, have other features, or the stream ends before.
         """
         from ranksvm.exceptions import DataError
 
         left, checksum = self.n_queries, 0
         for batch in stream:
+            if self.n_queries and batch.X.shape[1] != self.ranker.n_features_in_:
+                raise DataError(
+                    f"{source} has {batch.X.shape[1]} features, but the model has learnt from "
+                    f"{self.ranker.n_features_in_}: --resume needs the same data, and the same --n-features."
+                )
             known, new = _divided(batch, left)
             if known is not None:
                 left -= known.queries.n_queries

@@ -77,8 +77,8 @@ class PRanker(OnlineRanker):
         unknown = y[~np.isin(y, self.levels_)]
         if len(unknown):
             raise DataError(
-                f"y has the label {unknown[0]:g}, which is none of the levels {self.levels_.tolist()}: give all that "
-                "may come, PRanker(levels=[...])."
+                f"y has the label {unknown[0]:g}, none of the levels {self.levels_.tolist()}: give levels, all "
+                "labels that may come."
             )
         return X, y, queries, none
 

@@ -238,7 +238,8 @@ def progressive_validation(
     """
     if not hasattr(model, "partial_fit"):
         raise OptionError(
-            f"a {type(model).__name__} has no partial_fit, so it does not learn query by query: put it in a Refit."
+            f"{type(model).__name__} does not learn query by query: give an online ranker, or Refit(model, every=...), "
+            "which fits a model again to all queries so far."
         )
     parsed = parse_metrics(metrics)
     rules = convention_named(convention)

@@ -132,7 +132,9 @@ class ProgressiveDisplay:
             settled = slice(int(_BEGINNING * len(mean)), None)
             limits += [np.nanmin((mean - off)[settled]), np.nanmax((mean + off)[settled])]
         if metric in SECONDS:
-            ax.set_yscale("log")
+            # the bottom is the fastest mean: a logarithm has no place for a band that reaches 0
+            ax.set_yscale("log", nonpositive="clip")
+            ax.set_ylim(bottom=0.5 * min(np.nanmin(line.get_ydata()) for line in self.lines_))
             ax.set_ylabel(SECONDS[metric])
         else:
             if np.isfinite(limits).all():
