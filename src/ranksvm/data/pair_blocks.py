@@ -41,7 +41,7 @@ class PairBlocks:
         query = np.repeat(np.arange(pairs.n_queries), sizes)
         order = np.lexsort((-pairs.levels, query))
         query, level = query[order], pairs.levels[order]
-        is_preferred, is_other = level > 0, level < pairs.n_levels[query] - 1
+        is_preferred, is_other = (side[order] for side in pairs.sides())
         self.preferred, self.other = (order[chosen].astype(np.int64) for chosen in (is_preferred, is_other))
         self.rows, self.columns = (_starts(query[chosen], pairs.n_queries) for chosen in (is_preferred, is_other))
         # the documents of a query at or above a level end where the next level, or query, begins

@@ -158,6 +158,19 @@ class PairList:
         """Sum of the weights of all pairs."""
         return float(self.pair_weight.sum())
 
+    def sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which documents are preferred to another one, and to which another one is preferred.
+
+        Returns
+        -------
+        is_preferred, is_other : ndarray of bool, shape (n_rows,)
+            By position.
+        """
+        is_preferred, is_other = np.zeros((2, self.n_rows), dtype=bool)
+        start = np.repeat(self.pointers[:-1], np.diff(self.pair_pointers))
+        is_preferred[start + self.preferred] = is_other[start + self.other] = True
+        return is_preferred, is_other
+
     def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The pairs of one component.
 

@@ -195,6 +195,16 @@ class ComparablePairs:
             weight = weight * (self.gain[i] - self.gain[j])
         return i, j, weight
 
+    def sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which documents are preferred to another one, and to which another one is preferred.
+
+        Returns
+        -------
+        is_preferred, is_other : ndarray of bool, shape (n_rows,)
+            By position; a document of a level between two others is both.
+        """
+        return self.levels > 0, self.levels < np.repeat(self.n_levels - 1, np.diff(self.pointers))
+
     def comparable(self) -> tuple["ComparablePairs", np.ndarray]:
         """The same pairs over those rows only whose query has a pair, for work that grows with the square of the rows.
 

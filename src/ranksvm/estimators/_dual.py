@@ -2,14 +2,14 @@
 
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
 from ranksvm._parallel import effective_n_jobs
-from ranksvm.data import ComparablePairs, PairList, Queries
+from ranksvm.data import Queries
 from ranksvm.estimators import _inputs
 from ranksvm.estimators._problem import check_source_of_pairs, training_pairs
 from ranksvm.estimators._ranker import Ranker
@@ -140,16 +140,8 @@ class DualCoef:
         Of two levels it is that of the pairs; where most documents are of a level between two others it is far larger.
         """
         pairs, counts = self._pairs, []
-        if isinstance(pairs, ComparablePairs):
-            highest = np.repeat(pairs.n_levels - 1, np.diff(pairs.pointers))
-            sides = [pairs.levels > 0, pairs.levels < highest]
-        else:
-            assert isinstance(pairs, PairList)
-            sides = [np.zeros(pairs.n_rows, dtype=bool) for _ in range(2)]
-            start = np.repeat(pairs.pointers[:-1], np.diff(pairs.pair_pointers))
-            sides[0][start + pairs.preferred] = sides[1][start + pairs.other] = True
         filled = pairs.pointers[:-1] < pairs.pointers[1:]
-        for side in sides:
+        for side in pairs.sides():
             of_part = np.diff(np.concatenate(([0], np.cumsum(side)))[pairs.pointers])[filled]
             counts.append(np.bincount(self._query_of_part, weights=of_part, minlength=len(self)).astype(np.int64))
         return counts[0] * counts[1]
@@ -229,11 +221,24 @@ class DualCoef:
         preferred, other, weights = self._explicit(number)
         preferred_rows, i = self._by_label(preferred)
         other_rows, j = self._by_label(other)
-        alpha, dense_weights = np.zeros((2, len(preferred_rows), len(other_rows)))
+        dense_weights = np.zeros((len(preferred_rows), len(other_rows)))
         # added up: a user may list a pair twice
-        np.add.at(alpha, (i, j), self._alpha(number, preferred, other, weights))
         np.add.at(dense_weights, (i, j), weights)
-        return DualBlock(self._ids[number], preferred_rows, other_rows, alpha, dense_weights)
+        frame = DualBlock(self._ids[number], preferred_rows, other_rows, np.zeros_like(dense_weights), dense_weights)
+        self._fill(number, frame, (i, j), preferred, other, weights)
+        return frame
+
+    def _fill(
+        self,
+        number: int,
+        block: DualBlock,
+        places: tuple[np.ndarray, np.ndarray],
+        preferred: np.ndarray,
+        other: np.ndarray,
+        weights: np.ndarray,
+    ) -> None:
+        """Write alpha into a block of zeros, from its pairs: their places in it, rows and weights."""
+        np.add.at(block.alpha, places, self._alpha(number, preferred, other, weights))
 
     def _explicit(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The pairs of a query written out: preferred rows, other rows, weights."""
@@ -260,12 +265,10 @@ class WholeBlocks(DualCoef):
     Parameters are those of `DualCoef`; its ``alpha`` is asked for all entries.
     """
 
-    def _block(self, number: int) -> DualBlock:
-        block = super()._block(number)
+    def _fill(self, number, block, places, preferred, other, weights):
         i, j = np.indices(block.shape)
         rows = block.preferred_rows[i.ravel()], block.other_rows[j.ravel()]
-        entries = self._alpha(number, *rows, block.weights.ravel())
-        return replace(block, alpha=entries.reshape(block.shape))
+        block.alpha[:] = self._alpha(number, *rows, block.weights.ravel()).reshape(block.shape)
 
 
 class DualMixin(Ranker):

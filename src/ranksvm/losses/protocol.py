@@ -40,6 +40,9 @@ class Pairs(Protocol):
     def sample(self, n_rows: int, seed: int = 0) -> tuple[Any, np.ndarray]:
         """Part of the pairs on about so many rows, and the positions of these."""
 
+    def sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which positions are preferred to another one, and to which another one is preferred."""
+
     def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The pairs of one query, written out: preferred and other positions, weights."""
 
