@@ -10,6 +10,7 @@ from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics._columns import column, document_ids
 from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import ERR, Metric
+from ranksvm.metrics.evaluation import values_and_weights
 from ranksvm.metrics.names import parse_metrics
 from ranksvm.metrics.rankings import Rankings
 
@@ -19,6 +20,12 @@ __all__ = ["CumulativeMetrics"]
 # 200 microseconds of calls, in such company about five.
 _MOST_QUERIES = 256
 _MOST_ROWS = 1 << 16
+
+
+def check_scale(metrics: Iterable[Metric], max_label: float | None) -> None:
+    """Refuse ERR of a stream without the highest grade of its scale."""
+    if max_label is None and any(isinstance(metric, ERR) for metric in metrics):
+        raise OptionError("ERR needs the highest grade of the scale, which a stream does not tell: give max_label.")
 
 
 class CumulativeMetrics:
@@ -59,8 +66,7 @@ class CumulativeMetrics:
     ):
         self.metrics = parse_metrics(metrics)
         self.convention = convention_named(convention)
-        if max_label is None and any(isinstance(metric, ERR) for metric in self.metrics):
-            raise OptionError("ERR needs the highest grade of the scale, which a stream does not tell: give max_label.")
+        check_scale(self.metrics, max_label)
         self.max_label = max_label
         self._sums = np.zeros((2, len(self.metrics)))  # of weight times value, and of weights
         self._counts = np.zeros(2, dtype=np.int64)  # rows, and queries without a relevant document
@@ -179,9 +185,7 @@ class CumulativeMetrics:
         highest = max(0.0, float(labels.max())) if self.max_label is None else float(self.max_label)
         rankings = Rankings(labels, scores, queries, self.convention, highest, docid)
         for number, metric in enumerate(self.metrics):
-            values = metric.values(rankings)
-            weights = metric.query_weights(rankings)
-            weights = np.where(np.isnan(values), 0.0, np.ones(len(values)) if weights is None else weights)
+            values, weights = values_and_weights(metric, rankings)
             for row, terms in zip(self._sums, (weights * np.nan_to_num(values), weights), strict=True):
                 # one after another: numpy's sum of many would depend on how many wait
                 row[number] = np.cumsum(np.concatenate((row[number : number + 1], terms)))[-1]

@@ -173,16 +173,20 @@ def evaluate(
     rankings = Rankings(labels, values, queries, rules, highest, ids)
     result = Evaluation({}, {}, {}, queries.ids, len(labels), int((rankings.n_relevant == 0).sum()), rules.name)
     for metric in parsed:
-        per_query = metric.values(rankings)
-        weights = metric.query_weights(rankings)
-        weights = np.ones(queries.n_queries) if weights is None else weights
-        weights = np.where(np.isnan(per_query), 0.0, weights if query_weight is None else weights * query_weight)
+        per_query, weights = values_and_weights(metric, rankings)
+        weights = weights if query_weight is None else weights * query_weight
         result.per_query[metric.name] = per_query
         result.weights[metric.name] = weights
         total = weights.sum()
         mean = np.dot(weights, np.nan_to_num(per_query)) / total if total > 0 else np.nan
         result.means[metric.name] = float(mean)
     return result
+
+
+def values_and_weights(metric: Metric, rankings: Rankings) -> tuple[np.ndarray, np.ndarray]:
+    """A metric of each query, and how much that counts in the mean: 0 where it has no value."""
+    values, weights = metric.values(rankings), metric.query_weights(rankings)
+    return values, np.where(np.isnan(values), 0.0, np.ones(len(values)) if weights is None else weights)
 
 
 def _queries(qid: Any, n_rows: int) -> Queries:

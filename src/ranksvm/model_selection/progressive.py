@@ -18,8 +18,9 @@ from ranksvm.data._frames import split_qid, take_rows
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Metric, evaluate, parse_metric, parse_metrics
 from ranksvm.metrics.conventions import convention_named
-from ranksvm.metrics.definitions import ERR
+from ranksvm.metrics.cumulative import check_scale
 from ranksvm.metrics.plain import plain
+from ranksvm.model_selection.splitters import is_integer
 
 __all__ = ["ProgressiveValidation", "progressive_validation"]
 
@@ -109,7 +110,7 @@ class ProgressiveValidation:
             When the metric was not evaluated, or the window is no positive integer.
         """
         name = self._name(metric)
-        if window is not None and not _is_count(window):
+        if window is not None and not (is_integer(window) and window >= 1):
             raise OptionError(f"window must be None or a positive integer, got {window!r}.")
         weights = self.weights[name]
         sums = np.cumsum([weights * np.nan_to_num(self.per_query[name]), weights], axis=2)
@@ -244,7 +245,7 @@ def progressive_validation(
     parsed = parse_metrics(metrics)
     rules = convention_named(convention)
     n_threads = effective_n_jobs(n_jobs)
-    if n_orders is not None and not _is_count(n_orders):
+    if n_orders is not None and not (is_integer(n_orders) and n_orders >= 1):
         raise OptionError(f"n_orders must be None or a positive integer, got {n_orders!r}.")
     data = _data(stream, y, qid)
     if data is None:
@@ -252,8 +253,7 @@ def progressive_validation(
             raise OptionError(
                 "an iterable comes in one order, its own: n_orders is for data that are there as a whole."
             )
-        if max_label is None and any(isinstance(metric, ERR) for metric in parsed):
-            raise OptionError("ERR needs the highest grade of the scale, which a stream does not tell: give max_label.")
+        check_scale(parsed, max_label)
         runs = [_run(clone(model), _batches(stream), parsed, rules, max_label, timing)]
     else:
         X, labels, ids = data
@@ -278,10 +278,6 @@ def progressive_validation(
         rank_seconds=np.array([one.seconds[:, 0] for one in runs]) if timing else None,
         learn_seconds=np.array([one.seconds[:, 1] for one in runs]) if timing else None,
     )
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
 
 
 # -- queries as they come ----------------------------------------------------------------------------------------------

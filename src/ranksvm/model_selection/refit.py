@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, clone
 
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError, OptionError
+from ranksvm.model_selection.splitters import is_integer
 
 __all__ = ["Refit"]
 
@@ -73,7 +74,7 @@ class Refit(BaseEstimator):
         OptionError
             When ``every`` is no positive integer.
         """
-        if isinstance(self.every, bool) or not isinstance(self.every, int | np.integer) or self.every < 1:
+        if not (is_integer(self.every) and self.every >= 1):
             raise OptionError(f"every must be a positive integer, got {self.every!r}.")
         X = _rows(X)
         labels = np.asarray(y)
