@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ranksvm.cli.low_rank_options import LOW_RANK_OPTIONS
-from ranksvm.cli.options import Name, Number, NumberRange
+from ranksvm.cli.options import Name, Number, NumberRange, flag
 
 __all__ = ["CHOICES", "KERNEL_OPTIONS", "check_kernel_options", "kernel_options"]
 
@@ -111,21 +111,17 @@ def check_kernel_options(options: dict[str, Any]) -> None:
         options["gammas"], options["gamma"] = [options["gamma"]], None
     for name in given:
         if name in _READ_BY and kernel not in _READ_BY[name]:
-            raise click.UsageError(f"{_flag(name)} is read by --kernel {' or '.join(_READ_BY[name])}, not by {kernel}.")
+            raise click.UsageError(f"{flag(name)} is read by --kernel {' or '.join(_READ_BY[name])}, not by {kernel}.")
         if name in _OF_APPROXIMATIONS and approximation not in _OF_APPROXIMATIONS[name]:
             raise click.UsageError(
-                f"{_flag(name)} is an option of --approximation {' or '.join(_OF_APPROXIMATIONS[name])}."
+                f"{flag(name)} is an option of --approximation {' or '.join(_OF_APPROXIMATIONS[name])}."
             )
 
 
 def _without_model(name: str) -> str:
     """What is wrong with an option of models that were not asked for."""
-    words = f"{_flag(name)} is an option of kernel models"
+    words = f"{flag(name)} is an option of kernel models"
     for model, names in LOW_RANK_OPTIONS.items():
         if name in names:
             return f"{words}, or of --low-rank {model}: give --kernel or --low-rank too."
     return f"{words}: give --kernel too."
-
-
-def _flag(name: str) -> str:
-    return "--gamma-range" if name == "gammas" else "--" + name.replace("_", "-")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ranksvm.cli.options import Name, Number
+from ranksvm.cli.options import Name, Number, flag
 
 __all__ = ["LOW_RANK_OPTIONS", "check_low_rank_options", "low_rank_options"]
 
@@ -85,17 +85,17 @@ def check_low_rank_options(ctx: click.Context, options: dict[str, Any]) -> None:
     if model is None:
         for name in _OWN:
             if options[name] is not None:
-                raise click.UsageError(f"{_flag(name)} is an option of --low-rank {_models_with(name)}: give that too.")
+                raise click.UsageError(f"{flag(name)} is an option of --low-rank {_models_with(name)}: give that too.")
         return
     for name, reason in _MISSING.items():
         if options[name] is not None:
-            raise click.UsageError(f"--low-rank with {_flag(name)}: {reason}.")
+            raise click.UsageError(f"--low-rank with {flag(name)}: {reason}.")
     for name, (value, reason) in _SETTLED.items():
         if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT and options[name] != value:
-            raise click.UsageError(f"--low-rank with {_flag(name)}: {reason}.")
+            raise click.UsageError(f"--low-rank with {flag(name)}: {reason}.")
     for name in dict.fromkeys(name for names in LOW_RANK_OPTIONS.values() for name in names):
         if options[name] is not None and name not in LOW_RANK_OPTIONS[model]:
-            raise click.UsageError(f"{_flag(name)} is read by --low-rank {_models_with(name)}, not by {model}.")
+            raise click.UsageError(f"{flag(name)} is read by --low-rank {_models_with(name)}, not by {model}.")
     if isinstance(options["gamma"], str):
         raise click.UsageError(f"--low-rank regularized with --gamma {options['gamma']}: give a number.")
     if options["early_stopping_rounds"] is not None:
@@ -114,7 +114,3 @@ def _check_early_stopping(options: dict[str, Any]) -> None:
 
 def _models_with(name: str) -> str:
     return " or ".join(model for model, names in LOW_RANK_OPTIONS.items() if name in names)
-
-
-def _flag(name: str) -> str:
-    return {"Cs": "--C-range", "gammas": "--gamma-range"}.get(name, "--" + name.replace("_", "-"))

@@ -6,7 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ranksvm.cli.options import Number
+from ranksvm.cli.options import Number, flag
 
 __all__ = ["LEARNERS", "learner_options", "make_learner"]
 
@@ -104,8 +104,7 @@ def make_learner(ctx: click.Context, options: dict[str, Any]) -> Any:
     name, settled, own = LEARNERS[options["learner"]]
     for option in _OPTIONS:
         if option not in own and ctx.get_parameter_source(option) is ParameterSource.COMMANDLINE:
-            flag = "-C" if option == "C" else "--" + option.replace("_", "-")
             having = ", ".join(learner for learner, (*_, names) in LEARNERS.items() if option in names)
-            raise click.UsageError(f"{flag} is an option of {having}, not of {options['learner']}.")
+            raise click.UsageError(f"{flag(option)} is an option of {having}, not of {options['learner']}.")
     chosen = {option: options[option] for option in own}
     return getattr(ranksvm, name)(**settled, **chosen, random_state=options["random_state"])

@@ -19,6 +19,7 @@ __all__ = [
     "NumberRange",
     "Shares",
     "convention_option",
+    "flag",
     "json_option",
     "metrics_option",
     "n_jobs_option",
@@ -28,6 +29,8 @@ __all__ = [
 
 # the keys of ranksvm.metrics.CONVENTIONS, which must not be imported for --help
 CONVENTIONS = ["default", "letor", "mslr", "trec", "lightgbm", "xgboost", "sklearn"]
+# Options whose names are not those of their parameters.
+_FLAGS = {"C": "-C", "Cs": "--C-range", "gammas": "--gamma-range"}
 
 
 class _OutputFile(click.Path):
@@ -101,6 +104,11 @@ class Shares(click.ParamType):
         if not numbers or max(numbers) > 1:
             self.fail(f"{value!r} is no list of numbers above 0 and at most 1, such as 0.9,1.", param, ctx)
         return list(dict.fromkeys(numbers))
+
+
+def flag(name: str) -> str:
+    """The option that gives a parameter, as users write it."""
+    return _FLAGS.get(name, "--" + name.replace("_", "-"))
 
 
 class CommaList(click.ParamType):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import click
 
-from ranksvm.cli.options import EXISTING_FILE, Name, NameList, NumberRange, convention_option, zero_based_option
+from ranksvm.cli.options import EXISTING_FILE, Name, NameList, NumberRange, convention_option, flag, zero_based_option
 
 __all__ = [
     "CHOICES",
@@ -38,24 +38,20 @@ _MEANINGS = {
 def one_choice_option(name: str) -> Callable[[Callable], Callable]:
     """The option of `CHOICES` of this name, with one value."""
     names = CHOICES[name]
-    return click.option(_flag(name), type=Name(names), default=names[0], show_default=True, help=_MEANINGS[name])
+    return click.option(flag(name), type=Name(names), default=names[0], show_default=True, help=_MEANINGS[name])
 
 
 def each_choice_option(name: str) -> Callable[[Callable], Callable]:
     """The option of `CHOICES` of this name, with a list of values to compare."""
     names = CHOICES[name]
     return click.option(
-        _flag(name),
+        flag(name),
         type=NameList(names),
         default=names[0],
         show_default=True,
         metavar="NAME,...",
         help=f"{_MEANINGS[name]}  [{', '.join(names)}]",
     )
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 def data_options(command: Callable) -> Callable:
