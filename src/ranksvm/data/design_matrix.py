@@ -8,7 +8,7 @@ import scipy.sparse
 import ranksvm._compiled.factorized as factorized
 import ranksvm._compiled.linear as linear
 
-__all__ = ["DenseDesign", "DesignMatrix", "SparseDesign", "as_design_matrix", "stored_bytes"]
+__all__ = ["DenseDesign", "DesignMatrix", "SparseDesign", "as_design_matrix", "csr_arrays", "stored_bytes"]
 
 
 class DesignMatrix(Protocol):
@@ -84,10 +84,9 @@ class SparseDesign:
     dense = False
 
     def __init__(self, X):
-        # Without an entry there would be nothing to point at: one explicit zero.
-        data, indices = (X.data, X.indices) if X.nnz else (np.zeros(1), np.zeros(1, dtype=X.indptr.dtype))
-        self._csr = (data, indices, X.indptr.astype(indices.dtype, copy=False))
+        self._csr = csr_arrays(X)
         self.n_features = X.shape[1]
+        data, indices, _ = self._csr
         self.row_bytes = max(1.0, X.nnz / max(1, X.shape[0]) * (data.itemsize + indices.itemsize))
 
     def scores(self, rows, start, stop, w, out_range):
@@ -104,6 +103,25 @@ class SparseDesign:
 
     def visit_factors(self, factors, order, upper, fixed_step, beta):
         return factorized.visit_sparse(*self._csr, factors, order, upper, fixed_step, beta)
+
+
+def csr_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values, columns and pointers of a CSR matrix, as compiled loops read them: columns and pointers of one type.
+
+    Without an entry there would be nothing to point at: then there is one explicit zero, which no row has.
+
+    Parameters
+    ----------
+    X : scipy.sparse CSR matrix or array of floats, shape (n_rows, n_features)
+        The matrix.
+
+    Returns
+    -------
+    data, indices, indptr : ndarray
+        The arrays.
+    """
+    data, indices = (X.data, X.indices) if X.nnz else (np.zeros(1, X.data.dtype), np.zeros(1, X.indptr.dtype))
+    return data, indices, X.indptr.astype(indices.dtype, copy=False)
 
 
 def stored_bytes(X: Any) -> int:

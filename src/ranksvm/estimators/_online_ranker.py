@@ -1,6 +1,5 @@
 """What the online rankers share: queries come one by one, each is learnt from once, and nothing is retrained."""
 
-from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils.metadata_routing import UNUSED
 import ranksvm._compiled.online as online
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import Queries, _frames, as_design_matrix
+from ranksvm.data.design_matrix import csr_arrays
 from ranksvm.data.pair_list import row_numbers
 from ranksvm.data.pair_weights import PairWeights, checked_weights
 from ranksvm.estimators import _inputs, _options
@@ -205,7 +205,7 @@ class OnlineRanker(LinearRanker):
         """
         self._check_options()
         first = self._is_new()
-        with _inputs.all_or_nothing(self) if first else nullcontext():
+        with _inputs.all_or_nothing(self):
             X = X if first else self._without_qid_column(X)
             X = _inputs.features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
             # a user who clicked on nothing, or on the first, is no error of a stream
@@ -354,7 +354,7 @@ class OnlineRanker(LinearRanker):
         """`_data` of what comes on top of what has been learnt; the first of all begins a model."""
         self._check_options()
         first = self._is_new()
-        with _inputs.all_or_nothing(self) if first else nullcontext():
+        with _inputs.all_or_nothing(self):
             X, qid, column = _frames.split_qid(X, qid)
             if not first and qid is None and group is None:
                 qid = self._query_ids(X, None)
@@ -373,10 +373,11 @@ class OnlineRanker(LinearRanker):
         scores: np.ndarray | None = None,
     ) -> None:
         """Learn from one query after another, each scored before where there is room for it, by position."""
-        rows, y_sorted, design = OnlineRows(X), queries.to_sorted(y), as_design_matrix(X)
+        rows, y_sorted = OnlineRows(X), queries.to_sorted(y)
+        design = None if scores is None else as_design_matrix(X)
         for query in range(queries.n_queries):
             part = slice(queries.pointers[query], queries.pointers[query + 1])
-            if scores is not None:
+            if design is not None and scores is not None:
                 design.scores(queries.order, part.start, part.stop, self.coef_, scores[part])
             own = np.arange(part.start, part.stop) if queries.order is None else queries.order[part]
             weight = None if preferred_weight is None else preferred_weight[part]
@@ -402,9 +403,7 @@ class OnlineRows:
             X = X.copy()
             X.sum_duplicates()
         self._X = X
-        # no entries, no pointer to them: one that no row has
-        entries = (X.data, X.indices) if X.nnz else (np.zeros(1, X.data.dtype), np.zeros(1, X.indices.dtype))
-        self.arrays = *entries, X.indptr
+        self.arrays = csr_arrays(X)
 
     def dense_part(self, preferred: np.ndarray, other: np.ndarray) -> tuple["OnlineRows", np.ndarray, np.ndarray]:
         """The documents of some pairs, dense, and the pairs by their places among them; as they are if that is so."""
