@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ranksvm.data._files import atomic_write
+from ranksvm.data.atomic_files import atomic_write
 from ranksvm.exceptions import ModelFileError, OptionError
 
 __all__ = ["save", "load", "read_header", "read_notes"]

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from ranksvm import QueryMinMaxScaler, QueryStandardScaler, RankSVM
-from ranksvm.data import _frames
+from ranksvm.data import frames
 from ranksvm.exceptions import DataError, MissingDependencyError
 
 MAKERS = {
@@ -30,7 +30,7 @@ def columns(*dtypes):
 
 def fitted_array(frame):
     """The features that an estimator sees."""
-    return _frames.validated(RankSVM(), frame, reset=True, accept_sparse="csr", dtype=(np.float64, np.float32))
+    return frames.validated(RankSVM(), frame, reset=True, accept_sparse="csr", dtype=(np.float64, np.float32))
 
 
 @ANY_LIBRARY
@@ -138,10 +138,10 @@ def test_scalers_can_give_frames():
 @ANY_LIBRARY
 def test_rows_and_columns(make):
     frame = make({"query": ["x", "y", "z"], "a": [1, 2, 3]})
-    some = _frames.take_rows(frame, np.array([2, 0]))
+    some = frames.take_rows(frame, np.array([2, 0]))
     assert type(some) is type(frame)
-    assert _frames.column(some, "query").tolist() == ["z", "x"]
-    assert _frames.has_column(frame, "a")
-    assert not _frames.has_column(_frames.drop_column(frame, "a"), "a")
-    assert not _frames.has_column(frame, ["a"])
-    assert _frames.take_rows([5, 6, 7], np.array([1])).tolist() == [6]
+    assert frames.column(some, "query").tolist() == ["z", "x"]
+    assert frames.has_column(frame, "a")
+    assert not frames.has_column(frames.drop_column(frame, "a"), "a")
+    assert not frames.has_column(frame, ["a"])
+    assert frames.take_rows([5, 6, 7], np.array([1])).tolist() == [6]

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import ranksvm
 from oracle import ExplicitPairs
 from ranksvm import RankSVM, make_ranking
-from ranksvm.estimators import _inputs
+from ranksvm.data import validation
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics import evaluate
 
@@ -143,8 +143,8 @@ def test_storage_does_not_matter(solver, dtype):
 def test_floats_in_C_order_and_CSR_are_used_where_they_lie(monkeypatch):
     X, y, qid, _ = make_data()
     seen = []
-    original = _inputs.features_and_labels
-    monkeypatch.setattr(_inputs, "features_and_labels", lambda *a, **k: seen.append(original(*a, **k)) or seen[-1])
+    original = validation.features_and_labels
+    monkeypatch.setattr(validation, "features_and_labels", lambda *a, **k: seen.append(original(*a, **k)) or seen[-1])
     for dtype in (np.float32, np.float64):
         dense = X.astype(dtype)
         dense.setflags(write=False)

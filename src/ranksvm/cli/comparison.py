@@ -115,7 +115,7 @@ class Comparison:
 
     def check(self) -> None:
         """Refuse what pairs, or labels, cannot be combined with, before the first fit."""
-        from ranksvm.estimators._problem import check_source_of_pairs
+        from ranksvm.problems.training_set import check_source_of_pairs
 
         for settings in self.combinations:
             check_source_of_pairs(self._ranker(settings), None, self._data.pairs, None)

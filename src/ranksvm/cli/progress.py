@@ -102,7 +102,7 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = record.getMessage()
-            iteration = record.name.startswith("ranksvm.solvers") or record.module in ("path", "_evaluation_rounds")
+            iteration = record.name.startswith("ranksvm.solvers") or record.module in ("path", "evaluation_rounds")
             passing = iteration or self._progress.log_passes
             if passing and record.levelno < logging.WARNING:
                 self._progress.iteration(f"  {text}")

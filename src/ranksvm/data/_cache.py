@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ranksvm.data._files import atomic_write
+from ranksvm.data.atomic_files import atomic_write
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError, ModelFileError
 

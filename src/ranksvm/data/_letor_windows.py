@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ranksvm._parallel import effective_n_jobs
-from ranksvm.data._compression import BrokenStreamError
 from ranksvm.data._letor_text import Layout, Piece, Settings, pack_strings, parse_text, probe, widened
+from ranksvm.data.compression import BrokenStreamError
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 

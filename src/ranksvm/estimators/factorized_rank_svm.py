@@ -8,15 +8,16 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from ranksvm import _options
 from ranksvm._parallel import effective_n_jobs, one_blas_thread
-from ranksvm.data import ComparablePairs, Queries, _frames, as_design_matrix
-from ranksvm.estimators import _inputs, _options
-from ranksvm.estimators._dual import AlphaOfPairs
-from ranksvm.estimators._evaluation_rounds import EvaluationRounds, evaluation_rounds
-from ranksvm.estimators._low_rank import LowRankRanker
-from ranksvm.estimators._problem import TrainingSet, interruptible_if
+from ranksvm.data import ComparablePairs, Queries, as_design_matrix, frames, validation
+from ranksvm.estimators.low_rank_ranker import LowRankRanker
 from ranksvm.exceptions import DataError
 from ranksvm.objectives import FactorizedDual
+from ranksvm.problems.dual import AlphaOfPairs
+from ranksvm.problems.evaluation_rounds import EvaluationRounds, evaluation_rounds
+from ranksvm.problems.problem import interruptible_if
+from ranksvm.problems.training_set import TrainingSet
 from ranksvm.solvers import EpochStatus, minimise_in_epochs
 
 __all__ = ["FactorizedRankSVM"]
@@ -228,8 +229,8 @@ class FactorizedRankSVM(LowRankRanker):
             max_epochs=_options.count(self.max_epochs),
             tol=_options.positive(self.tol),
         )
-        with _inputs.all_or_nothing(self):
-            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
+        with validation.all_or_nothing(self):
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
             data = self._training_set(X, y, qid, group)
             rounds = evaluation_rounds(self, eval_set, eval_qid, eval_group, data.n_queries)
             with one_blas_thread():

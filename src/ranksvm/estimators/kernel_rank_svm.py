@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from ranksvm.data import _frames
-from ranksvm.estimators import _inputs, _options
-from ranksvm.estimators._dual import DualMixin
-from ranksvm.estimators._evaluation import evals_result, evaluation_sets
-from ranksvm.estimators._kernel_options import gamma_of
-from ranksvm.estimators._kernel_problem import kernel_problem, kernel_training_set
-from ranksvm.estimators._kernel_ranker import KernelRanker
-from ranksvm.estimators._problem import interruptible_if
-from ranksvm.estimators._ranker import SCORE_METRIC
+from ranksvm import _options
+from ranksvm.data import frames, validation
+from ranksvm.estimators.dual_mixin import DualMixin
+from ranksvm.estimators.kernel_ranker import KernelRanker
+from ranksvm.estimators.ranker import SCORE_METRIC
+from ranksvm.problems.evaluation import evals_result, evaluation_sets
+from ranksvm.problems.kernel import kernel_problem, kernel_training_set
+from ranksvm.problems.kernel_options import gamma_of
+from ranksvm.problems.problem import interruptible_if
 
 __all__ = ["KernelRankSVM"]
 
@@ -245,8 +245,8 @@ class KernelRankSVM(DualMixin, KernelRanker):
             When the certificate does not meet ``tol``.
         """
         _options.check(C=_options.positive(self.C))
-        with _inputs.all_or_nothing(self), _options.verbosity(self.verbose):
-            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
+        with validation.all_or_nothing(self), _options.verbosity(self.verbose):
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
             data = kernel_training_set(
                 self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights

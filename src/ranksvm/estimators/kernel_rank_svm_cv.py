@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.estimators import _options
-from ranksvm.estimators._choosing import ChoosingRanker
-from ranksvm.estimators._kernel_options import gamma_of
-from ranksvm.estimators._kernel_problem import KernelOrFeatureProblem, kernel_problem, kernel_training_set
-from ranksvm.estimators._kernel_ranker import KernelRanker, is_precomputed
-from ranksvm.estimators._problem import TrainingSet
+from ranksvm import _options
+from ranksvm.estimators.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
+from ranksvm.estimators.kernel_ranker import KernelRanker
 from ranksvm.exceptions import OptionError
+from ranksvm.problems.kernel import KernelOrFeatureProblem, kernel_problem, kernel_training_set
+from ranksvm.problems.kernel_model import is_precomputed
+from ranksvm.problems.kernel_options import gamma_of
+from ranksvm.problems.training_set import TrainingSet
 
 __all__ = ["KernelRankSVMCV"]
 

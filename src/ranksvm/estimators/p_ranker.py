@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 import ranksvm._compiled.online as online
-from ranksvm.estimators._online_ranker import OnlineRanker, OnlineRows
+from ranksvm.estimators.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.exceptions import DataError
 
 __all__ = ["PRanker"]

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ranksvm.data import _frames
-from ranksvm.estimators import _options
-from ranksvm.estimators._linear_problem import linear_problem
-from ranksvm.estimators._problem import RankSVMProblem
+from ranksvm import _options
+from ranksvm.data import frames
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError
+from ranksvm.problems.linear import linear_problem
+from ranksvm.problems.problem import RankSVMProblem
 from ranksvm.solvers import SolverResult, Status
 
 __all__ = ["RegularizationPath", "regularization_path"]
@@ -125,7 +125,7 @@ def regularization_path(
         max_iter=max_iter,
         n_jobs=n_jobs,
     )
-    X, qid, _ = _frames.split_qid(X, qid)
+    X, qid, _ = frames.split_qid(X, qid)
     weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
     problem = linear_problem(estimator, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
     values = np.sort(c_values(Cs))

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from ranksvm.data import _frames
-from ranksvm.estimators import _inputs, _options
-from ranksvm.estimators._dual import DualMixin
-from ranksvm.estimators._evaluation import evals_result, evaluation_sets
-from ranksvm.estimators._linear_problem import linear_problem
-from ranksvm.estimators._linear_ranker import LinearRanker
-from ranksvm.estimators._problem import interruptible_if
-from ranksvm.estimators._ranker import SCORE_METRIC
+from ranksvm import _options
+from ranksvm.data import frames, validation
+from ranksvm.estimators.dual_mixin import DualMixin
+from ranksvm.estimators.linear_ranker import LinearRanker
+from ranksvm.estimators.ranker import SCORE_METRIC
+from ranksvm.problems.evaluation import evals_result, evaluation_sets
+from ranksvm.problems.linear import linear_problem
+from ranksvm.problems.problem import interruptible_if
 
 __all__ = ["RankSVM"]
 
@@ -220,8 +220,8 @@ class RankSVM(DualMixin, LinearRanker):
             When the certificate does not meet ``tol``.
         """
         _options.check(C=_options.positive(self.C))
-        with _inputs.all_or_nothing(self):
-            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
+        with validation.all_or_nothing(self):
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
             problem = linear_problem(self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
             sets = evaluation_sets(self, eval_set, eval_qid, eval_group, problem.n_queries)

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from ranksvm.data import as_design_matrix
-from ranksvm.estimators._choosing import ChoosingRanker
-from ranksvm.estimators._linear_problem import LinearProblem
-from ranksvm.estimators._linear_ranker import LinearRanker
-from ranksvm.estimators._problem import TrainingSet, problem_options, training_set
+from ranksvm.estimators.choosing_ranker import ChoosingRanker
+from ranksvm.estimators.linear_ranker import LinearRanker
 from ranksvm.estimators.rank_svm import RankSVM
+from ranksvm.problems.linear import LinearProblem
+from ranksvm.problems.problem import problem_options
+from ranksvm.problems.training_set import TrainingSet, training_set
 
 __all__ = ["RankSVMCV"]
 

@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ranksvm import _options
+from ranksvm._memory import check_fits, memory_complaint
 from ranksvm._parallel import one_blas_thread
-from ranksvm.data import ComparablePairs, PairBlocks, Queries, _frames, as_design_matrix
-from ranksvm.estimators import _inputs, _options
-from ranksvm.estimators._dual import AlphaOfPairs
-from ranksvm.estimators._evaluation import evals_result, evaluation_sets
-from ranksvm.estimators._low_rank import LowRankRanker
-from ranksvm.estimators._memory import check_fits, memory_complaint
-from ranksvm.estimators._problem import TrainingSet, interruptible_if
-from ranksvm.estimators._query_matrices import QueryMatrices
-from ranksvm.estimators._ranker import SCORE_METRIC
+from ranksvm.data import ComparablePairs, PairBlocks, Queries, as_design_matrix, frames, validation
+from ranksvm.estimators.low_rank_ranker import LowRankRanker
+from ranksvm.estimators.ranker import SCORE_METRIC
 from ranksvm.exceptions import DataError
 from ranksvm.objectives import LinearObjective
 from ranksvm.objectives.nuclear_norm import NuclearNormObjective, required_bytes
+from ranksvm.objectives.query_matrices import QueryMatrices
+from ranksvm.problems.dual import AlphaOfPairs
+from ranksvm.problems.evaluation import evals_result, evaluation_sets
+from ranksvm.problems.problem import interruptible_if
+from ranksvm.problems.training_set import TrainingSet
 from ranksvm.solvers import SolverResult, Status, douglas_rachford, newton, tron
 from ranksvm.solvers.douglas_rachford import SplitResult
 
@@ -225,8 +226,8 @@ class RegularizedRankSVM(LowRankRanker):
             max_iter=_options.count(self.max_iter),
             memory_limit=memory_complaint(self.memory_limit),
         )
-        with _inputs.all_or_nothing(self):
-            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
+        with validation.all_or_nothing(self):
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
             data = self._training_set(X, y, qid, group)
             sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
             assert isinstance(data.pairs, ComparablePairs)

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 import ranksvm._compiled.online as online
-from ranksvm.estimators import _options
-from ranksvm.estimators._online_ranker import OnlineRanker, OnlineRows
+from ranksvm import _options
+from ranksvm.estimators.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.exceptions import OptionError
 
 __all__ = ["SOLARRanker"]

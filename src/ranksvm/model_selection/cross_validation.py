@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm.data import Queries
-from ranksvm.data._frames import split_qid, take_rows
+from ranksvm.data.frames import split_qid, take_rows
 from ranksvm.data.queries import QID_FROM_GROUP
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, parse_metrics

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm.data import Queries, RankingData
-from ranksvm.data._frames import split_qid, take_rows
+from ranksvm.data.frames import split_qid, take_rows
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Metric, evaluate, parse_metric, parse_metrics
 from ranksvm.metrics.conventions import convention_named

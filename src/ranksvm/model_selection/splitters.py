@@ -9,7 +9,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
 from ranksvm.data import Queries
-from ranksvm.data._frames import split_qid
+from ranksvm.data.frames import split_qid
 from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["QueryKFold", "QueryShuffleSplit"]

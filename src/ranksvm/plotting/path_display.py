@@ -9,7 +9,7 @@ from ranksvm.estimators import RankSVMCV, RegularizationPath
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import parse_metric
 from ranksvm.model_selection.choice import mean_and_standard_error
-from ranksvm.plotting._matplotlib import axes_or_new
+from ranksvm.plotting.figures import axes_or_new
 
 __all__ = ["PathDisplay"]
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ranksvm.estimators import _options
+from ranksvm import _options
 from ranksvm.exceptions import OptionError
 
 # Part of the free memory that a fit may take unless the user says how much.

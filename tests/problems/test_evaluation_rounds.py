@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ranksvm.estimators._evaluation import EvaluationSet
-from ranksvm.estimators._evaluation_rounds import EvaluationRounds
 from ranksvm.metrics import parse_metric
+from ranksvm.problems.evaluation import EvaluationSet
+from ranksvm.problems.evaluation_rounds import EvaluationRounds
 
 # Each feature ranks the three documents: all pairs wrong, one of three right, all right.
 SET = EvaluationSet(np.array([[0, 0, 2.0], [1, 2, 1], [2, 1, 0]]), np.array([2.0, 1.0, 0.0]), np.zeros(3, dtype=int))

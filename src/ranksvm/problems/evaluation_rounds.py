@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm import _options
 from ranksvm._parallel import effective_n_jobs
-from ranksvm.estimators import _options
-from ranksvm.estimators._evaluation import EvaluationSet, evals_result, evaluation_sets, set_name
-from ranksvm.estimators._linear_ranker import linear_scores
-from ranksvm.estimators._ranker import Ranker
+from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import OptionError
 from ranksvm.metrics import Evaluation, Metric, parse_metric
+from ranksvm.problems.evaluation import EvaluationSet, evals_result, evaluation_sets, set_name
 
 logger = logging.getLogger("ranksvm.estimators")
 
@@ -81,7 +80,7 @@ class EvaluationRounds:
 
 
 def evaluation_rounds(
-    estimator: Ranker, eval_set: Any, eval_qid: Any, eval_group: Any, n_queries: int
+    estimator: Any, eval_set: Any, eval_qid: Any, eval_group: Any, n_queries: int
 ) -> EvaluationRounds:
     """The rounds of a fit of an estimator with ``eval_metric`` and ``early_stopping_rounds``.
 

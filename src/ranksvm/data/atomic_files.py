@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterator
 from typing import IO, Any
 
-from ranksvm.data._compression import compression_of_name, compressor
+from ranksvm.data.compression import compression_of_name, compressor
 
 __all__ = ["atomic_write", "atomic_text_file"]
 

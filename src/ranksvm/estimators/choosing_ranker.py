@@ -8,17 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ranksvm.data import Queries, _frames
-from ranksvm.estimators import _inputs, _options
-from ranksvm.estimators._dual import DualMixin
-from ranksvm.estimators._evaluation import EvaluationSet, evals_result, evaluation_sets
-from ranksvm.estimators._problem import RankSVMProblem, TrainingSet, interruptible_if
+from ranksvm import _options
+from ranksvm.data import Queries, frames, validation
+from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, parse_metric
 from ranksvm.metrics.conventions import convention_named
 from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error, standard_error_over_queries
 from ranksvm.model_selection.cross_validation import query_splits
+from ranksvm.problems.evaluation import EvaluationSet, evals_result, evaluation_sets
+from ranksvm.problems.problem import RankSVMProblem, interruptible_if
+from ranksvm.problems.training_set import TrainingSet
 from ranksvm.solvers import SolverResult, Status
 
 logger = logging.getLogger("ranksvm.estimators")
@@ -102,8 +103,8 @@ class ChoosingRanker(DualMixin):
         """
         metric, convention = parse_metric(self.metric), convention_named(self.convention)
         _options.check(rule=_options.one_of(self.rule, RULES))
-        with _inputs.all_or_nothing(self), _options.verbosity(self.verbose):
-            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
+        with validation.all_or_nothing(self), _options.verbosity(self.verbose):
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.Cs_ = np.sort(c_values(self.Cs))
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
             arguments = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
@@ -116,7 +117,7 @@ class ChoosingRanker(DualMixin):
                 raise DataError("With pairs there are no labels to choose C by folds: give validation data (eval_set).")
             else:
                 self._choose_by_folds(
-                    data, settings, metric, convention, _inputs.queries(qid, group, data.n_rows), weights
+                    data, settings, metric, convention, validation.queries(qid, group, data.n_rows), weights
                 )
         return self
 

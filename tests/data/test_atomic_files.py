@@ -5,7 +5,7 @@ import os
 import pytest
 
 from ranksvm.data import make_ranking, write_letor
-from ranksvm.data._files import atomic_write
+from ranksvm.data.atomic_files import atomic_write
 from ranksvm.persistence import save
 
 

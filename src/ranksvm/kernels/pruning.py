@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ranksvm._parallel import one_blas_thread, parallel_map
-from ranksvm.estimators._scoring import KernelsOf
 from ranksvm.kernels import Kernel
+from ranksvm.kernels.expansions import KernelsOf
 
 __all__ = ["Pruning", "smallest_terms"]
 

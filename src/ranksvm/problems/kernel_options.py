@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse
 from sklearn.utils import check_random_state
 
-from ranksvm.estimators import _options
-from ranksvm.estimators._memory import memory_complaint
+from ranksvm import _options
+from ranksvm._memory import memory_complaint
 from ranksvm.kernels import FOURIER_KERNELS, KERNELS, LANDMARK_METHODS, Kernel, kernel_named
 
 PRECOMPUTED = "precomputed"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ranksvm.estimators import _memory
+from ranksvm import _memory
 
 
 @pytest.mark.parametrize(

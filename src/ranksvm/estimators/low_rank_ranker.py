@@ -7,12 +7,11 @@ import numpy as np
 from sklearn.utils.metadata_routing import UNUSED
 
 from ranksvm._parallel import effective_n_jobs
-from ranksvm.data import ComparablePairs, Queries
-from ranksvm.estimators import _inputs
-from ranksvm.estimators._dual import AlphaOfPairs, DualCoef, WholeBlocks
-from ranksvm.estimators._linear_ranker import LinearRanker
-from ranksvm.estimators._problem import TrainingSet
+from ranksvm.data import ComparablePairs, Queries, validation
+from ranksvm.estimators.linear_ranker import LinearRanker
 from ranksvm.exceptions import DataError
+from ranksvm.problems.dual import AlphaOfPairs, DualCoef, WholeBlocks
+from ranksvm.problems.training_set import TrainingSet
 
 
 class LowRankRanker(LinearRanker):
@@ -109,7 +108,7 @@ class LowRankRanker(LinearRanker):
     def _data_of_fit(self, X: Any, y: Any, qid: Any, group: Any) -> tuple[Any, Queries, np.ndarray, ComparablePairs]:
         """Features, queries, labels and pairs of data that should be those of ``fit``; DataError if they are not."""
         X, ids = self._features(X), self._query_ids(X, qid)
-        queries, labels = _inputs.queries(ids, group, X.shape[0]), _inputs.labels(y, X.shape[0])
+        queries, labels = validation.queries(ids, group, X.shape[0]), validation.labels(y, X.shape[0])
         pairs = ComparablePairs.from_labels(queries, labels, n_threads=effective_n_jobs(self.n_jobs))
         if (pairs.n_pairs, queries.n_queries) != (self.n_pairs_, self.n_queries_):
             raise DataError(
@@ -123,7 +122,7 @@ class LowRankRanker(LinearRanker):
         n_threads = effective_n_jobs(self.n_jobs)
         if y is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        X, labels = _inputs.features_and_labels(self, X, y, n_threads=n_threads)
-        queries = _inputs.queries(qid, group, X.shape[0])
+        X, labels = validation.features_and_labels(self, X, y, n_threads=n_threads)
+        queries = validation.queries(qid, group, X.shape[0])
         pairs = ComparablePairs.from_labels(queries, labels, n_threads=n_threads)
         return TrainingSet(X, pairs, queries.n_queries, n_threads, labels)

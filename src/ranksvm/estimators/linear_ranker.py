@@ -5,28 +5,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ranksvm._parallel import effective_n_jobs, parallel_map
-from ranksvm.data import Queries, _frames, as_design_matrix
-from ranksvm.data._spread import within_query_variance
-from ranksvm.estimators._explanation import Explanation
-from ranksvm.estimators._ranker import Ranker
+from ranksvm._parallel import effective_n_jobs
+from ranksvm.data import Queries, frames
+from ranksvm.data.linear_scores import linear_scores
+from ranksvm.data.spread import within_query_variance
+from ranksvm.estimators.ranker import Ranker
 from ranksvm.exceptions import DataError
-
-# Rows scored by one task of a thread.
-PREDICT_ROWS = 1 << 15
-
-
-def linear_scores(X: Any, w: np.ndarray, n_threads: int) -> np.ndarray:
-    """``X @ w`` of a C-contiguous float array or CSR matrix, summed in float64."""
-    design, n_rows = as_design_matrix(X), X.shape[0]
-    scores = np.empty(n_rows)
-
-    def score(start: int) -> None:
-        stop = min(start + PREDICT_ROWS, n_rows)
-        design.scores(None, start, stop, w, scores[start:stop])
-
-    parallel_map(score, range(0, n_rows, PREDICT_ROWS), n_threads)
-    return scores
+from ranksvm.problems.explanation import Explanation
 
 
 class LinearRanker(Ranker):
@@ -50,7 +35,7 @@ class LinearRanker(Ranker):
         order = np.argsort(-np.abs(self.coef_), kind="stable")
         columns = {"feature": names[order], "weight": self.coef_[order], "rank": np.arange(1, len(order) + 1)}
         library = getattr(self, "frame_type_", None)
-        frame = None if library is None else _frames.frame_from(columns, library)
+        frame = None if library is None else frames.frame_from(columns, library)
         if frame is not None:
             return frame
         table = np.empty(len(order), dtype=[(name, values.dtype) for name, values in columns.items()])

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from ranksvm._parallel import one_blas_thread, parallel_map
-from ranksvm.estimators._linear_ranker import linear_scores
+from ranksvm.data.linear_scores import linear_scores
 from ranksvm.kernels import Kernel
 
 __all__ = ["Basis", "Expansion", "KernelsOf", "LinearFunction", "ScoringFunction", "expansion"]

@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse
 
 from ranksvm.data import Queries
-from ranksvm.estimators._score_difference import QueryExplanation, ScoreDifference
 from ranksvm.exceptions import DataError
+from ranksvm.problems.score_difference import QueryExplanation, ScoreDifference
 
 __all__ = ["Explanation"]
 

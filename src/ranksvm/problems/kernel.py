@@ -9,20 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ranksvm._memory import memory_bytes
 from ranksvm._parallel import one_blas_thread
 from ranksvm.data.design_matrix import stored_bytes
-from ranksvm.estimators._kernel_options import PRECOMPUTED, check_kernel_options, kernel_with
-from ranksvm.estimators._kernel_ranker import (
-    is_precomputed,
-    keep_features,
-    keep_terms,
-    refuse_sparse_kernels,
-    scattered,
-)
-from ranksvm.estimators._linear_problem import LinearProblem
-from ranksvm.estimators._memory import memory_bytes
-from ranksvm.estimators._problem import RankSVMProblem, TrainingSet, problem_options, training_set
-from ranksvm.estimators._scoring import Expansion, LinearFunction, expansion
 from ranksvm.exceptions import DataError
 from ranksvm.kernels import (
     FeatureMap,
@@ -37,8 +26,14 @@ from ranksvm.kernels import (
     may_be_indefinite,
     precomputed_matrix,
 )
+from ranksvm.kernels.expansions import Expansion, LinearFunction, expansion
 from ranksvm.objectives import CoefficientObjective, KernelObjective, KernelPoint, Landmarks
 from ranksvm.objectives.feature_design import feature_design
+from ranksvm.problems.kernel_model import is_precomputed, keep_features, keep_terms, refuse_sparse_kernels, scattered
+from ranksvm.problems.kernel_options import PRECOMPUTED, check_kernel_options, kernel_with
+from ranksvm.problems.linear import LinearProblem
+from ranksvm.problems.problem import RankSVMProblem, problem_options
+from ranksvm.problems.training_set import TrainingSet, training_set
 from ranksvm.solvers import SolverResult, Status, newton_cg
 
 logger = logging.getLogger("ranksvm.estimators")

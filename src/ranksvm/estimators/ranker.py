@@ -8,8 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ranksvm._parallel import effective_n_jobs
-from ranksvm.data import Queries, _frames
-from ranksvm.estimators import _inputs
+from ranksvm.data import Queries, frames, validation
 from ranksvm.exceptions import DataError
 from ranksvm.metrics import evaluate
 from ranksvm.persistence import save
@@ -126,20 +125,20 @@ class Ranker(BaseEstimator):
     def _features(self, X: Any) -> Any:
         """X as the model was fitted to it, checked, without a column of query ids."""
         check_is_fitted(self)
-        return _inputs.features(self, self._without_qid_column(X), n_threads=effective_n_jobs(self.n_jobs))
+        return validation.features(self, self._without_qid_column(X), n_threads=effective_n_jobs(self.n_jobs))
 
     def _has_qid_column(self, X: Any) -> bool:
         column = getattr(self, "qid_column_", None)
-        return column is not None and _frames.has_column(X, column)
+        return column is not None and frames.has_column(X, column)
 
     def _without_qid_column(self, X: Any) -> Any:
-        return _frames.drop_column(X, self.qid_column_) if self._has_qid_column(X) else X
+        return frames.drop_column(X, self.qid_column_) if self._has_qid_column(X) else X
 
     def _query_ids(self, X: Any, qid: Any) -> Any:
         """The ids given, by name or not, or those in the column that had them in `fit`."""
         if qid is None and self._has_qid_column(X):
-            return _frames.column(X, self.qid_column_)
-        return _frames.split_qid(X, qid)[1]
+            return frames.column(X, self.qid_column_)
+        return frames.split_qid(X, qid)[1]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from ranksvm.data import DesignMatrix, as_design_matrix
-from ranksvm.estimators._linear_ranker import linear_scores
-from ranksvm.estimators._problem import RankSVMProblem, TrainingSet, problem_options, training_set
+from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.objectives import LinearObjective
+from ranksvm.problems.problem import RankSVMProblem, problem_options
+from ranksvm.problems.training_set import TrainingSet, training_set
 
 
 class LinearProblem(RankSVMProblem):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 import ranksvm._compiled.linear as linear
 from ranksvm._parallel import parallel_map
-from ranksvm.data import Queries, _frames
+from ranksvm.data import Queries, frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.exceptions import DataError
 
@@ -34,9 +34,9 @@ def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False) -> 
     takes note of the number and names of the features, without it X must agree with them.
     """
     with _as_data_error():
-        X_frame, X = X, _frames.validated(estimator, X, reset=reset, **_FEATURE_CHECKS)
+        X_frame, X = X, frames.validated(estimator, X, reset=reset, **_FEATURE_CHECKS)
     if reset:
-        estimator.frame_type_ = _frames.library(X_frame)
+        estimator.frame_type_ = frames.library(X_frame)
     return _finite(estimator, X, n_threads)
 
 
@@ -49,10 +49,10 @@ def features_and_labels(
     the features must be those that it knows.
     """
     with _as_data_error():
-        X_frame, (X, y) = X, _frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
+        X_frame, (X, y) = X, frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
         y = np.asarray(y, dtype=np.float64)
     if reset:
-        estimator.frame_type_ = _frames.library(X_frame)
+        estimator.frame_type_ = frames.library(X_frame)
     return _finite(estimator, X, n_threads), y
 
 

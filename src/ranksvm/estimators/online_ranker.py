@@ -8,13 +8,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 
 import ranksvm._compiled.online as online
+from ranksvm import _options
 from ranksvm._parallel import effective_n_jobs
-from ranksvm.data import Queries, _frames, as_design_matrix
+from ranksvm.data import Queries, as_design_matrix, frames, validation
 from ranksvm.data.design_matrix import csr_arrays
 from ranksvm.data.pair_list import row_numbers
 from ranksvm.data.pair_weights import PairWeights, checked_weights
-from ranksvm.estimators import _inputs, _options
-from ranksvm.estimators._linear_ranker import LinearRanker
+from ranksvm.estimators.linear_ranker import LinearRanker
 from ranksvm.exceptions import DataError, OptionError
 
 _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
@@ -83,8 +83,8 @@ class OnlineRanker(LinearRanker):
             When a hyper-parameter has a value it cannot have.
         """
         self._check_options()
-        with _inputs.all_or_nothing(self):
-            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
+        with validation.all_or_nothing(self):
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
             X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=True)
             self._start(X.shape[1])
             for _ in range(int(self.n_passes)):
@@ -205,9 +205,9 @@ class OnlineRanker(LinearRanker):
         """
         self._check_options()
         first = self._is_new()
-        with _inputs.all_or_nothing(self):
+        with validation.all_or_nothing(self):
             X = X if first else self._without_qid_column(X)
-            X = _inputs.features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
+            X = validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
             # a user who clicked on nothing, or on the first, is no error of a stream
             none = np.empty((2, 0), dtype=np.int64)
             preferred, other = row_numbers(pairs, Queries.from_qid(None, X.shape[0])) if np.size(pairs) else none
@@ -343,8 +343,8 @@ class OnlineRanker(LinearRanker):
         if not reset:
             X = self._without_qid_column(X)
         n_threads = effective_n_jobs(self.n_jobs)
-        X, y = _inputs.features_and_labels(self, X, y, n_threads=n_threads, reset=reset)
-        queries = _inputs.queries(qid, group, X.shape[0])
+        X, y = validation.features_and_labels(self, X, y, n_threads=n_threads, reset=reset)
+        queries = validation.queries(qid, group, X.shape[0])
         preferred, _ = PairWeights(query_weight=query_weight, propensity=propensity).factors(queries)
         return X, y, queries, preferred
 
@@ -354,8 +354,8 @@ class OnlineRanker(LinearRanker):
         """`_data` of what comes on top of what has been learnt; the first of all begins a model."""
         self._check_options()
         first = self._is_new()
-        with _inputs.all_or_nothing(self):
-            X, qid, column = _frames.split_qid(X, qid)
+        with validation.all_or_nothing(self):
+            X, qid, column = frames.split_qid(X, qid)
             if not first and qid is None and group is None:
                 qid = self._query_ids(X, None)
             X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=first)

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._parallel import effective_n_jobs
-from ranksvm.data import _frames
-from ranksvm.estimators import _inputs
-from ranksvm.estimators._ranker import Ranker
+from ranksvm.data import frames, validation
 from ranksvm.exceptions import DataError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate
 
@@ -44,7 +42,7 @@ class EvaluationSet:
 
 
 def evaluation_sets(
-    estimator: Ranker, eval_set: Any, eval_qid: Any, eval_group: Any, n_queries: int
+    estimator: Any, eval_set: Any, eval_qid: Any, eval_group: Any, n_queries: int
 ) -> list[EvaluationSet]:
     """The sets that ``fit`` was given, checked against the training data; none without ``eval_set``.
 
@@ -94,7 +92,7 @@ def _one_for_each(name: str, values: Any, pairs: list) -> list[Any]:
         return [values] * len(pairs)
     if isinstance(values, list | tuple) and len(values) == len(pairs):
         belongs = [
-            value is None or _frames.has_column(X, value) or (not isinstance(value, str) and np.ndim(value) > 0)
+            value is None or frames.has_column(X, value) or (not isinstance(value, str) and np.ndim(value) > 0)
             for value, (X, _) in zip(values, pairs, strict=True)
         ]
         if all(belongs):
@@ -104,13 +102,13 @@ def _one_for_each(name: str, values: Any, pairs: list) -> list[Any]:
     return [values]
 
 
-def _checked(estimator: Ranker, X: Any, y: Any, qid: Any, group: Any, n_queries: int) -> EvaluationSet:
+def _checked(estimator: Any, X: Any, y: Any, qid: Any, group: Any, n_queries: int) -> EvaluationSet:
     if isinstance(qid, str):
-        X, qid, _ = _frames.split_qid(X, qid)
+        X, qid, _ = frames.split_qid(X, qid)
     elif group is None:
         qid = estimator._query_ids(X, qid)
         if qid is None and n_queries > 1:
             raise DataError(f"the training data have {n_queries} queries: give this set's by eval_qid or eval_group.")
     X = estimator._without_qid_column(X)
-    X, y = _inputs.features_and_labels(estimator, X, y, n_threads=effective_n_jobs(estimator.n_jobs), reset=False)
-    return EvaluationSet(X, y, _inputs.queries(qid, group, len(y)).numbers())
+    X, y = validation.features_and_labels(estimator, X, y, n_threads=effective_n_jobs(estimator.n_jobs), reset=False)
+    return EvaluationSet(X, y, validation.queries(qid, group, len(y)).numbers())
