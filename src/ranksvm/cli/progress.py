@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
+from ranksvm._logging import is_passing
+
 __all__ = ["Progress", "Stopwatch"]
 
 
@@ -93,7 +95,7 @@ class Progress:
 
 
 class _Handler(logging.Handler):
-    """Log records become progress: those of the solvers, of a path of C and of epochs are passing, all others stay."""
+    """Log records become progress: iterations, values of C and epochs pass, all others stay."""
 
     def __init__(self, progress: Progress):
         super().__init__(logging.INFO)
@@ -102,8 +104,7 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = record.getMessage()
-            iteration = record.name.startswith("ranksvm.solvers") or record.module in ("path", "evaluation_rounds")
-            passing = iteration or self._progress.log_passes
+            passing = is_passing(record) or self._progress.log_passes
             if passing and record.levelno < logging.WARNING:
                 self._progress.iteration(f"  {text}")
             else:

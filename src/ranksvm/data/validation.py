@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import column_or_1d
 
 import ranksvm._compiled.linear as linear
+from ranksvm._checks import check_one_per_row
 from ranksvm._parallel import parallel_map
 from ranksvm.data import Queries, frames
 from ranksvm.data._finite import where_not_finite
@@ -56,8 +57,7 @@ def labels(y: Any, n_rows: int) -> np.ndarray:
     """y as float64, one for each of ``n_rows`` rows. Raises DataError where it is not that, or not finite."""
     with _as_data_error():
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
-    if len(y) != n_rows:
-        raise DataError(f"y has {len(y)} entries but X has {n_rows} rows: they must agree.")
+    check_one_per_row("y", y, n_rows)
     return y
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ranksvm._plain import plain
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation
 from ranksvm.metrics.names import parse_metric
-from ranksvm.metrics.plain import plain
 
 __all__ = ["Comparison", "compare"]
 
