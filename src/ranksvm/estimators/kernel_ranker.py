@@ -91,8 +91,8 @@ class KernelRanker(Ranker):
             return LinearFunction(scattered(self.dual_coef_, self.support_, self.n_features_in_))
         return expansion(kernel_with(self, self.gamma_), self.support_vectors_, self.dual_coef_)
 
-    def _features(self, X: Any) -> Any:
-        X = super()._features(X)
+    def _features(self, X: Any, finite: bool = True) -> Any:
+        X = super()._features(X, finite)
         refuse_sparse_kernels(self, X)
         return X
 
