@@ -169,14 +169,24 @@ def validated(
         As `validate_data` raises it; DataError where a column holds no numbers.
     """
     if not is_frame(X):
-        labels = {} if y is _NO_LABELS else {"y": y, "y_numeric": y_numeric}
-        return validate_data(estimator, X, reset=reset, **labels, **checks)
+        if y is _NO_LABELS:
+            return validate_data(estimator, X, reset=reset, **checks)
+        if _is_plain_vector(y, X):
+            # what scikit-learn would find out about them takes it as long as all the rest
+            return validate_data(estimator, X, reset=reset, **checks), y
+        return validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **checks)
     frame = _frame(X)
     validate_data(estimator, _named(X, frame), reset=reset, skip_check_array=True)
     array = _features(frame)
     if y is _NO_LABELS:
         return check_array(array, estimator=estimator, input_name="X", **checks)
     return check_X_y(array, y, estimator=estimator, y_numeric=y_numeric, **checks)
+
+
+def _is_plain_vector(y: Any, X: Any) -> bool:
+    """Whether y is a NumPy array of finite numbers, one for each row of an array or sparse matrix X."""
+    plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf" and y.shape == getattr(X, "shape", ())[:1]
+    return plain and bool(np.isfinite(y).all())
 
 
 class _Names:
