@@ -101,8 +101,8 @@ class KernelRanker(Ranker):
         fitted = self.fitted_params_
         return kernel_with(fitted["kernel"], self.gamma_, fitted["degree"], fitted["coef0"])
 
-    def _features(self, X: Any) -> Any:
-        X = super()._features(X)
+    def _features(self, X: Any, finite: bool = True) -> Any:
+        X = super()._features(X, finite)
         refuse_sparse_kernels(self.fitted_params_["kernel"], X)
         return X
 

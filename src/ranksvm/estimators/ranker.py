@@ -62,7 +62,7 @@ class Ranker(BaseEstimator):
         ndarray of float64, shape (n_samples,)
             The scores, summed in float64.
         """
-        return self._scores(self._features(X))
+        return self._predicted(X)
 
     def rank(self, X: Any, qid: Any = None) -> dict[Any, np.ndarray]:
         """Order the documents of each query.
@@ -151,14 +151,19 @@ class Ranker(BaseEstimator):
         if self._model_params and hasattr(self, "n_features_in_") and not hasattr(self, "fitted_params_"):
             self.fitted_params_ = self._params_now()
 
+    def _predicted(self, X: Any) -> np.ndarray:
+        """Score of each row of X, which has not been checked."""
+        return self._scores(self._features(X))
+
     def _scores(self, X: Any) -> np.ndarray:
         """Score of each row of X, which has been checked (`_features`), in float64."""
         raise NotImplementedError
 
-    def _features(self, X: Any) -> Any:
-        """X as the model was fitted to it, checked, without a column of query ids."""
+    def _features(self, X: Any, finite: bool = True) -> Any:
+        """X as the model was fitted to it, checked (that it is ``finite`` only on request), without query ids."""
         check_is_fitted(self)
-        return validation.features(self, self._without_qid_column(X), n_threads=effective_n_jobs(self.n_jobs))
+        X = self._without_qid_column(X)
+        return validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
 
     def _has_qid_column(self, X: Any) -> bool:
         column = getattr(self, "qid_column_", None)
