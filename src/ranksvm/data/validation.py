@@ -1,4 +1,4 @@
-"""What `fit` and `predict` are given, judged and brought into the form the objectives read."""
+"""What `fit` and `predict` are given, validated and brought into the form the objectives read."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,8 +46,7 @@ def features_and_labels(
 ) -> tuple[Any, np.ndarray]:
     """X as `features` gives it, and y as float64.
 
-    The estimator takes note of the number and names of the features and of the library of a DataFrame (``reset``), or
-    the features must be those that it knows.
+    The estimator takes note of the number and names of the features (``reset``), or they must be those that it knows.
     """
     with _as_data_error():
         X, y = frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
