@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm import _options
 from ranksvm._parallel import one_blas_thread
@@ -144,6 +143,8 @@ class RankSVMProblem:
         estimator.n_queries_ = self.n_queries
         estimator.width_ = result.width
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
+            from sklearn.exceptions import ConvergenceWarning
+
             gap = f"relative duality gap {result.relative_gap:.1e}"
             warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)
 
