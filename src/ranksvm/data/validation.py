@@ -31,9 +31,7 @@ def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False, fin
     ``reset`` the estimator takes note of the number and names of the features, without it X must agree with them.
     """
     with _as_data_error():
-        X_frame, X = X, frames.validated(estimator, X, reset=reset, **_FEATURE_CHECKS)
-    if reset:
-        estimator.frame_type_ = frames.library(X_frame)
+        X = frames.validated(estimator, X, reset=reset, **_FEATURE_CHECKS)
     if finite:
         check_finite(estimator, X, n_threads)
     return X
@@ -48,10 +46,8 @@ def features_and_labels(
     the features must be those that it knows.
     """
     with _as_data_error():
-        X_frame, (X, y) = X, frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
+        X, y = frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
         y = np.asarray(y, dtype=np.float64)
-    if reset:
-        estimator.frame_type_ = frames.library(X_frame)
     check_finite(estimator, X, n_threads)
     return X, y
 
@@ -65,18 +61,6 @@ def labels(y: Any, n_rows: int) -> np.ndarray:
     if len(y) != n_rows:
         raise DataError(f"y has {len(y)} entries but X has {n_rows} rows: they must agree.")
     return y
-
-
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Leave an estimator as it was where the fit within fails: what it had learnt before is not mixed with the new."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
 
 
 @contextmanager
