@@ -71,6 +71,7 @@ def test_on_a_terminal_iterations_pass_and_lines_stay(monkeypatch, logger):
         return Console(file=terminal, force_terminal=True, width=80, color_system=None)
 
     monkeypatch.setattr("rich.console.Console", console)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with Progress() as progress:
         iteration(logger, "iteration 1: objective [1, 2]")
         time.sleep(0.2)  # the live line is drawn ten times a second or so

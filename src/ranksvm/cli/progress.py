@@ -1,11 +1,14 @@
 """What a command is doing, on stderr: a live line on a terminal, plain lines elsewhere, nothing when quiet."""
 
 import logging
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
+
+import click
 
 from ranksvm._logging import is_passing
 
@@ -54,10 +57,10 @@ class Progress:
     def __enter__(self) -> "Progress":
         if self.quiet:
             return self
-        from rich.console import Console
+        if sys.stderr.isatty():
+            from rich.console import Console
 
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        if self._console.is_terminal:
+            self._console = Console(stderr=True, highlight=False, soft_wrap=True)
             self._status = self._console.status("")
             self._status.start()
         self._level = self._logger.level
@@ -78,6 +81,8 @@ class Progress:
         """Print a line that stays."""
         if self._console is not None:
             self._console.print(text, markup=False)
+        elif not self.quiet:
+            click.echo(text, err=True)
 
     def now(self, text: str) -> None:
         """Say what is going on now, after the ``heading``, in a live line that the next one replaces, on a terminal."""

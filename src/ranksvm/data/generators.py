@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import ndtri
-from sklearn.utils import check_random_state
 
 from ranksvm._checks import is_integer
 from ranksvm._parallel import effective_n_jobs, parallel_map
@@ -89,6 +87,8 @@ def make_ranking(
     shares = _shares(n_levels, level_probabilities)
     _check_count("n_queries", n_queries)
     _check(n_features, density, noise, dtype)
+    from sklearn.utils import check_random_state
+
     random = check_random_state(random_state)
     seed = np.random.SeedSequence(random.randint(0, 1 << 32, size=4, dtype=np.uint64).tolist())
     head, *streams = seed.spawn(1 + -(-n_queries * _most_docs(n_docs) * n_features // _BLOCK_VALUES))
@@ -175,6 +175,9 @@ def make_ranking_stream(
     _most_docs(n_docs)
     if drift not in (None, "sudden", "gradual"):
         raise OptionError(f"drift must be None, 'sudden' or 'gradual', got {drift!r}.")
+    from scipy.special import ndtri
+    from sklearn.utils import check_random_state
+
     seeds = check_random_state(random_state).randint(0, 1 << 32, size=4, dtype=np.uint64).tolist()
     rng = np.random.default_rng(seeds)
     cuts = None if shares is None else ndtri(np.clip(np.cumsum(shares)[:-1], 0, 1)) * np.hypot(1.0, noise)

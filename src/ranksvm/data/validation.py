@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_array
-from sklearn.utils.validation import column_or_1d
 
 import ranksvm._compiled.linear as linear
 from ranksvm._checks import check_one_per_row
@@ -57,6 +54,8 @@ def features_and_labels(
 
 def labels(y: Any, n_rows: int) -> np.ndarray:
     """y as float64, one for each of ``n_rows`` rows. Raises DataError where it is not that, or not finite."""
+    from sklearn.utils.validation import check_array, column_or_1d
+
     with _as_data_error():
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
     check_one_per_row("y", y, n_rows)
@@ -66,6 +65,8 @@ def labels(y: Any, n_rows: int) -> np.ndarray:
 @contextmanager
 def _as_data_error() -> Iterator[None]:
     """scikit-learn's complaints about data, as ours."""
+    from sklearn.exceptions import NotFittedError
+
     try:
         yield
     except NotFittedError:

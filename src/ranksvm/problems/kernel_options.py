@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils import check_random_state
 
 from ranksvm import _options
 from ranksvm._checks import is_number
@@ -99,6 +98,8 @@ def _wrong_approximation(approximation: Any, kernel: Any) -> str | None:
 
 def _wrong_seed(random_state: Any) -> str | None:
     try:
+        from sklearn.utils import check_random_state
+
         check_random_state(random_state)
     except ValueError:
         return f"must be None, a whole number or a numpy.random.RandomState, got {random_state!r}"
