@@ -5,16 +5,31 @@ import pytest
 
 from oracle import ExplicitPairs, centred
 from ranksvm.data import ComparablePairs, PairList, Queries
-from ranksvm.losses import Hinge, HuberHinge, SquaredHinge, Width
+from ranksvm.losses import Hinge, HuberHinge, SquaredHinge
 
 DIRECT, TREE = 1 << 20, 0
-# name -> the loss over some pairs (Hinge of some width), and the width for the oracle
+
+
+class AtWidth:
+    """A loss that is evaluated at one width."""
+
+    def __init__(self, loss, width=None):
+        self.loss, self.width = loss, width
+
+    def __getattr__(self, name):
+        return getattr(self.loss, name)
+
+    def evaluate(self, scores, state, first, last, gradient_range):
+        return self.loss.evaluate(scores, state, self.width, first, last, gradient_range)
+
+
+# name -> the loss over some pairs, and the width for the oracle
 WIDTH = 0.37
 LOSSES = {
-    "squared_hinge": (SquaredHinge, None),
-    "huber": (lambda pairs: HuberHinge(pairs, WIDTH), WIDTH),
-    "wide huber": (lambda pairs: HuberHinge(pairs, 2.5), 2.5),
-    "hinge": (lambda pairs: Hinge(pairs, Width(1e-3)), 1e-3),
+    "squared_hinge": (lambda pairs: AtWidth(SquaredHinge(pairs)), None),
+    "huber": (lambda pairs: AtWidth(HuberHinge(pairs), WIDTH), WIDTH),
+    "wide huber": (lambda pairs: AtWidth(HuberHinge(pairs), 2.5), 2.5),
+    "hinge": (lambda pairs: AtWidth(Hinge(pairs), 1e-3), 1e-3),
 }
 
 

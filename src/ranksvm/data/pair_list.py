@@ -55,6 +55,11 @@ class PairList:
         # reduceat, and not cumulated sums: a component of large weights would cost the next ones their digits
         self.weight_per_query = np.add.reduceat(pair_weight, pair_pointers[:-1])
 
+    def __reduce__(self):
+        # the compiled view of the arrays is made anew
+        parts = self.pair_pointers, self.preferred, self.other, self.pair_weight
+        return PairList, (self.pointers, self.rows, *parts)
+
     @classmethod
     def from_pairs(
         cls,
@@ -200,9 +205,40 @@ class PairList:
         rows : ndarray of int64, shape (pairs.n_rows,)
             The row of each position.
         """
-        parts = self.pair_pointers, self.preferred, self.other, self.pair_weight
-        rows = np.arange(self.n_rows) if self.rows is None else self.rows
-        return PairList(self.pointers, None, *parts), rows
+        return self.renumbered(), np.arange(self.n_rows) if self.rows is None else self.rows
+
+    def of_queries(self, queries: np.ndarray) -> "PairList":
+        """The pairs of some components.
+
+        Parameters
+        ----------
+        queries : ndarray of int64
+            Numbers of the components, ascending.
+
+        Returns
+        -------
+        PairList
+            Their pairs; there may be none.
+        """
+        chosen = np.zeros(self.n_queries, dtype=bool)
+        chosen[queries] = True
+        sizes, n_pairs = np.diff(self.pointers), np.diff(self.pair_pointers)
+        positions, kept = np.flatnonzero(np.repeat(chosen, sizes)), np.repeat(chosen, n_pairs)
+        pointers, pair_pointers = (
+            np.concatenate(([0], np.cumsum(each[chosen]))).astype(np.int64) for each in (sizes, n_pairs)
+        )
+        rows = positions if self.rows is None else self.rows[positions]
+        return PairList(pointers, rows, pair_pointers, self.preferred[kept], self.other[kept], self.pair_weight[kept])
+
+    def renumbered(self) -> "PairList":
+        """The same pairs over rows that are numbered as the positions are: for X with its rows taken in that order.
+
+        Returns
+        -------
+        PairList
+            The pairs.
+        """
+        return PairList(self.pointers, None, self.pair_pointers, self.preferred, self.other, self.pair_weight)
 
     def sample(self, n_rows: int, seed: int = 0) -> tuple["PairList", np.ndarray]:
         """A random part of the components; of large ones a random part of their pairs, weighted to stand for all.

@@ -7,7 +7,8 @@ import numpy as np
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import validation
 from ranksvm.estimators.ranker import Ranker
-from ranksvm.problems.dual import ALPHA, DualCoef
+from ranksvm.problems.dual import DualCoef
+from ranksvm.problems.problem import loss_of
 from ranksvm.problems.training_set import check_source_of_pairs, training_pairs
 
 __all__ = ["DualMixin"]
@@ -86,9 +87,10 @@ class DualMixin(Ranker):
         found = training_pairs(self, queries, labels, pairs, pair_weight, n_threads, **weights)
         scores = self._scores(X)
         C = self.C_ if hasattr(self, "C_") else self.C
-        formula, width = ALPHA[self.loss], getattr(self, "width_", None)
+        # of the hinge that of the last width of its smoothing
+        loss, width = loss_of(self), getattr(self, "width_", None)
 
         def alpha(query: int, preferred: np.ndarray, other: np.ndarray, weights: np.ndarray) -> np.ndarray:
-            return weights * formula(np.maximum(0.0, 1.0 - (scores[preferred] - scores[other])), C, width)
+            return weights * loss.alpha(scores[preferred] - scores[other], C, width)
 
         return DualCoef(found, queries, labels, alpha)

@@ -12,18 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm import _options
 from ranksvm._parallel import one_blas_thread
-from ranksvm.losses import Hinge, HuberHinge, Pairs, PairwiseLoss, SquaredHinge, Width
+from ranksvm.losses import LOSSES, LossSpec, Pairs
 from ranksvm.problems.training_set import TrainingSet
 from ranksvm.solvers import SolverResult, Status, interruptible, newton, tron
 
-LOSSES = ("squared_hinge", "hinge", "huber")
 SOLVERS = ("auto", "newton", "tron")
 PAIR_SELECTIONS = ("all", "adjacent")
 PAIR_WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
-
-
-# The width at which smoothing of the hinge begins, and from which a solution of a similar problem is sharpened on.
-FIRST_WIDTH, WARM_WIDTH = 1.0, 0.25
 
 
 def problem_options(estimator: Any) -> dict[str, Any]:
@@ -37,8 +32,13 @@ def problem_options(estimator: Any) -> dict[str, Any]:
         tol=_options.positive(estimator.tol),
         max_iter=_options.count(estimator.max_iter),
     )
-    names = ("loss", "huber_width", "solver", "tol", "max_iter")
-    return {name: getattr(estimator, name) for name in names}
+    options = {name: getattr(estimator, name) for name in ("solver", "tol", "max_iter")}
+    return options | {"loss": loss_of(estimator)}
+
+
+def loss_of(estimator: Any) -> LossSpec:
+    """The loss that the hyper-parameters of an estimator choose."""
+    return LossSpec(estimator.loss, float(estimator.huber_width) if estimator.loss == "huber" else None)
 
 
 def interruptible_if(wanted: bool) -> AbstractContextManager[threading.Event | None]:
@@ -57,10 +57,10 @@ class RankSVMProblem:
         The data.
     pairs : ComparablePairs or PairList
         Their pairs, over the rows that the objective is one of.
-    loss, solver : str
+    loss : LossSpec
+        The loss.
+    solver : str
         By name.
-    huber_width : float
-        Width of the Huberised hinge.
     tol : float
         Relative duality gap to reach.
     max_iter : int
@@ -78,8 +78,7 @@ class RankSVMProblem:
         data: TrainingSet,
         pairs: Pairs,
         *,
-        loss: str,
-        huber_width: float,
+        loss: LossSpec,
         solver: str,
         tol: float,
         max_iter: int,
@@ -91,40 +90,48 @@ class RankSVMProblem:
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
-        self._smoothing = Width(huber_width if loss == "huber" else FIRST_WIDTH)
-        self.pairwise: PairwiseLoss
-        if loss == "squared_hinge":
-            self.pairwise = SquaredHinge(pairs)
-        elif loss == "huber":
-            self.pairwise = HuberHinge(pairs, huber_width)
-        else:
-            self.pairwise = Hinge(pairs, self._smoothing)
         self.loss = loss
+        self.pairwise = loss.over(pairs)
+        # how an objective begins to smooth it
+        self.smoothing: dict[str, Any] = {"width": loss.first_width, "reducible": loss.smoothed}
 
-    def solve(self, C: float, start: Any = None, interrupted: threading.Event | None = None) -> SolverResult:
-        """The solution for one C, from the variables or the point of another solution if given."""
+    def solve(
+        self,
+        C: float,
+        start: np.ndarray | None = None,
+        interrupted: threading.Event | None = None,
+        *,
+        point: Any = None,
+    ) -> SolverResult:
+        """The solution for one C.
+
+        It begins at f = 0, at the variables ``start``, or at a ``point`` that the objective has evaluated.
+        """
         objective = self.objective
-        warm = start is not None
-        if start is None:
-            start = self._origin()
-        if self.loss == "hinge" and isinstance(start, np.ndarray):
-            self._smoothing.value = WARM_WIDTH if warm else FIRST_WIDTH
-        objective.reweight(C, None if isinstance(start, np.ndarray) else start)
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "interrupted": interrupted}
+        if point is None:
+            objective.width = self.loss.first_width if start is None else self.loss.warm_width
+        objective.reweight(C, point)
+        warm = start is not None or point is not None
+        begin = point.w if point is not None else self._origin() if start is None else start
+        options: dict[str, Any] = {
+            "point": point,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "interrupted": interrupted,
+        }
         with one_blas_thread():
             if self.solver == "newton":
-                result = self.newton(objective, start, warm_start=warm, **options)
+                result = self.newton(objective, begin, warm_start=warm, **options)
             else:
-                result = tron(objective, start, **options)
-        # it narrows further with the next C
-        return result if self.loss == "squared_hinge" else replace(result, width=self._smoothing.value)
+                result = tron(objective, begin, **options)
+        return replace(result, width=objective.width)
 
     def start_from(self, estimator: Any) -> np.ndarray:
         """The variables of the solution that an estimator has; raises DataError where it is one of other data."""
         raise NotImplementedError
 
     def release(self) -> None:
-        """Let go of what only further solutions would need."""
+        """Free memory that only further solutions use."""
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
         """What documents, checked, score under a solution's variables."""
