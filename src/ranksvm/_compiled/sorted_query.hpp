@@ -122,15 +122,14 @@ RANKSVM_INLINE void sort_keyed(std::vector<Keyed> &keyed, std::vector<Keyed> &sp
 
 // Sort by score, beginning from `order` (the documents in the order of an earlier score vector): where few have moved,
 // insertion alone is enough. Leaves the sorted scores less the middle one in z. False if a score is NaN.
-template <class Real>
-RANKSVM_INLINE bool sort_by_score(const Real *scores, int32_t *order, SortedQuery &query) {
+RANKSVM_INLINE bool sort_by_score(const double *scores, int32_t *order, SortedQuery &query) {
     const int64_t m = query.m;
     Keyed *keyed = query.keyed.data();
     int64_t descents = 0;
     bool ordered = true;
     double last = -std::numeric_limits<double>::infinity(), low = std::numeric_limits<double>::infinity(), high = last;
     for (int64_t i = 0; i < m; ++i) {
-        const double score = static_cast<double>(scores[order[i]]);
+        const double score = scores[order[i]];
         keyed[i] = {score, order[i]};
         descents += score < last;
         ordered = ordered && score == score;

@@ -17,8 +17,7 @@ namespace ranksvm {
 
 // Sort one query and find the windows of one or two thresholds (the inner window may be null). Where there is nothing to do
 // (one level) or a score is NaN, fill in 0 or NaN and say no.
-template <class Real>
-RANKSVM_INLINE bool sort_query(const Pairs &pairs, int64_t q, const Real *scores, double outer_threshold,
+RANKSVM_INLINE bool sort_query(const Pairs &pairs, int64_t q, const double *scores, double outer_threshold,
                                double inner_threshold, int32_t *order, int32_t *outer, int32_t *inner, double *counts,
                                double *gradient, double *value, SortedQuery &query) {
     const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
@@ -44,8 +43,7 @@ RANKSVM_INLINE bool sort_query(const Pairs &pairs, int64_t q, const Real *scores
 // Squared hinge: sum of a_ij max(0, t - (s_i - s_j))^2 over the pairs. With the weighted counts c+, c- and score sums S+, S-
 // of the violating pairs that i loses and wins, the hinges of i as the other document add up to c+ (t + s_i) - S+, as the
 // preferred one to c- (t - s_i) + S-.
-template <class Real>
-RANKSVM_INLINE double squared_hinge_range(const Pairs &pairs, int64_t first_query, int64_t last_query, const Real *scores,
+RANKSVM_INLINE double squared_hinge_range(const Pairs &pairs, int64_t first_query, int64_t last_query, const double *scores,
                                           double threshold, int32_t *order, int32_t *window, double *counts,
                                           double *gradient_range) {
     SortedQuery query;
@@ -80,8 +78,7 @@ RANKSVM_INLINE double squared_hinge_range(const Pairs &pairs, int64_t first_quer
 // Huberised hinge of width d: 0 for a margin from 1 up, h^2 / (2d) in the ring 1 - d <= margin < 1 (h = 1 - margin), h - d/2
 // below it. Also what the hinge loss itself has more, and the sum of h (1 - h/d) over the ring: what the duality gap of the
 // hinge problem has beyond the gradient's part. The ring is summed by itself, so that narrow ones do not cancel.
-template <class Real>
-RANKSVM_INLINE LossSums huber_range(const Pairs &pairs, int64_t first_query, int64_t last_query, const Real *scores,
+RANKSVM_INLINE LossSums huber_range(const Pairs &pairs, int64_t first_query, int64_t last_query, const double *scores,
                                     double width, int32_t *order, int32_t *outer, int32_t *inner, double *counts,
                                     double *gradient_range) {
     SortedQuery query;
@@ -244,27 +241,14 @@ RANKSVM_INLINE void laplacian_rows_range(const Pairs &pairs, int64_t first_query
 // ---------------------------------------------------------------------------------------------------------------------
 // Entry points, compiled for the processor at hand
 
-RANKSVM_CLONES double squared_hinge_f64(Pairs pairs, int64_t first_query, int64_t last_query, const double *scores,
-                                        double threshold, int32_t *order, int32_t *window, double *counts,
-                                        double *gradient_range) {
+RANKSVM_CLONES double squared_hinge(Pairs pairs, int64_t first_query, int64_t last_query, const double *scores,
+                                    double threshold, int32_t *order, int32_t *window, double *counts,
+                                    double *gradient_range) {
     return squared_hinge_range(pairs, first_query, last_query, scores, threshold, order, window, counts, gradient_range);
 }
 
-RANKSVM_CLONES double squared_hinge_f32(Pairs pairs, int64_t first_query, int64_t last_query, const float *scores,
-                                        double threshold, int32_t *order, int32_t *window, double *counts,
-                                        double *gradient_range) {
-    return squared_hinge_range(pairs, first_query, last_query, scores, threshold, order, window, counts, gradient_range);
-}
-
-RANKSVM_CLONES LossSums huber_f64(Pairs pairs, int64_t first_query, int64_t last_query, const double *scores,
-                                  double width, int32_t *order, int32_t *outer, int32_t *inner, double *counts,
-                                  double *gradient_range) {
-    return huber_range(pairs, first_query, last_query, scores, width, order, outer, inner, counts, gradient_range);
-}
-
-RANKSVM_CLONES LossSums huber_f32(Pairs pairs, int64_t first_query, int64_t last_query, const float *scores, double width,
-                                  int32_t *order, int32_t *outer, int32_t *inner, double *counts,
-                                  double *gradient_range) {
+RANKSVM_CLONES LossSums huber(Pairs pairs, int64_t first_query, int64_t last_query, const double *scores, double width,
+                              int32_t *order, int32_t *outer, int32_t *inner, double *counts, double *gradient_range) {
     return huber_range(pairs, first_query, last_query, scores, width, order, outer, inner, counts, gradient_range);
 }
 

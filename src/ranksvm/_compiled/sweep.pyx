@@ -26,14 +26,10 @@ cdef extern from "sweep.hpp" namespace "ranksvm" nogil:
         double excess
         double slack
 
-    double squared_hinge_f64(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *, double *,
-                             double *) except +
-    double squared_hinge_f32(Pairs, int64_t, int64_t, const float *, double, int32_t *, int32_t *, double *,
-                             double *) except +
-    LossSums huber_f64(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *, int32_t *, double *,
-                        double *) except +
-    LossSums huber_f32(Pairs, int64_t, int64_t, const float *, double, int32_t *, int32_t *, int32_t *, double *,
-                        double *) except +
+    double c_squared_hinge "ranksvm::squared_hinge"(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *,
+                                                    double *, double *) except +
+    LossSums c_huber "ranksvm::huber"(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *, int32_t *,
+                                      double *, double *) except +
     void c_laplacian "ranksvm::laplacian"(Pairs, int64_t, int64_t, const int32_t *, const int32_t *, const int32_t *,
                                           const double *, const double *, double *) except +
     void c_laplacian_rows "ranksvm::laplacian_rows"(Pairs, int64_t, int64_t, const int32_t *, const int32_t *,
@@ -42,10 +38,6 @@ cdef extern from "sweep.hpp" namespace "ranksvm" nogil:
     void c_compress_levels "ranksvm::compress_levels"(const int64_t *, int64_t, int64_t, const double *, int32_t *,
                                                       int32_t *) except +
     void c_count_pairs "ranksvm::count_pairs"(Pairs, int64_t, int64_t, double *, double *) except +
-
-ctypedef fused real:
-    float
-    double
 
 
 cdef class PairArrays:
@@ -73,7 +65,7 @@ cdef class PairArrays:
         self.pairs.direct_limit = direct_limit
 
 
-def squared_hinge(PairArrays arrays, int64_t first, int64_t last, const real[::1] scores, double threshold,
+def squared_hinge(PairArrays arrays, int64_t first, int64_t last, const double[::1] scores, double threshold,
                   int32_t[::1] order, int32_t[::1] window, double[::1] counts, double[::1] gradient_range):
     """Sum of ``a_i b_j max(0, t - (s_i - s_j))^2`` over the pairs of a range of queries.
 
@@ -85,16 +77,12 @@ def squared_hinge(PairArrays arrays, int64_t first, int64_t last, const real[::1
     if gradient_range.shape[0] == 0:
         return 0.0
     with nogil:
-        if real is float:
-            value = squared_hinge_f32(arrays.pairs, first, last, &scores[0], threshold, &order[0], &window[0],
-                                      &counts[0], &gradient_range[0])
-        else:
-            value = squared_hinge_f64(arrays.pairs, first, last, &scores[0], threshold, &order[0], &window[0],
-                                      &counts[0], &gradient_range[0])
+        value = c_squared_hinge(arrays.pairs, first, last, &scores[0], threshold, &order[0], &window[0], &counts[0],
+                                &gradient_range[0])
     return value
 
 
-def huber(PairArrays arrays, int64_t first, int64_t last, const real[::1] scores, double width, int32_t[::1] order,
+def huber(PairArrays arrays, int64_t first, int64_t last, const double[::1] scores, double width, int32_t[::1] order,
           int32_t[::1] outer, int32_t[::1] inner, double[::1] counts, double[::1] gradient_range):
     """Sums over the pairs of a range of queries: Huberised hinge, how much more the hinge is, and ``h (1 - h / width)``.
 
@@ -105,12 +93,8 @@ def huber(PairArrays arrays, int64_t first, int64_t last, const real[::1] scores
     if gradient_range.shape[0] == 0:
         return 0.0, 0.0, 0.0
     with nogil:
-        if real is float:
-            sums = huber_f32(arrays.pairs, first, last, &scores[0], width, &order[0], &outer[0], &inner[0], &counts[0],
-                             &gradient_range[0])
-        else:
-            sums = huber_f64(arrays.pairs, first, last, &scores[0], width, &order[0], &outer[0], &inner[0], &counts[0],
-                             &gradient_range[0])
+        sums = c_huber(arrays.pairs, first, last, &scores[0], width, &order[0], &outer[0], &inner[0], &counts[0],
+                       &gradient_range[0])
     return sums.value, sums.excess, sums.slack
 
 
