@@ -141,7 +141,7 @@ def test_the_sample_is_the_problem_over_functions_of_landmarks():
     objective, _, rng = make_problem(landmarks=9)
     sample = objective.sample()
     coordinates = rng.normal(size=sample.n_variables)
-    w = objective.from_sample(coordinates)
+    w = objective.from_sample(objective.sample(), coordinates)
     assert np.count_nonzero(w[0]) == 9
     np.testing.assert_allclose(objective.matrix.product(w[0]), w[1], atol=1e-7)
     assert sample.evaluate(coordinates).value == pytest.approx(objective.evaluate(w).value, rel=1e-8)

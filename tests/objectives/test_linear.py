@@ -44,7 +44,7 @@ def check(objective, oracle, C, w, v):
     assert objective.gap(point) == pytest.approx(0.5 * g @ g, rel=1e-9, abs=1e-20 * size)
     np.testing.assert_allclose(objective.hessian_product(point, v), H @ v, rtol=1e-10, atol=1e-12 * size)
     np.testing.assert_allclose(objective.hessian(point), H, rtol=1e-10, atol=1e-12 * size)
-    if objective.design.dense:
+    if objective.term.dense:
         diagonal = np.diagonal(H)
     else:
         degrees = np.diagonal(oracle.loss_hessian(oracle.X @ w))
@@ -181,10 +181,11 @@ def test_the_sampled_hessian_is_that_of_the_sample(weighted, monkeypatch):
     assert sample.C * sample.term.pairs.weight == pytest.approx(0.6 * objective.term.pairs.weight)
     w = rng.normal(size=5)
     part = {}
-    if sample.term.pairs.preferred is not None:
+    pairs = sample.term.pairs
+    if pairs.preferred is not None:
         part = {
-            "sample_weight": sample.term.pairs.other,
-            "query_weight": sample.term.pairs.preferred / sample.term.pairs.other,
+            "sample_weight": pairs.other,
+            "query_weight": pairs.preferred / pairs.other,
         }
     if weighted:
         np.testing.assert_array_equal(part["sample_weight"], weights["sample_weight"][rows])
@@ -194,7 +195,7 @@ def test_the_sampled_hessian_is_that_of_the_sample(weighted, monkeypatch):
     assert sample.evaluate(w).value == pytest.approx(oracle.value(w, sample.C), rel=1e-11)
     objective.reweight(1.2)
     assert pytest.approx(2 * 0.6 * objective.term.pairs.weight / sample.term.pairs.weight) == objective.sample().C
-    np.testing.assert_allclose(objective.earlier_hessian(), oracle.hessian(w, sample.C), rtol=1e-9)
+    np.testing.assert_allclose(objective.earlier_hessian(), oracle.hessian(w, objective.sample().C), rtol=1e-9)
 
 
 def test_released_memory_serves_the_next_point():

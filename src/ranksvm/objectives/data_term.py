@@ -31,8 +31,8 @@ class DataTerm(Protocol):
 
     Everything that depends on rows. Vectors of ``n_variables`` numbers are arrays of float64 on the host; rows,
     scores and pairs stay where the backend has them. ``width`` is that of the Huberised hinge at which the loss is
-    evaluated, None for other losses: it is an argument of every evaluation and not kept between two of them. A result of
-    an evaluation belongs to the term that made it, until it is released.
+    evaluated, None for other losses: it is an argument of every evaluation and not kept between two of them. The result
+    of an evaluation belongs to the term that made it, until it is released.
 
     A *reduction* is a sum over all rows that has to come together on the host: what counts where rows are spread over
     processes or machines.

@@ -87,8 +87,8 @@ class NuclearNormObjective:
     Both sums of norms run over the queries, each with a matrix A of the shape of its block, and the distance is that of
     whole blocks: alpha is 0 where an entry is no pair, A need not be. Minimised over A, the last two terms are a smooth
     convex function g of alpha, the Moreau envelope of the nuclear norm. The proximal operator of g takes one
-    thresholding of singular values, that of the rest with the box is the dual solution of a RankSVM (`ShiftedHuberHinge`),
-    and Douglas-Rachford splitting needs no more.
+    thresholding of singular values, that of the rest with the box is the dual solution of a RankSVM
+    (`ShiftedHuberHinge`), and Douglas-Rachford splitting needs no more.
 
     For weights w and matrices Y of spectral norm at most gamma, ``-1/2 |w|^2 - |Y|^2 / (4 lam) - C * sum of max(0, 1 -
     (s_i - s_j) - Y_ij)`` is a lower bound of the objective, and the multipliers of the splitting are such matrices.
