@@ -5,9 +5,22 @@ import pytest
 
 from oracle import ExplicitPairs, centred
 from ranksvm.data import ComparablePairs, PairList, Queries
-from ranksvm.losses import Hinge, HuberHinge, SquaredHinge
+from ranksvm.losses import FunctionLoss, Hinge, HuberHinge, SquaredHinge
 
 DIRECT, TREE = 1 << 20, 0
+
+
+class SquaredHingeFunction:
+    """The squared hinge as a user would write it."""
+
+    def value(self, margins):
+        return np.maximum(0.0, 1.0 - margins) ** 2
+
+    def derivative(self, margins):
+        return -2.0 * np.maximum(0.0, 1.0 - margins)
+
+    def curvature(self, margins):
+        return np.where(margins < 1.0, 2.0, 0.0)
 
 
 class AtWidth:
@@ -31,6 +44,8 @@ LOSSES = {
     "wide huber": (lambda pairs: AtWidth(HuberHinge(pairs), 2.5), 2.5),
     "hinge": (lambda pairs: AtWidth(Hinge(pairs), 1e-3), 1e-3),
 }
+# the same with one that visits every pair
+EVERY_LOSS = LOSSES | {"function": (lambda pairs: AtWidth(FunctionLoss(pairs, SquaredHingeFunction())), None)}
 
 
 def make_pairs(y, qid, direct_limit=None, **options):
@@ -73,7 +88,7 @@ def check_against_pairs(y, qid, scores, direct_limit=None, *, name="squared_hing
 
     ``pairs`` are row numbers (preferred, other) instead of those that the labels imply.
     """
-    make, width = LOSSES[name]
+    make, width = EVERY_LOSS[name]
     if pairs is None:
         over = make_pairs(y, qid, direct_limit, **options)
     else:

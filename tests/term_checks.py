@@ -11,12 +11,14 @@ import scipy.sparse as sp
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, PairList, Queries
 from ranksvm.losses import LossSpec
+from sweep_checks import SquaredHingeFunction
 
 # name -> the loss, the width it is evaluated at, and the width for the oracle
 LOSSES = {
     "squared_hinge": (LossSpec("squared_hinge"), None),
     "huber": (LossSpec("huber", 0.4), 0.4),
     "hinge": (LossSpec("hinge"), 0.3),
+    "function": (LossSpec("custom", function=SquaredHingeFunction()), None),
 }
 STORAGES = {"dense": np.ascontiguousarray, "csr": sp.csr_array}
 

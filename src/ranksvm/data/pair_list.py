@@ -1,5 +1,6 @@
 """Pairs written out by the user: preferences, as clicks give them, without labels."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -194,6 +195,30 @@ class PairList:
         part = slice(self.pair_pointers[query], self.pair_pointers[query + 1])
         first = self.pointers[query]
         return self.preferred[part] + first, self.other[part] + first, self.pair_weight[part]
+
+    def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The pairs of a range of components, a part at a time: see `ComparablePairs.chunks`.
+
+        Parameters
+        ----------
+        first, last : int
+            The components ``first .. last``.
+        limit : int
+            Largest number of pairs of a part.
+
+        Yields
+        ------
+        preferred, other : ndarray of int64
+            Positions of the two documents of each pair.
+        weight : ndarray of float64
+            Weight of each.
+        """
+        start, stop = int(self.pair_pointers[first]), int(self.pair_pointers[last])
+        for at in range(start, stop, limit):
+            part = slice(at, min(at + limit, stop))
+            component = np.searchsorted(self.pair_pointers, np.arange(part.start, part.stop), side="right") - 1
+            begin = self.pointers[component]
+            yield self.preferred[part] + begin, self.other[part] + begin, self.pair_weight[part]
 
     def comparable(self) -> tuple["PairList", np.ndarray]:
         """The same pairs, their rows numbered as the positions are: see `ComparablePairs.comparable`.

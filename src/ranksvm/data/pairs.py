@@ -1,6 +1,6 @@
 """The comparable pairs of a data set: who is preferred to whom and with what weight, never listed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -200,12 +200,57 @@ class ComparablePairs:
         difference = level[above, np.newaxis] - level[below]
         i, j = np.nonzero(difference == 1 if self.adjacent else difference > 0)
         i, j = above[i] + start, below[j] + start
+        return i, j, self._weights(i, j)
+
+    def _weights(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         weight = np.ones(len(i))
         if self.preferred is not None and self.other is not None:
             weight = self.preferred[i] * self.other[j]
         if self.gain is not None:
             weight = weight * (self.gain[i] - self.gain[j])
-        return i, j, weight
+        return weight
+
+    def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The pairs of a range of queries, written out a part at a time.
+
+        Parameters
+        ----------
+        first, last : int
+            The queries ``first .. last``.
+        limit : int
+            Number of pairs of a part, roughly; the pairs of one preferred document stay together.
+
+        Yields
+        ------
+        preferred, other : ndarray of int64
+            Positions of the two documents of each pair.
+        weight : ndarray of float64
+            Weight of each.
+        """
+        start, stop = int(self.pointers[first]), int(self.pointers[last])
+        sizes = np.diff(self.pointers[first : last + 1])
+        query = np.repeat(np.arange(len(sizes)), sizes)
+        # The lower documents of one follow each other, once documents are in the order of their levels.
+        order = np.lexsort((self.levels[start:stop], query))
+        level, places = self.levels[start:stop][order], np.arange(stop - start)
+        new_query = np.diff(query, prepend=-1) != 0
+        new_level = new_query | (np.diff(level, prepend=-1) != 0)
+        level_begin = np.maximum.accumulate(np.where(new_level, places, 0))
+        begin = np.maximum.accumulate(np.where(new_query, places, 0))
+        if self.adjacent:
+            # where the level before begins: this level's own beginning where it is the lowest
+            begin = np.maximum(begin, level_begin[np.maximum(level_begin - 1, 0)])
+        ends = np.concatenate(([0], np.cumsum(level_begin - begin)))
+        order += start
+        at = 0
+        while at < len(places):
+            until = max(at + 1, int(np.searchsorted(ends, ends[at] + limit, side="right")) - 1)
+            counts = np.diff(ends[at : until + 1])
+            lower = np.arange(ends[until] - ends[at]) + np.repeat(begin[at:until] - (ends[at:until] - ends[at]), counts)
+            i, j = np.repeat(order[at:until], counts), order[lower]
+            at = until
+            if len(i):
+                yield i, j, self._weights(i, j)
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
         """Which documents are preferred to another one, and to which another one is preferred.

@@ -1,6 +1,7 @@
 """Pairwise losses as functions of the score vector alone: value, gradient, curvature of all pairs."""
 
 from ranksvm.losses.hinge import Hinge, HuberHinge
+from ranksvm.losses.margin_function import FunctionLoss, MarginFunction
 from ranksvm.losses.protocol import LossSums, Pairs, PairwiseLoss
 from ranksvm.losses.shifted_huber_hinge import ShiftedHuberHinge
 from ranksvm.losses.spec import LOSSES, LossSpec
@@ -8,10 +9,12 @@ from ranksvm.losses.squared_hinge import SquaredHinge
 
 __all__ = [
     "LOSSES",
+    "FunctionLoss",
     "Hinge",
     "HuberHinge",
     "LossSpec",
     "LossSums",
+    "MarginFunction",
     "PairwiseLoss",
     "Pairs",
     "ShiftedHuberHinge",

@@ -1,5 +1,6 @@
 """What a loss offers: everything that data terms and kernel objectives need of one."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -36,6 +37,9 @@ class Pairs(Protocol):
 
     def comparable(self) -> tuple[Any, np.ndarray]:
         """The same pairs over rows of queries that have pairs, numbered as their positions are; and these rows."""
+
+    def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The pairs of a range of queries, written out about ``limit`` at a time."""
 
     def of_queries(self, queries: np.ndarray) -> Any:
         """The pairs of some queries, by ascending numbers."""

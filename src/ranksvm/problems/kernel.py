@@ -167,13 +167,13 @@ class KernelProblem(RankSVMProblem):
     def objective(self) -> KernelObjective | CoefficientObjective:
         """The objective, as the solver wants it."""
         if self.solver == "tron":
-            return CoefficientObjective(self.matrix, self.pairwise, 1.0, self.n_threads, **self.smoothing)
+            return CoefficientObjective(self.matrix, self.pairwise, 1.0, self.pass_threads, **self.smoothing)
         landmarks = None
         if self._n_landmarks:
             chosen = np.random.default_rng(0).permutation(len(self.rows))[: self._n_landmarks]
             with one_blas_thread():
                 landmarks = Landmarks(self.matrix, np.sort(chosen))
-        return KernelObjective(self.matrix, self.pairwise, 1.0, self.n_threads, landmarks, **self.smoothing)
+        return KernelObjective(self.matrix, self.pairwise, 1.0, self.pass_threads, landmarks, **self.smoothing)
 
     def _too_coarse(self, C: float, result: SolverResult | None = None) -> bool:
         """Whether float32 is too coarse for this C: for a solution, or for any, as far as all pairs tell."""

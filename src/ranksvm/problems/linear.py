@@ -27,7 +27,7 @@ class LinearProblem(RankSVMProblem):
 
     def __init__(self, data: TrainingSet, design: DesignMatrix, **options: Any):
         super().__init__(data, data.pairs, **options)
-        self.objective = LinearObjective(ThreadedTerm(design, self.pairwise, data.n_threads), 1.0, **self.smoothing)
+        self.objective = LinearObjective(ThreadedTerm(design, self.pairwise, self.pass_threads), 1.0, **self.smoothing)
         if self.solver == "auto":
             self.solver = "newton" if self.objective.hessian_fraction > 0.0 else "tron"
         elif self.solver == "newton" and self.objective.hessian_fraction == 0.0:

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ranksvm import _options
 from ranksvm._parallel import one_blas_thread
 from ranksvm.losses import LOSSES, LossSpec, Pairs
+from ranksvm.losses.margin_function import complaint_about
 from ranksvm.problems.training_set import TrainingSet
 from ranksvm.solvers import SolverResult, Status, interruptible, newton, tron
 
@@ -24,7 +25,7 @@ PAIR_WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
 def problem_options(estimator: Any) -> dict[str, Any]:
     """The hyper-parameters of an estimator that choose loss and solver, checked."""
     _options.check(
-        loss=_options.one_of(estimator.loss, LOSSES),
+        loss=_complaint(estimator.loss),
         huber_width=_options.positive(estimator.huber_width),
         pair_selection=_options.one_of(estimator.pair_selection, PAIR_SELECTIONS),
         pair_weighting=_options.one_of(estimator.pair_weighting, PAIR_WEIGHTINGS),
@@ -38,7 +39,17 @@ def problem_options(estimator: Any) -> dict[str, Any]:
 
 def loss_of(estimator: Any) -> LossSpec:
     """The loss that the hyper-parameters of an estimator choose."""
+    if not isinstance(estimator.loss, str):
+        return LossSpec("custom", function=estimator.loss)
     return LossSpec(estimator.loss, float(estimator.huber_width) if estimator.loss == "huber" else None)
+
+
+def _complaint(loss: Any) -> str | None:
+    """What is wrong with a loss by name, or with a function of the margin in its place."""
+    if isinstance(loss, str) or not any(hasattr(loss, name) for name in ("value", "derivative", "curvature")):
+        complaint = _options.one_of(loss, LOSSES)
+        return None if complaint is None else f"{complaint} (or give an object with value, derivative and curvature)"
+    return complaint_about(loss)
 
 
 def interruptible_if(wanted: bool) -> AbstractContextManager[threading.Event | None]:
@@ -92,6 +103,8 @@ class RankSVMProblem:
         self.max_iter = max_iter
         self.loss = loss
         self.pairwise = loss.over(pairs)
+        # a function of the user's may not be made for threads
+        self.pass_threads = data.n_threads if loss.function is None else 1
         # how an objective begins to smooth it
         self.smoothing: dict[str, Any] = {"width": loss.first_width, "reducible": loss.smoothed}
 
