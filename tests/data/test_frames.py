@@ -57,6 +57,19 @@ def test_a_C_contiguous_pandas_frame_is_not_copied():
     assert np.shares_memory(fitted_array(pd.DataFrame(X, copy=False)), X)
 
 
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_plain_types_are_read_together(make, monkeypatch):
+    monkeypatch.setattr(frames, "_any_columns", None)  # not called
+    monkeypatch.setattr(frames, "_BLOCK_VALUES", 1)  # in blocks of few columns
+    source = columns(*["float32", "int8", "int64", "float64"] * 9)
+    np.testing.assert_array_equal(fitted_array(make(source)), np.column_stack(list(source.values())).astype(float))
+
+
+def test_columns_may_be_named_by_numbers():
+    frame = pd.DataFrame({1: pd.array([1, 2, 3, 4, 5], dtype="Int64"), 0: [0.5, 1.0, 2.0, 3.0, 4.0]})
+    np.testing.assert_array_equal(fitted_array(frame), frame.to_numpy(dtype=float))
+
+
 @ANY_LIBRARY
 def test_missing_values_of_any_type_are_refused_with_their_place(make):
     for values in ([1.0, None, 2.0, 0.0, 1.0], [1, None, 2, 0, 1], [True, None, False, True, True]):

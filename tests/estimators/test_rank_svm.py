@@ -370,6 +370,23 @@ def test_a_value_that_is_not_finite_is_named_with_its_place(bad, name, storage, 
         fit(storage(X), y, qid)
     with pytest.raises(DataError, match=f"{name} in row 17, column 2"):
         model.predict(storage(X))
+    model.coef_ = np.zeros(4)  # inf * 0 is not finite either
+    with pytest.raises(DataError, match=f"{name} in row 17, column 2"):
+        model.predict(storage(X))
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_predict_reads_finite_features_once(storage, monkeypatch):
+    X, y, qid, _ = make_data()
+    model = fit(X, y, qid)
+    with monkeypatch.context() as patched:
+        patched.setattr(validation, "check_finite", None)  # not called
+        np.testing.assert_allclose(model.predict(storage(X)), X @ model.coef_)
+    model.coef_ = np.full(4, 1e300)
+    X[0], X[1] = 1e300, 0.0
+    scores = model.predict(storage(X))  # one overflows, but no feature is to blame
+    assert scores[0] == np.inf
+    assert scores[1] == 0.0
 
 
 @pytest.mark.filterwarnings("ignore:overflow")

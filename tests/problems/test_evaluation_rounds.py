@@ -28,10 +28,6 @@ def test_every_round_is_logged_with_its_value_on_each_set(caplog):
     ]
 
 
-class Kept:
-    pass
-
-
 @pytest.mark.parametrize(
     ("values", "patience", "stops", "best"),
     [
@@ -45,26 +41,23 @@ def test_early_stopping(values, patience, stops, best):
     rounds, found = run(values, patience)
     assert found == stops
     assert rounds.best_model == best - 1
-    kept = Kept()
-    rounds.keep(kept)
+    kept = rounds.trace()
     trace = [pytest.approx(VALUES[value]) for value in values]
-    assert kept.evals_result_ == {"valid_0": {METRIC: trace}, "valid_1": {METRIC: trace}}
-    assert kept.best_iteration_ == best
-    assert kept.best_score_ == trace[best - 1]
+    assert kept.evals_result == {"valid_0": {METRIC: trace}, "valid_1": {METRIC: trace}}
+    assert kept.best_iteration == best
+    assert kept.best_score == trace[best - 1]
 
 
 def test_without_patience_only_the_trace_is_kept():
     rounds, stops = run([2, 0, 1], None)
     assert stops == [False] * 3
-    kept = Kept()
-    rounds.keep(kept)
-    assert kept.evals_result_["valid_0"] == {METRIC: [1.0, 0.0, pytest.approx(1 / 3)]}
-    assert rounds.best_model is kept.best_iteration_ is kept.best_score_ is None
+    kept = rounds.trace()
+    assert kept.evals_result["valid_0"] == {METRIC: [1.0, 0.0, pytest.approx(1 / 3)]}
+    assert rounds.best_model is kept.best_iteration is kept.best_score is None
 
 
 def test_without_sets_nothing_is_evaluated():
     rounds, stops = run([2, 1], None, sets=())
     assert stops == [False] * 2
-    kept = Kept()
-    rounds.keep(kept)
-    assert kept.evals_result_ == {}
+    kept = rounds.trace()
+    assert kept.evals_result == {}

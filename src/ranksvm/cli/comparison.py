@@ -118,7 +118,8 @@ class Comparison:
         from ranksvm.problems.training_set import check_source_of_pairs
 
         for settings in self.combinations:
-            check_source_of_pairs(self._ranker(settings), None, self._data.pairs, None)
+            ranker = self._ranker(settings)
+            check_source_of_pairs(ranker.pair_selection, ranker.pair_weighting, None, self._data.pairs, None)
 
     def run(self, progress: Progress, watch: Stopwatch) -> None:
         """Try every combination; what was tried stays where Ctrl-C ends it."""

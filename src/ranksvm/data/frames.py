@@ -1,6 +1,6 @@
 """DataFrames of pandas, polars, pyarrow and others, through narwhals: columns judged, taken, made into arrays."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ __all__ = [
 
 # Columns written at a time into an array of rows: of float32, a cache line.
 _COLUMNS = 16
+# But so many values at least, of which a copy is small.
+_BLOCK_VALUES = 1 << 18
 # Columns named in a complaint at most.
 _NAMED = 5
 _NO_LABELS = object()
@@ -167,14 +169,24 @@ def validated(
         As `validate_data` raises it; DataError where a column holds no numbers.
     """
     if not is_frame(X):
-        labels = {} if y is _NO_LABELS else {"y": y, "y_numeric": y_numeric}
-        return validate_data(estimator, X, reset=reset, **labels, **checks)
+        if y is _NO_LABELS:
+            return validate_data(estimator, X, reset=reset, **checks)
+        if _is_plain_vector(y, X):
+            # what scikit-learn would find out about them takes it as long as all the rest
+            return validate_data(estimator, X, reset=reset, **checks), y
+        return validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **checks)
     frame = _frame(X)
     validate_data(estimator, _named(X, frame), reset=reset, skip_check_array=True)
     array = _features(frame)
     if y is _NO_LABELS:
         return check_array(array, estimator=estimator, input_name="X", **checks)
     return check_X_y(array, y, estimator=estimator, y_numeric=y_numeric, **checks)
+
+
+def _is_plain_vector(y: Any, X: Any) -> bool:
+    """Whether y is a NumPy array of finite numbers, one for each row of an array or sparse matrix X."""
+    plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf" and y.shape == getattr(X, "shape", ())[:1]
+    return plain and bool(np.isfinite(y).all())
 
 
 class _Names:
@@ -202,50 +214,82 @@ def _features(frame: Any) -> Any:
 
     Raises DataError where a column holds no numbers.
     """
-    if _is_pandas_sparse(frame):
-        return frame.to_native().sparse.to_coo().tocsr()
-    dtype = _float_type(frame)
-    if frame.implementation.is_pandas_like() and all(kind == dtype for kind in frame.to_native().dtypes):
-        return frame.to_native().to_numpy()
+    native = frame.to_native()
+    pandas_types = set(native.dtypes.tolist()) if frame.implementation.is_pandas_like() else set()
+    if _all_sparse(pandas_types):
+        return native.sparse.to_coo().tocsr()
+    # Types are judged once each: column by column that takes longer than to score a hundred rows.
+    plain = bool(pandas_types) and all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in pandas_types)
+    dtype = _float_type(list(pandas_types)) if plain else _float_type(_column_types(frame))
+    if pandas_types == {dtype}:
+        return native.to_numpy()
     out = np.empty(frame.shape, dtype=dtype)
-    columns = list(frame.iter_columns())
-    for start in range(0, len(columns), _COLUMNS):
-        some = columns[start : start + _COLUMNS]
-        out[:, start : start + len(some)] = np.array([_numbers(values, dtype) for values in some], dtype=dtype).T
+    read = _numpy_columns if plain or _is_plain_polars(frame) else _any_columns
+    n_columns = max(_COLUMNS, _BLOCK_VALUES // max(1, len(out)))
+    for start in range(0, out.shape[1], n_columns):
+        stop = min(start + n_columns, out.shape[1])
+        out[:, start:stop] = read(frame, start, stop, dtype)
     return out
 
 
-def _is_pandas_sparse(frame: Any) -> bool:
-    if not frame.implementation.is_pandas():
+def _all_sparse(types: Collection[Any]) -> bool:
+    return bool(types) and all(type(kind).__name__ == "SparseDtype" for kind in types)
+
+
+def _is_plain_polars(frame: Any) -> bool:
+    """Whether it is a polars DataFrame whose columns all have a NumPy type; a missing value is NaN there."""
+    if not frame.implementation.is_polars():
         return False
-    dtypes = list(frame.to_native().dtypes)
-    return bool(dtypes) and all(type(dtype).__name__ == "SparseDtype" for dtype in dtypes)
+    return all((kind.is_integer() or kind.is_float()) and _numpy_name(kind) for kind in set(frame.schema.values()))
 
 
-def _float_type(frame: Any) -> np.dtype:
-    """float32 if it holds the values of all columns, else float64; DataError names the columns that are no numbers."""
-    types: list[np.dtype] = []
-    bad = []
-    for values in frame.iter_columns():
-        kind = values.dtype
-        name = str(kind).lower()
-        if kind == _narwhals().Boolean:
-            types.append(np.dtype(bool))
+def _numpy_columns(frame: Any, start: int, stop: int, dtype: np.dtype) -> np.ndarray:
+    """Some columns, all of them of NumPy's types, at once."""
+    native = frame.to_native()
+    if stop - start < frame.shape[1]:
+        native = native.iloc[:, start:stop] if frame.implementation.is_pandas_like() else native[:, start:stop]
+    return native.to_numpy().astype(dtype, copy=False)
+
+
+def _any_columns(frame: Any, start: int, stop: int, dtype: np.dtype) -> np.ndarray:
+    """Some columns of whatever types, one after another."""
+    return np.array([_numbers(frame[:, place], dtype) for place in range(start, stop)], dtype=dtype).T
+
+
+def _numpy_name(kind: Any) -> str | None:
+    """Name of the NumPy type of a narwhals one; integers of 128 bits, for instance, have none."""
+    name = str(kind).lower()
+    return name if name in np.sctypeDict else None
+
+
+def _float_type(types: Sequence[np.dtype]) -> np.dtype:
+    """float32 if it holds the values of all types, else float64."""
+    return np.dtype(np.float32) if types and np.result_type(*types) == np.float32 else np.dtype(np.float64)
+
+
+def _column_types(frame: Any) -> list[np.dtype]:
+    """NumPy types that hold the columns' values, each once; DataError names the columns that are no numbers."""
+    nw = _narwhals()
+    schema = frame.schema
+    types: dict[Any, np.dtype | None] = {}
+    for kind in set(schema.values()):
+        if kind == nw.Boolean:
+            types[kind] = np.dtype(bool)
         elif kind.is_integer() or kind.is_float():
-            # integers of 128 bits and more have no NumPy type
-            types.append(np.dtype(name) if name in np.sctypeDict else np.dtype(np.float64))
-        elif kind.is_numeric() or _is_numbers(values):
-            types.append(np.dtype(np.float64))
+            types[kind] = np.dtype(_numpy_name(kind) or np.float64)
         else:
-            bad.append(f"{values.name!r} ({kind})")
+            types[kind] = np.dtype(np.float64) if kind.is_numeric() else None
+    unknown = [(place, name) for place, (name, kind) in enumerate(schema.items()) if types[kind] is None]
+    bad = [name for place, name in unknown if not _is_numbers(frame[:, place])]
     if bad:
+        named = ", ".join(f"{name!r} ({schema[name]})" for name in bad[:_NAMED])
         more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
         raise DataError(
             f"features must be numbers, but X has {'columns' if len(bad) > 1 else 'the column'} "
-            f"{', '.join(bad[:_NAMED])}{more}: encode or leave out such columns. A column of query ids is named by "
+            f"{named}{more}: encode or leave out such columns. A column of query ids is named by "
             "qid='<column>'."
         )
-    return np.dtype(np.float32) if types and np.result_type(*types) == np.float32 else np.dtype(np.float64)
+    return [np.dtype(np.float64) if kind is None else kind for kind in types.values()]
 
 
 def _is_numbers(values: Any) -> bool:

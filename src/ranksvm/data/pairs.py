@@ -19,6 +19,10 @@ __all__ = ["ComparablePairs"]
 # Measured by benchmarks/sweep_levels.py (benchmarks/results/sweep_levels.md).
 DIRECT_LIMIT = 31
 
+# Ranks of labels take about 5 ns a row, to wake a thread up to 0.4 ms: for fewer rows one thread ranks them. (Measured
+# with MQ2008, where a second thread doubled the time.)
+PARALLEL_ROWS = 1 << 17
+
 # Of how many queries a sample consists at least, if there are as many.
 SAMPLE_QUERIES = 64
 
@@ -145,6 +149,7 @@ class ComparablePairs:
         levels = np.empty(len(y_sorted), dtype=np.int32)
         n_levels = np.zeros(queries.n_queries, dtype=np.int32)
         compress = partial(_compress, pointers, y_sorted, levels, n_levels)
+        n_threads = n_threads if len(y_sorted) >= PARALLEL_ROWS else 1
         parallel_map(compress, _ranges(queries.n_queries, n_threads), n_threads)
         adjacent = selection == "adjacent"
         parts = pointers, rows, levels, n_levels
@@ -417,6 +422,8 @@ def _compress(pointers: np.ndarray, y: np.ndarray, levels: np.ndarray, n_levels:
 
 
 def _ranges(n_queries: int, n_threads: int) -> list[slice]:
+    if n_threads == 1:
+        return [slice(0, n_queries)]
     cuts = np.linspace(0, n_queries, 4 * n_threads + 1).astype(int)
     return [slice(int(a), int(b)) for a, b in pairwise(cuts) if b > a]
 

@@ -74,7 +74,10 @@ class Queries:
         # Runs of equal ids are grouped, not rows: real data come in long runs. Where each row is a run of its own, what
         # is kept meanwhile decides how much memory a fit needs beside X: nothing longer than it is needed.
         run_start = np.concatenate(([0], np.flatnonzero(qid[1:] != qid[:-1]) + 1))
-        unique, first, run_query = _unique(qid[run_start])
+        run_ids = qid[run_start]
+        if qid.dtype.kind not in "OV" and (run_ids[1:] > run_ids[:-1]).all():  # rows sorted by query
+            return cls(np.append(run_start, len(qid)).astype(np.int64), None, run_ids)
+        unique, first, run_query = _unique(run_ids)
         by_appearance = np.argsort(first, kind="stable")
         ids = unique[by_appearance]
         if len(ids) == len(run_start):

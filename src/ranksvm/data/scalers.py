@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ranksvm._registry import storable
 from ranksvm.data import frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.queries import Queries, query_ranges
@@ -146,6 +147,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         raise NotImplementedError
 
 
+@storable
 class QueryMinMaxScaler(_QueryScaler):
     """Scale each feature of each query linearly to 0 .. 1, as the query-normalised LETOR files are.
 
@@ -186,6 +188,7 @@ class QueryMinMaxScaler(_QueryScaler):
         return low, _inverse(np.maximum.reduceat(block, starts, axis=0) - low)
 
 
+@storable
 class QueryStandardScaler(_QueryScaler):
     """Scale each feature of each query to mean 0 and variance 1.
 

@@ -27,17 +27,17 @@ _FEATURE_CHECKS: dict[str, Any] = {
 CHUNK = 1 << 20
 
 
-def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False) -> Any:
+def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False, finite: bool = True) -> Any:
     """X as scikit-learn would have it: a C-contiguous float array or CSR, copied only if it is not (or a DataFrame).
 
-    Raises DataError where X is not that, or has NaN or infinite values, with their place. With ``reset`` the estimator
-    takes note of the number and names of the features, without it X must agree with them.
+    Raises DataError where X is not that, or (unless not ``finite``) has NaN or infinite values, with their place. With
+    ``reset`` the estimator takes note of the number and names of the features, without it X must agree with them.
     """
     with _as_data_error():
-        X_frame, X = X, frames.validated(estimator, X, reset=reset, **_FEATURE_CHECKS)
-    if reset:
-        estimator.frame_type_ = frames.library(X_frame)
-    return _finite(estimator, X, n_threads)
+        X = frames.validated(estimator, X, reset=reset, **_FEATURE_CHECKS)
+    if finite:
+        check_finite(estimator, X, n_threads)
+    return X
 
 
 def features_and_labels(
@@ -49,11 +49,10 @@ def features_and_labels(
     the features must be those that it knows.
     """
     with _as_data_error():
-        X_frame, (X, y) = X, frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
+        X, y = frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
         y = np.asarray(y, dtype=np.float64)
-    if reset:
-        estimator.frame_type_ = frames.library(X_frame)
-    return _finite(estimator, X, n_threads), y
+    check_finite(estimator, X, n_threads)
+    return X, y
 
 
 def labels(y: Any, n_rows: int) -> np.ndarray:
@@ -63,18 +62,6 @@ def labels(y: Any, n_rows: int) -> np.ndarray:
     if len(y) != n_rows:
         raise DataError(f"y has {len(y)} entries but X has {n_rows} rows: they must agree.")
     return y
-
-
-@contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Leave an estimator as it was where the fit within fails: what it had learnt before is not mixed with the new."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
 
 
 @contextmanager
@@ -97,10 +84,10 @@ def queries(qid: Any, group: Any, n_rows: int) -> Queries:
     return Queries.from_group(group, n_rows)
 
 
-def _finite(estimator: Any, X: Any, n_threads: int) -> Any:
+def check_finite(estimator: Any, X: Any, n_threads: int) -> None:
+    """Raise DataError where features, validated otherwise, have NaN or infinite values; it names the first place."""
     values = X.data if scipy.sparse.issparse(X) else X.reshape(-1)
     chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
     if not all(parallel_map(linear.all_finite, chunks, n_threads)):
         place = where_not_finite(X, getattr(estimator, "feature_names_in_", None))
         raise DataError(f"Input X contains {place}: replace or drop such values.")
-    return X

@@ -3,8 +3,9 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ranksvm import _options
 from ranksvm.data import Queries, frames, validation
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
+from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, parse_metric
 from ranksvm.metrics.conventions import convention_named
@@ -19,6 +21,7 @@ from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_erro
 from ranksvm.model_selection.cross_validation import query_splits
 from ranksvm.problems.evaluation import EvaluationSet, evals_result, evaluation_sets
 from ranksvm.problems.problem import RankSVMProblem, interruptible_if
+from ranksvm.problems.records import Outcome, Record
 from ranksvm.problems.training_set import TrainingSet
 from ranksvm.solvers import SolverResult, Status
 
@@ -26,6 +29,45 @@ logger = logging.getLogger("ranksvm.estimators")
 
 # The evaluations of one solution, one for each test part.
 Parts = Sequence[Evaluation]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice(Record):
+    """What was chosen among what.
+
+    Parameters
+    ----------
+    setting_number, C_number : int
+        Numbers of the setting and of the C chosen.
+    C : float
+        That C.
+    best_score : float
+        Mean score of both.
+    Cs : ndarray of float64, shape (n_Cs,)
+        The values of C tried, ascending.
+    tried : dict
+        What was tried and what it gave, by the name of the fitted attribute.
+    """
+
+    setting_number: int
+    C_number: int
+    C: float
+    best_score: float
+    Cs: np.ndarray
+    tried: dict[str, Any]
+
+    def attributes(self) -> dict[str, Any]:
+        """Name of each fitted attribute -> its value."""
+        return {"C_": self.C, "best_score_": self.best_score, "Cs_": self.Cs} | self.tried
+
+
+class Chosen(NamedTuple):
+    """A choice, and the model that it leads to."""
+
+    choice: Choice
+    model: Record
+    outcome: Outcome
+    evals_result: dict[str, Any]
 
 
 class ChoosingRanker(DualMixin):
@@ -38,6 +80,7 @@ class ChoosingRanker(DualMixin):
     # the estimator that is given C
     _with_one_c: ClassVar[Callable[..., Any]]
 
+    C_: float
     Cs: Any
     metric: Any
     cv: Any
@@ -103,22 +146,25 @@ class ChoosingRanker(DualMixin):
         """
         metric, convention = parse_metric(self.metric), convention_named(self.convention)
         _options.check(rule=_options.one_of(self.rule, RULES))
-        with validation.all_or_nothing(self), _options.verbosity(self.verbose):
+        with all_or_nothing(self), _options.verbosity(self.verbose):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
-            self.Cs_ = np.sort(c_values(self.Cs))
+            self.frame_type_ = frames.library(X)
+            Cs = np.sort(c_values(self.Cs))
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
             arguments = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
             data = self._training_set(self, X, y, **arguments, **weights)
             settings = self._settings(data)
             sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
             if sets:
-                self._choose_on_validation(data, settings, metric, convention, sets)
+                chosen = self._choose_on_validation(data, settings, Cs, metric, convention, sets)
             elif pairs is not None:
                 raise DataError("With pairs there are no labels to choose C by folds: give validation data (eval_set).")
             else:
-                self._choose_by_folds(
-                    data, settings, metric, convention, validation.queries(qid, group, data.n_rows), weights
-                )
+                grouping = validation.queries(qid, group, data.n_rows)
+                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, grouping, weights)
+            self._assign(chosen.model, chosen.outcome, chosen.choice)
+            self.evals_result_ = chosen.evals_result
+            self.fitted_params_ = self._params_now()
         return self
 
     # ---- what a subclass says
@@ -139,8 +185,11 @@ class ChoosingRanker(DualMixin):
         """Rows of X as a model takes them that is fitted to other rows."""
         return X[rows]
 
-    def _keep_choice(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> None:
-        """Keep what was tried and what it gave: arrays of shapes (n_settings, n_Cs, n_parts) and (n_settings, n_Cs)."""
+    def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
+        """Fitted attributes that say what was tried and what it gave.
+
+        Arrays have shapes (n_settings, n_Cs, n_parts) and (n_settings, n_Cs).
+        """
         raise NotImplementedError
 
     # ---- the choice
@@ -149,38 +198,43 @@ class ChoosingRanker(DualMixin):
         self,
         data: TrainingSet,
         settings: list[Any],
+        Cs: np.ndarray,
         metric: Metric,
         convention: Convention,
         sets: list[EvaluationSet],
-    ) -> None:
+    ) -> "Chosen":
         tried: list[tuple[RankSVMProblem, list[SolverResult]]] = []
         found: list[list[Parts]] = []
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             for setting in settings:
                 problem = self._problem(data, setting)
-                results, evaluations = self._along(problem, sets, metric, convention, "validation data", interrupted)
+                where = "validation data"
+                results, evaluations = self._along(problem, Cs, sets, metric, convention, where, interrupted)
                 problem.release()
                 tried.append((problem, results))
                 found.append(evaluations)
                 if interrupted is not None and interrupted.is_set():
                     break
-        self.evals_result_ = evals_result([parts for evaluations in found for parts in evaluations])
         first_sets = [[parts[:1] for parts in evaluations] for evaluations in found]
-        setting_number, C_number = self._choose(settings[: len(found)], metric, first_sets)
-        problem, results = tried[setting_number]
-        problem.keep_result(self, results[C_number])
+        choice = self._choose(settings[: len(found)], Cs, metric, first_sets)
+        problem, results = tried[choice.setting_number]
+        result = results[choice.C_number]
+        outcome = problem.outcome(result)
         if interrupted is not None and interrupted.is_set():
-            self.status_ = Status.INTERRUPTED.value
+            outcome = replace(outcome, status=Status.INTERRUPTED.value)
+        of_sets = evals_result([parts for evaluations in found for parts in evaluations])
+        return Chosen(choice, problem.model(result.w), outcome, of_sets)
 
     def _choose_by_folds(
         self,
         data: TrainingSet,
         settings: list[Any],
+        Cs: np.ndarray,
         metric: Metric,
         convention: Convention,
         grouping: Queries,
         weights: dict[str, Any],
-    ) -> None:
+    ) -> "Chosen":
         X, y, numbers = data.X, data.labels, grouping.numbers()
         assert y is not None
 
@@ -188,7 +242,7 @@ class ChoosingRanker(DualMixin):
             there = {name: value for name, value in weights.items() if value is not None}
             return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
 
-        found: list[list[list[Evaluation]]] = [[[] for _ in self.Cs_] for _ in settings]
+        found: list[list[list[Evaluation]]] = [[[] for _ in Cs] for _ in settings]
         for number, (train, test) in enumerate(query_splits(self.cv, X, y, grouping)):
             part = {"qid": numbers[train], "group": None, **divided(train)}
             try:
@@ -199,19 +253,20 @@ class ChoosingRanker(DualMixin):
             held_out = EvaluationSet(X_test, y[test], numbers[test], divided(test)["sample_weight"])
             for place, setting in enumerate(settings):
                 problem = self._problem(fold, setting)
-                _, evaluations = self._along(problem, [held_out], metric, convention, f"fold {number + 1}")
+                _, evaluations = self._along(problem, Cs, [held_out], metric, convention, f"fold {number + 1}")
                 problem.release()
                 for parts, each in zip(found[place], evaluations, strict=True):
                     parts.extend(each)
-        self.evals_result_ = {}
-        setting_number, _ = self._choose(settings, metric, found)
-        problem = self._problem(data, settings[setting_number])
+        choice = self._choose(settings, Cs, metric, found)
+        problem = self._problem(data, settings[choice.setting_number])
         with interruptible_if(self.keep_on_interrupt) as interrupted:
-            problem.keep_result(self, problem.solve(self.C_, interrupted=interrupted))
+            result = problem.solve(choice.C, interrupted=interrupted)
+        return Chosen(choice, problem.model(result.w), problem.outcome(result), {})
 
     def _along(
         self,
         problem: RankSVMProblem,
+        Cs: np.ndarray,
         sets: list[EvaluationSet],
         metric: Metric,
         convention: Convention,
@@ -221,7 +276,7 @@ class ChoosingRanker(DualMixin):
         """The solutions of a problem along C, and what each gives on every set."""
         results: list[SolverResult] = []
         evaluations: list[Parts] = []
-        for C, result in solve_along(problem, self.Cs_, interrupted):
+        for C, result in solve_along(problem, Cs, interrupted):
             scores = partial(problem.scores, result.w)
             results.append(result)
             evaluations.append([each.evaluate(scores, metric, convention) for each in sets])
@@ -229,12 +284,14 @@ class ChoosingRanker(DualMixin):
             logger.info("%sC = %.6g: %s %.4f on %s", problem.label, C, metric.name, value, where)
         return results, evaluations
 
-    def _choose(self, settings: list[Any], metric: Metric, found: Sequence[Sequence[Parts]]) -> tuple[int, int]:
-        """Numbers of the setting and the C chosen, from what each of them gives on each test part; keeps all that."""
+    def _choose(
+        self, settings: list[Any], Cs: np.ndarray, metric: Metric, found: Sequence[Sequence[Parts]]
+    ) -> "Choice":
+        """The setting and the C chosen, from what each of them gives on each test part."""
         name = metric.name
-        self.Cs_ = self.Cs_[: max(map(len, found))]
+        Cs = Cs[: max(map(len, found))]
         n_parts = len(found[0][0])
-        scores = np.full((len(found), len(self.Cs_), n_parts), np.nan)
+        scores = np.full((len(found), len(Cs), n_parts), np.nan)
         for row, evaluations in zip(scores, found, strict=True):
             row[: len(evaluations)] = [[part.means[name] for part in parts] for parts in evaluations]
         means, errors = (
@@ -249,10 +306,17 @@ class ChoosingRanker(DualMixin):
             raise OptionError(f"{self.metric!r} is not defined for any query of the validation data.")
         # the most regularised first: by C, and of each C by setting
         C_number, setting_number = divmod(choose(means.T.ravel(), errors.T.ravel(), self.rule), len(found))
-        self.C_ = float(self.Cs_[C_number])
-        self.best_score_ = float(means[setting_number, C_number])
-        self._keep_choice(settings, scores, means, errors)
-        return setting_number, C_number
+        return Choice(
+            setting_number,
+            C_number,
+            C=float(Cs[C_number]),
+            best_score=float(means[setting_number, C_number]),
+            Cs=Cs,
+            tried=self._tried(settings, scores, means, errors),
+        )
+
+    def _params_now(self) -> dict[str, Any]:
+        return super()._params_now() | {"C": self.C_, "metric": parse_metric(self.metric).name}
 
     def _ranker(self) -> Any:
         """An estimator with one C and the parameters that both have, to fit parts of the data with."""

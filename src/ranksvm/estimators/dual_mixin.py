@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import validation
@@ -16,9 +17,6 @@ __all__ = ["DualMixin"]
 
 class DualMixin(Ranker):
     """What the estimators fitted to pairs share: the dual of their problem."""
-
-    C: float
-    loss: str
 
     def dual_coef(
         self,
@@ -78,17 +76,20 @@ class DualMixin(Ranker):
         >>> bool(np.allclose(data.X.T @ dual.per_document(), ranker.coef_, atol=1e-4))
         True
         """
-        check_source_of_pairs(self, y, pairs, pair_weight)
+        check_is_fitted(self)
+        fitted = self.fitted_params_
+        selection, weighting = fitted["pair_selection"], fitted["pair_weighting"]
+        check_source_of_pairs(selection, weighting, y, pairs, pair_weight)
         X, ids = self._features(X), self._query_ids(X, qid)
         queries = validation.queries(ids, group, X.shape[0])
         labels = None if pairs is not None else validation.labels(y, X.shape[0])
         weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
         n_threads = effective_n_jobs(self.n_jobs)
-        found = training_pairs(self, queries, labels, pairs, pair_weight, n_threads, **weights)
+        how = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
+        found = training_pairs(queries, labels, pairs, pair_weight, **how, **weights)
         scores = self._scores(X)
-        C = self.C_ if hasattr(self, "C_") else self.C
         # of the hinge that of the last width of its smoothing
-        loss, width = loss_of(self), getattr(self, "width_", None)
+        loss, C, width = loss_of(fitted["loss"], fitted["huber_width"]), fitted["C"], getattr(self, "width_", None)
 
         def alpha(query: int, preferred: np.ndarray, other: np.ndarray, weights: np.ndarray) -> np.ndarray:
             return weights * loss.alpha(scores[preferred] - scores[other], C, width)

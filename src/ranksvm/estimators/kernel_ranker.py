@@ -9,13 +9,18 @@ from sklearn.utils.validation import check_is_fitted
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.estimators.ranker import Ranker
 from ranksvm.exceptions import OptionError
-from ranksvm.kernels import FourierFeatures
+from ranksvm.kernels import FourierFeatures, Kernel
 from ranksvm.kernels.expansions import Expansion, LinearFunction, ScoringFunction, expansion
 from ranksvm.kernels.pruning import Pruning, smallest_terms
-from ranksvm.problems.kernel_model import is_precomputed, keep_terms, refuse_sparse_kernels, scattered
-from ranksvm.problems.kernel_options import kernel_with
+from ranksvm.problems.kernel_model import kernel_terms, scattered
+from ranksvm.problems.kernel_options import is_precomputed, kernel_with, refuse_sparse_kernels
+from ranksvm.problems.records import Record
 
 __all__ = ["KernelRanker"]
+
+
+# What a model scores with: which of them it has depends on its kernel and approximation.
+_FUNCTION = ("coef_", "dual_coef_", "support_", "support_vectors_", "frequencies_", "feature_coef_", "pruned_")
 
 
 class KernelRanker(Ranker):
@@ -67,10 +72,10 @@ class KernelRanker(Ranker):
         if not hasattr(self, "support_vectors_"):
             what = "random Fourier features" if hasattr(self, "frequencies_") else "a precomputed kernel"
             raise OptionError(f"prune drops support vectors, and a model of {what} holds none.")
-        terms = kernel_with(self, self.gamma_), self.support_vectors_, self.dual_coef_
-        kept, pruning = smallest_terms(*terms, float(tol), effective_n_jobs(self.n_jobs))
+        kernel, vectors, coef = self._kernel(), self.support_vectors_, self.dual_coef_
+        kept, pruning = smallest_terms(kernel, vectors, coef, float(tol), effective_n_jobs(self.n_jobs))
         before = getattr(self, "pruned_", {"n_dropped": 0, "distance": 0.0, "norm": pruning.norm})
-        keep_terms(self, self.support_[kept], self.support_vectors_[kept], self.dual_coef_[kept])
+        self._assign(kernel_terms(kernel, self.support_[kept], vectors[kept], coef[kept]))
         self.pruned_ = {
             "n_dropped": before["n_dropped"] + pruning.n_dropped,
             "distance": before["distance"] + pruning.distance,
@@ -82,22 +87,33 @@ class KernelRanker(Ranker):
         return self._function().scores(X, effective_n_jobs(self.n_jobs))
 
     def _function(self) -> ScoringFunction:
-        """The scoring function, from what `keep_terms` and `keep_features` keep."""
+        """The scoring function, from the fitted attributes."""
         if hasattr(self, "frequencies_"):
             return Expansion(FourierFeatures(self.frequencies_), self.feature_coef_)
         if hasattr(self, "coef_"):
             return LinearFunction(self.coef_)
         if not hasattr(self, "support_vectors_"):
             return LinearFunction(scattered(self.dual_coef_, self.support_, self.n_features_in_))
-        return expansion(kernel_with(self, self.gamma_), self.support_vectors_, self.dual_coef_)
+        return expansion(self._kernel(), self.support_vectors_, self.dual_coef_)
 
-    def _features(self, X: Any) -> Any:
-        X = super()._features(X)
-        refuse_sparse_kernels(self, X)
+    def _kernel(self) -> Kernel:
+        """The kernel that the model was fitted with."""
+        fitted = self.fitted_params_
+        return kernel_with(fitted["kernel"], self.gamma_, fitted["degree"], fitted["coef0"])
+
+    def _features(self, X: Any, finite: bool = True) -> Any:
+        X = super()._features(X, finite)
+        refuse_sparse_kernels(self.fitted_params_["kernel"], X)
         return X
+
+    def _assign(self, *records: Record) -> None:
+        """Take a function, and what else there is of a fit; a model of another kernel had other parts."""
+        for name in _FUNCTION:
+            self.__dict__.pop(name, None)
+        super()._assign(*records)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_precomputed(self)
-        tags.input_tags.sparse = not is_precomputed(self)
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.input_tags.sparse = not is_precomputed(self.kernel)
         return tags

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+import ranksvm._compiled.linear as linear
 from ranksvm._parallel import effective_n_jobs
-from ranksvm.data import Queries, frames
+from ranksvm.data import Queries, frames, validation
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.data.spread import within_query_variance
 from ranksvm.estimators.ranker import Ranker
@@ -116,11 +117,20 @@ class LinearRanker(Ranker):
         variance = within_query_variance(X, Queries.from_qid(ids, X.shape[0]), effective_n_jobs(self.n_jobs))
         return np.abs(self.coef_) * np.sqrt(variance)
 
+    def _predicted(self, X: Any) -> np.ndarray:
+        # A value that is not finite leaves no score of its row finite, whatever its weight (0 * inf is NaN): X is read
+        # a second time only where a score is not, which may also be one that overflows.
+        X = self._features(X, finite=False)
+        scores = self._scores(X)
+        if not linear.all_finite(scores):
+            validation.check_finite(self, X, effective_n_jobs(self.n_jobs))
+        return scores
+
     def _scores(self, X: Any) -> np.ndarray:
         return linear_scores(X, self.coef_, effective_n_jobs(self.n_jobs))
 
-    def _features(self, X: Any) -> Any:
-        X = super()._features(X)
+    def _features(self, X: Any, finite: bool = True) -> Any:
+        X = super()._features(X, finite)
         if self.coef_.shape != (X.shape[1],):
             raise DataError(f"X has {X.shape[1]} features, but coef_ has shape {self.coef_.shape}: fit anew.")
         return X

@@ -15,6 +15,7 @@ from ranksvm.data.design_matrix import csr_arrays
 from ranksvm.data.pair_list import row_numbers
 from ranksvm.data.pair_weights import PairWeights, checked_weights
 from ranksvm.estimators.linear_ranker import LinearRanker
+from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.exceptions import DataError, OptionError
 
 _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
@@ -83,8 +84,9 @@ class OnlineRanker(LinearRanker):
             When a hyper-parameter has a value it cannot have.
         """
         self._check_options()
-        with validation.all_or_nothing(self):
+        with all_or_nothing(self):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
+            self.frame_type_ = frames.library(X)
             X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=True)
             self._start(X.shape[1])
             for _ in range(int(self.n_passes)):
@@ -205,15 +207,16 @@ class OnlineRanker(LinearRanker):
         """
         self._check_options()
         first = self._is_new()
-        with validation.all_or_nothing(self):
+        with all_or_nothing(self):
             X = X if first else self._without_qid_column(X)
+            library = frames.library(X)
             X = validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
             # a user who clicked on nothing, or on the first, is no error of a stream
             none = np.empty((2, 0), dtype=np.int64)
             preferred, other = row_numbers(pairs, Queries.from_qid(None, X.shape[0])) if np.size(pairs) else none
             checked = None if weight is None else checked_weights("weight", weight, len(preferred), "pairs")
             if first:
-                self.qid_column_ = None
+                self.qid_column_, self.frame_type_ = None, library
                 self._start(X.shape[1])
         self._learn(OnlineRows(X), preferred.astype(np.int32), other.astype(np.int32), checked)
         return self
@@ -354,13 +357,14 @@ class OnlineRanker(LinearRanker):
         """`_data` of what comes on top of what has been learnt; the first of all begins a model."""
         self._check_options()
         first = self._is_new()
-        with validation.all_or_nothing(self):
+        with all_or_nothing(self):
             X, qid, column = frames.split_qid(X, qid)
             if not first and qid is None and group is None:
                 qid = self._query_ids(X, None)
+            library = frames.library(X)
             X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=first)
             if first:
-                self.qid_column_ = column
+                self.qid_column_, self.frame_type_ = column, library
                 self._start(X.shape[1])
         return X, y, queries, preferred_weight
 

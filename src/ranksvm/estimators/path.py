@@ -64,7 +64,7 @@ def regularization_path(
     propensity: Any = None,
     pairs: Any = None,
     pair_weight: Any = None,
-    loss: str = "squared_hinge",
+    loss: Any = "squared_hinge",
     huber_width: float = 1.0,
     pair_selection: str = "all",
     pair_weighting: str = "uniform",

@@ -1,6 +1,8 @@
 """What all rankers share, whatever their scores are: ranking, evaluation, persistence."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,15 +14,31 @@ from ranksvm.data import Queries, frames, validation
 from ranksvm.exceptions import DataError
 from ranksvm.metrics import evaluate
 from ranksvm.persistence import save
+from ranksvm.problems.records import Record
 
 # What `score` is.
 SCORE_METRIC = "ndcg@10"
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Leave an estimator as it was where the fit within fails: what it had learnt before is not mixed with the new."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 class Ranker(BaseEstimator):
     """Base of the estimators; what a document scores (`_scores`) is theirs."""
 
     n_jobs: int | None
+    # Hyper-parameters that say what a fitted model is: its methods read them as they were in `fit`.
+    _model_params: ClassVar[tuple[str, ...]] = ()
+    fitted_params_: dict[str, Any]
 
     __metadata_request__fit: ClassVar = {
         "qid": True,
@@ -44,7 +62,7 @@ class Ranker(BaseEstimator):
         ndarray of float64, shape (n_samples,)
             The scores, summed in float64.
         """
-        return self._scores(self._features(X))
+        return self._predicted(X)
 
     def rank(self, X: Any, qid: Any = None) -> dict[Any, np.ndarray]:
         """Order the documents of each query.
@@ -118,14 +136,34 @@ class Ranker(BaseEstimator):
         check_is_fitted(self)
         save(self, path)
 
+    def _assign(self, *records: Record) -> None:
+        """Take records of a fit as fitted attributes."""
+        for record in records:
+            for name, value in record.attributes().items():
+                setattr(self, name, value)
+
+    def _params_now(self) -> dict[str, Any]:
+        """The hyper-parameters that say what a model fitted now is."""
+        return {name: getattr(self, name) for name in self._model_params}
+
+    def _complete_older_file(self) -> None:
+        """Add what files of earlier versions do not hold: they kept the hyper-parameters only once."""
+        if self._model_params and hasattr(self, "n_features_in_") and not hasattr(self, "fitted_params_"):
+            self.fitted_params_ = self._params_now()
+
+    def _predicted(self, X: Any) -> np.ndarray:
+        """Score of each row of X, which has not been checked."""
+        return self._scores(self._features(X))
+
     def _scores(self, X: Any) -> np.ndarray:
         """Score of each row of X, which has been checked (`_features`), in float64."""
         raise NotImplementedError
 
-    def _features(self, X: Any) -> Any:
-        """X as the model was fitted to it, checked, without a column of query ids."""
+    def _features(self, X: Any, finite: bool = True) -> Any:
+        """X as the model was fitted to it, checked (that it is ``finite`` only on request), without query ids."""
         check_is_fitted(self)
-        return validation.features(self, self._without_qid_column(X), n_threads=effective_n_jobs(self.n_jobs))
+        X = self._without_qid_column(X)
+        return validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
 
     def _has_qid_column(self, X: Any) -> bool:
         column = getattr(self, "qid_column_", None)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
+from ranksvm._registry import storable
 from ranksvm.data import Queries
 from ranksvm.data.frames import split_qid
 from ranksvm.exceptions import DataError, OptionError
@@ -88,6 +89,7 @@ class _QuerySplitter(BaseCrossValidator):
         raise NotImplementedError
 
 
+@storable
 class QueryKFold(_QuerySplitter):
     """K folds of whole queries; each is the test part once.
 
@@ -129,6 +131,7 @@ class QueryKFold(_QuerySplitter):
         yield from np.array_split(order, self.n_splits)
 
 
+@storable
 class QueryShuffleSplit(_QuerySplitter):
     """Random splits of the queries into a training and a test part.
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,26 @@ from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import OptionError
 from ranksvm.metrics import Evaluation, Metric, parse_metric
 from ranksvm.problems.evaluation import EvaluationSet, evals_result, evaluation_sets, set_name
+from ranksvm.problems.records import Record
 
 logger = logging.getLogger("ranksvm.estimators")
+
+
+@dataclass(frozen=True)
+class Trace(Record):
+    """What rounds gave on evaluation sets.
+
+    Parameters
+    ----------
+    evals_result : dict
+        Set -> metric -> value after each round.
+    best_iteration, best_score : int and float, or None
+        The best round, from 1, and its value on the first set, where there is a patience.
+    """
+
+    evals_result: dict[str, dict[str, list[float]]]
+    best_iteration: int | None
+    best_score: float | None
 
 
 class EvaluationRounds:
@@ -72,11 +91,9 @@ class EvaluationRounds:
             self.best_model, self.best_round, self.best_score = model(), len(self._rounds), score
         return len(self._rounds) - self.best_round >= self.patience
 
-    def keep(self, estimator: Any) -> None:
-        """Give an estimator the trace and the best round, as fitted attributes."""
-        estimator.evals_result_ = evals_result(self._rounds)
-        estimator.best_iteration_ = self.best_round
-        estimator.best_score_ = self.best_score
+    def trace(self) -> "Trace":
+        """What all rounds gave, and the best of them."""
+        return Trace(evals_result(self._rounds), self.best_round, self.best_score)
 
 
 def evaluation_rounds(

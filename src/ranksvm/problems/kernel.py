@@ -29,10 +29,17 @@ from ranksvm.kernels import (
 from ranksvm.kernels.expansions import Expansion, LinearFunction, expansion
 from ranksvm.objectives import CoefficientObjective, KernelObjective, KernelPoint, Landmarks
 from ranksvm.objectives.feature_design import feature_design
-from ranksvm.problems.kernel_model import is_precomputed, keep_features, keep_terms, refuse_sparse_kernels, scattered
-from ranksvm.problems.kernel_options import PRECOMPUTED, check_kernel_options, kernel_with
+from ranksvm.problems.kernel_model import kernel_terms, scattered
+from ranksvm.problems.kernel_options import (
+    PRECOMPUTED,
+    check_kernel_options,
+    is_precomputed,
+    kernel_with,
+    refuse_sparse_kernels,
+)
 from ranksvm.problems.linear import LinearProblem
 from ranksvm.problems.problem import RankSVMProblem, problem_options
+from ranksvm.problems.records import Fourier, KernelModel, KernelTerms
 from ranksvm.problems.training_set import TrainingSet, training_set
 from ranksvm.solvers import SolverResult, Status, newton_cg
 
@@ -65,8 +72,8 @@ def kernel_training_set(estimator: Any, X: Any, y: Any, **data: Any) -> Training
     check_kernel_options(estimator)
     problem_options(estimator)
     found = training_set(estimator, X, y, **data)
-    refuse_sparse_kernels(estimator, found.X)
-    if is_precomputed(estimator):
+    refuse_sparse_kernels(estimator.kernel, found.X)
+    if is_precomputed(estimator.kernel):
         check_precomputed(found.X, found.n_threads)
     return found
 
@@ -75,9 +82,9 @@ def kernel_problem(estimator: Any, data: TrainingSet, gamma: float | None) -> "K
     """The problem that a kernel estimator solves for the data of ``fit``, with this gamma if its kernel reads one."""
     options = problem_options(estimator)
     options |= {"memory": memory_bytes(estimator.memory_limit), "dtype": estimator.kernel_dtype}
-    if is_precomputed(estimator):
+    if is_precomputed(estimator.kernel):
         return KernelProblem(data, None, None, **options)
-    kernel = kernel_with(estimator, gamma)
+    kernel = kernel_with(estimator.kernel, gamma, estimator.degree, estimator.coef0)
     if estimator.approximation is None:
         return KernelProblem(data, kernel, gamma, **options)
     if callable(estimator.kernel):
@@ -281,11 +288,9 @@ class KernelProblem(RankSVMProblem):
         support = self.rows[positions]
         return support, None if self.kernel is None else self.X[support], b[positions]
 
-    def _keep_model(self, estimator: Any, w: np.ndarray) -> None:
-        keep_terms(estimator, *self._terms(w))
-        estimator.gamma_ = self.gamma
-        estimator.kernel_dtype_ = self.dtype
-        estimator.n_kernel_products_ = self.n_products
+    def model(self, w: np.ndarray) -> KernelModel:
+        support, vectors, coef = self._terms(w)
+        return KernelModel(kernel_terms(self.kernel, support, vectors, coef), self.gamma, self.dtype, self.n_products)
 
 
 class FeatureProblem(LinearProblem):
@@ -331,13 +336,11 @@ class FeatureProblem(LinearProblem):
         """Let go of the features of the documents."""
         del self.objective
 
-    def _keep_model(self, estimator: Any, w: np.ndarray) -> None:
-        self._keep_function(estimator, self.features.coefficients(w))
-        estimator.gamma_ = self.gamma
-        estimator.kernel_dtype_ = self.dtype
-        estimator.n_kernel_products_ = 0
+    def model(self, w: np.ndarray) -> KernelModel:
+        return KernelModel(self._function(self.features.coefficients(w)), self.gamma, self.dtype, 0)
 
-    def _keep_function(self, estimator: Any, coef: np.ndarray) -> None:
+    def _function(self, coef: np.ndarray) -> KernelTerms | Fourier:
+        """The function with these coefficients of the features, or of what they are made of."""
         raise NotImplementedError
 
 
@@ -359,6 +362,7 @@ class NystroemProblem(FeatureProblem):
     """
 
     def __init__(self, data: TrainingSet, kernel: Kernel, landmarks: np.ndarray, gamma: float | None, **options: Any):
+        self.kernel = kernel
         self.landmarks = landmarks
         self.vectors = data.X[landmarks]
         super().__init__(data, NystroemFeatures(kernel, self.vectors), gamma, **options)
@@ -373,8 +377,8 @@ class NystroemProblem(FeatureProblem):
             raise DataError("warm_start: the last fit was not one of documents with as many features as X has.")
         return self.features.gathered(estimator._scores(self.vectors))
 
-    def _keep_function(self, estimator: Any, coef: np.ndarray) -> None:
-        keep_terms(estimator, self.landmarks, self.vectors, coef)
+    def _function(self, coef: np.ndarray) -> KernelTerms:
+        return kernel_terms(self.kernel, self.landmarks, self.vectors, coef)
 
 
 class FourierProblem(FeatureProblem):
@@ -395,8 +399,8 @@ class FourierProblem(FeatureProblem):
             )
         return estimator.feature_coef_
 
-    def _keep_function(self, estimator: Any, coef: np.ndarray) -> None:
-        keep_features(estimator, self.features.frequencies, coef)
+    def _function(self, coef: np.ndarray) -> Fourier:
+        return Fourier(self.features.frequencies, coef)
 
 
 KernelOrFeatureProblem = KernelProblem | NystroemProblem | FourierProblem

@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from ranksvm import _options
 from ranksvm._memory import memory_complaint
+from ranksvm.exceptions import DataError
 from ranksvm.kernels import FOURIER_KERNELS, KERNELS, LANDMARK_METHODS, Kernel, kernel_named
 
 PRECOMPUTED = "precomputed"
@@ -54,10 +55,20 @@ def gamma_of(kernel: Any, gamma: Any, X: Any) -> float | None:
     return float(gamma)
 
 
-def kernel_with(estimator: Any, gamma: float | None) -> Kernel:
-    """The kernel of an estimator, with this gamma if it reads one."""
-    degree, coef0 = estimator.degree, float(estimator.coef0)
-    return kernel_named(estimator.kernel, gamma=1.0 if gamma is None else gamma, degree=degree, coef0=coef0)
+def kernel_with(kernel: Any, gamma: float | None, degree: int, coef0: float) -> Kernel:
+    """The kernel that a name or a callable stands for, with those of the parameters that it reads."""
+    return kernel_named(kernel, gamma=1.0 if gamma is None else gamma, degree=degree, coef0=float(coef0))
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Whether a kernel, named or callable, stands for kernels given in place of features."""
+    return isinstance(kernel, str) and kernel == PRECOMPUTED
+
+
+def refuse_sparse_kernels(kernel: Any, X: Any) -> None:
+    """Raise DataError where kernels are given in place of features, as a sparse matrix."""
+    if is_precomputed(kernel) and scipy.sparse.issparse(X):
+        raise DataError("A sparse precomputed kernel is not supported: give a dense array.")
 
 
 def _wrong_gamma(gamma: Any) -> str | None:
@@ -79,7 +90,7 @@ def _wrong_approximation(approximation: Any, kernel: Any) -> str | None:
     complaint = _options.one_of(approximation, APPROXIMATIONS)
     if complaint is not None:
         return complaint.replace("one of", "None or one of")
-    if isinstance(kernel, str) and kernel == PRECOMPUTED:
+    if is_precomputed(kernel):
         return f"{approximation!r} computes kernels of documents, and kernel='precomputed' has none: leave it at None"
     if approximation == "fourier" and (callable(kernel) or kernel not in FOURIER_KERNELS):
         known = " and ".join(map(repr, FOURIER_KERNELS))

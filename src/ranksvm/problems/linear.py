@@ -9,6 +9,7 @@ from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.objectives import LinearObjective, ThreadedTerm
 from ranksvm.problems.problem import RankSVMProblem, problem_options
+from ranksvm.problems.records import Linear, Record
 from ranksvm.problems.training_set import TrainingSet, training_set
 
 
@@ -49,8 +50,8 @@ class LinearProblem(RankSVMProblem):
     def _origin(self) -> np.ndarray:
         return np.zeros(self.objective.n_variables)
 
-    def _keep_model(self, estimator: Any, w: np.ndarray) -> None:
-        estimator.coef_ = np.array(w)
+    def model(self, w: np.ndarray) -> Record:
+        return Linear(np.array(w))
 
 
 def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem:

@@ -14,6 +14,7 @@ from ranksvm import _options
 from ranksvm._parallel import one_blas_thread
 from ranksvm.losses import LOSSES, LossSpec, Pairs
 from ranksvm.losses.margin_function import complaint_about
+from ranksvm.problems.records import Outcome, Record
 from ranksvm.problems.training_set import TrainingSet
 from ranksvm.solvers import SolverResult, Status, interruptible, newton, tron
 
@@ -34,14 +35,14 @@ def problem_options(estimator: Any) -> dict[str, Any]:
         max_iter=_options.count(estimator.max_iter),
     )
     options = {name: getattr(estimator, name) for name in ("solver", "tol", "max_iter")}
-    return options | {"loss": loss_of(estimator)}
+    return options | {"loss": loss_of(estimator.loss, estimator.huber_width)}
 
 
-def loss_of(estimator: Any) -> LossSpec:
+def loss_of(loss: Any, huber_width: float) -> LossSpec:
     """The loss that the hyper-parameters of an estimator choose."""
-    if not isinstance(estimator.loss, str):
-        return LossSpec("custom", function=estimator.loss)
-    return LossSpec(estimator.loss, float(estimator.huber_width) if estimator.loss == "huber" else None)
+    if not isinstance(loss, str):
+        return LossSpec("custom", function=loss)
+    return LossSpec(loss, float(huber_width) if loss == "huber" else None)
 
 
 def _complaint(loss: Any) -> str | None:
@@ -150,27 +151,28 @@ class RankSVMProblem:
         """What documents, checked, score under a solution's variables."""
         raise NotImplementedError
 
-    def keep_result(self, estimator: Any, result: SolverResult) -> None:
-        """Give an estimator a solution as fitted attributes, and warn where it did not converge."""
-        self._keep_model(estimator, result.w)
-        estimator.objective_ = float(result.value)
-        estimator.duality_gap_ = float(result.gap)
-        estimator.converged_ = result.status is Status.CONVERGED
-        estimator.status_ = result.status.value
-        estimator.n_iter_ = result.n_iter
-        estimator.solver_ = self.solver
-        estimator.history_ = result.history.as_dict()
-        estimator.n_pairs_ = self.pairs.n_pairs
-        estimator.n_queries_ = self.n_queries
-        estimator.width_ = result.width
+    def outcome(self, result: SolverResult) -> Outcome:
+        """How a solution ended; a warning where it did not converge."""
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
             gap = f"relative duality gap {result.relative_gap:.1e}"
             warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)
+        return Outcome(
+            objective=float(result.value),
+            duality_gap=float(result.gap),
+            converged=result.status is Status.CONVERGED,
+            status=result.status.value,
+            n_iter=result.n_iter,
+            solver=self.solver,
+            history=result.history.as_dict(),
+            n_pairs=self.pairs.n_pairs,
+            n_queries=self.n_queries,
+            width=result.width,
+        )
+
+    def model(self, w: np.ndarray) -> Record:
+        """What a solution's variables score with."""
+        raise NotImplementedError
 
     def _origin(self) -> np.ndarray:
         """The variables of f = 0."""
-        raise NotImplementedError
-
-    def _keep_model(self, estimator: Any, w: np.ndarray) -> None:
-        """Give an estimator what it scores with."""
         raise NotImplementedError

@@ -59,7 +59,8 @@ def training_set(
     ``weights`` are ``sample_weight``, ``query_weight`` and ``propensity``.
     """
     n_threads = effective_n_jobs(estimator.n_jobs)
-    check_source_of_pairs(estimator, y, pairs, pair_weight)
+    selection, weighting = estimator.pair_selection, estimator.pair_weighting
+    check_source_of_pairs(selection, weighting, y, pairs, pair_weight)
     if y is None and pairs is None:
         name = type(estimator).__name__
         raise DataError(f"{name} requires y to be passed, but the target y is None (or give pairs of rows instead).")
@@ -68,15 +69,23 @@ def training_set(
     else:
         X = validation.features(estimator, X, n_threads=n_threads, reset=True)
     grouping = validation.queries(qid, group, X.shape[0])
-    found = training_pairs(estimator, grouping, y, pairs, pair_weight, n_threads, **weights)
+    how = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
+    found = training_pairs(grouping, y, pairs, pair_weight, **how, **weights)
     return TrainingSet(X, found, grouping.n_queries, n_threads, y)
 
 
 def training_pairs(
-    estimator: Any, grouping: Queries, y: Any, pairs: Any, pair_weight: Any, n_threads: int, **weights: Any
+    grouping: Queries,
+    y: Any,
+    pairs: Any,
+    pair_weight: Any,
+    *,
+    selection: str,
+    weighting: str,
+    n_threads: int,
+    **weights: Any,
 ) -> Pairs:
-    """The pairs that an estimator's ``fit`` learns from: those that labels imply, or those listed in ``pairs``."""
-    selection, weighting = estimator.pair_selection, estimator.pair_weighting
+    """The pairs that a fit learns from: those that labels imply, or those listed in ``pairs``."""
     if pairs is None:
         return ComparablePairs.from_labels(
             grouping, y, selection=selection, weighting=weighting, n_threads=n_threads, **weights
@@ -84,13 +93,12 @@ def training_pairs(
     return PairList.from_pairs(grouping, pairs, pair_weight=pair_weight, weighting=weighting, **weights)
 
 
-def check_source_of_pairs(estimator: Any, y: Any, pairs: Any, pair_weight: Any) -> None:
+def check_source_of_pairs(selection: str, weighting: str, y: Any, pairs: Any, pair_weight: Any) -> None:
     """Refuse what labels, or explicit pairs, cannot be combined with."""
     if pairs is None:
         if pair_weight is not None:
             raise DataError("pair_weight is given without pairs.")
         return
-    selection, weighting = estimator.pair_selection, estimator.pair_weighting
     if y is not None:
         raise DataError("Give y (labels, which imply the pairs) or pairs, not both.")
     if selection != "all":

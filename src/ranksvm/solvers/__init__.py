@@ -5,7 +5,7 @@ from ranksvm.solvers.epochs import EpochStatus, minimise_in_epochs
 from ranksvm.solvers.newton import newton
 from ranksvm.solvers.newton_cg import newton_cg
 from ranksvm.solvers.progress import interruptible
-from ranksvm.solvers.result import SolverResult, Status
+from ranksvm.solvers.result import SolverResult, Status, relative_gap
 from ranksvm.solvers.tron import tron
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "minimise_in_epochs",
     "newton",
     "newton_cg",
+    "relative_gap",
     "tron",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ranksvm.exceptions import DataError
 from ranksvm.objectives.protocol import Objective, Point
-from ranksvm.solvers.result import History, SolverResult, Status
+from ranksvm.solvers.result import History, SolverResult, Status, relative_gap
 
 __all__ = ["Monitor", "interruptible"]
 
@@ -93,7 +93,7 @@ class Monitor:
         history.hessian_products.append(self.n_products)
         if self.label is not None:
             line = "%siteration %d: objective %.9g, relative gap %.2e"
-            logger.info(line, self.label, self.n_iter, value, gap / value if value > 0.0 else 0.0)
+            logger.info(line, self.label, self.n_iter, value, relative_gap(gap, value))
         if gap <= self.tol * value or (
             self.objective.gap(point) <= self.enough and self.objective.smoothing_suffices(point, self.tol)
         ):
