@@ -11,7 +11,7 @@ from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.exceptions import DataError
 from ranksvm.losses import SquaredHinge
-from ranksvm.objectives import LinearObjective
+from ranksvm.objectives import LinearObjective, ThreadedTerm
 from ranksvm.objectives import linear as linear_module
 from ranksvm.solvers import Status, newton, newton_cg, tron
 
@@ -29,6 +29,7 @@ class Hinges:
     """``offset + 1/2 |w|^2 + C sum max(0, 1 - D w)^2`` with D small and explicit: an Objective of its own."""
 
     hessian_fraction = 1.0
+    positions_at_once = 1
 
     def __init__(self, D, C, offset=0.0):
         self.D, self.C, self.offset = np.atleast_2d(np.asarray(D, dtype=float)), C, offset
@@ -53,18 +54,18 @@ class Hinges:
     def goal(self, point, tol):
         return tol * point.value
 
-    def sharp(self, point, tol):
+    def smoothing_suffices(self, point, tol):
         return True
 
-    def sharpen(self, point, tol):
+    def reduce_smoothing(self, point, tol):
         return point, 0
 
     def line(self, point, trial):
         step = trial.w - point.w
 
-        def along(alpha):
-            at = self.evaluate(point.w + alpha * step)
-            return at.value, float(at.gradient @ step)
+        def along(alphas):
+            found = [self.evaluate(point.w + alpha * step) for alpha in alphas]
+            return np.array([at.value for at in found]), np.array([at.gradient @ step for at in found])
 
         return along
 
@@ -103,7 +104,9 @@ def ranking(seed=0, n=300, n_features=6, n_queries=30, C=0.1, scales=None, **wei
     y = np.digitize(X @ (rng.normal(size=n_features) / np.std(X, axis=0)) + rng.normal(size=n), [-1, 0, 2])
     qid = rng.integers(0, n_queries, n)
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, n), y.astype(float), **weights)
-    return LinearObjective(as_design_matrix(X), SquaredHinge(pairs), C), ExplicitPairs(y, qid, X, **weights)
+    return LinearObjective(ThreadedTerm(as_design_matrix(X), SquaredHinge(pairs)), C), ExplicitPairs(
+        y, qid, X, **weights
+    )
 
 
 @ALL_SOLVERS
@@ -227,7 +230,7 @@ def test_newton_on_a_sample_of_one_large_query(one_relevant, monkeypatch):
     y = np.zeros(1500) if one_relevant else X[:, 0] + rng.normal(size=1500)
     y[3] = 9.0
     pairs = ComparablePairs.from_labels(Queries.from_qid(None, 1500), y)
-    result = newton(LinearObjective(as_design_matrix(X), SquaredHinge(pairs), 0.1), np.zeros(5), tol=1e-8)
+    result = newton(LinearObjective(ThreadedTerm(as_design_matrix(X), SquaredHinge(pairs)), 0.1), np.zeros(5), tol=1e-8)
     assert result.status is Status.CONVERGED
     oracle = ExplicitPairs(y, np.zeros(1500), X)
     assert 0.5 * np.sum(oracle.gradient(result.w, 0.1) ** 2) <= 1.001e-8 * oracle.value(result.w, 0.1)
@@ -250,12 +253,12 @@ def test_the_trace_has_an_entry_per_iterate(solver):
 def test_a_point_of_another_solve_is_where_it_goes_on(solver):
     objective, oracle = ranking(C=1.0)
     first = solver(objective, np.zeros(6), tol=1e-8)
-    again = solver(objective, first.point, tol=1e-8)
+    again = solver(objective, first.w, point=first.point, tol=1e-8)
     assert again.n_iter == 0
     assert again.history.evaluations == [0]
     objective.reweight(1.5, first.point)
     options = {"warm_start": True} if solver is newton else {}
-    second = solver(objective, first.point, tol=1e-8, **options)
+    second = solver(objective, first.w, point=first.point, tol=1e-8, **options)
     assert second.value == pytest.approx(oracle.value(oracle.solve(1.5), 1.5), rel=1e-7)
     np.testing.assert_allclose(first.w, oracle.solve(1.0), rtol=1e-3)  # not written over
 
@@ -317,6 +320,6 @@ def test_tron_on_sparse_data_of_far_more_variables_than_pairs(C):
     X = scipy.sparse.random(300, 3000, density=0.01, format="csr", random_state=rng)
     y = (rng.random(300) < 0.3).astype(float)
     pairs = ComparablePairs.from_labels(Queries.from_qid(np.repeat(np.arange(30), 10)), y)
-    result = tron(LinearObjective(as_design_matrix(X), SquaredHinge(pairs), C), np.zeros(3000), tol=1e-4)
+    result = tron(LinearObjective(ThreadedTerm(as_design_matrix(X), SquaredHinge(pairs)), C), np.zeros(3000), tol=1e-4)
     assert result.status is Status.CONVERGED
     assert result.gap <= 1e-4 * result.value

@@ -13,6 +13,7 @@ from ranksvm.data.letor_writer import write_letor
 from ranksvm.data.pair_blocks import PairBlocks
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
+from ranksvm.data.partition import partition
 from ranksvm.data.queries import Queries
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.data.shared_documents import SharedDocuments, shared_documents
@@ -41,6 +42,7 @@ __all__ = [
     "make_ranking",
     "make_ranking_stream",
     "pairs_from_clicks",
+    "partition",
     "SharedDocuments",
     "shared_documents",
     "QueryMinMaxScaler",

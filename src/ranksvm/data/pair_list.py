@@ -1,5 +1,6 @@
 """Pairs written out by the user: preferences, as clicks give them, without labels."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,11 @@ class PairList:
         self.pairs_per_query = np.diff(pair_pointers).astype(float)
         # reduceat, and not cumulated sums: a component of large weights would cost the next ones their digits
         self.weight_per_query = np.add.reduceat(pair_weight, pair_pointers[:-1])
+
+    def __reduce__(self):
+        # the compiled view of the arrays is made anew
+        parts = self.pair_pointers, self.preferred, self.other, self.pair_weight
+        return PairList, (self.pointers, self.rows, *parts)
 
     @classmethod
     def from_pairs(
@@ -191,6 +197,30 @@ class PairList:
         first = self.pointers[query]
         return self.preferred[part] + first, self.other[part] + first, self.pair_weight[part]
 
+    def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The pairs of a range of components, a part at a time: see `ComparablePairs.chunks`.
+
+        Parameters
+        ----------
+        first, last : int
+            The components ``first .. last``.
+        limit : int
+            Largest number of pairs of a part.
+
+        Yields
+        ------
+        preferred, other : ndarray of int64
+            Positions of the two documents of each pair.
+        weight : ndarray of float64
+            Weight of each.
+        """
+        start, stop = int(self.pair_pointers[first]), int(self.pair_pointers[last])
+        for at in range(start, stop, limit):
+            part = slice(at, min(at + limit, stop))
+            component = np.searchsorted(self.pair_pointers, np.arange(part.start, part.stop), side="right") - 1
+            begin = self.pointers[component]
+            yield self.preferred[part] + begin, self.other[part] + begin, self.pair_weight[part]
+
     def comparable(self) -> tuple["PairList", np.ndarray]:
         """The same pairs, their rows numbered as the positions are: see `ComparablePairs.comparable`.
 
@@ -201,9 +231,40 @@ class PairList:
         rows : ndarray of int64, shape (pairs.n_rows,)
             The row of each position.
         """
-        parts = self.pair_pointers, self.preferred, self.other, self.pair_weight
-        rows = np.arange(self.n_rows) if self.rows is None else self.rows
-        return PairList(self.pointers, None, *parts), rows
+        return self.renumbered(), np.arange(self.n_rows) if self.rows is None else self.rows
+
+    def of_queries(self, queries: np.ndarray) -> "PairList":
+        """The pairs of some components.
+
+        Parameters
+        ----------
+        queries : ndarray of int64
+            Numbers of the components, ascending.
+
+        Returns
+        -------
+        PairList
+            Their pairs; there may be none.
+        """
+        chosen = np.zeros(self.n_queries, dtype=bool)
+        chosen[queries] = True
+        sizes, n_pairs = np.diff(self.pointers), np.diff(self.pair_pointers)
+        positions, kept = np.flatnonzero(np.repeat(chosen, sizes)), np.repeat(chosen, n_pairs)
+        pointers, pair_pointers = (
+            np.concatenate(([0], np.cumsum(each[chosen]))).astype(np.int64) for each in (sizes, n_pairs)
+        )
+        rows = positions if self.rows is None else self.rows[positions]
+        return PairList(pointers, rows, pair_pointers, self.preferred[kept], self.other[kept], self.pair_weight[kept])
+
+    def renumbered(self) -> "PairList":
+        """The same pairs over rows that are numbered as the positions are: for X with its rows taken in that order.
+
+        Returns
+        -------
+        PairList
+            The pairs.
+        """
+        return PairList(self.pointers, None, self.pair_pointers, self.preferred, self.other, self.pair_weight)
 
     def sample(self, n_rows: int, seed: int = 0) -> tuple["PairList", np.ndarray]:
         """A random part of the components; of large ones a random part of their pairs, weighted to stand for all.

@@ -8,7 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import validation
 from ranksvm.estimators.ranker import Ranker
-from ranksvm.problems.dual import ALPHA, DualCoef
+from ranksvm.problems.dual import DualCoef
+from ranksvm.problems.problem import loss_of
 from ranksvm.problems.training_set import check_source_of_pairs, training_pairs
 
 __all__ = ["DualMixin"]
@@ -87,9 +88,10 @@ class DualMixin(Ranker):
         how = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
         found = training_pairs(queries, labels, pairs, pair_weight, **how, **weights)
         scores = self._scores(X)
-        C, formula, width = fitted["C"], ALPHA[fitted["loss"]], getattr(self, "width_", None)
+        # of the hinge that of the last width of its smoothing
+        loss, C, width = loss_of(fitted["loss"], fitted["huber_width"]), fitted["C"], getattr(self, "width_", None)
 
         def alpha(query: int, preferred: np.ndarray, other: np.ndarray, weights: np.ndarray) -> np.ndarray:
-            return weights * formula(np.maximum(0.0, 1.0 - (scores[preferred] - scores[other])), C, width)
+            return weights * loss.alpha(scores[preferred] - scores[other], C, width)
 
         return DualCoef(found, queries, labels, alpha)

@@ -65,7 +65,7 @@ def regularization_path(
     propensity: Any = None,
     pairs: Any = None,
     pair_weight: Any = None,
-    loss: str = "squared_hinge",
+    loss: Any = "squared_hinge",
     huber_width: float = 1.0,
     pair_selection: str = "all",
     pair_weighting: str = "uniform",
@@ -160,7 +160,7 @@ def solve_along(
     """Solutions for ascending values of C, one after another; no more of them once the user has interrupted."""
     point = None
     for C in Cs:
-        result = problem.solve(float(C), point, interrupted)
+        result = problem.solve(float(C), interrupted=interrupted, point=point)
         point = result.point
         # it holds arrays of the size of the rows, which those who keep many solutions have no use for
         result = replace(result, point=None)

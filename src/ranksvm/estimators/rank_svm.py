@@ -29,12 +29,15 @@ class RankSVM(DualMixin, LinearRanker):
     C : float, default 1.0
         Weight of a pair, positive. The sum over the pairs is never normalised, so the best C falls as data grow;
         `RankSVMCV` chooses it.
-    loss : {"squared_hinge", "hinge", "huber"}, default "squared_hinge"
+    loss : {"squared_hinge", "hinge", "huber"} or object, default "squared_hinge"
         Loss of a pair as a function of its margin ``m = s_i - s_j``: ``max(0, 1 - m) ** 2`` (Lee & Lin 2014);
         ``max(0, 1 - m)``, that of the original RankSVM (Joachims 2002), which outliers pull less; or the Huberised
         hinge, 0 from ``m = 1`` up, ``(1 - m) ** 2 / (2 d)`` down to ``1 - d`` and ``1 - m - d / 2`` below, d the
         ``huber_width``. The hinge is reached through Huberised ones of ever smaller width; the certificate is that of
-        the hinge problem itself.
+        the hinge problem itself. An object with the methods ``value(margins)``, ``derivative(margins)`` and
+        ``curvature(margins)``, each from an array of margins to an array of as many numbers, is any convex function of
+        the margin, not negative: every pair is then visited, on one thread, and the model cannot go to a model file
+        (it can be pickled, where the object can).
     huber_width : float, default 1.0
         The width d of "huber", positive; without effect on other losses.
     pair_selection : {"all", "adjacent"}, default "all"
@@ -129,7 +132,7 @@ class RankSVM(DualMixin, LinearRanker):
         self,
         C: float = 1.0,
         *,
-        loss: str = "squared_hinge",
+        loss: Any = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",

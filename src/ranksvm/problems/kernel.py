@@ -134,17 +134,24 @@ class KernelProblem(RankSVMProblem):
         self._memory = memory
         self._earlier_products = 0
 
-    def solve(self, C: float, start: Any = None, interrupted: threading.Event | None = None) -> SolverResult:
-        """The solution for one C, from the variables or the point of another solution if given.
+    def solve(
+        self,
+        C: float,
+        start: np.ndarray | None = None,
+        interrupted: threading.Event | None = None,
+        *,
+        point: KernelPoint | None = None,
+    ) -> SolverResult:
+        """The solution for one C: see `RankSVMProblem.solve`.
 
         Where C is so large that the problem with Q in float32 is not convex, or rounding has stopped the solver or
         moved the objective by more than ``tol`` of itself, Q is made again in float64, and kept so.
         """
         if self._too_coarse(C):
-            start = self._refined(C, None if start is None else getattr(start, "w", start))
-        result = super().solve(C, start, interrupted)
+            start, point = None, self._refined(C, start if point is None else point.w)
+        result = super().solve(C, start, interrupted, point=point)
         if result.status is not Status.INTERRUPTED and self._too_coarse(C, result):
-            result = super().solve(C, self._refined(C, result.w), interrupted).after(result)
+            result = super().solve(C, interrupted=interrupted, point=self._refined(C, result.w)).after(result)
         return result
 
     @cached_property
@@ -167,13 +174,13 @@ class KernelProblem(RankSVMProblem):
     def objective(self) -> KernelObjective | CoefficientObjective:
         """The objective, as the solver wants it."""
         if self.solver == "tron":
-            return CoefficientObjective(self.matrix, self.pairwise, 1.0, self.n_threads)
+            return CoefficientObjective(self.matrix, self.pairwise, 1.0, self.pass_threads, **self.smoothing)
         landmarks = None
         if self._n_landmarks:
             chosen = np.random.default_rng(0).permutation(len(self.rows))[: self._n_landmarks]
             with one_blas_thread():
                 landmarks = Landmarks(self.matrix, np.sort(chosen))
-        return KernelObjective(self.matrix, self.pairwise, 1.0, self.n_threads, landmarks)
+        return KernelObjective(self.matrix, self.pairwise, 1.0, self.pass_threads, landmarks, **self.smoothing)
 
     def _too_coarse(self, C: float, result: SolverResult | None = None) -> bool:
         """Whether float32 is too coarse for this C: for a solution, or for any, as far as all pairs tell."""
@@ -191,8 +198,10 @@ class KernelProblem(RankSVMProblem):
         logger.info("%sfloat32 is too coarse for this C and tol: the kernel matrix is made in float64", self.label)
         coefficients = None if w is None else self.objective.coefficients(w)
         self._earlier_products = self.n_products
+        width = self.objective.width
         self.release()
         self.dtype = "float64"
+        self.objective.width = width
         if coefficients is None:
             return None
         self.objective.reweight(C)

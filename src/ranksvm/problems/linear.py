@@ -7,7 +7,7 @@ import numpy as np
 from ranksvm.data import DesignMatrix, as_design_matrix
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.objectives import LinearObjective
+from ranksvm.objectives import LinearObjective, ThreadedTerm
 from ranksvm.problems.problem import RankSVMProblem, problem_options
 from ranksvm.problems.records import Linear, Record
 from ranksvm.problems.training_set import TrainingSet, training_set
@@ -28,7 +28,7 @@ class LinearProblem(RankSVMProblem):
 
     def __init__(self, data: TrainingSet, design: DesignMatrix, **options: Any):
         super().__init__(data, data.pairs, **options)
-        self.objective = LinearObjective(design, self.pairwise, 1.0, data.n_threads)
+        self.objective = LinearObjective(ThreadedTerm(design, self.pairwise, self.pass_threads), 1.0, **self.smoothing)
         if self.solver == "auto":
             self.solver = "newton" if self.objective.hessian_fraction > 0.0 else "tron"
         elif self.solver == "newton" and self.objective.hessian_fraction == 0.0:

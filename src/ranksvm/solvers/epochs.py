@@ -35,7 +35,7 @@ class EpochObjective(Protocol):
         """Go through the data once, part by part; each part yields its share of the squared projected gradient."""
 
     def refresh(self) -> None:
-        """Be rid of round-off that has piled up."""
+        """Remove accumulated round-off."""
 
 
 class EpochStatus(Enum):

@@ -27,8 +27,9 @@ SMALL_CHANGE = 1e-6
 
 def tron(
     objective: DiagonalObjective,
-    start: np.ndarray | Point,
+    start: np.ndarray,
     *,
+    point: Point | None = None,
     tol: float = 1e-4,
     max_iter: int = 1000,
     interrupted: threading.Event | None = None,
@@ -52,8 +53,10 @@ def tron(
     ----------
     objective : Objective
         The problem.
-    start : ndarray of float64, shape (n,), or Point
+    start : ndarray of float64, shape (n,)
         Where to begin.
+    point : Point, optional
+        The evaluation at ``start``, where there is one.
     tol : float
         Relative duality gap to reach.
     max_iter : int
@@ -69,11 +72,11 @@ def tron(
         The best point, its certificate and why it stopped.
     """
     monitor = Monitor(objective, tol, max_iter, interrupted, label)
-    point = monitor.evaluate(start)
+    point = monitor.evaluate(start) if point is None else point
     radius = None
     while (status := monitor.record(point)) is None:
-        point = monitor.sharpen(point)
-        if objective.gap(point) == 0.0:  # nothing to do but to sharpen it more
+        point = monitor.reduce_smoothing(point)
+        if objective.gap(point) == 0.0:  # nothing to do but to smooth it less
             continue
         if radius is None:
             # One norm for the whole run: where it changed with the violating pairs, so did the meaning of the radius.
