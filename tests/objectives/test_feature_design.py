@@ -10,9 +10,8 @@ from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels import FourierFeatures, NystroemFeatures, kernel_named
 from ranksvm.losses import SquaredHinge
-from ranksvm.objectives import LinearObjective, ThreadedTerm
+from ranksvm.objectives import LinearObjective, ThreadedTerm, hessian_cost
 from ranksvm.objectives import feature_design as module
-from ranksvm.objectives import linear as linear_module
 from ranksvm.objectives import threaded_term as threaded_module
 from ranksvm.objectives.feature_design import ComputedDesign, feature_design
 from ranksvm.solvers import newton
@@ -155,9 +154,9 @@ def test_value_gradient_and_hessian_against_explicit_pairs(kind, n_threads, monk
 @pytest.mark.parametrize("kind", ["nystroem", "fourier"])
 def test_the_fitted_model_is_that_of_the_dense_array_however_features_are_stored(kind, monkeypatch):
     # the Hessian of a sample, and conjugate gradients, as large data have them
-    monkeypatch.setattr(linear_module, "EXACT_HESSIAN_WORK", 0)
-    monkeypatch.setattr(linear_module, "SAMPLE_PASSES", 0.0)
-    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", (8, 8))
+    monkeypatch.setattr(hessian_cost, "EXACT_HESSIAN_WORK", 0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_PASSES", 0.0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_ROWS_PER_VARIABLE", (8, 8))
     X, y, qid, _ = make_data(n=500)
     features = make_features(X, kind)
     designs = [DenseDesign(features.transform(X))]

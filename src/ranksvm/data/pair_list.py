@@ -285,17 +285,22 @@ class PairList:
         """
         random = np.random.default_rng(seed)
         chosen, limit = choose_queries(np.diff(self.pointers), self.weight_per_query, n_rows, random)
-        parts = []
-        for query in chosen:
+        is_long = (np.diff(self.pointers)[chosen] > limit) & (2 * np.diff(self.pair_pointers)[chosen] > limit)
+        # millions of short components one by one would take longer than what the sample is for
+        is_chosen = np.zeros(self.n_queries, dtype=bool)
+        is_chosen[chosen[~is_long]] = True
+        component = np.repeat(np.arange(self.n_queries), np.diff(self.pair_pointers))
+        part = np.flatnonzero(is_chosen[component])
+        first = self.pointers[component[part]]
+        parts = [(self.preferred[part] + first, self.other[part] + first, self.pair_weight[part])]
+        for query in chosen[is_long]:
             preferred, other, weight = self.explicit(query)
-            if self.pointers[query + 1] - self.pointers[query] > limit and 2 * len(weight) > limit:
-                share = weight / weight.sum()
-                wanted = min(max(1, limit // 2), int(np.count_nonzero(share)))
-                kept = random.choice(len(weight), wanted, replace=False, p=share)
-                preferred, other = preferred[kept], other[kept]
-                # drawn with probabilities as their weights, so that they count alike
-                weight = np.full(len(kept), self.weight_per_query[query] / len(kept))
-            parts.append((preferred, other, weight))
+            share = weight / weight.sum()
+            wanted = min(max(1, limit // 2), int(np.count_nonzero(share)))
+            kept = random.choice(len(weight), wanted, replace=False, p=share)
+            # drawn with probabilities as their weights, so that they count alike
+            weight = np.full(len(kept), self.weight_per_query[query] / len(kept))
+            parts.append((preferred[kept], other[kept], weight))
         pairs = PairList._grouped(*(np.concatenate(part) for part in zip(*parts, strict=True)))
         _, positions = pairs.comparable()
         pairs.rows = positions if self.rows is None else self.rows[positions]

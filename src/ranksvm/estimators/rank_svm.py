@@ -49,7 +49,8 @@ class RankSVM(DualMixin, LinearRanker):
         ``y_i - y_j``; or ``(2^y_i - 2^y_j) / 2^max(y)``, the maximum over all rows, so that nothing overflows.
     solver : {"auto", "newton", "tron"}, default "auto"
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
-        or many features; "auto" chooses by cost.
+        or many features; "auto" chooses by the size of the data. Where neither is the faster one for sure, it takes
+        conjugate gradients that build a Hessian once it pays ("adaptive" in ``solver_``).
     tol : float, default 1e-4
         Stop when ``duality_gap_ <= tol * objective_``.
     max_iter : int, default 1000
@@ -81,7 +82,7 @@ class RankSVM(DualMixin, LinearRanker):
     n_iter_ : int
         Iterations of the solver.
     solver_ : str
-        The solver used.
+        The solver used: "newton", "tron" or "adaptive".
     width_ : float or None
         Width of the Huberised hinge that ``coef_`` minimises: for "hinge" the last and smallest, with which the dual
         variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``; None for "squared_hinge".

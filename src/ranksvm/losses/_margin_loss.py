@@ -71,3 +71,10 @@ class MarginLoss:
     def curvature_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray) -> None:
         self.sums.laplacian_rows(state, first, last, X_range, Z_range)
         Z_range *= state.curvature
+
+    def curvature_differences(self, state: Any, first: int, last: int, X_range: np.ndarray) -> np.ndarray | None:
+        if not self.sums.few_pairs:
+            return None
+        D = self.sums.differences(state, first, last, X_range)
+        D *= np.sqrt(state.curvature)
+        return D

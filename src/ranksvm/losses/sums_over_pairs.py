@@ -65,6 +65,8 @@ class SweepSums:
 
     def __init__(self, pairs: ComparablePairs):
         self.pairs = pairs
+        # whether no query has more than two documents: then the active pairs are known from the degrees
+        self.few_pairs = bool(np.diff(pairs.pointers).max(initial=0) <= 2)
 
     def new_state(self, ring: bool, near: Any = None) -> SweepState:
         return SweepState(self.pairs, ring, near)
@@ -88,6 +90,13 @@ class SweepSums:
     def laplacian_rows(self, state, first, last, X_range, Z_range):
         windows = state.outer, state.inner
         sweep.laplacian_rows(self.pairs.arrays, first, last, state.order, *windows, state.degrees, X_range, Z_range)
+
+    def differences(self, state, first, last, X_range):
+        """Rows ``sqrt(weight) * (x_i - x_j)``, one for each active pair."""
+        pointers = self.pairs.pointers[first : last + 1]
+        begin = pointers[:-1][np.diff(pointers) == 2]
+        begin = begin[state.degrees[begin] > 0.0]
+        return _differences(X_range, begin - pointers[0], begin + 1 - pointers[0], state.degrees[begin])
 
 
 class ListState:
@@ -144,6 +153,29 @@ class ListSums:
 
     def laplacian_rows(self, state, first, last, X_range, Z_range):
         pair_list.laplacian_rows(self.pairs.arrays, first, last, state.active, state.degrees, X_range, Z_range)
+
+    @property
+    def few_pairs(self) -> bool:
+        """Whether the squares of differences are less work than rows times those of the Laplacian, half of it each."""
+        return self.pairs.n_pairs <= 2 * self.pairs.n_rows
+
+    def differences(self, state, first, last, X_range):
+        """Rows ``sqrt(weight) * (x_i - x_j)``, one for each active pair."""
+        pairs = self.pairs
+        part = slice(pairs.pair_pointers[first], pairs.pair_pointers[last])
+        weight = state.active[part]
+        active = np.flatnonzero(weight)
+        begins = pairs.pointers[first:last] - pairs.pointers[first]
+        begin = np.repeat(begins, np.diff(pairs.pair_pointers[first : last + 1]))[active]
+        preferred, other = pairs.preferred[part][active], pairs.other[part][active]
+        return _differences(X_range, begin + preferred, begin + other, weight[active])
+
+
+def _differences(X: np.ndarray, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    D = X[preferred]
+    D -= X[other]
+    D *= np.sqrt(weight)[:, np.newaxis]
+    return D
 
 
 def sums_over(pairs: Any) -> SweepSums | ListSums:

@@ -7,23 +7,11 @@ import numpy as np
 
 from ranksvm.losses.protocol import LossSums
 from ranksvm.objectives.data_term import DataTerm, Term
+from ranksvm.objectives.hessian_cost import Size, hessian_cost, part_of_rows, worthwhile_fraction
 from ranksvm.objectives.smoothing import SmoothedObjective
 
-__all__ = ["LinearObjective", "LinearPoint", "worthwhile_fraction"]
+__all__ = ["LinearObjective", "LinearPoint"]
 
-# Beyond this many variables an explicit Hessian is not worth its n^2 memory and n^3 factorisation.
-HESSIAN_VARIABLES = 2000
-# A Hessian of all rows that costs no more multiplications than this is always worth it.
-EXACT_HESSIAN_WORK = 1e8
-# Where rows are sparse it is dense all the same: not worth it where it costs more passes over X than this.
-SPARSE_HESSIAN_PASSES = 100
-# Otherwise that of a sample: at least so many rows per variable, below which it is too noisy to be of use, at most so
-# many, beyond which it hardly improves, and in between as many as cost so many passes over X. A matrix product does
-# PRODUCT_SPEED multiplications in the time a pass takes for one (measured: with 136 float32 features and 2 threads, a
-# Hessian of all rows costs 13.6 passes).
-SAMPLE_ROWS_PER_VARIABLE = (40, 500)
-SAMPLE_PASSES = 0.6
-PRODUCT_SPEED = 10.0
 # Where a sample proves too small, one larger by this factor takes its place.
 REFINEMENT = 5.0
 # Every sample is drawn with this seed: a fit gives the same twice.
@@ -79,8 +67,8 @@ class LinearObjective(SmoothedObjective):
         Width at which the loss is evaluated.
     reducible : bool
         Whether the width is that of a smoothing, to be reduced until the target problem is solved.
-    hessian_fraction : float, optional
-        Part of the rows that explicit Hessians take, 0 for none; the part that is worth its cost, unless given.
+    fraction_of : callable, optional
+        The part of the rows that explicit Hessians take, 0 for none, for data of a `Size`.
     """
 
     def __init__(
@@ -89,7 +77,7 @@ class LinearObjective(SmoothedObjective):
         C: float,
         width: float | None = None,
         reducible: bool = False,
-        hessian_fraction: float | None = None,
+        fraction_of: Callable[[Size], float] = worthwhile_fraction,
     ):
         self.term = term
         self.C = C
@@ -98,8 +86,14 @@ class LinearObjective(SmoothedObjective):
         self.n_variables = term.n_variables
         self.curvature_rank = term.curvature_rank
         self.positions_at_once = term.positions_at_once
-        self.hessian_fraction = worthwhile_fraction(term) if hessian_fraction is None else hessian_fraction
+        self.fraction_of = fraction_of
+        self.hessian_fraction = fraction_of(term)
         self._curvature: np.ndarray | None = None  # of the loss, when it was last asked for
+
+    @property
+    def hessian_cost(self) -> float:
+        """What building a Hessian costs, in products with it; infinite where there is none."""
+        return hessian_cost(self.term, self.hessian_fraction)
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
@@ -184,7 +178,7 @@ class LinearObjective(SmoothedObjective):
         """Put more of the rows into explicit Hessians from now on; False where all of them are in already."""
         if self.hessian_fraction >= 1.0:
             return False
-        self.hessian_fraction = _part(REFINEMENT * self.hessian_fraction)
+        self.hessian_fraction = part_of_rows(REFINEMENT * self.hessian_fraction)
         return True
 
     def _weigh_hessian(self, curvature: np.ndarray) -> np.ndarray:
@@ -205,39 +199,10 @@ class LinearObjective(SmoothedObjective):
         term = self.term.sample(int(self.hessian_fraction * self.term.n_rows) + 1, SEED)
         if term is None:
             return None
-        return LinearObjective(term, self.C * self.term.weight / term.weight, self.width, self.reducible)
+        C = self.C * self.term.weight / term.weight
+        return LinearObjective(term, C, self.width, self.reducible, self.fraction_of)
 
     def from_sample(self, sample: "LinearObjective", w: np.ndarray) -> np.ndarray:
         """The same weights; this problem goes on with the width that the sample's has come to."""
         self.width = sample.width
         return w
-
-
-def worthwhile_fraction(term: DataTerm) -> float:
-    """The part of the rows that is worth its cost in explicit Hessians.
-
-    Parameters
-    ----------
-    term : DataTerm
-        The data term.
-
-    Returns
-    -------
-    float
-        1 for all of them, 0 where no explicit Hessian is worth its cost.
-    """
-    n, n_rows = term.n_variables, term.n_rows
-    if n > HESSIAN_VARIABLES:
-        return 0.0
-    if n_rows * n * n <= EXACT_HESSIAN_WORK:
-        return 1.0
-    cost_in_passes = n * n / (PRODUCT_SPEED * term.row_bytes / 4)
-    fewest, most = (rows * n / n_rows for rows in SAMPLE_ROWS_PER_VARIABLE)
-    fraction = _part(min(max(SAMPLE_PASSES / cost_in_passes, fewest), most))
-    costly = not term.dense and fraction * cost_in_passes > SPARSE_HESSIAN_PASSES
-    return 0.0 if costly else fraction
-
-
-def _part(fraction: float) -> float:
-    """The part of the rows to put into a Hessian; of nearly half of them and more, all."""
-    return 1.0 if fraction > 0.4 else fraction

@@ -9,7 +9,8 @@ import numpy as np
 from ranksvm._parallel import parallel_map
 from ranksvm.data import ComparablePairs, DesignMatrix, PairBlocks
 from ranksvm.losses import ShiftedHuberHinge
-from ranksvm.objectives.linear import HESSIAN_VARIABLES, LinearObjective
+from ranksvm.objectives.hessian_cost import MAX_VARIABLES
+from ranksvm.objectives.linear import LinearObjective
 from ranksvm.objectives.singular_values import LowRank, soft_threshold
 from ranksvm.objectives.threaded_term import ThreadedTerm
 
@@ -130,9 +131,9 @@ class NuclearNormObjective:
         self.n_features = design.n_features
         self.loss = ShiftedHuberHinge(pairs, blocks, C, lam)
         # Beside the singular values a Hessian costs little, and pairs with targets cannot be sampled.
-        small = design.dense and design.n_features <= HESSIAN_VARIABLES
+        fraction = 1.0 if design.dense and design.n_features <= MAX_VARIABLES else 0.0
         term = ThreadedTerm(design, self.loss, n_threads)
-        self.linear = LinearObjective(term, C, hessian_fraction=1.0 if small else 0.0)
+        self.linear = LinearObjective(term, C, fraction_of=lambda _: fraction)
         self._tasks = self._plan()
         # Of the splitting: alpha plus the length times the multipliers before each step, in `loss.target` the
         # reflection whose proximal point alpha is.

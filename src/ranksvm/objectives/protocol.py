@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 __all__ = [
+    "AdaptiveObjective",
     "DiagonalObjective",
     "HessianObjective",
     "Objective",
@@ -133,6 +134,21 @@ class DiagonalObjective(Objective, Protocol):
 
     def hessian_diagonal(self, point: Any) -> np.ndarray:
         """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,); one number stands for all."""
+
+
+class AdaptiveObjective(HessianObjective, DiagonalObjective, Protocol):
+    """An objective that may or may not be worth an explicit Hessian: what `adaptive` needs.
+
+    Attributes
+    ----------
+    hessian_cost : float
+        What building a Hessian costs, in products with it; infinite where there is none.
+    """
+
+    @property
+    def hessian_cost(self) -> float: ...
+
+    def sample(self) -> "AdaptiveObjective | None": ...
 
 
 class SplitPoint(Protocol):

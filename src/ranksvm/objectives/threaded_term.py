@@ -20,10 +20,14 @@ BLOCK_BYTES = 2 << 20
 # A block of an explicit Hessian: rows gathered in float64, and as many of the Laplacian times them.
 HESSIAN_BLOCK_ROWS = 1024
 HESSIAN_BLOCK_BYTES = 8 << 20
+# So many rows estimate the diagonal of a Hessian well enough to precondition with it.
+DIAGONAL_ROWS = 2000
 # Below this many multiplications a second thread costs more than it saves.
 PARALLEL_WORK = 1 << 19
 # From so many variables on, adding up the gradients of many shares costs more than even shares save.
 LONG_GRADIENT = 50_000
+# The rows that estimate a diagonal are drawn with this seed: a fit gives the same twice.
+SEED = 0
 # the gradient of a point that is no longer one
 NOTHING = np.empty(0)
 
@@ -66,6 +70,14 @@ class _Sample(NamedTuple):
     term: "ThreadedTerm"
     positions: np.ndarray
     key: tuple[int, int]
+
+    def at(self, at: "Scored") -> "ThreadedPoint":
+        """The same scores here."""
+        term = self.term
+        point = term._new_point(at.width)
+        point.scores[:] = at.scores[self.positions]
+        term.loss.evaluate(point.scores, point.state, at.width, 0, term.pairs.n_queries, np.empty(term.n_rows))
+        return point
 
 
 class ThreadedTerm:
@@ -186,24 +198,28 @@ class ThreadedTerm:
     def curvature(self, at: Scored, fraction: float, seed: int) -> np.ndarray:
         """``X' H X`` at some scores of the rows, or its estimate from a fraction of them."""
         if fraction >= 1.0:
-            return self._curvature(at)
+            return self._curvature(at, np.float64)
         sampled = self._sampled(_rows_of(fraction, self.n_rows), seed)
         if sampled is None:
             return np.zeros((self.n_variables, self.n_variables))
-        term, positions, _ = sampled
-        part = term._new_point(at.width)
-        part.scores[:] = at.scores[positions]
-        term.loss.evaluate(part.scores, part.state, at.width, 0, term.pairs.n_queries, np.empty(term.n_rows))
-        curvature = term._curvature(part)
+        term, part = sampled.term, sampled.at(at)
+        # an estimate only preconditions, unless float32 cannot hold it at all
+        curvature = term._curvature(part, np.float32)
+        if not np.isfinite(curvature).all():
+            curvature = term._curvature(part, np.float64)
         curvature *= self.weight / term.weight
         term.release(part)
         return curvature
 
     def curvature_diagonal(self, at: ThreadedPoint) -> np.ndarray:
-        """The diagonal of ``X' H X``; of sparse data, that of ``X' D X`` with D the diagonal of H.
+        """The diagonal of ``X' H X``, of many dense rows an estimate from some of them.
 
-        The two differ by pairs whose documents share a feature, rare in sparse data.
+        Of sparse data it is that of ``X' D X`` with D the diagonal of H. The two differ by pairs whose documents share
+        a feature, rare in sparse data.
         """
+        if self.dense and self.n_rows > 2 * DIAGONAL_ROWS:
+            sampled = self._drawn(DIAGONAL_ROWS, SEED)
+            return self.weight / sampled.term.weight * sampled.term.curvature_diagonal(sampled.at(at))
         part = self._dense_diagonal if self.dense else self._sparse_diagonal
         shares = _shares(list(_blocks(self.pairs.pointers, self._hessian_rows())), self.n_threads, 4)
         parts = parallel_map(lambda blocks: part(at, blocks), shares, self.n_threads)
@@ -265,22 +281,33 @@ class ThreadedTerm:
         sums = middle(block, v, u)
         return sums, _add_up(parallel_map(accumulate, chunks, self.n_threads), self.n_variables)
 
-    def _curvature(self, at: Scored) -> np.ndarray:
+    def _curvature(self, at: Scored, dtype: type) -> np.ndarray:
+        """``X' H X``, the products in float64 or float32 and their sum in float64."""
+
         def part(blocks: list[Block]) -> np.ndarray:
             total = np.zeros((self.n_variables, self.n_variables))
-            for X, Z in self._curvature_rows(at, blocks):
-                total += X.T @ Z
+            with np.errstate(over="ignore", invalid="ignore"):  # what overflows float32 is found in the sum
+                for A, B in self._curvature_factors(at, blocks):
+                    total += _product(A, B, dtype)
             return total
 
         blocks = list(_blocks(self.pairs.pointers, self._hessian_rows()))
         shape = self.n_variables, self.n_variables
         total = _add_up(parallel_map(part, _shares(blocks, self.n_threads, 1), self.n_threads), shape)
-        return 0.5 * (total + total.T)
+        with np.errstate(invalid="ignore"):
+            return 0.5 * (total + total.T)
+
+    def _curvature_factors(self, at: Scored, blocks: list[Block]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Matrices A and B with ``A'B + B'A = 2 X' H X``, block by block; one and the same where that is a square."""
+        Z_memory = self._block_memory(blocks)
+        for (first, last, _, _), X in self._gathered(blocks):
+            D = self.loss.curvature_differences(at.state, first, last, X)
+            yield (D, D) if D is not None else (X, self._curvature_rows(at, first, last, X, Z_memory))
 
     def _dense_diagonal(self, at: Scored, blocks: list[Block]) -> np.ndarray:
-        total = np.zeros(self.n_variables)
-        for X, Z in self._curvature_rows(at, blocks):
-            total += np.einsum("ij,ij->j", X, Z)
+        total, Z_memory = np.zeros(self.n_variables), self._block_memory(blocks)
+        for (first, last, _, _), X in self._gathered(blocks):
+            total += np.einsum("ij,ij->j", X, self._curvature_rows(at, first, last, X, Z_memory))
         return total
 
     def _sparse_diagonal(self, at: Scored, blocks: list[Block]) -> np.ndarray:
@@ -290,16 +317,24 @@ class ThreadedTerm:
             self.design.accumulate_squares(self.pairs.rows, start, stop, degrees, total)
         return total
 
-    def _curvature_rows(self, at: Scored, blocks: list[Block]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Rows X, centred by query, and Z with ``X'Z + Z'X = 2 X' H X``, block by block in the same memory."""
-        size = max(stop - start for _, _, start, stop in blocks)
-        X_memory, Z_memory = np.empty((size, self.n_variables)), np.empty((size, self.n_variables))
-        for first, last, start, stop in blocks:
-            X, Z = X_memory[: stop - start], Z_memory[: stop - start]
+    def _curvature_rows(self, at: Scored, first: int, last: int, X: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """Rows Z with ``X'Z + Z'X = 2 X' H X`` for the rows X of some queries, which are centred by query."""
+        Z = memory[: len(X)]
+        linear.centre_queries(self.pairs.pointers, first, last, X)
+        self.loss.curvature_rows(at.state, first, last, X, Z)
+        return Z
+
+    def _gathered(self, blocks: list[Block]) -> Iterator[tuple[Block, np.ndarray]]:
+        """The rows of each block in float64, in the same memory."""
+        memory = self._block_memory(blocks)
+        for block in blocks:
+            _, _, start, stop = block
+            X = memory[: stop - start]
             self.design.gather(self.pairs.rows, start, stop, X)
-            linear.centre_queries(self.pairs.pointers, first, last, X)
-            self.loss.curvature_rows(at.state, first, last, X, Z)
-            yield X, Z
+            yield block, X
+
+    def _block_memory(self, blocks: list[Block]) -> np.ndarray:
+        return np.empty((max(stop - start for _, _, start, stop in blocks), self.n_variables))
 
     def _hessian_rows(self) -> int:
         return max(1, min(HESSIAN_BLOCK_ROWS, HESSIAN_BLOCK_BYTES // (8 * max(1, self.n_variables))))
@@ -315,10 +350,12 @@ class ThreadedTerm:
         if self.weight <= 0.0:
             return None
         if self._sample is None or self._sample.key != (n_rows, seed):
-            pairs, positions = self.pairs.sample(n_rows, seed)
-            term = ThreadedTerm(self.design, self.loss.over(pairs), self.n_threads)
-            self._sample = _Sample(term, positions, (n_rows, seed))
+            self._sample = self._drawn(n_rows, seed)
         return self._sample
+
+    def _drawn(self, n_rows: int, seed: int) -> _Sample:
+        pairs, positions = self.pairs.sample(n_rows, seed)
+        return _Sample(ThreadedTerm(self.design, self.loss.over(pairs), self.n_threads), positions, (n_rows, seed))
 
     def _plan(self) -> tuple[list[list[Block]], list[Block]]:
         """Blocks of whole queries shared out into tasks, and the queries too large for one thread."""
@@ -350,6 +387,12 @@ def worth_threads(design: DesignMatrix, n_rows: int) -> bool:
         Whether they are.
     """
     return n_rows * design.row_bytes / 4 > PARALLEL_WORK
+
+
+def _product(A: np.ndarray, B: np.ndarray, dtype: type) -> np.ndarray:
+    """``A'B`` of arrays in float64, multiplied in some precision; half the work where both are the same."""
+    left = A.astype(dtype, copy=False)
+    return left.T @ (left if A is B else B.astype(dtype, copy=False))
 
 
 def _rows_of(fraction: float, n_rows: int) -> int:

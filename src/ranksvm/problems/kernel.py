@@ -53,10 +53,6 @@ N_LANDMARKS = 300
 # Fewer rows are not worth any, and their values, held twice, may take this part of the memory.
 LANDMARK_ROWS = 3000
 LANDMARK_SHARE = 0.25
-# Features, times the part of the rows that a Hessian has, from which Newton's method is the slower one: with 1,000 it
-# took 0.62 s where the trust region method took 0.20 on MQ2008, and 5.4 against 2.2 s on 100,000 made rows, but 5.3
-# against 14.9 on 500,000, of which a Hessian has 8 %.
-TRON_FEATURES = 250
 # Vectors of the length of the rows that the solver and what it stands on hold at most, in float64.
 SOLVER_VECTORS = 50
 # What rounding of Q may do to the Hessian, as part of the identity in it: at 1 the problem need not be convex. On
@@ -323,8 +319,6 @@ class FeatureProblem(LinearProblem):
         left = max(0, memory - (0 if X is data.X else stored_bytes(X)))
         design = feature_design(X, features, memory=left, dtype=np.dtype(dtype), n_threads=data.n_threads)
         super().__init__(replace(data, X=X, pairs=pairs), design, **options)
-        if options["solver"] == "auto" and self.objective.hessian_fraction * design.n_features > TRON_FEATURES:
-            self.solver = "tron"
         self.features = features
         self.gamma = gamma
         self.dtype = dtype

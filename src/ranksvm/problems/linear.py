@@ -8,8 +8,10 @@ from ranksvm.data import DesignMatrix, as_design_matrix
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.objectives import LinearObjective, ThreadedTerm
+from ranksvm.objectives.hessian_cost import worthwhile_fraction
 from ranksvm.problems.problem import RankSVMProblem, problem_options
 from ranksvm.problems.records import Linear, Record
+from ranksvm.problems.solver_choice import choose_solver
 from ranksvm.problems.training_set import TrainingSet, training_set
 
 
@@ -28,10 +30,12 @@ class LinearProblem(RankSVMProblem):
 
     def __init__(self, data: TrainingSet, design: DesignMatrix, **options: Any):
         super().__init__(data, data.pairs, **options)
-        self.objective = LinearObjective(ThreadedTerm(design, self.pairwise, self.pass_threads), 1.0, **self.smoothing)
+        term = ThreadedTerm(design, self.pairwise, self.pass_threads)
+        fraction_of = worthwhile_fraction
         if self.solver == "auto":
-            self.solver = "newton" if self.objective.hessian_fraction > 0.0 else "tron"
-        elif self.solver == "newton" and self.objective.hessian_fraction == 0.0:
+            self.solver, fraction_of = choose_solver(term)
+        self.objective = LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of)
+        if self.solver == "newton" and self.objective.hessian_fraction == 0.0:
             raise OptionError(
                 "solver='newton' builds a dense Hessian of n_features^2 numbers, too large for "
                 f"{design.n_features} features{'' if design.dense else ' of sparse X'}: use solver='tron' or 'auto'."

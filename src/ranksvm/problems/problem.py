@@ -15,7 +15,7 @@ from ranksvm.losses import LOSSES, LossSpec, Pairs
 from ranksvm.losses.margin_function import complaint_about
 from ranksvm.problems.records import Outcome, Record
 from ranksvm.problems.training_set import TrainingSet
-from ranksvm.solvers import SolverResult, Status, interruptible, newton, tron
+from ranksvm.solvers import SolverResult, Status, adaptive, interruptible, newton, tron
 
 SOLVERS = ("auto", "newton", "tron")
 PAIR_SELECTIONS = ("all", "adjacent")
@@ -60,7 +60,7 @@ def interruptible_if(wanted: bool) -> AbstractContextManager[threading.Event | N
 class RankSVMProblem:
     """``1/2 |f|^2 + C * loss(scores)`` for one data set and one C after another; what f is, a subclass says.
 
-    A subclass sets ``objective`` and ``solver`` ("newton" or "tron").
+    A subclass sets ``objective`` and ``solver`` ("newton", "adaptive" or "tron").
 
     Parameters
     ----------
@@ -135,6 +135,8 @@ class RankSVMProblem:
         with one_blas_thread():
             if self.solver == "newton":
                 result = self.newton(objective, begin, warm_start=warm, **options)
+            elif self.solver == "adaptive":
+                result = adaptive(objective, begin, warm_start=warm, **options)
             else:
                 result = tron(objective, begin, **options)
         return replace(result, width=objective.width)

@@ -1,5 +1,6 @@
 """Solvers: how an objective is minimised, one file per method; they know only the Objective protocol."""
 
+from ranksvm.solvers.adaptive import adaptive
 from ranksvm.solvers.douglas_rachford import douglas_rachford
 from ranksvm.solvers.epochs import EpochStatus, minimise_in_epochs
 from ranksvm.solvers.newton import newton
@@ -12,6 +13,7 @@ __all__ = [
     "EpochStatus",
     "SolverResult",
     "Status",
+    "adaptive",
     "douglas_rachford",
     "interruptible",
     "minimise_in_epochs",

@@ -12,7 +12,7 @@ from ranksvm.solvers.line_search import shorten
 from ranksvm.solvers.progress import Monitor
 from ranksvm.solvers.result import SolverResult
 
-__all__ = ["tron"]
+__all__ = ["curvature_scale", "tron"]
 
 # Ratios of actual to predicted decrease, and factors of the radius, as Lin & Moré have them.
 ACCEPT, POOR, GOOD = 1e-4, 0.25, 0.75
@@ -80,7 +80,7 @@ def tron(
             continue
         if radius is None:
             # One norm for the whole run: where it changed with the violating pairs, so did the meaning of the radius.
-            precondition = by_diagonal(_norm(objective, point))
+            precondition = by_diagonal(curvature_scale(objective, point))
             radius = float(np.sqrt(objective.inner(point.gradient, precondition(point.gradient))))
         newton_step = conjugate_gradient(
             partial(objective.hessian_product, point),
@@ -108,8 +108,21 @@ def tron(
     return monitor.result(point, status)
 
 
-def _norm(objective: DiagonalObjective, point: Point) -> np.ndarray:
-    """One, or the diagonal of the Hessian where that is more than the identity and few directions."""
+def curvature_scale(objective: DiagonalObjective, point: Point) -> np.ndarray:
+    """What to divide by before conjugate gradients know any better.
+
+    Parameters
+    ----------
+    objective : Objective
+        The problem.
+    point : Point
+        Where.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_variables,) or (1,)
+        The diagonal of the Hessian; 1 where the Hessian is the identity but for few directions.
+    """
     if objective.n_variables > MANY_VARIABLES * objective.curvature_rank:
         return np.ones(1)
     return objective.hessian_diagonal(point)
