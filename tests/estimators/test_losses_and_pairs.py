@@ -216,7 +216,7 @@ def test_options_that_cannot_be(options, message):
 
 
 def test_folds_need_labels():
-    with pytest.raises(DataError, match="With pairs there are no labels to choose C by folds"):
+    with pytest.raises(DataError, match="Pairs give no labels to evaluate folds with"):
         RankSVMCV().fit(np.eye(4), pairs=PAIRS)
 
 

@@ -49,7 +49,7 @@ def dual_spectra(
         The dual variables, one block for each query, such as a ranker's ``dual_coef(X, y, qid)`` gives. Blocks are
         asked for one by one and not kept.
     energy : sequence of float, default (0.9, 1.0)
-        Parts of the energy that tables and displays of the result show unless told otherwise, each in (0, 1]; 1.0
+        Parts of the energy that tables and displays of the result show by default, each in (0, 1]; 1.0
         stands for the numerical rank.
     tol : float, optional
         Singular values up to so much times the largest one of their block count as 0 in a rank; None: ``max(shape)``

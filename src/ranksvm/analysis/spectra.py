@@ -40,7 +40,7 @@ class DualSpectra:
     singular_values : list of ndarray of float64
         Of each query, largest first: shape (min(shape),).
     energy : tuple of float, default (0.9, 1.0)
-        Parts of the energy that tables and displays show unless told otherwise, each in (0, 1].
+        Parts of the energy that tables and displays show by default, each in (0, 1].
     tol : float, optional
         Singular values up to so much times the largest count as 0; None: ``max(shape)`` times the spacing of float64 at
         1 (2.2e-16), as `numpy.linalg.matrix_rank` has it.

@@ -107,7 +107,7 @@ class Queries:
 
     @classmethod
     def from_group(cls, group: Any, n_rows: int) -> "Queries":
-        """Group consecutive rows by the sizes of the queries, as LightGBM and XGBoost have it.
+        """Group consecutive rows by the sizes of the queries, as in LightGBM and XGBoost.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Data on which a fit is evaluated: ``eval_set``, ``eval_qid`` and ``eval_group``, as LightGBM has them."""
+"""Data on which a fit is evaluated: ``eval_set``, ``eval_qid`` and ``eval_group``, as in LightGBM."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
