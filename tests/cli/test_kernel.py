@@ -146,8 +146,8 @@ def test_other_commands_take_kernel_models(ranksvm, ranksvm_json, folder, kernel
 
 def test_explain_says_what_works(ranksvm, folder, kernel_model):
     stderr = ranksvm("explain", kernel_model, folder / "test.txt", code=2).stderr
-    assert "the score of a KernelRankSVM is no sum over the features" in stderr
-    assert "a RankSVM can be explained" in stderr
+    assert "the score of a KernelRankSVM is not a sum over the features" in stderr
+    assert "explain a RankSVM" in stderr
 
 
 def test_a_scaler_goes_with_the_kernel(ranksvm_json, folder, tmp_path):

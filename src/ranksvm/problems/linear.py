@@ -21,11 +21,11 @@ class LinearProblem(RankSVMProblem):
     Parameters
     ----------
     data : TrainingSet
-        Pairs and what else was given.
+        Pairs, labels and options of the fit.
     design : DesignMatrix
         Features of its rows.
     **options : optional
-        Those of `RankSVMProblem`; of solver "auto" the cheaper one is taken.
+        Those of `RankSVMProblem`; solver "auto" uses the cheapest one.
     """
 
     def __init__(self, data: TrainingSet, design: DesignMatrix, **options: Any):
@@ -45,7 +45,7 @@ class LinearProblem(RankSVMProblem):
         return linear_scores(X, w, self.n_threads)
 
     def start_from(self, estimator: Any) -> np.ndarray:
-        """The weights that an estimator has, as a place to begin. Raises DataError where it has not as many."""
+        """The weights of an estimator as a starting point. Raises DataError if their number differs."""
         n_features = self.objective.n_variables
         if estimator.coef_.shape != (n_features,):
             raise DataError(f"warm_start: the last fit had {len(estimator.coef_)} features, X has {n_features}.")
@@ -59,9 +59,9 @@ class LinearProblem(RankSVMProblem):
 
 
 def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem:
-    """The problem that a linear estimator's ``fit`` solves for the data it was given, all of it checked.
+    """The problem that a linear estimator's ``fit`` solves for its data, which are validated.
 
-    ``data`` is the rest of them, by the names of `training_set`.
+    ``data`` holds the other arguments, by the names of `training_set`.
     """
     options = problem_options(estimator)
     found = training_set(estimator, X, y, **data)
