@@ -88,7 +88,7 @@ class PartitionedTerm:
         return [part.scores(w) for part in self.parts]
 
     def release(self, at: PartitionedPoint) -> None:
-        """Say that an evaluation is no longer needed."""
+        """Mark an evaluation as no longer needed."""
         for part, own in zip(self.parts, at.parts, strict=True):
             part.release(own)
 
@@ -113,7 +113,7 @@ class PartitionedTerm:
         found = [sample for sample in samples if sample is not None]
         return PartitionedTerm(found, self.positions_at_once) if found else None
 
-    # -- inner workings ----------------------------------------------------------------------------------------------
+    # -- private methods ---------------------------------------------------------------------------------------------
 
     def _with(self, at: PartitionedPoint) -> Any:
         return zip(self.parts, at.parts, strict=True)

@@ -73,7 +73,7 @@ class Objective(Protocol):
         """Hessian at a point times a vector."""
 
     def release(self, point: Any) -> None:
-        """Say that a point is no longer needed."""
+        """Mark a point as no longer needed."""
 
 
 class SampledObjective(Objective, Protocol):
@@ -83,7 +83,7 @@ class SampledObjective(Objective, Protocol):
         """The problem on a small part of the data, or of the space, or None where there is none smaller."""
 
     def from_sample(self, sample: Any, w: np.ndarray) -> np.ndarray:
-        """The vector that one of the sample's problem stands for; the objective goes on with the sample's smoothing."""
+        """The vector that corresponds to one of the sample's problem; the objective takes over the sample's smoothing."""
 
 
 class HessianObjective(SampledObjective, Protocol):
@@ -133,7 +133,7 @@ class DiagonalObjective(Objective, Protocol):
     curvature_rank: int
 
     def hessian_diagonal(self, point: Any) -> np.ndarray:
-        """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,); one number stands for all."""
+        """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,); one number is used for all."""
 
 
 class AdaptiveObjective(HessianObjective, DiagonalObjective, Protocol):

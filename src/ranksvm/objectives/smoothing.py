@@ -18,7 +18,7 @@ LEAST_REDUCTION = 0.5
 class SmoothedObjective:
     """What objectives of the form ``1/2 |w|^2 + C * loss`` share, whatever w is. See `Objective` for the methods.
 
-    The *target problem* is the one with the loss that the evaluated one smooths. With a loss that stands for itself,
+    The *target problem* is the one with the loss that the evaluated one smooths. With a loss that smooths no other,
     excess and slack are 0, and there is never any smoothing to reduce.
     """
 
@@ -49,7 +49,7 @@ class SmoothedObjective:
         raise NotImplementedError
 
     def release(self, point: Any) -> None:
-        """Say that a point is no longer needed."""
+        """Mark a point as no longer needed."""
         raise NotImplementedError
 
     def certificate(self, point: Any) -> tuple[float, float]:
