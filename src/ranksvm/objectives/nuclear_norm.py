@@ -318,14 +318,14 @@ class NuclearNormObjective:
 
     def _value_and_bound(self, values: list[_Values]) -> tuple[float, float]:
         sums, point = _Values(*np.sum(values, axis=0).tolist()), self._solution.point
-        # the weights of the dual variables: those of the solution less its gradient
+        # the weights of the dual variables: those of the solution minus its gradient
         w = point.w - point.gradient
         value = 0.5 * float(w @ w) - sums.alpha + self.lam * sums.distance + self.gamma * sums.nuclear
         bound = -0.5 * float(point.w @ point.w) - sums.multipliers / (4.0 * self.lam) - self.C * sums.hinge
-        return value, min(bound, value)  # but for round-off
+        return value, min(bound, value)  # larger only by round-off
 
     def _by_query(self, work: Callable[[int], Any]) -> list[Any]:
-        """What is done for each query, in parallel: the most costly ones first."""
+        """The results of ``work`` for each query, in parallel, the most costly queries first."""
         results: list[Any] = [None] * self.blocks.n_queries
 
         def part(queries: np.ndarray) -> None:
@@ -336,7 +336,7 @@ class NuclearNormObjective:
         return results
 
     def _plan(self) -> list[np.ndarray]:
-        """Queries in tasks of about equal cost, a large one a task by itself, the largest first."""
+        """Queries in tasks of about equal cost, the largest first; a large query forms its own task."""
         shapes = np.column_stack((np.diff(self.blocks.rows), np.diff(self.blocks.columns)))
         cost = 1.0 + shapes.prod(axis=1) * shapes.min(axis=1)
         order = np.argsort(-cost, kind="stable")
