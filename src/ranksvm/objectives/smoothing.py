@@ -1,4 +1,4 @@
-"""Objectives whose loss may smooth the target loss: the certificate of the target problem, and the reduction of smoothing."""
+"""Objectives whose loss may smooth the target loss: certificate of the target problem, reduction of smoothing."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ class SmoothedObjective:
         return self.C * self.sums(point).slack <= SMOOTHING_SHARE * tol * self.certificate(point)[0]
 
     def reduce_smoothing(self, point: Any, tol: float) -> tuple[Any, int]:
-        """A point with less smoothing, for w or where the solution is expected, if smoothing should be reduced; else the same.
+        """A point with less smoothing, for w or where the solution is expected, if it is time; else the same point.
 
         Also the number of evaluations used.
 
