@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "pairs.hpp"
 #include "sorted_query.hpp"
 
 namespace ranksvm {
@@ -77,6 +78,25 @@ static void count_pairs(const Pairs &pairs, int64_t first_query, int64_t last_qu
             for (int sum = 0; sum < kSums; ++sum) below[sum] = own[sum] + (pairs.adjacent ? 0.0 : below[sum]);
         }
     }
+}
+
+// Documents of each query in label order, lowest first, and which queries have all their pairs visited: those of up to so many
+// pairs a document. Returns how many of the queries that have a pair are swept.
+static int64_t order_by_level(const Pairs &pairs, int64_t n_queries, const double *n_pairs, double pairs_per_document,
+                              int32_t *by_level, uint8_t *visited) {
+    std::vector<int32_t> next;
+    int64_t swept = 0;
+    for (int64_t q = 0; q < n_queries; ++q) {
+        const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
+        const int32_t *levels = pairs.levels + first;
+        next.assign(static_cast<size_t>(pairs.n_levels[q]) + 1, 0);
+        for (int64_t i = 0; i < m; ++i) ++next[levels[i] + 1];
+        for (int32_t level = 0; level < pairs.n_levels[q]; ++level) next[level + 1] += next[level];
+        for (int64_t i = 0; i < m; ++i) by_level[first + next[levels[i]]++] = static_cast<int32_t>(i);
+        visited[q] = n_pairs[q] <= pairs_per_document * static_cast<double>(m);
+        swept += pairs.n_levels[q] > 1 && !visited[q];
+    }
+    return swept;
 }
 
 }  // namespace ranksvm

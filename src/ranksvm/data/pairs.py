@@ -19,6 +19,9 @@ __all__ = ["ComparablePairs"]
 # Measured by benchmarks/sweep_levels.py (benchmarks/results/sweep_levels.md).
 DIRECT_LIMIT = 31
 
+# Queries of up to this many pairs a document have every pair visited, others are swept.
+PAIRS_PER_DOCUMENT = 200.0
+
 # Of how many queries a sample consists at least, if there are as many.
 SAMPLE_QUERIES = 64
 
@@ -47,6 +50,13 @@ class ComparablePairs:
         Whether only the pairs of neighbouring levels count.
     direct_limit : int
         Largest number of levels for which the direct form of the sweep is used.
+    pairs_per_document : float
+        Most pairs, over documents, of a query whose pairs are visited one and all; others are swept.
+
+    Attributes
+    ----------
+    n_swept : int
+        Number of queries that are swept.
     """
 
     def __init__(
@@ -60,6 +70,7 @@ class ComparablePairs:
         gain: np.ndarray | None = None,
         adjacent: bool = False,
         direct_limit: int = DIRECT_LIMIT,
+        pairs_per_document: float = PAIRS_PER_DOCUMENT,
     ):
         if gain is not None and (preferred is None or other is None):
             preferred = other = np.ones(len(levels))
@@ -75,6 +86,8 @@ class ComparablePairs:
         self.pairs_per_query = np.empty(self.n_queries)
         self.weight_per_query = np.empty(self.n_queries)
         sweep.count_pairs(self.arrays, 0, self.n_queries, self.pairs_per_query, self.weight_per_query)
+        by_level, visited = np.empty(len(levels), dtype=np.int32), np.empty(self.n_queries, dtype=np.uint8)
+        self.n_swept = self.arrays.choose(self.pairs_per_query, pairs_per_document, by_level, visited)
 
     @classmethod
     def from_labels(
