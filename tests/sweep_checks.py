@@ -9,9 +9,9 @@ from ranksvm.losses import Hinge, HuberHinge, SquaredHinge, Width
 
 # The ways through the pairs of a query, as options of ComparablePairs.
 WAYS = {
-    "all pairs": {"pairs_per_document": np.inf},
-    "direct sweep": {"pairs_per_document": -1.0, "direct_limit": 1 << 20},
-    "parting sweep": {"pairs_per_document": -1.0, "direct_limit": 0},
+    "all pairs": {"visit_limit": np.inf},
+    "direct sweep": {"visit_limit": -1.0, "direct_limit": 1 << 20},
+    "parting sweep": {"visit_limit": -1.0, "direct_limit": 0},
 }
 SWEEPS = ("direct sweep", "parting sweep")
 # name -> the loss over some pairs (Hinge of some width), and the width for the oracle

@@ -6,34 +6,33 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "lanes.hpp"
 #include "loss_sums.hpp"
-#include "pairs.hpp"
 #include "portable.hpp"
+#include "sweep_loops.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 // One query, its documents in label order; also the scratch memory of a thread.
 struct LabelledQuery {
     int64_t m;
     bool weighted, gaps, adjacent;
-    std::vector<int32_t> level;
-    std::vector<double> memory;
+    Vector<int32_t> level;
+    Vector<double> memory;
     double *s, *a, *b, *g;            // scores, weights, gains
     double *x;                        // values of which products are made
     double *as_preferred, *as_other;  // sums over the pairs of each document on either side, but for its own factor
     double *won, *lost;               // the same of the weights of its curved pairs
 
-    // Vectors at the ends of stretches reach a little beyond the documents.
+    // Vectors at the ends of stretches reach a little beyond the documents, to what an earlier query left in the same array:
+    // a weight remains a weight.
     RANKSVM_INLINE_METHOD void resize(int64_t size) {
-        const int64_t room = size + kLaneCount;
         m = size;
-        if (static_cast<int64_t>(level.size()) < room) {
-            memory.assign(static_cast<size_t>(9 * room), 0.0);
-            level.resize(static_cast<size_t>(room));
-        }
+        const int64_t room = size + kLaneCount;
+        if (static_cast<int64_t>(level.size()) >= room) return;
+        memory.assign(static_cast<size_t>(9 * room), 0.0);
+        level.resize(static_cast<size_t>(room));
         double *next = memory.data();
         for (double **array : {&s, &a, &b, &g, &x, &as_preferred, &as_other, &won, &lost}) *array = next, next += room;
     }
@@ -306,6 +305,6 @@ RANKSVM_INLINE void order_by_counting(const int32_t *documents, const PairState 
     }
 }
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

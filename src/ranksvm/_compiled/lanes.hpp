@@ -6,7 +6,7 @@
 
 #include "portable.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 // (Eight lanes of AVX-512 were no faster than four, and the ends of short lists fill fewer of them.)
 #if defined(__AVX__)
@@ -21,6 +21,9 @@ typedef double Lanes __attribute__((vector_size(8 * kLaneCount), aligned(8), may
 
 // x where a < b, else y; a comparison with NaN is false.
 RANKSVM_INLINE Lanes where_less(Lanes a, Lanes b, Lanes x, Lanes y) { return a < b ? x : y; }
+
+RANKSVM_INLINE Lanes lanes_at(const double *p) { return *reinterpret_cast<const Lanes *>(p); }
+RANKSVM_INLINE void put_lanes(double *p, Lanes a) { *reinterpret_cast<Lanes *>(p) = a; }
 
 #else
 
@@ -47,17 +50,16 @@ RANKSVM_INLINE Lanes where_less(const Lanes &a, const Lanes &b, const Lanes &x, 
     return out;
 }
 
-#endif
-
 RANKSVM_INLINE Lanes lanes_at(const double *p) {
     Lanes out;
-    for (int c = 0; c < kLaneCount; ++c) out[c] = p[c];
+    for (int c = 0; c < kLaneCount; ++c) out.v[c] = p[c];
     return out;
 }
-
 RANKSVM_INLINE void put_lanes(double *p, const Lanes &a) {
-    for (int c = 0; c < kLaneCount; ++c) p[c] = a[c];
+    for (int c = 0; c < kLaneCount; ++c) p[c] = a.v[c];
 }
+
+#endif
 
 RANKSVM_INLINE Lanes all_lanes(double x) {
     Lanes out;
@@ -78,6 +80,6 @@ RANKSVM_INLINE double sum_of_lanes(const Lanes &a) {
     return total;
 }
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

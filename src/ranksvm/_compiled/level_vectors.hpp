@@ -3,11 +3,10 @@
 #define RANKSVM_LEVEL_VECTORS_HPP
 
 #include <cstdint>
-#include <vector>
 
 #include "portable.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 RANKSVM_INLINE void add_scaled(double *RANKSVM_RESTRICT y, double scale, const double *RANKSVM_RESTRICT x, int64_t n) {
     for (int64_t f = 0; f < n; ++f) y[f] += scale * x[f];
@@ -15,7 +14,7 @@ RANKSVM_INLINE void add_scaled(double *RANKSVM_RESTRICT y, double scale, const d
 
 class LevelVectors {
    public:
-    LevelVectors(int32_t n_levels, bool adjacent, int64_t n, std::vector<double> &memory)
+    LevelVectors(int32_t n_levels, bool adjacent, int64_t n, Vector<double> &memory)
         : n_levels_(n_levels), adjacent_(adjacent), few_(n_levels <= kFewLevels), n_(n), memory_(memory) {
         memory_.assign(static_cast<size_t>(n_levels) * n, 0.0);
     }
@@ -45,9 +44,9 @@ class LevelVectors {
     int32_t n_levels_;
     bool adjacent_, few_;
     int64_t n_;
-    std::vector<double> &memory_;
+    Vector<double> &memory_;
 };
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
-#include "pairs.hpp"
 #include "sorted_query.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 static void compress_levels(const int64_t *pointers, int64_t first_query, int64_t last_query, const double *y,
                             int32_t *levels, int32_t *n_levels) {
@@ -57,7 +55,7 @@ static void compress_levels(const int64_t *pointers, int64_t first_query, int64_
 static void count_pairs(const Pairs &pairs, int64_t first_query, int64_t last_query, double *n_pairs, double *weight) {
     // of each level: its documents, and the sums of a, a g, b and b g
     enum { kDocuments, kA, kAg, kB, kBg, kSums };
-    std::vector<double> sums;
+    Vector<double> sums;
     for (int64_t q = first_query; q < last_query; ++q) {
         const size_t k = static_cast<size_t>(pairs.n_levels[q]);
         sums.assign(k * kSums, 0.0);
@@ -80,11 +78,12 @@ static void count_pairs(const Pairs &pairs, int64_t first_query, int64_t last_qu
     }
 }
 
-// Documents of each query in label order, lowest first, and which queries have all their pairs visited: those of up to so many
-// pairs a document. Returns how many of the queries that have a pair are swept.
-static int64_t order_by_level(const Pairs &pairs, int64_t n_queries, const double *n_pairs, double pairs_per_document,
+// Documents of each query in label order, lowest first, and which queries have all their pairs visited: those of up to
+// visit_limit * (14 + min(levels, 40)) pairs a document, the growth with the levels being that of the time a sweep takes
+// (benchmarks/results/sweep_levels.md). Returns how many of the queries that have a pair are swept.
+static int64_t order_by_level(const Pairs &pairs, int64_t n_queries, const double *n_pairs, double visit_limit,
                               int32_t *by_level, uint8_t *visited) {
-    std::vector<int32_t> next;
+    Vector<int32_t> next;
     int64_t swept = 0;
     for (int64_t q = 0; q < n_queries; ++q) {
         const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
@@ -93,12 +92,12 @@ static int64_t order_by_level(const Pairs &pairs, int64_t n_queries, const doubl
         for (int64_t i = 0; i < m; ++i) ++next[levels[i] + 1];
         for (int32_t level = 0; level < pairs.n_levels[q]; ++level) next[level + 1] += next[level];
         for (int64_t i = 0; i < m; ++i) by_level[first + next[levels[i]]++] = static_cast<int32_t>(i);
-        visited[q] = n_pairs[q] <= pairs_per_document * static_cast<double>(m);
+        visited[q] = n_pairs[q] <= visit_limit * (14 + std::min(pairs.n_levels[q], 40)) * static_cast<double>(m);
         swept += pairs.n_levels[q] > 1 && !visited[q];
     }
     return swept;
 }
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

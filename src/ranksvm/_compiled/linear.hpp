@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "portable.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int32_t;
 using std::int64_t;
@@ -156,40 +155,10 @@ RANKSVM_INLINE void sparse_gather(const Real *data, const Index *indices, const 
     }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Entry points that are compiled for the processor at hand
-
-RANKSVM_CLONES void dense_scores_f32(const float *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
-                                     const double *w, double *out) {
-    dense_scores(X, n, rows, start, stop, w, out);
-}
-RANKSVM_CLONES void dense_scores_f64(const double *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
-                                     const double *w, double *out) {
-    dense_scores(X, n, rows, start, stop, w, out);
-}
-RANKSVM_CLONES void dense_accumulate_f32(const float *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
-                                         const double *u, double *out) {
-    dense_accumulate(X, n, rows, start, stop, u, out);
-}
-RANKSVM_CLONES void dense_accumulate_f64(const double *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
-                                         const double *u, double *out) {
-    dense_accumulate(X, n, rows, start, stop, u, out);
-}
-RANKSVM_CLONES bool dense_finite_f32(const float *X, int64_t size) { return dense_finite(X, size); }
-RANKSVM_CLONES bool dense_finite_f64(const double *X, int64_t size) { return dense_finite(X, size); }
-RANKSVM_CLONES void dense_gather_f32(const float *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
-                                     double *out) {
-    dense_gather(X, n, rows, start, stop, out);
-}
-RANKSVM_CLONES void dense_gather_f64(const double *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
-                                     double *out) {
-    dense_gather(X, n, rows, start, stop, out);
-}
-
 // Rows of each query less their mean: L annihilates constants, so a Hessian is the same and loses no digits.
-RANKSVM_CLONES void centre_queries(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n,
+static void centre_queries(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n,
                                    double *X_range) {
-    std::vector<double> mean(static_cast<size_t>(n));
+    Vector<double> mean(static_cast<size_t>(n));
     const int64_t origin = pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t m = pointers[q + 1] - pointers[q];
@@ -204,6 +173,6 @@ RANKSVM_CLONES void centre_queries(const int64_t *pointers, int64_t first_query,
     }
 }
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

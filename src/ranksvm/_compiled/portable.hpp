@@ -2,7 +2,10 @@
 #ifndef RANKSVM_PORTABLE_HPP
 #define RANKSVM_PORTABLE_HPP
 
+#include <cstddef>
 #include <cstdint>
+#include <new>
+#include <vector>
 
 #if defined(_MSC_VER)
 #define RANKSVM_INLINE static __forceinline
@@ -16,16 +19,25 @@
 #define RANKSVM_PREFETCH(address) __builtin_prefetch(address)
 #endif
 
-// One source, one wheel, the widest vectors of the processor at hand: GCC on glibc picks a clone at load time.
-// Everything that such a function calls in its loops is RANKSVM_INLINE, so that it is compiled along with it.
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
-#define RANKSVM_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define RANKSVM_CLONES
-#endif
+// A vector whose functions belong to this namespace (instruction_set.hpp says why).
+namespace ranksvm::RANKSVM_VARIANT {
+template <class T>
+struct Allocator {
+    using value_type = T;
+    Allocator() = default;
+    template <class U>
+    Allocator(const Allocator<U> &) {}
+    T *allocate(std::size_t n) { return static_cast<T *>(::operator new(n * sizeof(T))); }
+    void deallocate(T *memory, std::size_t) { ::operator delete(memory); }
+    friend bool operator==(const Allocator &, const Allocator &) { return true; }
+    friend bool operator!=(const Allocator &, const Allocator &) { return false; }
+};
+template <class T>
+using Vector = std::vector<T, Allocator<T>>;
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 // Four doubles at a time. GCC 12 makes a loop over eight of them, floats converted, twice as slow as its vectors are.
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 #if defined(__GNUC__)
 typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
 typedef float FourFloats __attribute__((vector_size(16), aligned(4), may_alias));
@@ -57,6 +69,6 @@ RANKSVM_INLINE Four operator*(const Four &a, const Four &b) {
 }
 #endif
 RANKSVM_INLINE double sum_of(const Four &a) { return (a[0] + a[1]) + (a[2] + a[3]); }
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

@@ -14,12 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
-#include "pairs.hpp"
 #include "portable.hpp"
+#include "sweep_loops.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 struct Keyed {
     double score;
@@ -31,13 +30,13 @@ struct SortedQuery {
     int64_t m = 0;
     int32_t n_levels = 0;
     bool weighted = false, gaps = false;
-    std::vector<Keyed> keyed, spread;
-    std::vector<double> s, z, a, b, g;                        // sorted: scores, the same centred, weights and gains
-    std::vector<int32_t> level, start[2];                     // sorted levels; first document of lower(i)
+    Vector<Keyed> keyed, spread;
+    Vector<double> s, z, a, b, g;                        // sorted: scores, the same centred, weights and gains
+    Vector<int32_t> level, start[2];                     // sorted levels; first document of lower(i)
     const int32_t *window[2] = {nullptr, nullptr};            // sorted; the outer one, the inner one
-    std::vector<double> table, split, v, values, weighed;     // scratch
-    std::vector<double> columns;                              // window sums
-    std::vector<double> sums;                                 // pair sums
+    Vector<double> table, split, v, values, weighed;     // scratch
+    Vector<double> columns;                              // window sums
+    Vector<double> sums;                                 // pair sums
 
     void resize(int64_t size) {
         m = size;
@@ -58,7 +57,7 @@ struct SortedQuery {
 };
 
 // Memory for so many numbers.
-RANKSVM_INLINE double *at_least(std::vector<double> &memory, int64_t size) {
+RANKSVM_INLINE double *at_least(Vector<double> &memory, int64_t size) {
     if (static_cast<int64_t>(memory.size()) < size) memory.resize(static_cast<size_t>(size));
     return memory.data();
 }
@@ -92,7 +91,7 @@ RANKSVM_INLINE void bucket_sort(const Keyed *keyed, int64_t m, double low, doubl
 }
 
 // Sort in O(m) where keys spread, in O(m log m) at worst; bucket and next are scratch of m numbers each.
-RANKSVM_INLINE void sort_keyed(std::vector<Keyed> &keyed, std::vector<Keyed> &spread, int64_t m, double low, double high,
+RANKSVM_INLINE void sort_keyed(Vector<Keyed> &keyed, Vector<Keyed> &spread, int64_t m, double low, double high,
                                int32_t *bucket, int32_t *next) {
     const double range = high - low;
     // (a range so small or so large that positions in it overflow is left to std::sort)
@@ -201,6 +200,6 @@ RANKSVM_INLINE void gather_pairs(const Pairs &pairs, int64_t first, const int32_
     }
 }
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

@@ -6,17 +6,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "all_pairs.hpp"
 #include "level_vectors.hpp"
 #include "loss_sums.hpp"
 #include "pair_sums.hpp"
-#include "pairs.hpp"
 #include "portable.hpp"
 #include "sorted_query.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Value and gradient
@@ -156,6 +154,16 @@ RANKSVM_INLINE LossSums evaluate_range(const Pairs &pairs, const PairState &stat
     return total;
 }
 
+static LossSums squared_hinge(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
+                              const double *scores, double *gradient_range) {
+    return evaluate_range(pairs, state, first_query, last_query, scores, SquaredHingeSums(), gradient_range);
+}
+
+static LossSums huber(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
+                      const double *scores, double width, double *gradient_range) {
+    return evaluate_range(pairs, state, first_query, last_query, scores, HuberSums{width}, gradient_range);
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Curvature: L, the Laplacian of the graph of the curved pairs
 
@@ -176,7 +184,7 @@ RANKSVM_INLINE void laplacian_by_sweep(const Pairs &pairs, const PairState &stat
         out[order[i]] = counts[order[i]] * query.v[i] - (sums[2 * windows * i] + sums[(2 * i + 1) * windows]);
 }
 
-RANKSVM_INLINE void laplacian_range(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
+static void laplacian(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                                     const double *v_range, double *out_range) {
     SortedQuery sorted;
     LabelledQuery labelled;
@@ -229,12 +237,12 @@ RANKSVM_INLINE void laplacian_rows_of_query(const Pairs &pairs, const SortedQuer
     }
 }
 
-RANKSVM_INLINE void laplacian_rows_range(const Pairs &pairs, const PairState &state, int64_t first_query,
+static void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t first_query,
                                          int64_t last_query, const double *X_range, int64_t n, double *Z_range) {
     SortedQuery query;
     LabelledQuery labelled;
-    std::vector<double> plain, times_gain;
-    std::vector<int32_t> memory;
+    Vector<double> plain, times_gain;
+    Vector<int32_t> memory;
     const int64_t origin = pairs.pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
@@ -262,29 +270,6 @@ RANKSVM_INLINE void laplacian_rows_range(const Pairs &pairs, const PairState &st
     }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Entry points, compiled for the processor at hand
-
-RANKSVM_CLONES LossSums squared_hinge(Pairs pairs, PairState state, int64_t first_query, int64_t last_query,
-                                      const double *scores, double *gradient_range) {
-    return evaluate_range(pairs, state, first_query, last_query, scores, SquaredHingeSums(), gradient_range);
-}
-
-RANKSVM_CLONES LossSums huber(Pairs pairs, PairState state, int64_t first_query, int64_t last_query, const double *scores,
-                              double width, double *gradient_range) {
-    return evaluate_range(pairs, state, first_query, last_query, scores, HuberSums{width}, gradient_range);
-}
-
-RANKSVM_CLONES void laplacian(Pairs pairs, PairState state, int64_t first_query, int64_t last_query,
-                              const double *v_range, double *out_range) {
-    laplacian_range(pairs, state, first_query, last_query, v_range, out_range);
-}
-
-RANKSVM_CLONES void laplacian_rows(Pairs pairs, PairState state, int64_t first_query, int64_t last_query,
-                                   const double *X_range, int64_t n, double *Z_range) {
-    laplacian_rows_range(pairs, state, first_query, last_query, X_range, n, Z_range);
-}
-
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

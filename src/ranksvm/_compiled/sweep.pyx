@@ -7,10 +7,9 @@ All arrays over rows are in sorted order (`ranksvm.data.Queries`): query ``q`` h
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-cdef extern from "levels.hpp":
-    pass
+from ranksvm._compiled.instruction_set cimport chosen
 
-cdef extern from "sweep.hpp" namespace "ranksvm" nogil:
+cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
     cdef struct Pairs:
         const int64_t *pointers
         const int32_t *levels
@@ -38,17 +37,19 @@ cdef extern from "sweep.hpp" namespace "ranksvm" nogil:
         double excess
         double slack
 
-    LossSums c_squared_hinge "ranksvm::squared_hinge"(Pairs, PairState, int64_t, int64_t, const double *,
-                                                      double *) except +
-    LossSums c_huber "ranksvm::huber"(Pairs, PairState, int64_t, int64_t, const double *, double, double *) except +
-    void c_laplacian "ranksvm::laplacian"(Pairs, PairState, int64_t, int64_t, const double *, double *) except +
-    void c_laplacian_rows "ranksvm::laplacian_rows"(Pairs, PairState, int64_t, int64_t, const double *, int64_t,
-                                                    double *) except +
-    void c_compress_levels "ranksvm::compress_levels"(const int64_t *, int64_t, int64_t, const double *, int32_t *,
-                                                      int32_t *) except +
-    void c_count_pairs "ranksvm::count_pairs"(Pairs, int64_t, int64_t, double *, double *) except +
-    int64_t c_order_by_level "ranksvm::order_by_level"(Pairs, int64_t, const double *, double, int32_t *,
-                                                       uint8_t *) except +
+    cppclass SweepLoops:
+        LossSums (*squared_hinge)(const Pairs &, const PairState &, int64_t, int64_t, const double *,
+                                  double *) except +
+        LossSums (*huber)(const Pairs &, const PairState &, int64_t, int64_t, const double *, double,
+                          double *) except +
+        void (*laplacian)(const Pairs &, const PairState &, int64_t, int64_t, const double *, double *) except +
+        void (*laplacian_rows)(const Pairs &, const PairState &, int64_t, int64_t, const double *, int64_t,
+                               double *) except +
+        void (*compress_levels)(const int64_t *, int64_t, int64_t, const double *, int32_t *, int32_t *) except +
+        void (*count_pairs)(const Pairs &, int64_t, int64_t, double *, double *) except +
+        int64_t (*order_by_level)(const Pairs &, int64_t, const double *, double, int32_t *, uint8_t *) except +
+
+    const Loops &loops_of[Loops](int)
 
 
 cdef class PairArrays:
@@ -80,17 +81,18 @@ cdef class PairArrays:
             self.pairs.other = &other[0]
         self.pairs.direct_limit = direct_limit
 
-    def choose(self, const double[::1] n_pairs, double pairs_per_document, int32_t[::1] by_level, uint8_t[::1] visited):
-        """Sort documents by level; say which queries, of so many pairs each, have all of them visited: not swept.
+    def choose(self, const double[::1] n_pairs, double visit_limit, int32_t[::1] by_level, uint8_t[::1] visited):
+        """Sort documents by level, and say which queries have all their pairs visited, which are swept.
 
-        Fills ``by_level`` (rows) and ``visited`` (queries) and keeps them. Returns how many queries are to be swept.
+        Fills ``by_level`` (rows) and ``visited`` (queries) and keeps them. A query is visited up to ``visit_limit * (14
+        + min(levels, 40))`` pairs a document. Returns how many queries are to be swept.
         """
         cdef int64_t swept
         if visited.shape[0] == 0 or by_level.shape[0] == 0:
             return 0
         with nogil:
-            swept = c_order_by_level(self.pairs, visited.shape[0], &n_pairs[0], pairs_per_document, &by_level[0],
-                                     &visited[0])
+            swept = loops_of[SweepLoops](chosen).order_by_level(
+                self.pairs, visited.shape[0], &n_pairs[0], visit_limit, &by_level[0], &visited[0])
         self.owners += [by_level, visited]
         self.pairs.by_level = &by_level[0]
         self.pairs.visited = &visited[0]
@@ -131,7 +133,8 @@ def squared_hinge(PairArrays arrays, StateArrays state, int64_t first, int64_t l
         return 0.0
     state.state.outer_threshold = threshold
     with nogil:
-        sums = c_squared_hinge(arrays.pairs, state.state, first, last, &scores[0], &gradient_range[0])
+        sums = loops_of[SweepLoops](chosen).squared_hinge(
+            arrays.pairs, state.state, first, last, &scores[0], &gradient_range[0])
     return sums.value
 
 
@@ -147,7 +150,8 @@ def huber(PairArrays arrays, StateArrays state, int64_t first, int64_t last, con
     state.state.outer_threshold = 1.0
     state.state.inner_threshold = 1.0 - width
     with nogil:
-        sums = c_huber(arrays.pairs, state.state, first, last, &scores[0], width, &gradient_range[0])
+        sums = loops_of[SweepLoops](chosen).huber(
+            arrays.pairs, state.state, first, last, &scores[0], width, &gradient_range[0])
     return sums.value, sums.excess, sums.slack
 
 
@@ -157,7 +161,7 @@ def laplacian(PairArrays arrays, StateArrays state, int64_t first, int64_t last,
     if v_range.shape[0] == 0:
         return
     with nogil:
-        c_laplacian(arrays.pairs, state.state, first, last, &v_range[0], &out_range[0])
+        loops_of[SweepLoops](chosen).laplacian(arrays.pairs, state.state, first, last, &v_range[0], &out_range[0])
 
 
 def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[:, ::1] X_range,
@@ -166,7 +170,8 @@ def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t 
     if X_range.shape[0] == 0 or X_range.shape[1] == 0:
         return
     with nogil:
-        c_laplacian_rows(arrays.pairs, state.state, first, last, &X_range[0, 0], X_range.shape[1], &Z_range[0, 0])
+        loops_of[SweepLoops](chosen).laplacian_rows(
+            arrays.pairs, state.state, first, last, &X_range[0, 0], X_range.shape[1], &Z_range[0, 0])
 
 
 def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, const double[::1] y,
@@ -175,7 +180,7 @@ def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, co
     if first >= last or y.shape[0] == 0:
         return
     with nogil:
-        c_compress_levels(&pointers[0], first, last, &y[0], &levels[0], &n_levels[0])
+        loops_of[SweepLoops](chosen).compress_levels(&pointers[0], first, last, &y[0], &levels[0], &n_levels[0])
 
 
 def count_pairs(PairArrays arrays, int64_t first, int64_t last, double[::1] n_pairs, double[::1] weight):
@@ -183,4 +188,4 @@ def count_pairs(PairArrays arrays, int64_t first, int64_t last, double[::1] n_pa
     if first >= last:
         return
     with nogil:
-        c_count_pairs(arrays.pairs, first, last, &n_pairs[0], &weight[0])
+        loops_of[SweepLoops](chosen).count_pairs(arrays.pairs, first, last, &n_pairs[0], &weight[0])

@@ -1,0 +1,32 @@
+// The loops of sweep.hpp and levels.hpp as a table, for each instruction set.
+#ifndef RANKSVM_SWEEP_LOOPS_HPP
+#define RANKSVM_SWEEP_LOOPS_HPP
+
+#include <cstdint>
+
+#include "instruction_set.hpp"
+#include "loss_sums.hpp"
+#include "pairs.hpp"
+
+namespace ranksvm {
+
+struct SweepLoops {
+    LossSums (*squared_hinge)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
+                              const double *scores, double *gradient_range);
+    LossSums (*huber)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
+                      const double *scores, double width, double *gradient_range);
+    void (*laplacian)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
+                      const double *v_range, double *out_range);
+    void (*laplacian_rows)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
+                           const double *X_range, int64_t n, double *Z_range);
+    void (*compress_levels)(const int64_t *pointers, int64_t first_query, int64_t last_query, const double *y,
+                            int32_t *levels, int32_t *n_levels);
+    void (*count_pairs)(const Pairs &pairs, int64_t first_query, int64_t last_query, double *n_pairs, double *weight);
+    int64_t (*order_by_level)(const Pairs &pairs, int64_t n_queries, const double *n_pairs, double visit_limit,
+                              int32_t *by_level, uint8_t *visited);
+};
+RANKSVM_DECLARE_LOOPS(SweepLoops)
+
+}  // namespace ranksvm
+
+#endif
