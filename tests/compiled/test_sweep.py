@@ -1,5 +1,7 @@
 """Levels and pair counts, and the empty ranges that the callers may hand over."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -60,7 +62,7 @@ def test_documents_are_put_in_label_order_and_queries_of_many_pairs_are_swept(qu
     sweep.count_pairs(arrays, 0, len(queries), n_pairs, weight)
     by_level, visited = np.empty(len(y), dtype=np.int32), np.empty(len(queries), dtype=np.uint8)
     n_swept = arrays.choose(n_pairs, visit_limit, by_level, visited)
-    for first, last in zip(pointers[:-1], pointers[1:], strict=True):
+    for first, last in pairwise(pointers):
         np.testing.assert_array_equal(by_level[first:last], np.argsort(y[first:last], kind="stable"))
     limit = visit_limit * (14 + np.minimum(n_levels, 40))
     np.testing.assert_array_equal(visited, n_pairs <= limit * np.diff(pointers))

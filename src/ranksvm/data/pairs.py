@@ -20,9 +20,9 @@ __all__ = ["ComparablePairs"]
 DIRECT_LIMIT = 31
 
 # Queries of up to so many times (14 + min(levels, 40)) pairs a document have every pair visited, others are swept: of 5
-# levels up to 95 pairs a document, about 240 documents. Measured with AVX2 (Sapphire Rapids), an evaluation of the squared
-# hinge and a product, as benchmarks/sweep_levels.py does: with 2, 3 and 5 levels the two ways take the same time at 80 to
-# 90 pairs a document, with all labels distinct at about 300.
+# levels up to 95 pairs a document, about 240 documents. Measured with AVX2 as benchmarks/sweep_levels.py does, an
+# evaluation of the squared hinge and a product: with 2, 3 and 5 levels both ways take the same time at 80 to 90 pairs a
+# document, with all labels distinct at about 300.
 VISIT_LIMIT = 5.0
 
 # Of how many queries a sample consists at least, if there are as many.
