@@ -1,6 +1,7 @@
 # make demo   sets up and runs the main job end to end
 # make test   sets up and runs every check
-# Both need Python >= 3.11 with venv and a C++ compiler, reuse what is set up, and work offline after the first run.
+# make test-oldest  runs the tests on the oldest dependencies that pyproject.toml admits
+# All need Python >= 3.11 with venv and a C++ compiler, reuse what is set up, and work offline after the first run.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +9,7 @@ READY := $(VENV)/.ready
 # meson and ninja are found beside the interpreter
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test test-slow lint format clean
+.PHONY: help setup demo test test-slow test-oldest lint format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -43,9 +44,23 @@ test: lint
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
 
+# The oldest releases have wheels for the oldest Python: PYTHON has to be that one.
+OLDEST := .venv-oldest
+
+test-oldest: export PATH := $(CURDIR)/$(OLDEST)/bin:$(PATH)
+test-oldest:
+	@test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	@$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(OLDEST)/bin/python .ci/oldest.py > $(OLDEST)/constraints.txt
+	@$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --group build --group test \
+		-c $(OLDEST)/constraints.txt
+	@$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+		-c $(OLDEST)/constraints.txt .
+	$(OLDEST)/bin/python -m pytest -n 2 -m "not slow"
+
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf build dist $(VENV) demo-output
+	rm -rf build dist $(VENV) $(OLDEST) demo-output

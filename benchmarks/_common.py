@@ -1,6 +1,7 @@
 """What the benchmarks share: the machine they ran on, timing, the real data, and result pages."""
 
 import argparse
+import importlib
 import os
 import platform
 import shlex
@@ -37,6 +38,27 @@ def arguments(doc: str | None, argv: Sequence[str] | None, *more: tuple[str, dic
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
+# Of those that /proc/cpuinfo lists, the instruction sets that decide how fast loops are.
+INSTRUCTION_SETS = ("sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512dq", "avx512bw", "avx512vl", "amx_tile")
+
+
+def instruction_set() -> str:
+    """Which variant of the compiled loops this process runs."""
+    try:
+        return importlib.import_module("ranksvm._compiled.instruction_set").current()
+    except ImportError:
+        return "by the compiler"
+
+
+def instruction_sets() -> str:
+    """What the processor has, after a comma, where the system says so."""
+    if not Path("/proc/cpuinfo").exists():
+        return ""
+    flags = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")]
+    found = [name for name in INSTRUCTION_SETS if flags and name in flags[0].split()]
+    return f", instruction sets {' '.join(found)}" if found else ""
+
+
 def machine() -> str:
     """Processor, cores, memory and system in a sentence."""
     name = platform.processor() or platform.machine()
@@ -49,7 +71,7 @@ def machine() -> str:
     memory = ""
     if hasattr(os, "sysconf"):
         memory = f", {os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB of memory"
-    return f"{name} ({platform.machine()}), {cores} cores{memory}, {platform.system()}"
+    return f"{name} ({platform.machine()}{instruction_sets()}), {cores} cores{memory}, {platform.system()}"
 
 
 def versions(*packages: str) -> str:

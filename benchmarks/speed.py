@@ -1,229 +1,303 @@
-"""Speed and memory of a fit, in units of one product X @ w, with the limits they are held to.
+"""Speed and memory of a fit, in units of one product X @ w and beside the published solver, and the goals for both.
 
-python benchmarks/speed.py -o benchmarks/results/speed.md
+python benchmarks/speed.py --cache build/speed.jsonl --seconds 60 -o benchmarks/results/speed.md
 
-The machine may be shared and noisy: what is compared is measured in turns, round after round.
+The machine may be shared and noisy: what is compared is measured in turns, round after round. Every piece is kept in
+the cache when it is done, and the same command goes on with what is left. The variable RANKSVM_INSTRUCTION_SET
+(baseline, avx2 or avx512) chooses the compiled loops; runs with one cache make one page of all that were measured.
 """
+
+import sys
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from _beside_published import fits, processes
 from _common import arguments, data_folder, interleaved, page, publish, read, summary, table, verdict
 from _peak_memory import memory_of_fit
+from _pieces import Found, Pieces, Section
 from ranksvm import RankingData, RankSVM, make_ranking, regularization_path
 
 SEED = 0
 # C -> most times one X @ w that the default fit may take
-UNIT_LIMITS = {1e-4: 30.0, 1.0: 60.0}
+UNIT_LIMITS = {1e-4: 14.0, 1.0: 18.0}
+MS_LIMIT = 3.0
 MEMORY_LIMIT = 0.15
 GROWTH_LIMIT = 2.2
 LEVELS_LIMIT = 3.0
 PATH_CS = 2.0 ** np.arange(-14, 1)
 COLD_FITS = 5
+# A query of the made data.
+N_DOCS, N_FEATURES = 120, 136
 
 
-def fitted(data: RankingData, C: float, **options) -> RankSVM:
+def fitted(data: RankingData, C: float, **options: Any) -> RankSVM:
     """A default fit."""
     return RankSVM(C=C, **options).fit(data.X, data.y, qid=data.qid)
+
+
+@cache
+def made(n_queries: int) -> RankingData:
+    """The large data of several sections."""
+    return make_ranking(n_queries, N_DOCS, N_FEATURES, random_state=SEED)
+
+
+def tabulated(name: str, pieces: dict[str, Any], title: str, text: str, header: list[str]) -> Section:
+    """A section that is one table; each piece gives some of its rows."""
+
+    def render(found: list[Found]) -> list[str]:
+        rows = [[piece.instruction_set, *row] for piece in found for row in piece.value]
+        return [f"## {title}", text, table(["instruction set", *header], rows)]
+
+    return Section(name, pieces, render)
 
 
 # -- a fit against one product -----------------------------------------------------------------------------------------
 
 
-def against_product(data: RankingData, repeats: int) -> list[str]:
-    """Default fits in units of one X @ w, and of half the rows."""
-    n_rows = data.n_rows
-    half = data.select(slice(0, n_rows // 240 * 120))
+def against_product(n_queries: int, repeats: int) -> Section:
+    """Default fits in units of one X @ w."""
+    return tabulated(
+        "product",
+        {f"{C:g}": partial(_against_product, n_queries, C, repeats) for C in UNIT_LIMITS},
+        f"A default fit in units of one X @ w: {n_queries * N_DOCS:,} x {N_FEATURES} float32, five skewed levels, "
+        f"{N_DOCS} documents a query",
+        f"One `X @ w` is NumPy's, in float32 with all threads, four times beside each fit. Least / median of {repeats} "
+        "rounds; the limit is on the least in units of the least.",
+        [
+            *("C", "seconds", "units (least)", "units (median)", "limit", "iterations", "passes / products"),
+            *("certificate", "X @ w, ms"),
+        ],
+    )
+
+
+def _against_product(n_queries: int, C: float, repeats: int) -> list[list[str]]:
+    data = made(n_queries)
     w = np.random.default_rng(SEED).standard_normal(data.n_features).astype(data.X.dtype)
-    actions = {}
-    for C in UNIT_LIMITS:
-        # the unit is measured several times beside each fit: the best of all counts
-        actions |= {f"unit {C} {number}": lambda: data.X @ w for number in range(4)}
-        actions |= {C: lambda C=C: fitted(data, C), f"half {C}": lambda C=C: fitted(half, C)}
+    actions = {f"unit {number}": lambda: data.X @ w for number in range(4)} | {"fit": lambda: fitted(data, C)}
     interleaved(actions, 1)
     times = interleaved(actions, repeats)
-    unit = np.concatenate([values for name, values in times.items() if str(name).startswith("unit")])
-    rows, growth = [], []
-    for C, limit in UNIT_LIMITS.items():
-        ranker = fitted(data, C)
-        ratio = times[C].min() / unit.min()
-        rows.append(
-            (
-                f"{C:g}",
-                summary(times[C]),
-                f"{ratio:.1f}",
-                f"{np.median(times[C]) / np.median(unit):.1f}",
-                verdict(ratio, limit),
-                ranker.n_iter_,
-                f"{ranker.history_['evaluations'][-1]} / {ranker.history_['hessian_products'][-1]}",
-                f"{ranker.duality_gap_ / ranker.objective_:.1e}",
-            )
-        )
-        ratio = times[C].min() / times[f"half {C}"].min()
-        growth.append(
-            (
-                f"{C:g}",
-                summary(times[f"half {C}"]),
-                summary(times[C]),
-                f"{ratio:.2f}",
-                verdict(ratio, GROWTH_LIMIT),
-                f"{fitted(half, C).n_iter_} / {ranker.n_iter_}",
-            )
-        )
-    shape = f"{n_rows:,} x {data.n_features} {data.X.dtype}, five skewed levels, 120 documents a query"
+    fit = times.pop("fit")
+    unit = np.concatenate(list(times.values()))
+    ranker, ratio = fitted(data, C), fit.min() / unit.min()
     return [
-        f"## A default fit in units of one X @ w: {shape}",
-        f"One `X @ w` (NumPy, {data.X.dtype}, all threads), {len(unit)} times among the fits: "
-        f"{1000 * unit.min():.1f} ms at best, {1000 * np.median(unit):.1f} ms in the median. "
-        f"Fits: least / median of {repeats} rounds; the limit is on the least in units of the least.",
-        table(
-            [
-                "C",
-                "seconds",
-                "units (least)",
-                "units (median)",
-                "limit",
-                "iterations",
-                "passes / products",
-                "certificate",
-            ],
-            rows,
-        ),
-        "## Growth: twice the rows",
-        table(
-            ["C", f"{half.n_rows:,} rows, s", f"{n_rows:,} rows, s", "ratio", "limit", "iterations of each"],
-            growth,
-        ),
+        [
+            f"{C:g}",
+            summary(fit),
+            f"{ratio:.1f}",
+            f"{np.median(fit) / np.median(unit):.1f}",
+            verdict(ratio, UNIT_LIMITS[C]),
+            str(ranker.n_iter_),
+            f"{ranker.history_['evaluations'][-1]} / {ranker.history_['hessian_products'][-1]}",
+            f"{ranker.duality_gap_ / ranker.objective_:.1e}",
+            f"{1000 * unit.min():.1f} / {1000 * np.median(unit):.1f}",
+        ]
+    ]
+
+
+def growth(n_queries: int, repeats: int) -> Section:
+    """Twice the rows."""
+    return tabulated(
+        "growth",
+        {f"{C:g}": partial(_growth, n_queries, C, repeats) for C in UNIT_LIMITS},
+        "Growth: twice the rows",
+        f"Default fits, seconds, least / median of {repeats} rounds.",
+        [
+            "C",
+            f"{n_queries // 2 * N_DOCS:,} rows",
+            f"{n_queries * N_DOCS:,} rows",
+            "ratio",
+            "limit",
+            "iterations of each",
+        ],
+    )
+
+
+def _growth(n_queries: int, C: float, repeats: int) -> list[list[str]]:
+    data = made(n_queries)
+    half = data.select(slice(0, n_queries // 2 * N_DOCS))
+    times = interleaved({"half": lambda: fitted(half, C), "all": lambda: fitted(data, C)}, repeats)
+    ratio = times["all"].min() / times["half"].min()
+    iterations = f"{fitted(half, C).n_iter_} / {fitted(data, C).n_iter_}"
+    cells = [summary(times["half"]), summary(times["all"]), f"{ratio:.2f}", verdict(ratio, GROWTH_LIMIT), iterations]
+    return [[f"{C:g}", *cells]]
+
+
+def small_fit(smoke: bool) -> Section:
+    """MQ2008 in milliseconds."""
+    pieces = {} if data_folder() is None else {"MQ2008": partial(_small_fit, 5 if smoke else 200)}
+    return tabulated(
+        "small",
+        pieces,
+        "A small fit: MQ2008 fold 1, C = 1",
+        "Default fits, milliseconds, least / median of all rounds; the limit is on the least.",
+        ["threads", "ms", "limit", "passes / products", "certificate", "rounds"],
+    )
+
+
+def _small_fit(repeats: int) -> list[list[str]]:
+    data = read("MQ2008")
+    threads = {"one": 1, "all": None}
+    times = interleaved({name: lambda n=n: fitted(data, 1.0, n_jobs=n) for name, n in threads.items()}, repeats)
+    ranker = fitted(data, 1.0)
+    work = f"{ranker.history_['evaluations'][-1]} / {ranker.history_['hessian_products'][-1]}"
+    certificate = f"{ranker.duality_gap_ / ranker.objective_:.1e}"
+    return [
+        [name, summary(1000 * values), verdict(1000 * values.min(), MS_LIMIT), work, certificate, str(repeats)]
+        for name, values in times.items()
     ]
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 
-def memory(data: RankingData, C: float) -> list[str]:
+def memory(n_queries: int, C: float) -> Section:
     """Peak memory of a fit, in a process of its own, with rows in order and shuffled."""
-    rows = []
-    for order in ("sorted", "unsorted"):
-        if order == "unsorted":
-            data = data.select(np.random.default_rng(SEED).permutation(data.n_rows))
-        found = memory_of_fit(data, "RankSVM", C=C)
-        ratio = found["fit"] / found["X"]
-        rows.append(
-            (
-                order,
-                f"{found['X'] / 2**20:.0f} MiB",
-                f"{found['labels'] / 2**20:.0f} MiB",
-                f"{found['fit'] / 2**20:.1f} MiB",
-                f"{1 + ratio:.3f}",
-                verdict(1 + ratio, 1 + MEMORY_LIMIT),
-            )
-        )
-    return [
-        "## Peak memory of a fit",
+    return tabulated(
+        "memory",
+        {order: partial(_memory, n_queries, C, order) for order in ("sorted", "unsorted")},
+        "Peak memory of a fit",
         f"Largest resident size of a process that loads X, y and qid and fits (C = {C:g}), less that before the fit.",
-        table(["qid", "X", "y and qid", "the fit's own", "(X + the fit's own) / X", "limit"], rows),
-    ]
+        ["qid", "X", "y and qid", "the fit's own", "(X + the fit's own) / X", "limit"],
+    )
+
+
+def _memory(n_queries: int, C: float, order: str) -> list[list[str]]:
+    data = made(n_queries)
+    if order == "unsorted":
+        data = data.select(np.random.default_rng(SEED).permutation(data.n_rows))
+    found = memory_of_fit(data, "RankSVM", C=C)
+    ratio = found["fit"] / found["X"]
+    sizes = [f"{found['X'] / 2**20:.0f} MiB", f"{found['labels'] / 2**20:.0f} MiB", f"{found['fit'] / 2**20:.1f} MiB"]
+    return [[order, *sizes, f"{1 + ratio:.3f}", verdict(1 + ratio, 1 + MEMORY_LIMIT)]]
 
 
 # -- many levels, long lists -------------------------------------------------------------------------------------------
 
 
-def many_levels(n_queries: int, n_docs: int, n_features: int, repeats: int) -> list[str]:
+def many_levels(n_queries: int, n_docs: int, n_features: int, repeats: int) -> Section:
     """All labels of a query distinct, against three levels over the same X."""
+    return tabulated(
+        "levels",
+        {f"2^{power}": partial(_many_levels, n_queries, n_docs, n_features, power, repeats) for power in (-12, 0)},
+        f"All labels distinct: {n_queries * n_docs:,} x {n_features}, {n_docs} documents a query",
+        f"Three levels (60, 30, 10 % of each query) against all distinct, seconds; least / median of {repeats} rounds.",
+        ["C", "three levels", "distinct", "ratio", "limit", "pairs of each", "iterations", "solver"],
+    )
+
+
+def _many_levels(n_queries: int, n_docs: int, n_features: int, power: int, repeats: int) -> list[list[str]]:
+    C = 2.0**power
     distinct = make_ranking(n_queries, n_docs, n_features, n_levels=None, random_state=SEED)
     share = distinct.y / n_docs
     three = RankingData(distinct.X, np.where(share >= 0.9, 2.0, np.where(share >= 0.6, 1.0, 0.0)), distinct.qid)
-    rows = []
-    for C in (2.0**-12, 1.0):
-        actions = {"three": lambda C=C: fitted(three, C), "distinct": lambda C=C: fitted(distinct, C)}
-        times = interleaved(actions, repeats)
-        ratio = times["distinct"].min() / times["three"].min()
-        fits = [fitted(three, C), fitted(distinct, C)]
-        rows.append(
-            (
-                f"2^{np.log2(C):.0f}",
-                summary(times["three"]),
-                summary(times["distinct"]),
-                f"{ratio:.2f}",
-                verdict(ratio, LEVELS_LIMIT),
-                " / ".join(f"{fit.n_pairs_:,}" for fit in fits),
-                " / ".join(str(fit.n_iter_) for fit in fits),
-                " / ".join(fit.solver_ for fit in fits),
-            )
-        )
+    times = interleaved({"three": lambda: fitted(three, C), "distinct": lambda: fitted(distinct, C)}, repeats)
+    ratio = times["distinct"].min() / times["three"].min()
+    models = [fitted(three, C), fitted(distinct, C)]
     return [
-        f"## All labels distinct: {distinct.n_rows:,} x {n_features}, {n_docs} documents a query",
-        f"Three levels (60, 30, 10 % of each query) against all distinct, seconds; least / median of {repeats} rounds.",
-        table(["C", "three levels", "distinct", "ratio", "limit", "pairs of each", "iterations", "solver"], rows),
+        [
+            f"2^{power}",
+            summary(times["three"]),
+            summary(times["distinct"]),
+            f"{ratio:.2f}",
+            verdict(ratio, LEVELS_LIMIT),
+            " / ".join(f"{model.n_pairs_:,}" for model in models),
+            " / ".join(str(model.n_iter_) for model in models),
+            " / ".join(model.solver_ for model in models),
+        ]
     ]
 
 
-def one_query(n_docs: int, n_features: int, repeats: int) -> list[str]:
+def one_query(n_docs: int, n_features: int, repeats: int) -> Section:
     """One query of very many documents with distinct labels."""
-    data = make_ranking(1, n_docs, n_features, n_levels=None, random_state=SEED)
-    rows = []
-    for C in (1e-10, 1e-8):
-        times = interleaved({"fit": lambda C=C: fitted(data, C)}, repeats)["fit"]
-        fit = fitted(data, C)
-        certificate = f"{fit.duality_gap_ / fit.objective_:.1e}"
-        rows.append((f"{C:g}", f"{fit.n_pairs_:,}", summary(times), fit.n_iter_, certificate, fit.solver_))
-    return [
-        f"## One query of {n_docs:,} documents x {n_features}, distinct labels",
+    return tabulated(
+        "one query",
+        {f"{C:g}": partial(_one_query, n_docs, n_features, C, repeats) for C in (1e-10, 1e-8)},
+        f"One query of {n_docs:,} documents x {n_features}, distinct labels",
         f"Least / median of {repeats} rounds.",
-        table(["C", "pairs", "seconds", "iterations", "certificate", "solver"], rows),
-    ]
+        ["C", "pairs", "seconds", "iterations", "certificate", "solver"],
+    )
+
+
+def _one_query(n_docs: int, n_features: int, C: float, repeats: int) -> list[list[str]]:
+    data = make_ranking(1, n_docs, n_features, n_levels=None, random_state=SEED)
+    times = interleaved({"fit": lambda: fitted(data, C)}, repeats)["fit"]
+    model = fitted(data, C)
+    certificate = f"{model.duality_gap_ / model.objective_:.1e}"
+    return [[f"{C:g}", f"{model.n_pairs_:,}", summary(times), str(model.n_iter_), certificate, model.solver_]]
 
 
 # -- the path ----------------------------------------------------------------------------------------------------------
 
 
-def paths(smoke: bool, repeats: int) -> list[str]:
+def paths(smoke: bool, repeats: int) -> Section:
     """A path of 15 values of C against 5 cold fits."""
-    if data_folder() is None:
-        sets = {}
-    else:
-        names = ["MQ2008"] if smoke else ["MQ2008", "OHSUMED", "MQ2007-partial"]
-        sets = {f"{name} fold 1": read(name) for name in names}
+    names = ["MQ2008"] if smoke else ["MQ2008", "OHSUMED", "MQ2007-partial"]
+    sets = {f"{name} fold 1": partial(read, name) for name in names} if data_folder() is not None else {}
     n_queries = 10 if smoke else 1667
-    made = make_ranking(n_queries, 120, 136, random_state=SEED)
-    sets[f"made, {made.n_rows:,} x 136"] = made
-    rows = []
-    for name, data in sets.items():
-        actions = {
-            "path": lambda data=data: regularization_path(data.X, data.y, qid=data.qid, Cs=PATH_CS),
-            "cold": lambda data=data: [fitted(data, C) for C in PATH_CS],
-        }
-        times = interleaved(actions, repeats)
-        cold = times["cold"] / len(PATH_CS) * COLD_FITS
-        ratio = times["path"].min() / cold.min()
-        path = actions["path"]()
-        iterations = sum(fitted(data, C).n_iter_ for C in PATH_CS)
-        work = f"{path.n_iter.sum()} / {iterations}"
-        rows.append((name, summary(times["path"]), summary(cold), f"{ratio:.2f}", verdict(ratio, 1.0), work))
-    return [
-        f"## A path of {len(PATH_CS)} values of C against {COLD_FITS} cold fits",
+    sets[f"made, {n_queries * N_DOCS:,} x {N_FEATURES}"] = partial(made, n_queries)
+    return tabulated(
+        "paths",
+        {name: partial(_path, name, load, repeats) for name, load in sets.items()},
+        f"A path of {len(PATH_CS)} values of C against {COLD_FITS} cold fits",
         f"C = 2^-14, 2^-13, ..., 2^0, each from the solution before (`regularization_path`), against {COLD_FITS} times "
         f"the mean of separate fits for the same values. Least / median of {repeats} rounds, seconds.",
-        table(["data", "path", f"{COLD_FITS} cold fits", "ratio", "limit", "iterations, path / 15 cold fits"], rows),
+        ["data", "path", f"{COLD_FITS} cold fits", "ratio", "limit", "iterations, path / 15 cold fits"],
+    )
+
+
+def _path(name: str, load: Any, repeats: int) -> list[list[str]]:
+    data = load()
+    actions = {
+        "path": lambda: regularization_path(data.X, data.y, qid=data.qid, Cs=PATH_CS),
+        "cold": lambda: [fitted(data, C) for C in PATH_CS],
+    }
+    times = interleaved(actions, repeats)
+    cold = times["cold"] / len(PATH_CS) * COLD_FITS
+    ratio = times["path"].min() / cold.min()
+    work = f"{actions['path']().n_iter.sum()} / {sum(fitted(data, C).n_iter_ for C in PATH_CS)}"
+    return [[name, summary(times["path"]), summary(cold), f"{ratio:.2f}", verdict(ratio, 1.0), work]]
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def sections(smoke: bool, repeats: int) -> list[Section]:
+    """All of the page, in order."""
+    few, large = min(repeats, 5), 20 if smoke else 5834
+    return [
+        fits(smoke),
+        against_product(large, repeats),
+        small_fit(smoke),
+        processes(smoke, few),
+        growth(large, few),
+        memory(large, 1.0),
+        many_levels(*((6, 40, 10) if smoke else (1014, 730, 46)), few),
+        one_query(*((2000, 5) if smoke else (1_000_000, 20)), few),
+        paths(smoke, few),
     ]
-
-
-def report(options) -> str:
-    """The page."""
-    smoke, repeats = options.smoke, 2 if options.smoke else options.repeats
-    data = make_ranking(20 if smoke else 5834, 120, 136, random_state=SEED)
-    parts = against_product(data, repeats)
-    parts += memory(data, 1.0)
-    del data
-    parts += many_levels(*((6, 40, 10) if smoke else (1014, 730, 46)), min(repeats, 5))
-    parts += one_query(*((2000, 5) if smoke else (1_000_000, 20)), min(repeats, 5))
-    parts += paths(smoke, min(repeats, 5))
-    return page("Speed and memory of a fit", "speed", options, parts)
 
 
 def main(argv=None):
     """Run from the command line."""
-    options = arguments(__doc__, argv, ("--repeats", {"type": int, "default": 9, "help": "rounds"}))
-    publish(report(options), options)
+    options = arguments(
+        __doc__,
+        argv,
+        ("--repeats", {"type": int, "default": 9, "help": "rounds"}),
+        ("--only", {"default": "", "help": "measure only pieces whose 'section/piece' has this in it"}),
+        ("--cache", {"type": Path, "help": "file of the pieces that are done"}),
+        ("--seconds", {"type": float, "help": "begin no piece after so many seconds"}),
+    )
+    parts, pieces = (
+        sections(options.smoke, 2 if options.smoke else options.repeats),
+        Pieces(options.cache, options.seconds),
+    )
+    pieces.measure(parts, options.only)
+    if pieces.left:
+        sys.exit(f"{pieces.left} pieces are left: run the same command again.")
+    publish(page("Speed and memory of a fit", "speed", options, pieces.parts(parts)), options)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def actions(queries, y, scores, v):
         gradient, out = np.empty(pairs.n_rows), np.empty(pairs.n_rows)
 
         def evaluate(loss=loss, state=state, gradient=gradient):
-            return loss.evaluate(scores, state, 0, queries.n_queries, gradient)
+            return loss.evaluate(scores, state, None, 0, queries.n_queries, gradient)
 
         def product(loss=loss, state=state, out=out):
             loss.curvature_product(state, 0, queries.n_queries, v, out)
@@ -81,12 +81,12 @@ def short_lists(n_rows: int, sizes, repeats: int) -> list[tuple]:
             plain = ComparablePairs.from_labels(queries, y)
             for way, options in WAYS.items():
                 pairs = ComparablePairs(plain.pointers, plain.rows, plain.levels, plain.n_levels, **options)
-                for name, loss in (("squared", SquaredHinge(pairs)), ("huber", HuberHinge(pairs, 0.1))):
+                for name, loss in (("squared", SquaredHinge(pairs)), ("huber", HuberHinge(pairs))):
                     state, out = loss.new_state(), np.empty(pairs.n_rows)
 
                     def evaluate(loss=loss, state=state, out=out, vectors=(scores, others)):
                         for vector in vectors:
-                            loss.evaluate(vector, state, 0, loss.pairs.n_queries, out)
+                            loss.evaluate(vector, state, 0.1, 0, loss.pairs.n_queries, out)
 
                     def product(loss=loss, state=state, out=out, v=v):
                         for _ in range(2):

@@ -3,7 +3,7 @@
 import importlib.metadata
 import platform
 
-from ranksvm._compiled import instruction_set
+import ranksvm._compiled.instruction_set as instruction_set
 from ranksvm._parallel import available_cpus
 
 __all__ = ["environment"]

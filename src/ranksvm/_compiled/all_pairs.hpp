@@ -29,7 +29,7 @@ struct LabelledQuery {
     // a weight remains a weight.
     RANKSVM_INLINE_METHOD void resize(int64_t size) {
         m = size;
-        const int64_t room = size + kLaneCount;
+        const int64_t room = size + kWidth;
         if (static_cast<int64_t>(level.size()) >= room) return;
         memory.assign(static_cast<size_t>(9 * room), 0.0);
         level.resize(static_cast<size_t>(room));
@@ -52,7 +52,7 @@ RANKSVM_INLINE void gather_labelled(const Pairs &pairs, int64_t first, LabelledQ
         }
     if (query.gaps)
         for (int64_t r = 0; r < m; ++r) query.g[r] = pairs.gain[first + documents[r]];
-    for (double *sums : {query.as_preferred, query.as_other, query.won, query.lost}) std::fill_n(sums, m + kLaneCount, 0.0);
+    for (double *sums : {query.as_preferred, query.as_other, query.won, query.lost}) std::fill_n(sums, m + kWidth, 0.0);
 }
 
 // Goes through the pairs: `visit.begin(i)`, `visit.pairs(j, s)` for vectors of other documents from the j-th on and their
@@ -65,11 +65,11 @@ RANKSVM_INLINE void visit_pairs(const LabelledQuery &query, Visit &visit) {
         // the documents of one level, from `below` on, are compared with those from `from` to `below`
         int64_t end = below + 1;
         while (end < query.m && level[end] == level[below]) ++end;
-        const int64_t whole = from + (below - from) / kLaneCount * kLaneCount;
+        const int64_t whole = from + (below - from) / kWidth * kWidth;
         const Lanes last = first_lanes(lanes_at(s + whole), below - whole, -std::numeric_limits<double>::infinity());
         for (int64_t i = below; i < end && from < below; ++i) {
             visit.begin(i);
-            for (int64_t j = from; j < whole; j += kLaneCount) visit.pairs(j, lanes_at(s + j));
+            for (int64_t j = from; j < whole; j += kWidth) visit.pairs(j, lanes_at(s + j));
             if (whole < below) visit.pairs(whole, last);
             visit.end(i);
         }
@@ -129,8 +129,8 @@ struct VisitSquaredHinge {
         value += weights.times_a(b_pull) * h;
     }
     RANKSVM_INLINE_METHOD void end(int64_t i) {
-        query.as_preferred[i] = sum_of_lanes(hinges);
-        query.won[i] = sum_of_lanes(degree);
+        query.as_preferred[i] = sum_of(hinges);
+        query.won[i] = sum_of(degree);
     }
 };
 
@@ -169,8 +169,8 @@ struct VisitHuber {
         slack += weights.times_a(weights.times_b(j, weights.times_gap(j, h * (one - alpha))));
     }
     RANKSVM_INLINE_METHOD void end(int64_t i) {
-        query.as_preferred[i] = sum_of_lanes(pulls);
-        query.won[i] = sum_of_lanes(degree);
+        query.as_preferred[i] = sum_of(pulls);
+        query.won[i] = sum_of(degree);
     }
 };
 
@@ -198,7 +198,7 @@ struct VisitLaplacian {
         add_lanes(query.as_other + j, weights.times_a(flow));
         flows += weights.times_b(j, flow);
     }
-    RANKSVM_INLINE_METHOD void end(int64_t i) { query.as_preferred[i] = sum_of_lanes(flows); }
+    RANKSVM_INLINE_METHOD void end(int64_t i) { query.as_preferred[i] = sum_of(flows); }
 };
 
 // The sums of each document as the other and as the preferred one, times a number each, in the order of the positions.
@@ -226,15 +226,15 @@ template <bool kWeighted, bool kGaps>
 RANKSVM_INLINE LossSums visit_squared_hinge(const LabelledQuery &query, const PairState &state) {
     VisitSquaredHinge<kWeighted, kGaps> visit(query, state.outer_threshold);
     visit_pairs(query, visit);
-    return {sum_of_lanes(visit.value), 0.0, 0.0};
+    return {sum_of(visit.value), 0.0, 0.0};
 }
 
 template <bool kWeighted, bool kGaps>
 RANKSVM_INLINE LossSums visit_huber(const LabelledQuery &query, const PairState &state, double width) {
     VisitHuber<kWeighted, kGaps> visit(query, state.outer_threshold, state.inner_threshold, width);
     visit_pairs(query, visit);
-    const double squares = 0.5 * width * sum_of_lanes(visit.squares), slack = sum_of_lanes(visit.slack);
-    return {sum_of_lanes(visit.products) - squares, slack + squares, slack};
+    const double squares = 0.5 * width * sum_of(visit.squares), slack = sum_of(visit.slack);
+    return {sum_of(visit.products) - squares, slack + squares, slack};
 }
 
 template <bool kWeighted, bool kGaps>
@@ -285,23 +285,23 @@ RANKSVM_INLINE void order_by_counting(const int32_t *documents, const PairState 
     const int64_t m = query.m;
     double *s = query.s;
     std::copy_n(state.scores + first, m, s);
-    std::fill_n(s + m, kLaneCount, std::numeric_limits<double>::infinity());
+    std::fill_n(s + m, kWidth, std::numeric_limits<double>::infinity());
     std::fill_n(taken, m, 0);
     const Lanes one = all_lanes(1.0), zero = all_lanes(0.0);
     const Lanes outer_threshold = all_lanes(state.outer_threshold), inner_threshold = all_lanes(state.inner_threshold);
     for (int64_t i = 0; i < m; ++i) {
         const Lanes own = all_lanes(s[i]);
         Lanes less = zero, in_outer = zero, in_inner = zero;
-        for (int64_t j = 0; j < m; j += kLaneCount) {
+        for (int64_t j = 0; j < m; j += kWidth) {
             const Lanes score = lanes_at(s + j), margin = score - own;
             less += where_less(score, own, one, zero);
             in_outer += where_less(margin, outer_threshold, one, zero);
             if (state.ring) in_inner += where_less(margin, inner_threshold, one, zero);
         }
-        const int64_t rank = static_cast<int64_t>(sum_of_lanes(less)), place = rank + taken[rank]++;
+        const int64_t rank = static_cast<int64_t>(sum_of(less)), place = rank + taken[rank]++;
         order[place] = documents[i];
-        outer[place] = static_cast<int32_t>(sum_of_lanes(in_outer));
-        inner[place] = static_cast<int32_t>(sum_of_lanes(in_inner));
+        outer[place] = static_cast<int32_t>(sum_of(in_outer));
+        inner[place] = static_cast<int32_t>(sum_of(in_inner));
     }
 }
 

@@ -244,6 +244,8 @@ struct Products {
     double pp, pr, rr;
 };
 
+constexpr int kSums = 16;
+
 template <class Real>
 struct DenseRows {
     const Real *X;
@@ -280,16 +282,16 @@ struct DenseRows {
                 R[f] += c2[t - start] * static_cast<double>(x[f]);
             }
         }
-        double pp[kLanes] = {0.0}, pr[kLanes] = {0.0}, rr[kLanes] = {0.0};
+        double pp[kSums] = {0.0}, pr[kSums] = {0.0}, rr[kSums] = {0.0};
         int64_t f = 0;
-        for (; f + kLanes <= n; f += kLanes)
-            for (int c = 0; c < kLanes; ++c) {
+        for (; f + kSums <= n; f += kSums)
+            for (int c = 0; c < kSums; ++c) {
                 pp[c] += P[f + c] * P[f + c];
                 pr[c] += P[f + c] * R[f + c];
                 rr[c] += R[f + c] * R[f + c];
             }
         Products out = {0.0, 0.0, 0.0};
-        for (int c = 0; c < kLanes; ++c) out.pp += pp[c], out.pr += pr[c], out.rr += rr[c];
+        for (int c = 0; c < kSums; ++c) out.pp += pp[c], out.pr += pr[c], out.rr += rr[c];
         for (; f < n; ++f) out.pp += P[f] * P[f], out.pr += P[f] * R[f], out.rr += R[f] * R[f];
         return out;
     }

@@ -3,7 +3,6 @@
 #define RANKSVM_LEVELS_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "sorted_query.hpp"
@@ -20,12 +19,12 @@ static void compress_levels(const int64_t *pointers, int64_t first_query, int64_
         bool small = true;
         for (int64_t t = first; t < last && small; ++t) {
             const double label = y[t];
-            small = label >= 0.0 && label < kSmall && label == std::floor(label);
+            small = label >= 0.0 && label < kSmall && label == static_cast<double>(static_cast<int>(label));
             if (small) mask |= uint64_t{1} << static_cast<int>(label);
         }
         if (small) {
             int32_t rank[kSmall], k = 0;
-            for (int label = 0; label < kSmall; ++label) {
+            for (int label = 0; label < kSmall && mask >> label; ++label) {
                 rank[label] = k;
                 k += static_cast<int32_t>((mask >> label) & 1);
             }

@@ -71,15 +71,15 @@ class DenseRows {
     RANKSVM_INLINE_METHOD void subtract(int32_t i, int32_t j, const double *RANKSVM_RESTRICT w, double *margin, double *square) {
         const Real *RANKSVM_RESTRICT x = X_ + i * n_, *RANKSVM_RESTRICT y = X_ + j * n_;
         double *RANKSVM_RESTRICT z = z_.data();
-        Four m[2] = {}, s[2] = {};
+        Lanes m[2] = {}, s[2] = {};
         double total_m = 0.0, total_s = 0.0;
         int64_t f = 0;
-        for (; f + 8 <= n_; f += 8)
+        for (; f + 2 * kWidth <= n_; f += 2 * kWidth)
             for (int c = 0; c < 2; ++c) {
-                const int64_t at = f + 4 * c;
-                const Four d = four_at(x + at) - four_at(y + at);
-                put_four(z + at, d);
-                m[c] = m[c] + d * four_at(w + at);
+                const int64_t at = f + kWidth * c;
+                const Lanes d = lanes_at(x + at) - lanes_at(y + at);
+                put_lanes(z + at, d);
+                m[c] = m[c] + d * lanes_at(w + at);
                 s[c] = s[c] + d * d;
             }
         for (; f < n_; ++f) {

@@ -35,7 +35,7 @@ struct PairState {
     int32_t *outer;   // (n_rows,) in that order: see sorted_query.hpp
     int32_t *inner;
     double *scores;   // (n_rows,) in label order
-    double *counts;   // (n_rows,) weight of the curved pairs of each document
+    double *degrees;  // (n_rows,) weight of the curved pairs of each document
     double outer_threshold, inner_threshold;
     int32_t ring;
 };

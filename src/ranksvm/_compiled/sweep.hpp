@@ -115,7 +115,7 @@ RANKSVM_INLINE LossSums evaluate_range(const Pairs &pairs, const PairState &stat
     const int64_t origin = pairs.pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
-        double *gradient = gradient_range + (first - origin), *counts = state.counts + first;
+        double *gradient = gradient_range + (first - origin), *counts = state.degrees + first;
         LossSums sums = {0.0, 0.0, 0.0};
         bool numbers = true;
         if (pairs.n_levels[q] < 2) {
@@ -172,7 +172,7 @@ RANKSVM_INLINE void laplacian_by_sweep(const Pairs &pairs, const PairState &stat
                                        double *out, SortedQuery &query) {
     const int32_t *order = state.order + first;
     const int32_t *inner = state.ring ? state.inner + first : nullptr;
-    const double *counts = state.counts + first;
+    const double *counts = state.degrees + first;
     gather_pairs(pairs, first, order, state.outer + first, inner, query);
     // L annihilates constants: an origin in the middle keeps the sums small.
     const double centre = v[order[query.m / 2]];
@@ -246,7 +246,7 @@ static void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t f
     const int64_t origin = pairs.pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
-        const double *X = X_range + (first - origin) * n, *counts = state.counts + first;
+        const double *X = X_range + (first - origin) * n, *counts = state.degrees + first;
         double *Z = Z_range + (first - origin) * n;
         const int32_t n_levels = pairs.n_levels[q];
         if (n_levels < 2 || counts[0] != counts[0]) {  // (of a query with a NaN score all are NaN)

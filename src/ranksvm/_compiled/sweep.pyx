@@ -27,7 +27,7 @@ cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
         int32_t *outer
         int32_t *inner
         double *scores
-        double *counts
+        double *degrees
         double outer_threshold
         double inner_threshold
         int32_t ring
@@ -110,13 +110,13 @@ cdef class StateArrays:
     cdef object owners
 
     def __init__(self, int32_t[::1] order, int32_t[::1] outer, int32_t[::1] inner, double[::1] scores,
-                 double[::1] counts, bint ring):
-        self.owners = order, outer, inner, scores, counts
+                 double[::1] degrees, bint ring):
+        self.owners = order, outer, inner, scores, degrees
         self.state.order = &order[0] if order is not None and order.shape[0] else NULL
         self.state.outer = &outer[0] if outer is not None and outer.shape[0] else NULL
         self.state.inner = &inner[0] if inner is not None and inner.shape[0] else NULL
         self.state.scores = &scores[0] if scores is not None and scores.shape[0] else NULL
-        self.state.counts = &counts[0] if counts.shape[0] else NULL
+        self.state.degrees = &degrees[0] if degrees.shape[0] else NULL
         self.state.outer_threshold = self.state.inner_threshold = 0.0
         self.state.ring = ring
 
