@@ -8,6 +8,7 @@ import numpy as np
 
 __all__ = [
     "DiagonalObjective",
+    "DualObjective",
     "HessianObjective",
     "Objective",
     "Point",
@@ -126,6 +127,19 @@ class DiagonalObjective(Objective, Protocol):
 
     def hessian_diagonal(self, point: Any) -> np.ndarray:
         """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,); one number stands for all."""
+
+
+class DualObjective(Protocol):
+    """A concave dual whose variables come in blocks, with the primal point that belongs to each of its points."""
+
+    def ascend(self, point: Any, epochs: int) -> None:
+        """Visit every block so many times, and maximise over it; the point is changed in place."""
+
+    def certificate(self, point: Any) -> tuple[float, float]:
+        """Value of the primal problem, and the duality gap."""
+
+    def gap(self, point: Any) -> float:
+        """The duality gap."""
 
 
 class SplitPoint(Protocol):

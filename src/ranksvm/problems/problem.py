@@ -19,6 +19,7 @@ from ranksvm.solvers import SolverResult, Status, interruptible, newton, tron
 
 LOSSES = ("squared_hinge", "hinge", "huber")
 SOLVERS = ("auto", "newton", "tron")
+LINEAR_SOLVERS = (*SOLVERS, "dual")
 PAIR_SELECTIONS = ("all", "adjacent")
 PAIR_WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
 
@@ -27,14 +28,14 @@ PAIR_WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
 FIRST_WIDTH, WARM_WIDTH = 1.0, 0.25
 
 
-def problem_options(estimator: Any) -> dict[str, Any]:
-    """The hyper-parameters of an estimator that choose loss and solver, checked."""
+def problem_options(estimator: Any, solvers: tuple[str, ...] = SOLVERS) -> dict[str, Any]:
+    """The hyper-parameters of an estimator that choose loss and solver (one of ``solvers``), checked."""
     _options.check(
         loss=_options.one_of(estimator.loss, LOSSES),
         huber_width=_options.positive(estimator.huber_width),
         pair_selection=_options.one_of(estimator.pair_selection, PAIR_SELECTIONS),
         pair_weighting=_options.one_of(estimator.pair_weighting, PAIR_WEIGHTINGS),
-        solver=_options.one_of(estimator.solver, SOLVERS),
+        solver=_options.one_of(estimator.solver, solvers),
         tol=_options.positive(estimator.tol),
         max_iter=_options.count(estimator.max_iter),
     )
@@ -147,6 +148,7 @@ class RankSVMProblem:
             n_pairs=self.pairs.n_pairs,
             n_queries=self.n_queries,
             width=result.width,
+            pair_alpha=result.alpha,
         )
 
     def model(self, w: np.ndarray) -> Record:

@@ -1,6 +1,7 @@
 """Solvers: how an objective is minimised, one file per method; they know only the Objective protocol."""
 
 from ranksvm.solvers.douglas_rachford import douglas_rachford
+from ranksvm.solvers.dual_ascent import dual_ascent
 from ranksvm.solvers.epochs import EpochStatus, minimise_in_epochs
 from ranksvm.solvers.newton import newton
 from ranksvm.solvers.newton_cg import newton_cg
@@ -13,6 +14,7 @@ __all__ = [
     "SolverResult",
     "Status",
     "douglas_rachford",
+    "dual_ascent",
     "interruptible",
     "minimise_in_epochs",
     "newton",
