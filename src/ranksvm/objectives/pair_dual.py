@@ -62,7 +62,6 @@ class PairDual:
         self._preferred, self._other, self._weights = (np.concatenate(part) for part in zip(*listed, strict=True))
         self._upper, self._ridge = np.empty((2, len(self._weights)))
         self._queries = np.flatnonzero(pairs.weight_per_query > 0.0).astype(np.int64)
-        # equal sums of products of weights may over- or underflow to 0 where single pairs do not
         present = np.zeros(len(counts), dtype=bool)
         present[self._queries] = True
         sizes = np.where(present, np.diff(pairs.pointers), 0)
