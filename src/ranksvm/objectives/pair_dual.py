@@ -3,7 +3,7 @@
 import numpy as np
 
 from ranksvm._compiled.dual_descent import PairArrays
-from ranksvm.data import DesignMatrix
+from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.losses.protocol import Pairs
 
 __all__ = ["DualPoint", "PairDual", "dual_sizes"]
@@ -31,15 +31,15 @@ class PairDual:
     """``max sum of (alpha - ridge / 2 * alpha^2) - 1/2 |sum of alpha_ij (x_i - x_j)|^2``, ``0 <= alpha <= upper``.
 
     A pair of weight a has the upper bound C a and no ridge with the hinge, C a and ``d / (C a)`` with the Huberised
-    hinge of width d, no bound and ``1 / (2 C a)`` with the squared hinge. ``w = sum of alpha_ij (x_i - x_j)`` is a point
-    of the primal problem ``1/2 |w|^2 + C * loss(X w)``, and the duality gap of the two is the certificate: unlike
+    hinge of width d, no bound and ``1 / (2 C a)`` with the squared hinge. ``w = sum of alpha_ij (x_i - x_j)`` is a
+    point of the primal problem ``1/2 |w|^2 + C * loss(X w)``, and the duality gap of the two is the certificate: unlike
     ``1/2 |grad f(w)|^2`` it asks no more of w than the primal value shows, however large C is.
 
     Alpha, weights of pairs and one Gram matrix for each query are held: see `dual_sizes` for how much that is.
 
     Parameters
     ----------
-    design : DesignMatrix
+    design : DenseDesign or SparseDesign
         The features.
     pairs : ComparablePairs or PairList
         The pairs.
@@ -51,7 +51,7 @@ class PairDual:
         Weight of a pair.
     """
 
-    def __init__(self, design: DesignMatrix, pairs: Pairs, loss: str, width: float, C: float = 1.0):
+    def __init__(self, design: DenseDesign | SparseDesign, pairs: Pairs, loss: str, width: float, C: float = 1.0):
         self.design = design
         self.pairs = pairs
         self.loss = loss

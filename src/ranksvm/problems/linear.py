@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.data import DesignMatrix, as_design_matrix
+from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, as_design_matrix
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.losses import Pairs
@@ -26,8 +26,8 @@ DUAL_ROWS = 1.0
 DUAL_NUMBERS = 4.0
 DUAL_WORK = 64.0
 # Of smooth losses only where documents have at most this many pairs each. With 34 pairs a document (1,000 x 47,000 made
-# text, 100 documents a query) it took 1.0 s at C = 1 where TRON took 0.06, and did not end at C = 128; with 6.6, 0.06 and
-# 0.44 s where TRON took 0.05 and 0.73. The hinge took 0.3 and 0.4 s with 34 (user time, one thread).
+# text, 100 documents a query) it took 1.0 s at C = 1 where TRON took 0.06, and did not end at C = 128; with 6.6, 0.06
+# and 0.44 s where TRON took 0.05 and 0.73. The hinge took 0.3 and 0.4 s with 34 (processor time, one thread).
 DUAL_PAIRS = 8.0
 # Iterations after which "auto" leaves the rest to TRON: about 600 epochs. Made text takes 100, WikiQA 300 at the most.
 DUAL_ITERATIONS = 60
@@ -79,8 +79,8 @@ class LinearProblem(RankSVMProblem):
 
     def _solve_dual(self, C: float, start: Any, interrupted: threading.Event | None) -> SolverResult:
         if self._dual is None:
-            width = self._smoothing.value
-            self._dual = PairDual(self.objective.design, self.pairs, self.loss, width, C)
+            design = self.objective.design
+            self._dual = PairDual(design, self.pairs, self.loss, self._smoothing.value, C)
         dual = self._dual
         dual.reweight(C)
         point = dual.evaluate(start.alpha if isinstance(start, DualPoint) else start)
@@ -131,6 +131,8 @@ def worth_the_dual(design: DesignMatrix, pairs: Pairs, loss: str) -> bool:
     bool
         Whether they are.
     """
+    if not isinstance(design, DenseDesign | SparseDesign):  # rows that are computed when they are read
+        return False
     n_rows, n_numbers, work = dual_sizes(pairs)
     # a stored value takes 8 bytes, or somewhat more or less
     stored = n_rows * design.row_bytes / 8.0

@@ -121,7 +121,7 @@ class RankSVMProblem:
         # it narrows further with the next C
         return result if self.loss == "squared_hinge" else replace(result, width=self._smoothing.value)
 
-    def start_from(self, estimator: Any) -> np.ndarray:
+    def start_from(self, estimator: Any) -> np.ndarray | None:
         """The variables of the solution that an estimator has; raises DataError where it is one of other data."""
         raise NotImplementedError
 

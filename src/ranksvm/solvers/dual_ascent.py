@@ -9,7 +9,8 @@ from ranksvm.solvers.result import SolverResult
 
 __all__ = ["dual_ascent"]
 
-# Each iteration takes this part of the epochs so far, at least one and at most EPOCHS: a certificate costs half an epoch.
+# Each iteration takes one epoch more than this part of those so far, and at most EPOCHS: a certificate costs half an
+# epoch.
 EPOCH_SHARE = 0.1
 EPOCHS = 20
 
