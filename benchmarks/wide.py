@@ -101,7 +101,8 @@ def main(argv: list[str] | None = None) -> None:
     note = (
         "Processor time of whole fits with one thread, the least of 3 (of 1 where that is more than 2 s), all at the "
         "default tol of 1e-4; each certificate is the relative duality gap of its fit. Epochs are visits to all "
-        "queries where auto took the dual, evaluations elsewhere. TRON with the hinge is not run where a fit takes minutes."
+        "queries where auto took the dual, evaluations elsewhere. TRON with the hinge is not run where a fit takes "
+        "minutes."
     )
     parts = [note, table(header, found)]
     publish(page("Far fewer rows than features", "wide", options, parts), options)
