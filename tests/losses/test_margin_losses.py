@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries
 from ranksvm.losses import HuberHinge, SquaredHinge
-from sweep_checks import DIRECT, LOSSES, TREE, WIDTH, check_against_pairs, evaluate, make_loss, product
+from sweep_checks import DIRECT, LOSSES, TREE, WIDTH, AtWidth, check_against_pairs, evaluate, make_loss, product
 
 ulp = np.spacing(1.0)
 NAMES = st.sampled_from(sorted(LOSSES))
@@ -103,7 +103,7 @@ def test_any_order_to_begin_with_gives_the_same(problem, direct_limit, seed, nam
     size = (1.0 + float(np.ptp(scores))) * len(y) * (1.0 + loss.pairs.weight) * max(1.0, 1.0 / (LOSSES[name][1] or 1.0))
     assert value2 == pytest.approx(value, rel=1e-12, abs=1e-14 * size * size)
     np.testing.assert_allclose(gradient2, gradient, rtol=1e-12, atol=1e-14 * size)
-    np.testing.assert_allclose(other.counts, state.counts, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(other.degrees, state.degrees, rtol=1e-12, atol=1e-12)
     near = loss.new_state(state)
     assert near.order is not state.order
     assert evaluate(loss, scores, near)[0] == pytest.approx(value, rel=1e-12)
@@ -176,14 +176,14 @@ def test_a_range_of_queries_touches_no_other():
     loss = make_loss(y, qid)
     whole, gradient, state = evaluate(loss, scores)
     part_state, total = loss.new_state(), 0.0
-    part_state.outer[:], part_state.counts[:] = -1, -1.0
+    part_state.outer[:], part_state.degrees[:] = -1, -1.0
     for first, last in [(2, 4), (0, 2), (4, 6)]:
         part = np.empty(10 * (last - first))
         total += loss.evaluate(scores, part_state, first, last, part).value
         np.testing.assert_array_equal(part, gradient[10 * first : 10 * last])
         if first == 2:
             assert (part_state.outer[:20] == -1).all()
-            assert (part_state.counts[40:] == -1.0).all()
+            assert (part_state.degrees[40:] == -1.0).all()
     assert total == pytest.approx(whole, rel=1e-14)
     np.testing.assert_array_equal(part_state.outer, state.outer)
 
@@ -191,7 +191,7 @@ def test_a_range_of_queries_touches_no_other():
 def test_queries_without_a_pair_or_a_document_count_nothing():
     y = np.array([1.0, 0.0, 2.0, 2.0, 5.0])
     pairs = ComparablePairs.from_labels(Queries.from_group([0, 2, 0, 2, 1, 0], 5), y)
-    loss = SquaredHinge(pairs)
+    loss = AtWidth(SquaredHinge(pairs))
     value, gradient, state = evaluate(loss, np.array([0.0, 0.0, 3.0, -3.0, np.nan]))
     assert value == 1.0
     np.testing.assert_array_equal(gradient, [-2.0, 2.0, 0.0, 0.0, 0.0])
@@ -240,6 +240,6 @@ def test_a_ring_of_any_width_keeps_its_digits():
     assert in_ring.sum() > 100
     for limit in (DIRECT, TREE):
         pairs = make_loss(y, np.zeros(n), limit).pairs
-        value, gradient, _ = evaluate(HuberHinge(pairs, width), z)
+        value, gradient, _ = evaluate(AtWidth(HuberHinge(pairs), width), z)
         assert value == pytest.approx(oracle.loss(z), rel=1e-14)
         np.testing.assert_allclose(gradient, oracle.loss_gradient(z), rtol=1e-9, atol=1e-9)

@@ -207,7 +207,7 @@ def _one_thread_each(X: Any) -> bool:
     Eight combinations on MQ2008 fold 1, by five folds, take 0.99 s so on two idle cores, 1.43 s one by one.
     """
     from ranksvm.data import as_design_matrix
-    from ranksvm.objectives.linear import worth_threads
+    from ranksvm.objectives.threaded_term import worth_threads
 
     return not worth_threads(as_design_matrix(X), X.shape[0])
 

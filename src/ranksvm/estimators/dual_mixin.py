@@ -9,7 +9,8 @@ from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import validation
 from ranksvm.estimators.ranker import Ranker
 from ranksvm.exceptions import DataError
-from ranksvm.problems.dual import ALPHA, DualCoef, KeptDualCoef
+from ranksvm.problems.dual import DualCoef, KeptDualCoef
+from ranksvm.problems.problem import loss_of
 from ranksvm.problems.training_set import check_source_of_pairs, training_pairs
 
 __all__ = ["DualMixin"]
@@ -94,9 +95,10 @@ class DualMixin(Ranker):
                 raise DataError(f"The model was fitted to {len(kept)} pairs, these data have {found.n_pairs}.")
             return KeptDualCoef(found, queries, labels, kept)
         scores = self._scores(X)
-        C, formula, width = fitted["C"], ALPHA[fitted["loss"]], getattr(self, "width_", None)
+        # of the hinge that of the last width of its smoothing
+        loss, C, width = loss_of(fitted["loss"], fitted["huber_width"]), fitted["C"], getattr(self, "width_", None)
 
         def alpha(query: int, preferred: np.ndarray, other: np.ndarray, weights: np.ndarray) -> np.ndarray:
-            return weights * formula(np.maximum(0.0, 1.0 - (scores[preferred] - scores[other])), C, width)
+            return weights * loss.alpha(scores[preferred] - scores[other], C, width)
 
         return DualCoef(found, queries, labels, alpha)

@@ -164,7 +164,7 @@ class KernelRankSVM(DualMixin, KernelRanker):
         gamma: str | float = "scale",
         degree: int = 3,
         coef0: float = 1.0,
-        loss: str = "squared_hinge",
+        loss: Any = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",

@@ -29,12 +29,15 @@ class RankSVM(DualMixin, LinearRanker):
     C : float, default 1.0
         Weight of a pair, positive. The sum over the pairs is never normalised, so the best C falls as data grow;
         `RankSVMCV` chooses it.
-    loss : {"squared_hinge", "hinge", "huber"}, default "squared_hinge"
+    loss : {"squared_hinge", "hinge", "huber"} or object, default "squared_hinge"
         Loss of a pair as a function of its margin ``m = s_i - s_j``: ``max(0, 1 - m) ** 2`` (Lee & Lin 2014);
         ``max(0, 1 - m)``, that of the original RankSVM (Joachims 2002), which outliers pull less; or the Huberised
         hinge, 0 from ``m = 1`` up, ``(1 - m) ** 2 / (2 d)`` down to ``1 - d`` and ``1 - m - d / 2`` below, d the
         ``huber_width``. The hinge is reached through Huberised ones of ever smaller width; the certificate is that of
-        the hinge problem itself.
+        the hinge problem itself. An object with the methods ``value(margins)``, ``derivative(margins)`` and
+        ``curvature(margins)``, each from an array of margins to an array of as many numbers, is any convex function of
+        the margin, not negative: every pair is then visited, on one thread, and the model cannot go to a model file
+        (it can be pickled, where the object can).
     huber_width : float, default 1.0
         The width d of "huber", positive; without effect on other losses.
     pair_selection : {"all", "adjacent"}, default "all"
@@ -46,8 +49,10 @@ class RankSVM(DualMixin, LinearRanker):
         ``y_i - y_j``; or ``(2^y_i - 2^y_j) / 2^max(y)``, the maximum over all rows, so that nothing overflows.
     solver : {"auto", "newton", "tron", "dual"}, default "auto"
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
-        or many features; "dual" keeps one dual variable for each pair, for fewer rows than features and few pairs for
-        each row; "auto" chooses by cost, and goes on with "tron" where "dual" converges slowly.
+        or many features; "dual" has one dual variable for each pair, for fewer rows than features and few pairs per
+        row; "auto" chooses by the size of the data. If neither "newton" nor "tron" is certain to be the faster one,
+        "auto" begins with conjugate gradients and builds a Hessian once it pays ("adaptive" in ``solver_``). If "dual"
+        converges slowly, "auto" continues with "tron".
     tol : float, default 1e-4
         Stop when ``duality_gap_ <= tol * objective_``.
     max_iter : int, default 1000
@@ -80,7 +85,7 @@ class RankSVM(DualMixin, LinearRanker):
     n_iter_ : int
         Iterations of the solver.
     solver_ : str
-        The solver used.
+        The solver used: "newton", "tron", "adaptive" or "dual".
     width_ : float or None
         Width of the Huberised hinge that ``coef_`` minimises: for "hinge" the last and smallest, with which the dual
         variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``; None for "squared_hinge" and
@@ -134,7 +139,7 @@ class RankSVM(DualMixin, LinearRanker):
         self,
         C: float = 1.0,
         *,
-        loss: str = "squared_hinge",
+        loss: Any = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",

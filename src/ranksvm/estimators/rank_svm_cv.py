@@ -98,7 +98,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         cv: Any = 5,
         convention: Any = "default",
         rule: str = "best",
-        loss: str = "squared_hinge",
+        loss: Any = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",

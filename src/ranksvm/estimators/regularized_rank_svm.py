@@ -17,10 +17,11 @@ from ranksvm.data import ComparablePairs, PairBlocks, Queries, as_design_matrix,
 from ranksvm.estimators.low_rank_ranker import LowRankRanker
 from ranksvm.estimators.ranker import SCORE_METRIC, all_or_nothing
 from ranksvm.exceptions import DataError
+from ranksvm.losses import HuberHinge
 from ranksvm.objectives import LinearObjective
 from ranksvm.objectives.nuclear_norm import NuclearNormObjective, required_bytes
 from ranksvm.objectives.query_matrices import QueryMatrices
-from ranksvm.problems.dual import AlphaOfPairs, clipped_hinge
+from ranksvm.problems.dual import AlphaOfPairs
 from ranksvm.problems.evaluation import evals_result, evaluation_sets
 from ranksvm.problems.problem import interruptible_if
 from ranksvm.problems.records import Record
@@ -291,8 +292,8 @@ class RegularizedRankSVM(LowRankRanker):
         C, lam = self.fitted_params_["C"], self.fitted_params_["lam"]
 
         def alpha(query: int, preferred: np.ndarray, other: np.ndarray, _: np.ndarray) -> np.ndarray:
-            hinge = 1.0 - (scores[preferred] - scores[other]) + 2.0 * lam * entries(query, preferred, other)
-            return clipped_hinge(hinge, C, 2.0 * lam * C)
+            margins = scores[preferred] - scores[other] - 2.0 * lam * entries(query, preferred, other)
+            return -C * HuberHinge.derivative(margins, 2.0 * lam * C)
 
         return alpha
 

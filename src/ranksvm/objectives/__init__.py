@@ -1,14 +1,18 @@
-"""Objectives: a regulariser plus a loss of a model's scores."""
+"""Objectives: a regulariser plus a loss of a model's scores; and the data terms that hold the rows."""
 
+from ranksvm.objectives.data_term import DataTerm, Term
 from ranksvm.objectives.factorized import FactorizedDual
 from ranksvm.objectives.kernel import CoefficientObjective, KernelObjective, KernelPoint
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
 from ranksvm.objectives.pair_dual import DualPoint, PairDual, dual_sizes
+from ranksvm.objectives.partitioned_term import PartitionedTerm
 from ranksvm.objectives.protocol import Objective, Point
+from ranksvm.objectives.threaded_term import ThreadedTerm
 
 __all__ = [
     "CoefficientObjective",
+    "DataTerm",
     "DualPoint",
     "FactorizedDual",
     "KernelObjective",
@@ -18,6 +22,9 @@ __all__ = [
     "LinearPoint",
     "Objective",
     "PairDual",
+    "PartitionedTerm",
     "Point",
+    "Term",
+    "ThreadedTerm",
     "dual_sizes",
 ]

@@ -46,7 +46,7 @@ class PairDual:
     loss : {"squared_hinge", "hinge", "huber"}
         Loss of a pair.
     width : float
-        Width of the Huberised hinge.
+        Width of the Huberised hinge; other losses ignore it.
     C : float
         Weight of a pair.
     """
@@ -114,7 +114,7 @@ class PairDual:
         """The duality gap."""
         return point.gap
 
-    def sharp(self, point: DualPoint, tol: float) -> bool:
+    def smoothing_suffices(self, point: DualPoint, tol: float) -> bool:
         """True: nothing is smoothed."""
         return True
 

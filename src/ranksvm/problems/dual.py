@@ -18,23 +18,6 @@ __all__ = ["AlphaOfPairs", "DualBlock", "DualCoef", "KeptDualCoef", "WholeBlocks
 AlphaOfPairs = Callable[[int, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
-def twice_the_hinge(hinge: np.ndarray, C: float, width: None) -> np.ndarray:
-    return 2.0 * C * hinge
-
-
-def clipped_hinge(hinge: np.ndarray, C: float, width: float) -> np.ndarray:
-    return C * np.clip(hinge / width, 0.0, 1.0)
-
-
-# Loss -> alpha of a pair of weight 1, -C times the loss's derivative, from its hinge max(0, 1 - (s_i - s_j)), C and the
-# width of the smoothing. Of the hinge loss itself it is that of the last width of the smoothing path.
-ALPHA: dict[str, Callable[[np.ndarray, float, Any], np.ndarray]] = {
-    "squared_hinge": twice_the_hinge,
-    "huber": clipped_hinge,
-    "hinge": clipped_hinge,
-}
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class DualBlock:
     """The alpha of the pairs of one query, preferred documents by other ones.

@@ -53,10 +53,6 @@ N_LANDMARKS = 300
 # Fewer rows are not worth any, and their values, held twice, may take this part of the memory.
 LANDMARK_ROWS = 3000
 LANDMARK_SHARE = 0.25
-# Features, times the part of the rows that a Hessian has, from which Newton's method is the slower one: with 1,000 it
-# took 0.62 s where the trust region method took 0.20 on MQ2008, and 5.4 against 2.2 s on 100,000 made rows, but 5.3
-# against 14.9 on 500,000, of which a Hessian has 8 %.
-TRON_FEATURES = 250
 # Vectors of the length of the rows that the solver and what it stands on hold at most, in float64.
 SOLVER_VECTORS = 50
 # What rounding of Q may do to the Hessian, as part of the identity in it: at 1 the problem need not be convex. On
@@ -134,17 +130,24 @@ class KernelProblem(RankSVMProblem):
         self._memory = memory
         self._earlier_products = 0
 
-    def solve(self, C: float, start: Any = None, interrupted: threading.Event | None = None) -> SolverResult:
-        """The solution for one C, from the variables or the point of another solution if given.
+    def solve(
+        self,
+        C: float,
+        start: np.ndarray | None = None,
+        interrupted: threading.Event | None = None,
+        *,
+        point: KernelPoint | None = None,
+    ) -> SolverResult:
+        """The solution for one C: see `RankSVMProblem.solve`.
 
         Where C is so large that the problem with Q in float32 is not convex, or rounding has stopped the solver or
         moved the objective by more than ``tol`` of itself, Q is made again in float64, and kept so.
         """
         if self._too_coarse(C):
-            start = self._refined(C, None if start is None else getattr(start, "w", start))
-        result = super().solve(C, start, interrupted)
+            start, point = None, self._refined(C, start if point is None else point.w)
+        result = super().solve(C, start, interrupted, point=point)
         if result.status is not Status.INTERRUPTED and self._too_coarse(C, result):
-            result = super().solve(C, self._refined(C, result.w), interrupted).after(result)
+            result = super().solve(C, interrupted=interrupted, point=self._refined(C, result.w)).after(result)
         return result
 
     @cached_property
@@ -167,13 +170,13 @@ class KernelProblem(RankSVMProblem):
     def objective(self) -> KernelObjective | CoefficientObjective:
         """The objective, as the solver wants it."""
         if self.solver == "tron":
-            return CoefficientObjective(self.matrix, self.pairwise, 1.0, self.n_threads)
+            return CoefficientObjective(self.matrix, self.pairwise, 1.0, self.pass_threads, **self.smoothing)
         landmarks = None
         if self._n_landmarks:
             chosen = np.random.default_rng(0).permutation(len(self.rows))[: self._n_landmarks]
             with one_blas_thread():
                 landmarks = Landmarks(self.matrix, np.sort(chosen))
-        return KernelObjective(self.matrix, self.pairwise, 1.0, self.n_threads, landmarks)
+        return KernelObjective(self.matrix, self.pairwise, 1.0, self.pass_threads, landmarks, **self.smoothing)
 
     def _too_coarse(self, C: float, result: SolverResult | None = None) -> bool:
         """Whether float32 is too coarse for this C: for a solution, or for any, as far as all pairs tell."""
@@ -191,8 +194,10 @@ class KernelProblem(RankSVMProblem):
         logger.info("%sfloat32 is too coarse for this C and tol: the kernel matrix is made in float64", self.label)
         coefficients = None if w is None else self.objective.coefficients(w)
         self._earlier_products = self.n_products
+        width = self.objective.width
         self.release()
         self.dtype = "float64"
+        self.objective.width = width
         if coefficients is None:
             return None
         self.objective.reweight(C)
@@ -314,8 +319,6 @@ class FeatureProblem(LinearProblem):
         left = max(0, memory - (0 if X is data.X else stored_bytes(X)))
         design = feature_design(X, features, memory=left, dtype=np.dtype(dtype), n_threads=data.n_threads)
         super().__init__(replace(data, X=X, pairs=pairs), design, **options)
-        if options["solver"] == "auto" and self.objective.hessian_fraction * design.n_features > TRON_FEATURES:
-            self.solver = "tron"
         self.features = features
         self.gamma = gamma
         self.dtype = dtype

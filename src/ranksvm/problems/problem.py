@@ -8,30 +8,25 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm import _options
 from ranksvm._parallel import one_blas_thread
-from ranksvm.losses import Hinge, HuberHinge, Pairs, PairwiseLoss, SquaredHinge, Width
+from ranksvm.losses import LOSSES, LossSpec, Pairs
+from ranksvm.losses.margin_function import complaint_about
 from ranksvm.problems.records import Outcome, Record
 from ranksvm.problems.training_set import TrainingSet
-from ranksvm.solvers import SolverResult, Status, interruptible, newton, tron
+from ranksvm.solvers import SolverResult, Status, adaptive, interruptible, newton, tron
 
-LOSSES = ("squared_hinge", "hinge", "huber")
 SOLVERS = ("auto", "newton", "tron")
 LINEAR_SOLVERS = (*SOLVERS, "dual")
 PAIR_SELECTIONS = ("all", "adjacent")
 PAIR_WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
 
 
-# The width at which smoothing of the hinge begins, and from which a solution of a similar problem is sharpened on.
-FIRST_WIDTH, WARM_WIDTH = 1.0, 0.25
-
-
 def problem_options(estimator: Any, solvers: tuple[str, ...] = SOLVERS) -> dict[str, Any]:
     """The hyper-parameters of an estimator that choose loss and solver (one of ``solvers``), checked."""
     _options.check(
-        loss=_options.one_of(estimator.loss, LOSSES),
+        loss=_complaint(estimator.loss),
         huber_width=_options.positive(estimator.huber_width),
         pair_selection=_options.one_of(estimator.pair_selection, PAIR_SELECTIONS),
         pair_weighting=_options.one_of(estimator.pair_weighting, PAIR_WEIGHTINGS),
@@ -39,8 +34,23 @@ def problem_options(estimator: Any, solvers: tuple[str, ...] = SOLVERS) -> dict[
         tol=_options.positive(estimator.tol),
         max_iter=_options.count(estimator.max_iter),
     )
-    names = ("loss", "huber_width", "solver", "tol", "max_iter")
-    return {name: getattr(estimator, name) for name in names}
+    options = {name: getattr(estimator, name) for name in ("solver", "tol", "max_iter")}
+    return options | {"loss": loss_of(estimator.loss, estimator.huber_width)}
+
+
+def loss_of(loss: Any, huber_width: float) -> LossSpec:
+    """The loss that the hyper-parameters of an estimator choose."""
+    if not isinstance(loss, str):
+        return LossSpec("custom", function=loss)
+    return LossSpec(loss, float(huber_width) if loss == "huber" else None)
+
+
+def _complaint(loss: Any) -> str | None:
+    """What is wrong with a loss by name, or with a function of the margin in its place."""
+    if isinstance(loss, str) or not any(hasattr(loss, name) for name in ("value", "derivative", "curvature")):
+        complaint = _options.one_of(loss, LOSSES)
+        return None if complaint is None else f"{complaint} (or give an object with value, derivative and curvature)"
+    return complaint_about(loss)
 
 
 def interruptible_if(wanted: bool) -> AbstractContextManager[threading.Event | None]:
@@ -51,7 +61,7 @@ def interruptible_if(wanted: bool) -> AbstractContextManager[threading.Event | N
 class RankSVMProblem:
     """``1/2 |f|^2 + C * loss(scores)`` for one data set and one C after another; what f is, a subclass says.
 
-    A subclass sets ``objective`` and ``solver`` ("newton" or "tron").
+    A subclass sets ``objective`` and ``solver`` ("newton", "adaptive" or "tron").
 
     Parameters
     ----------
@@ -59,10 +69,10 @@ class RankSVMProblem:
         The data.
     pairs : ComparablePairs or PairList
         Their pairs, over the rows that the objective is one of.
-    loss, solver : str
+    loss : LossSpec
+        The loss.
+    solver : str
         By name.
-    huber_width : float
-        Width of the Huberised hinge.
     tol : float
         Relative duality gap to reach.
     max_iter : int
@@ -80,8 +90,7 @@ class RankSVMProblem:
         data: TrainingSet,
         pairs: Pairs,
         *,
-        loss: str,
-        huber_width: float,
+        loss: LossSpec,
         solver: str,
         tol: float,
         max_iter: int,
@@ -93,40 +102,52 @@ class RankSVMProblem:
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
-        self._smoothing = Width(huber_width if loss == "huber" else FIRST_WIDTH)
-        self.pairwise: PairwiseLoss
-        if loss == "squared_hinge":
-            self.pairwise = SquaredHinge(pairs)
-        elif loss == "huber":
-            self.pairwise = HuberHinge(pairs, huber_width)
-        else:
-            self.pairwise = Hinge(pairs, self._smoothing)
         self.loss = loss
+        self.pairwise = loss.over(pairs)
+        # a function of the user's may not be made for threads
+        self.pass_threads = data.n_threads if loss.function is None else 1
+        # how an objective begins to smooth it
+        self.smoothing: dict[str, Any] = {"width": loss.first_width, "reducible": loss.smoothed}
 
-    def solve(self, C: float, start: Any = None, interrupted: threading.Event | None = None) -> SolverResult:
-        """The solution for one C, from the variables or the point of another solution if given."""
+    def solve(
+        self,
+        C: float,
+        start: np.ndarray | None = None,
+        interrupted: threading.Event | None = None,
+        *,
+        point: Any = None,
+    ) -> SolverResult:
+        """The solution for one C.
+
+        It begins at f = 0, at the variables ``start``, or at a ``point`` that the objective has evaluated.
+        """
         objective = self.objective
-        warm = start is not None
-        if start is None:
-            start = self._origin()
-        if self.loss == "hinge" and isinstance(start, np.ndarray):
-            self._smoothing.value = WARM_WIDTH if warm else FIRST_WIDTH
-        objective.reweight(C, None if isinstance(start, np.ndarray) else start)
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "interrupted": interrupted}
+        if point is None:
+            objective.width = self.loss.first_width if start is None else self.loss.warm_width
+        objective.reweight(C, point)
+        warm = start is not None or point is not None
+        begin = point.w if point is not None else self._origin() if start is None else start
+        options: dict[str, Any] = {
+            "point": point,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "interrupted": interrupted,
+        }
         with one_blas_thread():
             if self.solver == "newton":
-                result = self.newton(objective, start, warm_start=warm, **options)
+                result = self.newton(objective, begin, warm_start=warm, **options)
+            elif self.solver == "adaptive":
+                result = adaptive(objective, begin, warm_start=warm, **options)
             else:
-                result = tron(objective, start, **options)
-        # it narrows further with the next C
-        return result if self.loss == "squared_hinge" else replace(result, width=self._smoothing.value)
+                result = tron(objective, begin, **options)
+        return replace(result, width=objective.width)
 
     def start_from(self, estimator: Any) -> np.ndarray | None:
         """The variables of the solution that an estimator has; raises DataError where it is one of other data."""
         raise NotImplementedError
 
     def release(self) -> None:
-        """Let go of what only further solutions would need."""
+        """Free memory that only further solutions use."""
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
         """What documents, checked, score under a solution's variables."""
@@ -135,6 +156,8 @@ class RankSVMProblem:
     def outcome(self, result: SolverResult) -> Outcome:
         """How a solution ended; a warning where it did not converge."""
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
+            from sklearn.exceptions import ConvergenceWarning
+
             gap = f"relative duality gap {result.relative_gap:.1e}"
             warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)
         return Outcome(

@@ -1,5 +1,6 @@
 """Solvers: how an objective is minimised, one file per method; they know only the Objective protocol."""
 
+from ranksvm.solvers.adaptive import adaptive
 from ranksvm.solvers.douglas_rachford import douglas_rachford
 from ranksvm.solvers.dual_ascent import dual_ascent
 from ranksvm.solvers.epochs import EpochStatus, minimise_in_epochs
@@ -13,6 +14,7 @@ __all__ = [
     "EpochStatus",
     "SolverResult",
     "Status",
+    "adaptive",
     "douglas_rachford",
     "dual_ascent",
     "interruptible",

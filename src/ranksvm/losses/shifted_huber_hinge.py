@@ -1,4 +1,4 @@
-"""The hinge of pairs whose dual variables are coupled to targets: what a step of the nuclear-norm RankSVM solves."""
+"""The Huberised hinge with a shift of the margin for each pair: what a step of the nuclear-norm RankSVM solves."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ import ranksvm._compiled.blocks as blocks
 from ranksvm.data import ComparablePairs, PairBlocks
 from ranksvm.losses.protocol import LossSums
 
-__all__ = ["CoupledHinge", "CoupledState"]
+__all__ = ["ShiftedHuberHinge", "ShiftedState"]
 
 
-class CoupledState:
+class ShiftedState:
     """Where the loss was evaluated: the pairs at which it is curved follow from the scores.
 
     Parameters
@@ -23,16 +23,16 @@ class CoupledState:
     ----------
     scores : ndarray of float64, shape (n_rows,)
         The scores.
-    counts : ndarray of float64, shape (n_rows,)
+    degrees : ndarray of float64, shape (n_rows,)
         Number of curved pairs of each document.
     """
 
     def __init__(self, n_rows: int):
         self.scores = np.zeros(n_rows)
-        self.counts = np.zeros(n_rows)
+        self.degrees = np.zeros(n_rows)
 
 
-class CoupledHinge:
+class ShiftedHuberHinge:
     """Huberised hinges whose margins a matrix for each query shifts, one number for each pair.
 
     To minimise ``1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij + lam |alpha - A|^2`` over the dual variables
@@ -71,50 +71,54 @@ class CoupledHinge:
         """The width d of the Huberised hinge."""
         return 2.0 * self.lam * self.C
 
-    def over(self, pairs: Any) -> "CoupledHinge":
+    def over(self, pairs: Any) -> "ShiftedHuberHinge":
         raise NotImplementedError("targets belong to the pairs they were given for: this loss cannot be sampled.")
 
-    def smoothed(self) -> "CoupledHinge":
-        return self
-
-    def new_state(self, near: Any = None) -> CoupledState:
-        return CoupledState(self.pairs.n_rows)
+    def new_state(self, near: Any = None) -> ShiftedState:
+        return ShiftedState(self.pairs.n_rows)
 
     def evaluate(
-        self, scores: np.ndarray, state: CoupledState, first: int, last: int, gradient_range: np.ndarray
+        self,
+        scores: np.ndarray,
+        state: ShiftedState,
+        width: float | None,
+        first: int,
+        last: int,
+        gradient_range: np.ndarray,
     ) -> LossSums:
+        # the width follows from lam and C: the argument is that of other losses
         part = slice(self.pairs.pointers[first], self.pairs.pointers[last])
         state.scores[part] = scores[part]
         return LossSums(
             blocks.shifted_hinge(
-                self.blocks.arrays, first, last, state.scores, *self._shift, state.counts, gradient_range
+                self.blocks.arrays, first, last, state.scores, *self._shift, state.degrees, gradient_range
             )
         )
 
-    def sharpen(self, factor: float) -> bool:
-        return False
-
     def curvature_product(
-        self, state: CoupledState, first: int, last: int, v_range: np.ndarray, out_range: np.ndarray
+        self, state: ShiftedState, first: int, last: int, v_range: np.ndarray, out_range: np.ndarray
     ) -> None:
         blocks.shifted_laplacian(self.blocks.arrays, first, last, state.scores, *self._shift, v_range, out_range)
         out_range /= self.width
 
-    def curvature_diagonal(self, state: CoupledState, start: int, stop: int) -> np.ndarray:
-        return state.counts[start:stop] / self.width
+    def curvature_diagonal(self, state: ShiftedState, start: int, stop: int) -> np.ndarray:
+        return state.degrees[start:stop] / self.width
 
     def curvature_rows(
-        self, state: CoupledState, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray
+        self, state: ShiftedState, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray
     ) -> None:
         start = self.pairs.pointers[first]
-        np.multiply(state.counts[start : start + len(X_range), np.newaxis], X_range, out=Z_range)
+        np.multiply(state.degrees[start : start + len(X_range), np.newaxis], X_range, out=Z_range)
         for query in range(first, last):
             preferred, other = (positions - start for positions in self.blocks.documents(query))
-            bends = np.empty(self.blocks.shape(query))
-            blocks.shifted_bends(self.blocks.arrays, query, state.scores, *self._shift, bends)
+            active = np.empty(self.blocks.shape(query))
+            blocks.shifted_bends(self.blocks.arrays, query, state.scores, *self._shift, active)
             # half of X' L X is in either triangle: twice one of them will do, once X'Z + Z'X is formed
-            Z_range[preferred] -= 2.0 * (bends @ X_range[other])
+            Z_range[preferred] -= 2.0 * (active @ X_range[other])
         Z_range /= self.width
+
+    def curvature_differences(self, state: ShiftedState, first: int, last: int, X_range: np.ndarray) -> None:
+        return None
 
     def alpha(self, scores: np.ndarray, query: int, out: np.ndarray | None = None) -> np.ndarray:
         """The dual variables of the pairs of a query at some scores.

@@ -1,4 +1,4 @@
-"""The coupled hinge against every pair written out, and against the dual problem that it stands for."""
+"""The shifted Huberised hinge against every pair written out, and against the dual problem that it stands for."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import scipy.optimize
 
 from ranksvm import Queries
 from ranksvm.data import ComparablePairs, PairBlocks
-from ranksvm.losses import CoupledHinge
-from sweep_checks import evaluate, product, rows_form
+from ranksvm.losses import ShiftedHuberHinge
+from sweep_checks import AtWidth, evaluate, product, rows_form
 
 C, LAM = 0.7, 0.4
 
@@ -18,7 +18,7 @@ def make_loss(seed=0, n_levels=3, n=30, n_queries=3):
     y[:2], qid[:2] = (0, 1), 0
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, n), y.astype(float))
     blocks = PairBlocks(pairs)
-    return CoupledHinge(pairs, blocks, C, LAM, rng.normal(size=blocks.n_entries)), rng
+    return AtWidth(ShiftedHuberHinge(pairs, blocks, C, LAM, rng.normal(size=blocks.n_entries))), rng
 
 
 def explicit(loss):
