@@ -47,7 +47,7 @@ class SweepState:
     def __init__(self, pairs: ComparablePairs, ring: bool, near: "SweepState | None" = None):
         self.order = self.outer = self.inner = None
         if pairs.n_swept:
-            if near is None:
+            if near is None or near.order is None:
                 self.order = np.arange(pairs.n_rows, dtype=np.int32)
                 self.order -= np.repeat(pairs.pointers[:-1].astype(np.int32), np.diff(pairs.pointers))
             else:
@@ -89,6 +89,13 @@ class SweepSums:
 
     def laplacian_rows(self, state, first, last, X_range, Z_range):
         sweep.laplacian_rows(self.pairs.arrays, state.arrays, first, last, X_range, Z_range)
+
+    def differences(self, state, first, last, X_range):
+        """Rows ``sqrt(weight) * (x_i - x_j)``, one for each active pair."""
+        pointers = self.pairs.pointers[first : last + 1]
+        begin = pointers[:-1][np.diff(pointers) == 2]
+        begin = begin[state.degrees[begin] > 0.0]
+        return _differences(X_range, begin - pointers[0], begin + 1 - pointers[0], state.degrees[begin])
 
 
 class ListState:
