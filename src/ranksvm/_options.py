@@ -2,11 +2,11 @@
 
 import logging
 import math
-import numbers
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ranksvm._checks import is_integer, is_number
 from ranksvm.exceptions import OptionError
 
 
@@ -26,7 +26,7 @@ def not_negative(value: Any) -> str | None:
 
 def count(value: Any) -> str | None:
     """What is wrong with a whole number that must be at least 1."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1:
+    if is_integer(value, 1):
         return None
     return f"must be a whole number from 1, got {value!r}"
 
@@ -47,7 +47,7 @@ def check(**complaints: str | None) -> None:
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    return is_number(value) and math.isfinite(value)
 
 
 @contextmanager

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "sorted_query.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 static void compress_levels(const int64_t *pointers, int64_t first_query, int64_t last_query, const double *y,
                             int32_t *levels, int32_t *n_levels) {
@@ -55,7 +54,7 @@ static void compress_levels(const int64_t *pointers, int64_t first_query, int64_
 static void count_pairs(const Pairs &pairs, int64_t first_query, int64_t last_query, double *n_pairs, double *weight) {
     // of each level: its documents, and the sums of a, a g, b and b g
     enum { kDocuments, kA, kAg, kB, kBg, kSums };
-    std::vector<double> sums;
+    Vector<double> sums;
     for (int64_t q = first_query; q < last_query; ++q) {
         const size_t k = static_cast<size_t>(pairs.n_levels[q]);
         sums.assign(k * kSums, 0.0);
@@ -78,6 +77,6 @@ static void count_pairs(const Pairs &pairs, int64_t first_query, int64_t last_qu
     }
 }
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

@@ -7,10 +7,9 @@ All arrays over rows are in sorted order (`ranksvm.data.Queries`): query ``q`` h
 
 from libc.stdint cimport int32_t, int64_t
 
-cdef extern from "levels.hpp":
-    pass
+from ranksvm._compiled.instruction_set cimport chosen
 
-cdef extern from "sweep.hpp" namespace "ranksvm" nogil:
+cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
     cdef struct Pairs:
         const int64_t *pointers
         const int32_t *levels
@@ -26,18 +25,19 @@ cdef extern from "sweep.hpp" namespace "ranksvm" nogil:
         double excess
         double slack
 
-    double c_squared_hinge "ranksvm::squared_hinge"(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *,
-                                                    double *, double *) except +
-    LossSums c_huber "ranksvm::huber"(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *, int32_t *,
-                                      double *, double *) except +
-    void c_laplacian "ranksvm::laplacian"(Pairs, int64_t, int64_t, const int32_t *, const int32_t *, const int32_t *,
-                                          const double *, const double *, double *) except +
-    void c_laplacian_rows "ranksvm::laplacian_rows"(Pairs, int64_t, int64_t, const int32_t *, const int32_t *,
-                                                    const int32_t *, const double *, const double *, int64_t,
-                                                    double *) except +
-    void c_compress_levels "ranksvm::compress_levels"(const int64_t *, int64_t, int64_t, const double *, int32_t *,
-                                                      int32_t *) except +
-    void c_count_pairs "ranksvm::count_pairs"(Pairs, int64_t, int64_t, double *, double *) except +
+    cppclass SweepLoops:
+        double (*squared_hinge)(const Pairs &, int64_t, int64_t, const double *, double, int32_t *, int32_t *, double *,
+                                double *) except +
+        LossSums (*huber)(const Pairs &, int64_t, int64_t, const double *, double, int32_t *, int32_t *, int32_t *,
+                          double *, double *) except +
+        void (*laplacian)(const Pairs &, int64_t, int64_t, const int32_t *, const int32_t *, const int32_t *,
+                          const double *, const double *, double *) except +
+        void (*laplacian_rows)(const Pairs &, int64_t, int64_t, const int32_t *, const int32_t *, const int32_t *,
+                               const double *, const double *, int64_t, double *) except +
+        void (*compress_levels)(const int64_t *, int64_t, int64_t, const double *, int32_t *, int32_t *) except +
+        void (*count_pairs)(const Pairs &, int64_t, int64_t, double *, double *) except +
+
+    const Loops &loops_of[Loops](int)
 
 
 cdef class PairArrays:
@@ -77,7 +77,8 @@ def squared_hinge(PairArrays arrays, int64_t first, int64_t last, const double[:
     if gradient_range.shape[0] == 0:
         return 0.0
     with nogil:
-        value = c_squared_hinge(arrays.pairs, first, last, &scores[0], threshold, &order[0], &window[0], &counts[0],
+        value = loops_of[SweepLoops](chosen).squared_hinge(
+            arrays.pairs, first, last, &scores[0], threshold, &order[0], &window[0], &counts[0],
                                 &gradient_range[0])
     return value
 
@@ -93,7 +94,8 @@ def huber(PairArrays arrays, int64_t first, int64_t last, const double[::1] scor
     if gradient_range.shape[0] == 0:
         return 0.0, 0.0, 0.0
     with nogil:
-        sums = c_huber(arrays.pairs, first, last, &scores[0], width, &order[0], &outer[0], &inner[0], &counts[0],
+        sums = loops_of[SweepLoops](chosen).huber(
+            arrays.pairs, first, last, &scores[0], width, &order[0], &outer[0], &inner[0], &counts[0],
                        &gradient_range[0])
     return sums.value, sums.excess, sums.slack
 
@@ -104,7 +106,8 @@ def laplacian(PairArrays arrays, int64_t first, int64_t last, const int32_t[::1]
     if v_range.shape[0] == 0:
         return
     with nogil:
-        c_laplacian(arrays.pairs, first, last, &order[0], &outer[0], &inner[0] if inner is not None else NULL,
+        loops_of[SweepLoops](chosen).laplacian(
+            arrays.pairs, first, last, &order[0], &outer[0], &inner[0] if inner is not None else NULL,
                     &counts[0], &v_range[0], &out_range[0])
 
 
@@ -115,7 +118,8 @@ def laplacian_rows(PairArrays arrays, int64_t first, int64_t last, const int32_t
     if X_range.shape[0] == 0 or X_range.shape[1] == 0:
         return
     with nogil:
-        c_laplacian_rows(arrays.pairs, first, last, &order[0], &outer[0], &inner[0] if inner is not None else NULL,
+        loops_of[SweepLoops](chosen).laplacian_rows(
+            arrays.pairs, first, last, &order[0], &outer[0], &inner[0] if inner is not None else NULL,
                          &counts[0], &X_range[0, 0], X_range.shape[1], &Z_range[0, 0])
 
 
@@ -125,7 +129,7 @@ def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, co
     if first >= last or y.shape[0] == 0:
         return
     with nogil:
-        c_compress_levels(&pointers[0], first, last, &y[0], &levels[0], &n_levels[0])
+        loops_of[SweepLoops](chosen).compress_levels(&pointers[0], first, last, &y[0], &levels[0], &n_levels[0])
 
 
 def count_pairs(PairArrays arrays, int64_t first, int64_t last, double[::1] n_pairs, double[::1] weight):
@@ -133,4 +137,4 @@ def count_pairs(PairArrays arrays, int64_t first, int64_t last, double[::1] n_pa
     if first >= last:
         return
     with nogil:
-        c_count_pairs(arrays.pairs, first, last, &n_pairs[0], &weight[0])
+        loops_of[SweepLoops](chosen).count_pairs(arrays.pairs, first, last, &n_pairs[0], &weight[0])

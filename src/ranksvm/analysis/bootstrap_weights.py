@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._plain import plain
 from ranksvm.exceptions import OptionError
-from ranksvm.metrics.plain import plain
 from ranksvm.problems.score_difference import LISTED, aligned, label
 
 __all__ = ["BootstrapWeights"]

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import sklearn
-from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from ranksvm.exceptions import DataError, MissingDependencyError
 
@@ -168,6 +166,8 @@ def validated(
     ValueError
         As `validate_data` raises it; DataError where a column holds no numbers.
     """
+    from sklearn.utils.validation import check_array, check_X_y, validate_data
+
     if not is_frame(X):
         if y is _NO_LABELS:
             return validate_data(estimator, X, reset=reset, **checks)
@@ -205,6 +205,8 @@ class _Names:
 
 def _named(X: Any, frame: Any) -> Any:
     """What scikit-learn can read the names of X from: before 1.9 it knows pandas and the interchange protocol alone."""
+    import sklearn
+
     knows_narwhals = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
     return X if knows_narwhals or frame.implementation.is_pandas() else _Names(frame)
 

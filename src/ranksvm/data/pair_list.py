@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ranksvm._compiled.pair_list import ListArrays
 from ranksvm.data.pair_weights import PairWeights, check_total, checked_weights
@@ -121,6 +120,8 @@ class PairList:
         present = np.zeros(max(preferred.max(), other.max()) + 1, dtype=bool)
         present[preferred] = present[other] = True
         rows = np.flatnonzero(present)
+        from scipy.sparse.csgraph import connected_components
+
         number = np.cumsum(present) - 1
         preferred, other = number[preferred], number[other]
         graph = coo_array((np.ones(len(weight), dtype=bool), (preferred, other)), shape=(len(rows), len(rows)))

@@ -1,4 +1,4 @@
-"""What `fit` and `predict` are given, judged and brought into the form the objectives read."""
+"""What `fit` and `predict` are given, validated and brought into the form the objectives read."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_array
-from sklearn.utils.validation import column_or_1d
 
 import ranksvm._compiled.linear as linear
+from ranksvm._checks import check_one_per_row
 from ranksvm._parallel import parallel_map
 from ranksvm.data import Queries, frames
 from ranksvm.data._finite import where_not_finite
@@ -45,8 +43,7 @@ def features_and_labels(
 ) -> tuple[Any, np.ndarray]:
     """X as `features` gives it, and y as float64.
 
-    The estimator takes note of the number and names of the features and of the library of a DataFrame (``reset``), or
-    the features must be those that it knows.
+    The estimator takes note of the number and names of the features (``reset``), or they must be those that it knows.
     """
     with _as_data_error():
         X, y = frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
@@ -57,16 +54,19 @@ def features_and_labels(
 
 def labels(y: Any, n_rows: int) -> np.ndarray:
     """y as float64, one for each of ``n_rows`` rows. Raises DataError where it is not that, or not finite."""
+    from sklearn.utils.validation import check_array, column_or_1d
+
     with _as_data_error():
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
-    if len(y) != n_rows:
-        raise DataError(f"y has {len(y)} entries but X has {n_rows} rows: they must agree.")
+    check_one_per_row("y", y, n_rows)
     return y
 
 
 @contextmanager
 def _as_data_error() -> Iterator[None]:
     """scikit-learn's complaints about data, as ours."""
+    from sklearn.exceptions import NotFittedError
+
     try:
         yield
     except NotFittedError:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ranksvm._checks import is_number
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.estimators.ranker import Ranker
 from ranksvm.exceptions import OptionError
@@ -66,8 +67,7 @@ class KernelRanker(Ranker):
         (True, True, True)
         """
         check_is_fitted(self)
-        is_number = isinstance(tol, int | float | np.number) and not isinstance(tol, bool)
-        if not (is_number and 0.0 < float(tol) < 1.0):
+        if not (is_number(tol) and 0.0 < float(tol) < 1.0):
             raise OptionError(f"tol must be a number between 0 and 1, got {tol!r}.")
         if not hasattr(self, "support_vectors_"):
             what = "random Fourier features" if hasattr(self, "frequencies_") else "a precomputed kernel"

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm import _options
+from ranksvm._logging import PASSING
 from ranksvm.data import frames
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError
@@ -164,7 +165,7 @@ def solve_along(
         # it holds arrays of the size of the rows, which those who keep many solutions have no use for
         result = replace(result, point=None)
         line = "%sC = %.6g: objective %.9g, relative gap %.2e"
-        logger.info(line, problem.label, C, result.value, result.relative_gap)
+        logger.info(line, problem.label, C, result.value, result.relative_gap, extra=PASSING)
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
             warnings.warn(f"{problem.label}C = {C:g}: {result.status.value}", ConvergenceWarning, stacklevel=3)
         yield float(C), result

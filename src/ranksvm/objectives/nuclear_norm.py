@@ -295,7 +295,7 @@ class NuclearNormObjective:
         """
         variables, reflection = (self.blocks.block(entries, query) for entries in (self._variables, self.loss.target))
         divisor = self._length + 0.5 / self.lam
-        matrix = soft_threshold(variables, self.gamma * divisor, self._matrices[query] if self._matrices else None)
+        matrix = soft_threshold(variables, self.gamma * divisor)
         np.subtract(variables, matrix.dense(), out=reflection)
         reflection *= -2.0 * self._length / divisor
         reflection += variables

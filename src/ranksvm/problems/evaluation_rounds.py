@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm import _options
+from ranksvm._logging import PASSING
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import OptionError
@@ -83,7 +84,7 @@ class EvaluationRounds:
         )
         values = [next(iter(each.means.values())) for each in self._rounds[-1]]
         words = (f"{set_name(number)} {self.metric.name} {value:.4f}" for number, value in enumerate(values))
-        logger.info("epoch %d: %s", len(self._rounds), ", ".join(words))
+        logger.info("epoch %d: %s", len(self._rounds), ", ".join(words), extra=PASSING)
         if self.patience is None:
             return False
         score = values[0]

@@ -1,13 +1,12 @@
 """Hyper-parameters of kernel models: the kernel and its gamma, and its approximation."""
 
-import numbers
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils import check_random_state
 
 from ranksvm import _options
+from ranksvm._checks import is_number
 from ranksvm._memory import memory_complaint
 from ranksvm.exceptions import DataError
 from ranksvm.kernels import FOURIER_KERNELS, KERNELS, LANDMARK_METHODS, Kernel, kernel_named
@@ -78,8 +77,7 @@ def _wrong_gamma(gamma: Any) -> str | None:
 
 
 def _wrong_coef0(coef0: Any) -> str | None:
-    is_number = isinstance(coef0, numbers.Real) and not isinstance(coef0, bool)
-    if is_number and 0.0 <= float(coef0) < np.inf:
+    if is_number(coef0) and 0.0 <= float(coef0) < np.inf:
         return None
     return f"must be a finite number from 0 (below, 'poly' is not positive semidefinite), got {coef0!r}"
 
@@ -100,6 +98,8 @@ def _wrong_approximation(approximation: Any, kernel: Any) -> str | None:
 
 def _wrong_seed(random_state: Any) -> str | None:
     try:
+        from sklearn.utils import check_random_state
+
         check_random_state(random_state)
     except ValueError:
         return f"must be None, a whole number or a numpy.random.RandomState, got {random_state!r}"

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm import _options
 from ranksvm._parallel import one_blas_thread
@@ -156,6 +155,8 @@ class RankSVMProblem:
     def outcome(self, result: SolverResult) -> Outcome:
         """How a solution ended; a warning where it did not converge."""
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
+            from sklearn.exceptions import ConvergenceWarning
+
             gap = f"relative duality gap {result.relative_gap:.1e}"
             warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)
         return Outcome(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.metrics.plain import plain
+from ranksvm._plain import plain
 
 __all__ = ["QueryExplanation", "ScoreDifference"]
 
@@ -85,10 +85,10 @@ class ScoreDifference:
         fields = ("query", "row", "other_row", "rank", "other_rank", "n_documents", "score", "other_score")
         return plain(
             {
-                **{name: _python(getattr(self, name)) for name in fields},
+                **{name: getattr(self, name) for name in fields},
                 "difference": self.difference,
                 "n_features": len(self.columns),
-                "features": [dict(zip(keys, map(_python, row), strict=True)) for row in list(of_features)[:top]],
+                "features": [dict(zip(keys, row, strict=True)) for row in list(of_features)[:top]],
                 "rest": float(self.contributions[len(self.columns) if top is None else top :].sum()),
             }
         )
@@ -165,14 +165,13 @@ class QueryExplanation:
         features = list(zip(self.columns, names, self.weights, self.importances, strict=True))[:top]
         return plain(
             {
-                "query": _python(self.query),
+                "query": self.query,
                 "n_documents": len(self.rows),
                 "documents": [
                     {"row": row, "rank": rank, "score": score} for rank, (row, score) in enumerate(documents, 1)
                 ],
                 "features": [
-                    dict(zip(("column", "name", "weight", "importance"), map(_python, row), strict=True))
-                    for row in features
+                    dict(zip(("column", "name", "weight", "importance"), row, strict=True)) for row in features
                 ],
             }
         )
@@ -188,11 +187,6 @@ class QueryExplanation:
             rows.append((f"{len(self.columns) - LISTED} more", "", ""))
         title = f"Query {self.query!r}: {len(self.rows)} documents; rows (scores), best first: {best}{more}"
         return "\n".join([title, *aligned([("feature", "weight", "importance"), *rows])])
-
-
-def _python(value: Any) -> Any:
-    """A NumPy scalar as Python's."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def label(name: str | None, column: int) -> str:

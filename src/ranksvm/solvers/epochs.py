@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ranksvm._logging import PASSING
 from ranksvm.exceptions import DataError
 
 __all__ = ["EpochHistory", "EpochObjective", "EpochResult", "EpochStatus", "minimise_in_epochs"]
@@ -128,7 +129,7 @@ def minimise_in_epochs(
         value = _finite(objective.value)
         history.objective.append(value)
         history.projected_gradient.append(float(np.sqrt(squared)))
-        logger.info("epoch %d: objective %.9g, projected gradient %.2e", number, value, np.sqrt(squared))
+        logger.info("epoch %d: objective %.9g, projected gradient %.2e", number, value, np.sqrt(squared), extra=PASSING)
         if after_epoch():
             status = EpochStatus.STOPPED_EARLY
             break

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from ranksvm._logging import PASSING
 from ranksvm.exceptions import DataError
 from ranksvm.objectives.protocol import Objective, Point
 from ranksvm.solvers.result import History, SolverResult, Status, relative_gap
@@ -93,7 +94,7 @@ class Monitor:
         history.hessian_products.append(self.n_products)
         if self.label is not None:
             line = "%siteration %d: objective %.9g, relative gap %.2e"
-            logger.info(line, self.label, self.n_iter, value, relative_gap(gap, value))
+            logger.info(line, self.label, self.n_iter, value, relative_gap(gap, value), extra=PASSING)
         if gap <= self.tol * value or (
             self.objective.gap(point) <= self.enough and self.objective.smoothing_suffices(point, self.tol)
         ):
