@@ -77,6 +77,7 @@ def test_about_twice_the_work_of_the_better_choice_at_most(condition, C, cost):
 
 
 def test_a_sample_passes_on_its_solution_and_its_preconditioner(monkeypatch):
+    monkeypatch.setattr(hessian_cost, "SAMPLE_PASSES", 0.0)
     monkeypatch.setattr(hessian_cost, "PRECONDITIONER_ROWS_PER_VARIABLE", 60)
     monkeypatch.setattr(hessian_cost, "hessian_cost", lambda size, fraction: 0.0)
     objective, oracle = ranking(n=2000, n_queries=300, C=1.0, fraction_of=hessian_cost.sampled_fraction)
@@ -90,6 +91,7 @@ def test_a_sample_passes_on_its_solution_and_its_preconditioner(monkeypatch):
 
 def test_a_larger_sample_where_one_misleads(monkeypatch):
     """Few rows a variable and a large C: the sample's Hessian says little of the others'."""
+    monkeypatch.setattr(hessian_cost, "SAMPLE_PASSES", 0.0)
     monkeypatch.setattr(hessian_cost, "PRECONDITIONER_ROWS_PER_VARIABLE", 2)
     objective, oracle = ranking(
         n=4000, n_features=60, n_queries=400, C=100.0, fraction_of=hessian_cost.sampled_fraction

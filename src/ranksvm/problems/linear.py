@@ -1,5 +1,6 @@
 """The optimisation problem of a linear model: a design matrix, and the choice of solver."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from ranksvm.data import DesignMatrix, as_design_matrix
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.objectives import LinearObjective, ThreadedTerm
-from ranksvm.objectives.hessian_cost import worthwhile_fraction
+from ranksvm.objectives.hessian_cost import Size, worthwhile_fraction
 from ranksvm.problems.problem import RankSVMProblem, problem_options
 from ranksvm.problems.records import Linear, Record
 from ranksvm.problems.solver_choice import choose_solver
@@ -31,7 +32,7 @@ class LinearProblem(RankSVMProblem):
     def __init__(self, data: TrainingSet, design: DesignMatrix, **options: Any):
         super().__init__(data, data.pairs, **options)
         term = ThreadedTerm(design, self.pairwise, self.pass_threads)
-        fraction_of = worthwhile_fraction
+        fraction_of: Callable[[Size], float] = worthwhile_fraction
         if self.solver == "auto":
             self.solver, fraction_of = choose_solver(term)
         self.objective = LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of)
