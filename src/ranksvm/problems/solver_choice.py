@@ -10,10 +10,14 @@ from ranksvm.objectives.hessian_cost import Size, hessian_cost, sampled_fraction
 
 __all__ = ["SolverChoice", "choose_solver", "worth_the_dual"]
 
-# A Hessian of all rows that costs no more products with it than this is built at once: whatever the conditioning, it is
-# soon paid for (measured on 300 to 40,000 rows of 46 to 136 features, where conjugate gradients alone took 0.6 to 3.6
-# times as long, and beginning with them up to 1.4 times).
-CHEAP_HESSIAN = 13.0
+# Newton's method builds Hessians from the first step on, whatever the conditioning. That is the fastest where one of
+# all rows costs no more products with it than this (46 features: beginning with conjugate gradients took up to 1.4
+# times as long on 10,000 rows),
+CHEAP_HESSIAN = 8.0
+# or where there are so many rows that one of a sample costs no more than the second, and so few features that one of
+# all rows costs no more than the first: 136 features from 40,000 rows on. On 10,000 rows, of which Newton's method
+# takes all, it took 1.4 to 1.8 times as long as TRON where features are isotropic.
+CHEAP_SAMPLED_HESSIAN = (25.0, 2.5)
 # The dual is taken by solver "auto" where queries with pairs have at most this many rows for each feature, ...
 DUAL_ROWS = 1.0
 # ... what it holds is at most this many times the stored values of these rows (it is to be a small part of the fit's
@@ -44,9 +48,8 @@ class SolverChoice(NamedTuple):
 def choose_solver(size: Size) -> SolverChoice:
     """The solver that is expected to be the fastest, or near it, for any loss, C and conditioning.
 
-    Newton's method with explicit Hessians where these cost little beside products with them, that is for up to about
-    136 dense features; TRON where there are more than 2,000; and in between conjugate gradients that build a Hessian
-    once it pays.
+    Newton's method where Hessians cost little beside products with them; TRON where there are more than 2,000
+    features; and in between conjugate gradients that build a Hessian once it pays.
 
     Parameters
     ----------
@@ -58,9 +61,16 @@ def choose_solver(size: Size) -> SolverChoice:
     SolverChoice
         The solver and its settings.
     """
-    if worthwhile_fraction(size) > 0.0 and hessian_cost(size, 1.0) <= CHEAP_HESSIAN:
+    if _hessians_are_cheap(size):
         return SolverChoice("newton", worthwhile_fraction)
     return SolverChoice("adaptive" if sampled_fraction(size) > 0.0 else "tron", sampled_fraction)
+
+
+def _hessians_are_cheap(size: Size) -> bool:
+    fraction = worthwhile_fraction(size)
+    of_all, of_sample = hessian_cost(size, 1.0), hessian_cost(size, fraction)
+    most_of_all, most_of_sample = CHEAP_SAMPLED_HESSIAN
+    return fraction > 0.0 and (of_all <= CHEAP_HESSIAN or (of_all <= most_of_all and of_sample <= most_of_sample))
 
 
 def worth_the_dual(design: DesignMatrix, pairs: Pairs, loss: str) -> bool:
