@@ -7,29 +7,17 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "dual_descent_loops.hpp"
 #include "linear.hpp"
 #include "portable.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 // Cycles over the pairs of a query in one visit, at most, and the part of the first cycle's largest slope that ends them
 // earlier.
 constexpr int kCycles = 10;
 constexpr double kEnough = 0.1;
-
-struct DualPairs {
-    const int64_t *pointers;       // first position of each query
-    const int64_t *rows;           // row of each position; null: the same
-    const int64_t *pair_pointers;  // first pair of each query
-    const int32_t *preferred;      // documents of each pair, numbered within the query
-    const int32_t *other;
-    const double *upper;           // largest alpha of each pair; a pair of 0 is not there
-    const double *ridge;           // curvature that the loss adds to each pair
-    const int64_t *gram_pointers;  // first entry of each query's Gram matrix
-    double *grams;
-};
 
 template <class Real>
 struct DenseReader {
@@ -120,7 +108,7 @@ RANKSVM_INLINE double maximise_query(const DualPairs &pairs, int64_t q, int64_t 
 template <class Reader>
 RANKSVM_INLINE double ascend_queries(const Reader &X, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
                                      double *alpha, double *w) {
-    std::vector<double> s, b;
+    Vector<double> s, b;
     double largest = 0.0;
     for (int64_t visit = 0; visit < n_visits; ++visit) {
         const int64_t q = order[visit], start = pairs.pointers[q], stop = pairs.pointers[q + 1], m = stop - start;
@@ -134,6 +122,30 @@ RANKSVM_INLINE double ascend_queries(const Reader &X, const DualPairs &pairs, co
     return largest;
 }
 
-}  // namespace ranksvm
+template <class Real>
+static void dense_grams(const Real *X, int64_t n, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
+                        double *work) {
+    gram_matrices(DenseReader<Real>(X, n), pairs, order, n_visits, work);
+}
+
+template <class Real>
+static double dense_ascent(const Real *X, int64_t n, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
+                           double *alpha, double *w) {
+    return ascend_queries(DenseReader<Real>(X, n), pairs, order, n_visits, alpha, w);
+}
+
+template <class Real, class Index>
+static void sparse_grams(const Real *data, const Index *indices, const Index *indptr, const DualPairs &pairs,
+                         const int64_t *order, int64_t n_visits, double *work) {
+    gram_matrices(SparseReader<Real, Index>(data, indices, indptr), pairs, order, n_visits, work);
+}
+
+template <class Real, class Index>
+static double sparse_ascent(const Real *data, const Index *indices, const Index *indptr, const DualPairs &pairs,
+                            const int64_t *order, int64_t n_visits, double *alpha, double *w) {
+    return ascend_queries(SparseReader<Real, Index>(data, indices, indptr), pairs, order, n_visits, alpha, w);
+}
+
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

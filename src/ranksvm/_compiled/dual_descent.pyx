@@ -6,7 +6,9 @@ Arrays over documents are by position; ``rows`` maps positions to rows of X (Non
 
 from libc.stdint cimport int32_t, int64_t
 
-cdef extern from "dual_descent.hpp" namespace "ranksvm" nogil:
+from ranksvm._compiled.instruction_set cimport chosen
+
+cdef extern from "dual_descent_loops.hpp" namespace "ranksvm" nogil:
     cdef struct DualPairs:
         const int64_t *pointers
         const int64_t *rows
@@ -18,15 +20,17 @@ cdef extern from "dual_descent.hpp" namespace "ranksvm" nogil:
         const int64_t *gram_pointers
         double *grams
 
-    cdef cppclass DenseReader[Real]:
-        DenseReader(const Real *, int64_t)
+    cppclass DenseDualLoops[Real]:
+        void (*grams)(const Real *, int64_t, const DualPairs &, const int64_t *, int64_t, double *) except +
+        double (*ascend)(const Real *, int64_t, const DualPairs &, const int64_t *, int64_t, double *, double *) except +
 
-    cdef cppclass SparseReader[Real, Index]:
-        SparseReader(const Real *, const Index *, const Index *)
+    cppclass SparseDualLoops[Real, Index]:
+        void (*grams)(const Real *, const Index *, const Index *, const DualPairs &, const int64_t *, int64_t,
+                      double *) except +
+        double (*ascend)(const Real *, const Index *, const Index *, const DualPairs &, const int64_t *, int64_t, double *,
+                         double *) except +
 
-    void gram_matrices[Reader](const Reader &, const DualPairs &, const int64_t *, int64_t, double *) except +
-    double ascend_queries[Reader](const Reader &, const DualPairs &, const int64_t *, int64_t, double *,
-                                  double *) except +
+    const Loops &loops_of[Loops](int)
 
 ctypedef fused real:
     float
@@ -70,7 +74,7 @@ def dense_grams(const real[:, ::1] X, PairArrays arrays, const int64_t[::1] orde
     if n_visits == 0:
         return
     with nogil:
-        gram_matrices(DenseReader[real](&X[0, 0], n), arrays.pairs, &order[0], n_visits, &work[0])
+        loops_of[DenseDualLoops[real]](chosen).grams(&X[0, 0], n, arrays.pairs, &order[0], n_visits, &work[0])
 
 
 def sparse_grams(const real[::1] data, const index[::1] indices, const index[::1] indptr, PairArrays arrays,
@@ -80,8 +84,8 @@ def sparse_grams(const real[::1] data, const index[::1] indices, const index[::1
     if n_visits == 0:
         return
     with nogil:
-        gram_matrices(SparseReader[real, index](&data[0], &indices[0], &indptr[0]), arrays.pairs, &order[0], n_visits,
-                      &work[0])
+        loops_of[SparseDualLoops[real, index]](chosen).grams(&data[0], &indices[0], &indptr[0], arrays.pairs, &order[0],
+                                                             n_visits, &work[0])
 
 
 def dense_ascent(const real[:, ::1] X, PairArrays arrays, const int64_t[::1] order, double[::1] alpha, double[::1] w):
@@ -96,7 +100,8 @@ def dense_ascent(const real[:, ::1] X, PairArrays arrays, const int64_t[::1] ord
     if n_visits == 0:
         return 0.0
     with nogil:
-        slope = ascend_queries(DenseReader[real](&X[0, 0], n), arrays.pairs, &order[0], n_visits, &alpha[0], &w[0])
+        slope = loops_of[DenseDualLoops[real]](chosen).ascend(&X[0, 0], n, arrays.pairs, &order[0], n_visits,
+                                                              &alpha[0], &w[0])
     return slope
 
 
@@ -110,6 +115,6 @@ def sparse_ascent(const real[::1] data, const index[::1] indices, const index[::
     if n_visits == 0:
         return 0.0
     with nogil:
-        slope = ascend_queries(SparseReader[real, index](&data[0], &indices[0], &indptr[0]), arrays.pairs, &order[0],
-                               n_visits, &alpha[0], &w[0])
+        slope = loops_of[SparseDualLoops[real, index]](chosen).ascend(&data[0], &indices[0], &indptr[0], arrays.pairs,
+                                                                      &order[0], n_visits, &alpha[0], &w[0])
     return slope
