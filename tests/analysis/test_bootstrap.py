@@ -183,7 +183,7 @@ def test_errors(data):
         bootstrap_weights(RankSVM(), data.X, data.y, data.qid, tol=0)
     with pytest.raises(OptionError, match="a linear ranker"):
         bootstrap_weights(StandardScaler(), data.X, data.y, data.qid)
-    with pytest.raises(DataError, match="all rows are of one query"):
+    with pytest.raises(DataError, match="all rows belong to one query"):
         bootstrap_weights(RankSVM(), data.X, data.y)
     with pytest.raises(ValueError, match="not fitted"):
         bootstrap_weights(RankSVMCV(), data.X, data.y, data.qid)

@@ -222,7 +222,7 @@ def test_what_does_not_fit_is_refused_beforehand():
     with pytest.raises(DataError, match=r"query number 1 \(of 0 to 2.* 44,999,850,000 pairs: .* takes up to 4.77 TB"):
         dual_spectra(Refusing([3, huge, 4]))
     with pytest.raises(
-        DataError, match=r"has 40 pairs: .* 40 dual variables takes up to 4.24 kB, and 4 kB may be taken"
+        DataError, match=r"has 40 pairs: .* 40 dual variables takes up to 4.24 kB, and 4 kB are allowed"
     ):
         dual_spectra(Refusing([3, 40, 4]), memory_limit="4kB")
     with pytest.raises(DataError, match=r"query number 1 .*does not fit into memory: cannot allocate 7 TiB"):
@@ -253,12 +253,12 @@ def test_large_blocks_one_at_a_time(limit, monkeypatch):
 def test_bad_options(by_hand):
     spectra = dual_spectra(by_hand)
     for t in (0, 1.1, "half", True, float("nan")):
-        with pytest.raises(OptionError, match="a part of the energy must be a number above 0 and at most 1"):
+        with pytest.raises(OptionError, match="a share of the energy must be a number above 0 and at most 1"):
             spectra.dimensions(t)
-    with pytest.raises(OptionError, match="at least one part"):
+    with pytest.raises(OptionError, match="at least one share"):
         dual_spectra(by_hand, energy=())
     for dual in (RankSVM(), np.eye(3)):
-        with pytest.raises(OptionError, match="the blocks of a dual are needed, such as"):
+        with pytest.raises(OptionError, match="dual must be a sequence of blocks, such as"):
             dual_spectra(dual)
     with pytest.raises(OptionError, match="tol must be None or"):
         dual_spectra(by_hand, tol=1.0)

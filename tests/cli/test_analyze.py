@@ -132,17 +132,17 @@ def test_both_matrices_of_a_model(ranksvm, ranksvm_json, folder, low_rank, hinge
     assert both[0] == ranksvm_json(*arguments, "alpha")["models"][0]
     assert both[1] == ranksvm_json(*arguments, "low-rank")["models"][0]
     stderr = ranksvm("analyze", hinge, folder / "train.txt", "--matrices", "both", code=2).stderr
-    assert "there is no model of low rank" in " ".join(stderr.replace("│", " ").split())
+    assert "none of the models has low rank" in " ".join(stderr.replace("│", " ").split())
 
 
 def test_other_data_than_the_model_was_trained_on(ranksvm, folder, hinge, low_rank, tmp_path):
     out = tmp_path / "out.tsv"
     stderr = ranksvm("analyze", hinge, folder / "test.txt", "-o", out, code=1).stderr
-    assert "give the data that it was trained on" in " ".join(stderr.split())
+    assert "give the training data of the model" in " ".join(stderr.split())
     assert not out.exists()
     path = low_rank["factorized"]
     stderr = " ".join(ranksvm("analyze", hinge, path, folder / "test.txt", code=1).stderr.split())
-    assert "give the data that it was trained on" in stderr
+    assert "give the training data of the model" in stderr
     stderr = " ".join(ranksvm("analyze", path, folder / "test.txt", code=1).stderr.split())
     assert f"{path} with {folder / 'test.txt'}: There are" in stderr
     wide = tmp_path / "wide.txt"
@@ -157,9 +157,10 @@ def test_what_cannot_be(ranksvm, folder, hinge, tmp_path, monkeypatch):
     assert "has no query '7'" in ranksvm("analyze", hinge, train, "--query", 7, code=1).stderr
     for energy in ("0", "1.5", "much", "0.9,"):
         stderr = ranksvm("analyze", hinge, train, "--energy", energy, code=2).stderr
-        assert "no list of numbers above 0 and at most 1" in " ".join(stderr.replace("│", " ").split())
+        assert "not a list of numbers above 0 and at most 1" in " ".join(stderr.replace("│", " ").split())
     assert (
-        "the ending says what to draw" in ranksvm("analyze", hinge, train, "--plot", tmp_path / "x.doc", code=2).stderr
+        "the file name extension must be one of"
+        in ranksvm("analyze", hinge, train, "--plot", tmp_path / "x.doc", code=2).stderr
     )
     assert "Missing argument" in ranksvm("analyze", hinge, code=2).stderr
     monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -40,7 +40,7 @@ def test_the_file_itself_is_not_overwritten(ranksvm, folder):
 
 def test_an_unknown_ending_is_told_before_the_data_are_read(ranksvm, folder, tmp_path):
     result = ranksvm("convert", folder / "train.txt", tmp_path / "out.xyz", code=2)
-    assert result.stderr.startswith(f"Error: {tmp_path / 'out.xyz'}: the suffix '.xyz' names no known format")
+    assert result.stderr.startswith(f"Error: {tmp_path / 'out.xyz'}: unknown suffix '.xyz'")
 
 
 def test_bad_data_leave_no_file(ranksvm, tmp_path):

@@ -1,4 +1,4 @@
-"""``ranksvm demo``: the main job on a small scale."""
+"""``ranksvm demo``: the main task on a small scale."""
 
 
 def test_every_step_is_shown_and_leaves_its_file(ranksvm, tmp_path):

@@ -107,7 +107,7 @@ def test_compressed_scores_as_predict_writes_them(ranksvm, ranksvm_json, folder,
     assert by_model["metrics"] == by_scores["metrics"]
     scores.write_bytes(scores.read_bytes()[:-30])
     ranksvm("evaluate", folder / "test.txt", "-s", scores, code=1)
-    assert "is no text" in ranksvm("evaluate", folder / "test.txt", "-s", model, code=1).stderr
+    assert "is not text" in ranksvm("evaluate", folder / "test.txt", "-s", model, code=1).stderr
 
 
 @pytest.fixture

@@ -118,4 +118,4 @@ def test_environment_takes_no_file(ranksvm, tmp_path):
     path = tmp_path / "data.txt"
     path.write_text("1 qid:a 1:1\n")
     for arguments in (("info",), ("info", path, "--environment")):
-        assert "either a FILE or --environment" in ranksvm(*arguments, code=2).stderr
+        assert "either FILE or --environment" in ranksvm(*arguments, code=2).stderr

@@ -146,8 +146,8 @@ def test_other_commands_take_kernel_models(ranksvm, ranksvm_json, folder, kernel
 
 def test_explain_says_what_works(ranksvm, folder, kernel_model):
     stderr = ranksvm("explain", kernel_model, folder / "test.txt", code=2).stderr
-    assert "the score of a KernelRankSVM is no sum over the features" in stderr
-    assert "a RankSVM can be explained" in stderr
+    assert "the score of a KernelRankSVM is not a sum over the features" in stderr
+    assert "explain a RankSVM" in stderr
 
 
 def test_a_scaler_goes_with_the_kernel(ranksvm_json, folder, tmp_path):
@@ -168,15 +168,15 @@ def test_a_scaler_goes_with_the_kernel(ranksvm_json, folder, tmp_path):
         (["--kernel", "precomputed"], "is not one of"),
         (
             ["--kernel", "linear", "--gamma", "0.1"],
-            "--gamma is read by --kernel rbf or poly or laplacian, not by linear",
+            "--gamma is used by --kernel rbf or poly or laplacian, not by linear",
         ),
-        (["--kernel", "rbf", "--degree", "2"], "--degree is read by --kernel poly, not by rbf"),
+        (["--kernel", "rbf", "--degree", "2"], "--degree is used by --kernel poly, not by rbf"),
         (["--kernel", "rbf", "--landmarks", "uniform"], "--landmarks is an option of --approximation nystroem."),
         (["--kernel", "rbf", "--n-components", "5"], "is an option of --approximation nystroem or fourier."),
         (["--kernel", "poly", "--approximation", "fourier"], "'fourier' is for the kernels 'rbf' and 'laplacian'"),
         (["--kernel", "rbf", "--gamma", "1", "--gamma-range", "1,2"], "give --gamma or --gamma-range, not both"),
         (["--kernel", "rbf", "--gamma", "scale", "--C-range", "1,2"], "give a number, or --gamma-range"),
-        (["--kernel", "rbf", "--gamma", "-1"], "is no positive number"),
+        (["--kernel", "rbf", "--gamma", "-1"], "is not a positive number"),
         (["--kernel", "rbf", "--gamma", "0"], "--gamma 0: the gamma of a kernel is a positive number."),
         (["--kernel", "rbf", "--memory-limit", "much"], "memory_limit must be None"),
         (["--kernel", "rbf", "--memory-limit", "1KB"], "memory"),

@@ -141,22 +141,22 @@ def test_the_model_serves_all_commands(ranksvm, ranksvm_json, folder, low_rank, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--lam", "1"], "--lam is an option of --low-rank regularized: give that too."),
-        (["--max-epochs", "1"], "--max-epochs is an option of --low-rank factorized: give that too."),
+        (["--lam", "1"], "--lam is an option of --low-rank regularized: give that option too."),
+        (["--max-epochs", "1"], "--max-epochs is an option of --low-rank factorized: give that option too."),
         (["--early-stopping-rounds", "1"], "--early-stopping-rounds is an option of --low-rank factorized"),
         (["--gamma", "0.1"], "of kernel models, or of --low-rank regularized: give --kernel or --low-rank too."),
         (["--n-components", "3"], "of kernel models, or of --low-rank factorized: give --kernel or --low-rank too."),
         (["--low-rank", "sparse"], "is not one of"),
-        (["--low-rank", "factorized", "--lam", "1"], "--lam is read by --low-rank regularized, not by factorized."),
-        (["--low-rank", "factorized", "--gamma", "1"], "--gamma is read by --low-rank regularized, not by factorized."),
-        (["--low-rank", "factorized", "--max-iter", "9"], "--max-iter is read by --low-rank regularized, not by"),
-        (["--low-rank", "factorized", "--memory-limit", "1GB"], "--memory-limit is read by --low-rank regularized"),
-        (["--low-rank", "regularized", "--n-components", "3"], "is read by --low-rank factorized, not by regularized."),
-        (["--low-rank", "regularized", "--max-epochs", "3"], "--max-epochs is read by --low-rank factorized"),
+        (["--low-rank", "factorized", "--lam", "1"], "--lam is used by --low-rank regularized, not by factorized."),
+        (["--low-rank", "factorized", "--gamma", "1"], "--gamma is used by --low-rank regularized, not by factorized."),
+        (["--low-rank", "factorized", "--max-iter", "9"], "--max-iter is used by --low-rank regularized, not by"),
+        (["--low-rank", "factorized", "--memory-limit", "1GB"], "--memory-limit is used by --low-rank regularized"),
+        (["--low-rank", "regularized", "--n-components", "3"], "is used by --low-rank factorized, not by regularized."),
+        (["--low-rank", "regularized", "--max-epochs", "3"], "--max-epochs is used by --low-rank factorized"),
         (["--low-rank", "regularized", "--gamma", "scale"], "with --gamma scale: give a number."),
         (["--low-rank", "regularized", "--memory-limit", "1KB"], "more than 1 KB (memory_limit="),
-        (["--low-rank", "regularized", "--lam", "0"], "is no positive number"),
-        (["--low-rank", "factorized", "--learning-rate", "fast"], "is no positive number"),
+        (["--low-rank", "regularized", "--lam", "0"], "is not a positive number"),
+        (["--low-rank", "factorized", "--learning-rate", "fast"], "is not a positive number"),
         (["--low-rank", "factorized", "--kernel", "rbf"], "--kernel: the low-rank models are linear"),
         (["--low-rank", "factorized", "--C-range", "1,2"], "--C-range: the low-rank models are not fitted along"),
         (["--low-rank", "regularized", "--gamma-range", "1,2"], "--gamma-range: the low-rank models are not fitted"),
@@ -167,10 +167,10 @@ def test_the_model_serves_all_commands(ranksvm, ranksvm_json, folder, low_rank, 
             ["--low-rank", "factorized", "--pair-selection", "adjacent"],
             "--pair-selection: the low-rank models take all",
         ),
-        (["--low-rank", "factorized", "--pair-weighting", "per_query"], "--pair-weighting: the low-rank models weigh"),
+        (["--low-rank", "factorized", "--pair-weighting", "per_query"], "--pair-weighting: the low-rank models weight"),
         (["--low-rank", "regularized", "--solver", "tron"], "--solver: the low-rank models have one solver each."),
         (["--low-rank", "regularized", "--degree", "2"], "--degree: it is an option of kernels."),
-        (["--low-rank", "factorized", "--early-stopping-rounds", "5"], "needs data to measure every epoch on: give"),
+        (["--low-rank", "factorized", "--early-stopping-rounds", "5"], "needs data to evaluate every epoch on: give"),
     ],
 )
 def test_wrong_usage(ranksvm, folder, tmp_path, options, message):
@@ -183,7 +183,7 @@ def test_wrong_usage(ranksvm, folder, tmp_path, options, message):
 def test_neither_weights_nor_pairs(ranksvm, folder, tmp_path, option):
     arguments = ["train", folder / "train.txt", "--low-rank", "factorized", "-o", tmp_path / "model"]
     stderr = ranksvm(*arguments, option, folder / "valid.txt", code=2).stderr
-    reason = "the low-rank models learn from labels." if option == "--pairs" else "the low-rank models weigh every pair"
+    reason = "the low-rank models learn from labels." if option == "--pairs" else "the low-rank models weight all pairs"
     assert f"--low-rank with {option}: {reason}" in " ".join(stderr.split())
 
 

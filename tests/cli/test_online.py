@@ -153,7 +153,7 @@ def test_ctrl_c_leaves_the_last_whole_query(long, tmp_path):
         assert process.wait(30) == 130
     model = package.load(out)
     assert 40 <= model.n_queries_ <= 50
-    assert f"Interrupted: {out} has {model.n_queries_} queries, and --resume goes on from there" in errors
+    assert f"Interrupted: {out} has {model.n_queries_} queries; --resume continues from there" in errors
     done = run([*command[1:], "--resume"], content)
     assert done.returncode == 0, done.stderr
     assert package.load(out).n_queries_ == 400
@@ -165,8 +165,8 @@ def test_what_cannot_be_resumed(ranksvm, folder, model, long, tmp_path):
     before = out.read_bytes()
     again = ("online", long, "-o", out, "--resume")
     for options, message in [
-        (["--learner", "solar2"], "was learnt by --learner solar1, not solar2"),
-        (["--learner", "solar1", "-C", "0.5"], "was learnt with C=1e-05, not 0.5"),
+        (["--learner", "solar2"], "was trained with --learner solar1, not solar2"),
+        (["--learner", "solar1", "-C", "0.5"], "was trained with C=1e-05, not 0.5"),
         (["--learner", "solar1", "--random-state", 3], "random_state=0, not 3"),
         (["--learner", "solar1", "--metrics", "map"], "the metrics so far are ndcg@1, ndcg@5, ndcg@10, map, not map"),
         (["--learner", "solar1", "--convention", "letor"], "the convention so far is default, not letor"),
@@ -213,7 +213,7 @@ def test_the_levels_of_prank_are_those_of_the_file(ranksvm, ranksvm_json, folder
     assert ranksvm_json("online", folder / "train.txt", "--learner", "prank")["parameters"]["levels"] == [0, 1, 2]
     assert "a pipe cannot be read twice" in ranksvm("online", "-", "--learner", "prank", code=2).stderr
     result = ranksvm("online", folder / "train.txt", "--learner", "prank", "--levels", "0,1", code=1)
-    assert "none of the levels [0.0, 1.0]: give levels, all labels that may come" in result.stderr
+    assert "not one of the levels [0.0, 1.0]: give levels, all labels that may occur" in result.stderr
 
 
 def test_a_pipe_goes_on_with_the_levels_of_the_model(ranksvm, ranksvm_json, folder, long, tmp_path):
@@ -228,11 +228,11 @@ def test_a_pipe_goes_on_with_the_levels_of_the_model(ranksvm, ranksvm_json, fold
     report = ranksvm_json("online", pipe, "--learner", "prank", "-o", out, "--resume")
     writer.join()
     assert (report["resumed_from"], report["queries"]) == (400, 401)
-    assert "was learnt by --learner prank" in ranksvm("online", long, "-o", out, "--resume", code=2).stderr
+    assert "was trained with --learner prank" in ranksvm("online", long, "-o", out, "--resume", code=2).stderr
     solar = tmp_path / "solar"
     ranksvm("online", long, "-o", solar)
     result = ranksvm("online", long, "--learner", "prank", "-o", solar, "--resume", code=2)
-    assert "was learnt by --learner solar2" in result.stderr
+    assert "was trained with --learner solar2" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -241,10 +241,10 @@ def test_a_pipe_goes_on_with_the_levels_of_the_model(ranksvm, ranksvm_json, fold
         (["--learner", "solar2", "-C", "1"], "-C is an option of solar1, not of solar2"),
         (["--learner", "solar1", "--covariance", "diagonal"], "--covariance is an option of solar2, not of solar1"),
         (["--learner", "committee", "--average"], "--average is an option of solar1, solar2, prank, perceptron, not"),
-        (["--learner", "prank", "--levels", "a"], "no list of labels"),
+        (["--learner", "prank", "--levels", "a"], "not a list of labels"),
         (["--decay", "1.5"], "is above 1"),
-        (["--checkpoint", "each", "10"], "it is written --checkpoint every N, found 'each 10'"),
-        (["--checkpoint", "10", "-q"], "it is written --checkpoint every N, found '10 -q'"),
+        (["--checkpoint", "each", "10"], "write --checkpoint every N, found 'each 10'"),
+        (["--checkpoint", "10", "-q"], "write --checkpoint every N, found '10 -q'"),
         (["--checkpoint", "every", "0"], "0 is not in the range"),
         (["--metrics", "err"], "give max_label"),
         (["--learner", "other"], "'other' is not one of"),

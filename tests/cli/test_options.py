@@ -26,7 +26,7 @@ def test_numbers(text, value):
 
 @pytest.mark.parametrize("text", ["", "x", "0", "-1", "nan", "inf", "2^", "^3", "2^x", "10^999", "-2^2", "-8^0.5"])
 def test_what_is_no_positive_number(text):
-    with pytest.raises(click.BadParameter, match="is no positive number"):
+    with pytest.raises(click.BadParameter, match="is not a positive number"):
         convert(Number(), text)
 
 
@@ -63,13 +63,15 @@ def test_the_usual_range_has_21_values():
 
 @pytest.mark.parametrize("text", ["", ",", "1,x", "0,1", "2^1:2^0", "2^1:3^4", "1:3", "4:1", "2:10", "2^1:10", "0:1"])
 def test_what_is_no_range(text):
-    with pytest.raises(click.BadParameter, match="is no range: write its smaller and its larger end, both powers of 2"):
+    with pytest.raises(
+        click.BadParameter, match="is not a range: write its smaller and its larger end, both powers of 2"
+    ):
         convert(NumberRange(), text)
 
 
 @pytest.mark.parametrize("text", ["2^0:2^1:0", "2^0:2^1:1:1", "1^0:1^5", "0.5^1:0.5^2", ":", "1:", "-2:-1", "1:inf"])
 def test_what_is_no_pair_of_ends(text):
-    with pytest.raises(click.BadParameter, match="is no range"):
+    with pytest.raises(click.BadParameter, match="is not a range"):
         convert(NumberRange(), text)
 
 
@@ -113,5 +115,5 @@ def test_a_folder_that_is_not_there_is_told_before_any_work(tmp_path):
 
     result = CliRunner().invoke(command, ["-o", str(tmp_path / "absent" / "file")])
     assert result.exit_code == 2
-    assert "is no folder" in result.stderr
+    assert "is not a folder" in result.stderr
     assert CliRunner().invoke(command, ["-o", "file"]).stdout == "file\n"

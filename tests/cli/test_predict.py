@@ -49,4 +49,4 @@ def test_a_scaler_alone_gives_no_scores(ranksvm, folder, tmp_path):
 
     save(StandardScaler().fit(np.eye(5)), tmp_path / "scaler")
     result = ranksvm("predict", tmp_path / "scaler", folder / "test.txt", code=1)
-    assert "a StandardScaler, which gives no scores" in result.stderr
+    assert "a StandardScaler, which has no predict method" in result.stderr

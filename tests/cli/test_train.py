@@ -122,8 +122,8 @@ def test_files_of_other_widths(ranksvm, folder, tmp_path):
     ("arguments", "message"),
     [
         (["-C", "1", "--C-range", "1,2"], "give -C or --C-range, not both"),
-        (["-C", "-1"], "is no positive number"),
-        (["--C-range", "5:1"], "is no range: write"),
+        (["-C", "-1"], "is not a positive number"),
+        (["--C-range", "5:1"], "is not a range: write"),
         (["--metric", "ndgc@10"], "unknown metric 'ndgc@10'"),
         (["--convention", "mine"], "is not one of"),
         (["--solver", "simplex"], "is not one of"),
@@ -190,7 +190,7 @@ def test_data_without_query_ids_are_one_query_with_a_warning(ranksvm, tmp_path):
     path = tmp_path / "data.txt"
     path.write_text("2 1:0.5 2:1\n1 1:0.2\n0 2:3\n")
     result = ranksvm("train", path, "-o", tmp_path / "model", "-q")
-    assert result.stderr == f"Warning: {path} has no query ids (qid:...): all its 3 rows are taken for one query.\n"
+    assert result.stderr == f"Warning: {path} has no query ids (qid:...): all its 3 rows are treated as one query.\n"
     assert package.load(tmp_path / "model").n_pairs_ == 3
 
 
@@ -208,7 +208,7 @@ def test_real_data(ranksvm_json, shared_data, tmp_path):
 
 @pytest.fixture
 def numbers(tmp_path):
-    """Writes one number a line for the 240 rows of train.txt, and gives the file and the numbers."""
+    """Writes one number per line for the 240 rows of train.txt, and gives the file and the numbers."""
 
     def write(name, values):
         path = tmp_path / f"{name}.txt"
@@ -279,21 +279,25 @@ def test_weights(ranksvm, ranksvm_json, folder, tmp_path, numbers, choosing):
     ("option", "content", "message"),
     [
         ("--sample-weight", "1\n" * 239, "has 239 numbers but the data have 240 rows."),
-        ("--sample-weight", "1\n" * 7 + "heavy\n", "bad.txt:8: 'heavy' is no number: expected one number a line."),
+        ("--sample-weight", "1\n" * 7 + "heavy\n", "bad.txt:8: 'heavy' is not a number: expected one number per line."),
         ("--sample-weight", "1\n" * 239 + "-1\n", "bad.txt: sample_weight is -1.0 in row 239"),
         ("--query-weight", "1\n" * 239 + "nan\n", "bad.txt: query_weight is nan in row 239"),
         ("--query-weight", "1\n2\n" * 120, "bad.txt: query_weight varies within query 100"),
         ("--propensity", "1\n" * 239 + "0\n", "bad.txt: propensity is 0.0 in row 239"),
         ("--propensity", "", "has 0 numbers but"),
-        ("--pairs", "0 1\n\n2\n", "bad.txt:3: '2' is no pair: expected 'preferred other' or 'preferred other weight'"),
-        ("--pairs", "0 x\n", "bad.txt:1: '0 x' is no pair"),
-        ("--pairs", "0 1 2 3\n", "bad.txt:1: '0 1 2 3' is no pair"),
-        ("--pairs", "0 1 -2\n", "bad.txt:1: '0 1 -2' is no pair"),
-        ("--pairs", "0 1 nan\n", "bad.txt:1: '0 1 nan' is no pair"),
-        ("--pairs", "0 1\n1 240\n", "bad.txt:2: there is no row 240: the data have the rows 0 to 239."),
+        (
+            "--pairs",
+            "0 1\n\n2\n",
+            "bad.txt:3: '2' is not a pair: expected 'preferred other' or 'preferred other weight'",
+        ),
+        ("--pairs", "0 x\n", "bad.txt:1: '0 x' is not a pair"),
+        ("--pairs", "0 1 2 3\n", "bad.txt:1: '0 1 2 3' is not a pair"),
+        ("--pairs", "0 1 -2\n", "bad.txt:1: '0 1 -2' is not a pair"),
+        ("--pairs", "0 1 nan\n", "bad.txt:1: '0 1 nan' is not a pair"),
+        ("--pairs", "0 1\n1 240\n", "bad.txt:2: there is no row 240: the data have rows 0 to 239."),
         ("--pairs", "-1 1\n", "bad.txt:1: there is no row -1"),
         ("--pairs", "3 3\n", "bad.txt:1: row 3 is compared with itself."),
-        ("--pairs", "7 8\n", "bad.txt:1: row 7 is of query 100, row 8 of query 101: both must be of one query."),
+        ("--pairs", "7 8\n", "bad.txt:1: row 7 is in query 100, row 8 in query 101: both must be in one query."),
         ("--pairs", "# none\n", "bad.txt holds no pair"),
     ],
 )
@@ -307,9 +311,9 @@ def test_bad_files_of_weights_and_pairs(ranksvm, folder, tmp_path, option, conte
 
 
 def test_weights_that_are_no_text(ranksvm, folder, model, tmp_path):
-    for option, expected in (("--propensity", "one number a line"), ("--pairs", "'preferred other' or")):
+    for option, expected in (("--propensity", "one number per line"), ("--pairs", "'preferred other' or")):
         arguments = ["train", folder / "train.txt", "-o", tmp_path / "model", option, model]
-        assert f"{model} is no text: expected {expected}" in ranksvm(*arguments, code=1).stderr
+        assert f"{model} is not text: expected {expected}" in ranksvm(*arguments, code=1).stderr
 
 
 def test_pairs_take_the_place_of_labels(ranksvm, ranksvm_json, folder, tmp_path):
@@ -338,7 +342,7 @@ def test_pairs_have_no_folds_and_no_neighbouring_labels(ranksvm, folder, tmp_pat
     pairs = tmp_path / "pairs.txt"
     pairs.write_text("0 1\n")
     arguments = ["train", folder / "train.txt", "--pairs", pairs, "-o", tmp_path / "model"]
-    assert "no labels to choose by folds with: give --valid" in ranksvm(*arguments, "--C-range", "1,2", code=2).stderr
+    assert "no labels to evaluate folds with: give --valid" in ranksvm(*arguments, "--C-range", "1,2", code=2).stderr
     ranksvm(*arguments, "--C-range", "1,2", "--valid", folder / "valid.txt")
     assert "leave it at 'all'" in ranksvm(*arguments, "--pair-selection", "adjacent", code=2).stderr
 

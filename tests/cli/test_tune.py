@@ -100,12 +100,12 @@ def test_what_is_given_goes_before_a_settings_file(ranksvm, ranksvm_json, folder
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "is no settings file: "),
-        ("[1]", "is no settings file, as `ranksvm tune --save-choice` writes them."),
-        ('{"loss": "hinge"}', "is no settings file, as"),
+        ("", "is not a settings file: "),
+        ("[1]", "is not a settings file, as `ranksvm tune --save-choice` writes them."),
+        ('{"loss": "hinge"}', "is not a settings file, as"),
         ('{"ranksvm": "settings"}', "'settings' is missing"),
         ('{"ranksvm": "settings", "settings": {"speed": 3}}', "unknown setting 'speed': expected some of loss,"),
-        ('{"ranksvm": "settings", "settings": {"C": -1}}', "C: '-1' is no positive number"),
+        ('{"ranksvm": "settings", "settings": {"C": -1}}', "C: '-1' is not a positive number"),
         ('{"ranksvm": "settings", "settings": {"loss": "log"}}', "loss: 'log' is not one of"),
     ],
 )
@@ -119,7 +119,11 @@ def test_bad_settings_files(ranksvm, folder, tmp_path, content, message):
 
 def test_a_person_sees_table_lines_and_notes(ranksvm, folder, tmp_path):
     result = ranksvm("tune", folder / "train.txt", *LISTS, *RANGE, "-o", tmp_path / "m", "--rule", "one-standard-error")
-    for text in ["By ndcg@10 on 5 folds of queries, one standard error rule: best first", "weighting", "to the next"]:
+    for text in [
+        "By ndcg@10 on 5 folds of queries, one standard error rule: best first",
+        "weighting",
+        "over runner-up",
+    ]:
         assert text in result.stdout
     assert result.stdout.count("* ") == 2  # in the title and before the best
     assert "relative duality gap" in result.stdout
@@ -188,7 +192,7 @@ def test_fits_that_did_not_converge_are_counted(ranksvm, folder):
     arguments = ["tune", folder / "train.txt", *RANGE, "--scaler", "none,minmax", "--folds", 2]
     stderr = ranksvm(*arguments, "--max-iter", 1, "--tol", "1e-12").stderr
     assert stderr.count("Warning: ") == 1
-    assert "fits did not converge, the first with C = " in stderr
+    assert "fits did not converge; the first message was: C = " in stderr
 
 
 def test_weights_and_pairs_are_used(ranksvm_json, folder, train, tmp_path):
@@ -224,11 +228,11 @@ def test_a_plot(ranksvm, folder, tmp_path, suffix):
     [
         (["--loss", "hinge,log"], "'log' is not one of"),
         (["--pair-weighting", ","], "the list is empty"),
-        (["--huber-width", "0"], "is no range"),
+        (["--huber-width", "0"], "is not a range"),
         (["--metric", "ndgc"], "unknown metric 'ndgc'"),
         (["--n-jobs", "0"], "n_jobs must be"),
         (["--folds", "500"], "--folds 500, but the data have only 30 queries"),
-        (["--plot", "curves.xyz"], "the ending says what to draw"),
+        (["--plot", "curves.xyz"], "the file name extension must be one of"),
     ],
 )
 def test_wrong_usage(ranksvm, folder, arguments, message):
@@ -239,7 +243,7 @@ def test_a_scaler_that_fills_sparse_data_is_refused_at_once(ranksvm, tmp_path):
     path = tmp_path / "sparse.txt"
     path.write_text("".join(f"{i % 2} qid:{i // 4} {1 + 3 * i}:1\n" for i in range(400)))
     stderr = ranksvm("tune", path, "--scaler", "none,minmax", code=2).stderr
-    assert "--scaler minmax would fill sparse data" in stderr
+    assert "--scaler minmax would make sparse data dense" in stderr
     assert "1 of 2" not in stderr
 
 

@@ -84,7 +84,7 @@ def test_missing_values_of_any_type_are_refused_with_their_place(make):
 @ANY_LIBRARY
 def test_columns_that_hold_no_numbers_are_named(make):
     frame = make({"a": [1.0] * 5, "title": list("abcde"), "b": [2.0] * 5})
-    with pytest.raises(DataError, match=r"the column 'title' \(String\): encode or leave out"):
+    with pytest.raises(DataError, match=r"the column 'title' \(String\): encode or drop"):
         RankSVM().fit(frame, Y, qid=QID)
     model = RankSVM().fit(make({"a": [1.0, 2, 3, 1, 2]}), Y, qid=QID)
     with pytest.raises(DataError, match=r"'a' \(String\)"):
@@ -117,7 +117,7 @@ def test_sparse_pandas_frames_stay_sparse():
 def test_frames_that_cannot_be_read():
     with pytest.raises(DataError, match=r"pass X.collect\(\)"):
         RankSVM().fit(pl.LazyFrame({"a": [1.0] * 5}), Y, qid=QID)
-    with pytest.raises(DataError, match="two columns of one name"):
+    with pytest.raises(DataError, match="two columns with the same name"):
         RankSVM().fit(pd.DataFrame(np.eye(5), columns=list("aabcd")), Y, qid=QID)
 
 
@@ -137,7 +137,7 @@ def test_scalers_take_frames_and_a_column_of_ids(make, scaler):
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected)
     assert scaler.feature_names_in_.tolist() == ["c0", "c1"]
-    with pytest.raises(DataError, match="it is no DataFrame"):
+    with pytest.raises(DataError, match="X is not a DataFrame"):
         scaler.fit(np.eye(3), qid="query")
 
 

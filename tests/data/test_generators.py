@@ -101,7 +101,7 @@ def test_blocks_differ(monkeypatch):
         ({"n_levels": 0}, "n_levels must be None or a positive integer"),
         ({"level_probabilities": "steep"}, "level_probabilities must be 'skewed', 'uniform' or an array"),
         ({"level_probabilities": [0.5, 0.5]}, "level_probabilities must be 5 non-negative numbers that add up to 1"),
-        ({"density": 0}, "density must be over 0 and at most 1"),
+        ({"density": 0}, "density must be above 0 and at most 1"),
         ({"noise": -1}, "noise must be 0 or more"),
         ({"dtype": int}, "dtype must be"),
     ],

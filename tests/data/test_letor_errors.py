@@ -20,9 +20,9 @@ def error_of(text, **options):
 
 
 REASONS = {
-    "duplicate": ("2 qid:1 1:1 2:3 2:4", 17, "duplicate feature id: '2:4' gives a feature that the line has already"),
+    "duplicate": ("2 qid:1 1:1 2:3 2:4", 17, "duplicate feature id: '2:4' repeats a feature of the line"),
     "duplicate unsorted": ("2 qid:1 2:1 1:3 2:4", 17, "duplicate feature id: '2:4'"),
-    "nan": ("2 qid:1 1:nan", 11, r"the value of feature 1 is nan \('nan'\); leave a missing feature out"),
+    "nan": ("2 qid:1 1:nan", 11, r"the value of feature 1 is nan \('nan'\); omit a missing feature"),
     "NaN": ("2 qid:1 1:0 12:-NaN", 16, r"the value of feature 12 is nan \('-NaN'\)"),
     "inf": ("2 qid:1 1:inf", 11, r"the value of feature 1 is infinite \('inf'\)"),
     "infinity": ("2 qid:1 1:-Infinity 2:1", 11, r"is infinite \('-Infinity'\)"),
@@ -36,7 +36,7 @@ REASONS = {
     "large label": ("1e999 qid:1 1:2", 1, "the label '1e999' is out of the range of float64"),
     "missing qid": ("1 1:2 2:3", 3, "the line has no qid, but the first line of data has one: .* found '1:2'"),
     "empty qid": ("1 qid: 1:2", 3, "the query id is empty"),
-    "late qid": ("1 qid:1 1:2 qid:2", 13, "'qid:2' must stand right after the label, once"),
+    "late qid": ("1 qid:1 1:2 qid:2", 13, "'qid:2' must occur once, right after the label"),
     "missing colon": ("1 qid:1 1:2 3", 13, "a colon is missing: expected <feature id>:<value>, found '3'"),
     "word": ("1 qid:1 1:2 word", 13, "a colon is missing: .* found 'word'"),
     "bad id": ("1 qid:1 a1:2", 9, "the feature id must be a whole number, found 'a1'"),
@@ -101,17 +101,17 @@ def test_qid_where_the_first_line_has_none():
 def test_id_over_the_declared_number(sparse):
     error = error_of("1 1:1\n1 1:1 4:2\n", n_features=3, sparse=sparse)
     assert (error.line, error.column) == (2, 7)
-    assert error.reason == "the feature id '4' is over n_features=3 (ids are counted from 1)"
+    assert error.reason == "the feature id '4' is above n_features=3 (ids start at 1)"
     # An id 0 anywhere makes ids count from 0, and 3 is then one too many.
     error = error_of("1 1:1\n1 1:1 3:2\n1 0:1\n", n_features=3, sparse=sparse)
     assert (error.line, error.column) == (2, 7)
-    assert "ids are counted from 0" in error.reason
+    assert "ids start at 0" in error.reason
 
 
 def test_zero_id_where_ids_are_said_to_count_from_one():
     error = error_of("1 1:1\n1 0:1\n", zero_based=False)
     assert (error.line, error.column) == (2, 3)
-    assert "with zero_based=False ids are counted from 1" in error.reason
+    assert "with zero_based=False ids start at 1" in error.reason
 
 
 @pytest.mark.parametrize("wrap", [bytes, gzip.compress], ids=["plain", "gzip"])

@@ -141,7 +141,7 @@ def test_wrong_indices_are_refused_even_with_a_right_checksum(tmp_path):
     data = example(sparse=True)
     data.X.indices[0] = 1000
     data.save(tmp_path / "data.rsd")
-    with pytest.raises(ModelFileError, match="its arrays are not those of a data set"):
+    with pytest.raises(ModelFileError, match="its arrays do not form a data set"):
         RankingData.load(tmp_path / "data.rsd")
 
 
@@ -190,7 +190,7 @@ def test_parquet_of_somebody_else(tmp_path):
     with pytest.raises(DataError, match=r"column 'label' of .* has missing values"):
         RankingData.from_parquet(path)
     path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(DataError, match="no Parquet file, or a damaged one"):
+    with pytest.raises(DataError, match="not a Parquet file, or is damaged"):
         RankingData.from_parquet(path)
     with pytest.raises(DataError, match="two columns would be named 'label'"):
         RankingData(np.ones((1, 1)), [1], feature_names=["label"]).to_parquet(path)
@@ -212,7 +212,7 @@ def test_one_reader_and_writer_for_all(name, tmp_path):
 
 
 def test_unknown_suffix(tmp_path):
-    with pytest.raises(OptionError, match=r"the suffix '.parqet' names no known format; use one of \.rsd, \.parquet"):
+    with pytest.raises(OptionError, match=r"unknown suffix '.parqet': use one of \.rsd, \.parquet"):
         write_data(example(), tmp_path / "a.parqet")
 
 

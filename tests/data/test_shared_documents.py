@@ -30,7 +30,7 @@ def test_rows_without_an_id_are_documents_of_their_own():
     assert (found.n_documents, found.n_shared) == (3, 1)
     assert found.share_per_query.tolist() == [0.5, 0.5]
     assert repr(found) == (
-        "SharedDocuments(4 rows, 3 documents, 1 of them in several queries; 1.33 queries a document; of a query's "
+        "SharedDocuments(4 rows, 3 documents, 1 of them in several queries; 1.33 queries per document; of a query's "
         "documents 50.0% in another one too)"
     )
 
@@ -43,7 +43,7 @@ def test_one_query_shares_nothing():
 def test_errors():
     with pytest.raises(DataError, match="docid is None"):
         shared_documents(None, [1, 2])
-    with pytest.raises(DataError, match=r"docid must have one id for each row and a row at least, got .* \(0,\)"):
+    with pytest.raises(DataError, match=r"docid must have one id for each row, and at least one row, got .* \(0,\)"):
         shared_documents([])
     with pytest.raises(DataError, match="qid has 1 entries"):
         shared_documents(["a", "b"], [1])

@@ -146,7 +146,7 @@ def test_parquet_that_cannot_be_used(small_windows, tmp_path, monkeypatch):
     with pytest.raises(DataError, match="has no query ids"):
         list(iter_data(path))
     path.write_bytes(path.read_bytes()[:-20] + b"PAR1")
-    with pytest.raises(DataError, match="no Parquet file, or a damaged one"):
+    with pytest.raises(DataError, match="not a Parquet file, or is damaged"):
         list(iter_data(path))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'ranksvm\[parquet\]'"):
@@ -197,7 +197,7 @@ def test_compressed_data_that_end_early(kind, small_windows):
 def test_what_the_beginning_left_open_is_asked_for(small_windows):
     text = lines_of([(query, 3) for query in range(20)])
     with pytest.raises(
-        ParseError, match=r"over n_features=3 .*; that is what the beginning .*: give n_features"
+        ParseError, match=r"above n_features=3 .*; this was inferred from the beginning .*: give n_features"
     ) as caught:
         list(iter_letor(io.BytesIO(f"{text}1 qid:99 4:1\n".encode())))
     assert (caught.value.line, caught.value.column) == (61, 10)
@@ -205,7 +205,7 @@ def test_what_the_beginning_left_open_is_asked_for(small_windows):
         list(iter_letor(io.BytesIO(f"{text}1 qid:99 0:1\n".encode())))
     *_, last = iter_letor(io.BytesIO(f"{text}1 qid:99 0:1 4:2\n".encode()), zero_based=True, n_features=6)
     assert dense(last.X).tolist() == [[1, 0, 0, 0, 2, 0]]
-    with pytest.raises(ParseError, match=r"over n_features=3 \(ids are counted from 1\)$"):
+    with pytest.raises(ParseError, match=r"above n_features=3 \(ids start at 1\)$"):
         list(iter_letor(io.BytesIO(f"{text}1 qid:99 4:1\n".encode()), n_features=3, zero_based=False))
 
 

@@ -196,7 +196,7 @@ def test_a_fixed_learning_rate(data):
 def test_a_fit_that_ends_at_0_is_told(data):
     model = fitted(data, warm_start=True)
     model.factors_[:] = 0.0
-    with pytest.warns(ConvergenceWarning, match="All factors are 0"):
+    with pytest.warns(ConvergenceWarning, match="All factors and weights are 0"):
         model.fit(data.X, data.y, qid=data.qid)
     assert model.objective_ == 0.0
 

@@ -163,5 +163,5 @@ def test_errors(data):
             KernelRankSVMCV(CS, gammas).fit(data.X, data.y, qid=data.qid)
     with pytest.raises(OptionError, match="kernel must be one of"):
         KernelRankSVMCV(CS, kernel="sigmoid").fit(data.X, data.y, qid=data.qid)
-    with pytest.raises(DataError, match="With pairs there are no labels to choose C by folds"):
+    with pytest.raises(DataError, match="Pairs give no labels to evaluate folds with"):
         KernelRankSVMCV(CS).fit(data.X, qid=data.qid, pairs=[[0, 1]])

@@ -181,7 +181,7 @@ PAIRS = np.array([[0, 1]])
         ({"pairs": [[0, 1, 2]]}, DataError, r"pairs has shape \(1, 3\): one row \(preferred, other\)"),
         ({"pairs": np.empty((0, 2), dtype=int)}, NoComparablePairsError, "pairs is empty"),
         ({"pairs": [[0.0, 1.0]]}, DataError, "pairs holds float64 values: row numbers must be whole"),
-        ({"pairs": [[0, 1], [2, 4]]}, DataError, r"pairs\[1\] is \(2, 4\), but X has the rows 0 to 3"),
+        ({"pairs": [[0, 1], [2, 4]]}, DataError, r"pairs\[1\] is \(2, 4\), but X has rows 0 to 3"),
         ({"pairs": [[0, -1]]}, DataError, r"pairs\[0\] is \(0, -1\)"),
         ({"pairs": [[0, 1], [2, 2]]}, DataError, r"pairs\[1\] compares row 2 with itself"),
         ({"pairs": [[1, 2]]}, DataError, r"pairs\[0\] joins row 1 of query 'a' with row 2 of query 'b'"),
@@ -216,7 +216,7 @@ def test_options_that_cannot_be(options, message):
 
 
 def test_folds_need_labels():
-    with pytest.raises(DataError, match="With pairs there are no labels to choose C by folds"):
+    with pytest.raises(DataError, match="Pairs give no labels to evaluate folds with"):
         RankSVMCV().fit(np.eye(4), pairs=PAIRS)
 
 

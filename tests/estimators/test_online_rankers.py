@@ -293,7 +293,7 @@ def test_what_the_state_is_made_for_cannot_change_on_the_way(ranker, options, da
     if not isinstance(model, PRanker):
         calls.append(lambda: model.partial_fit_pairs(data.X[:2], [(0, 1)]))
     for call in calls:
-        with pytest.raises(OptionError, match=rf"{next(iter(options))} is .* began with another"):
+        with pytest.raises(OptionError, match=rf"{next(iter(options))} is .* was started with another"):
             call()
     assert learnt(model) == before
     np.testing.assert_array_equal(getattr(model, "covariance_", None), covariance)

@@ -104,7 +104,7 @@ def test_what_cannot_be_pruned(data):
             fitted("rbf", data).prune(tol)
     with pytest.raises(OptionError, match="a model of a precomputed kernel holds none"):
         KernelRankSVM(kernel="precomputed").fit(X @ X.T, y, qid=qid).prune()
-    with pytest.raises(OptionError, match="a model of random Fourier features holds none"):
+    with pytest.raises(OptionError, match="a model with random Fourier features has none"):
         fitted("rbf", data, approximation="fourier", n_components=10).prune()
     with pytest.raises(ValueError, match="not fitted"):
         KernelRankSVM().prune()

@@ -394,7 +394,7 @@ def test_predict_reads_finite_features_once(storage, monkeypatch):
     ("change", "error", "message"),
     [
         (lambda d: {**d, "y": np.zeros(80)}, NoComparablePairsError, "all labels are the same"),
-        (lambda d: {**d, "qid": np.arange(80)}, NoComparablePairsError, "a query of its own"),
+        (lambda d: {**d, "qid": np.arange(80)}, NoComparablePairsError, "a separate query"),
         (lambda d: {**d, "qid": np.zeros(79)}, DataError, "qid has 79 entries but X has 80 rows"),
         (lambda d: {**d, "y": d["y"][:-1]}, ValueError, "inconsistent numbers of samples"),
         (lambda d: {**d, "y": np.where(d["y"] > 1, np.nan, 0.0)}, ValueError, "NaN"),

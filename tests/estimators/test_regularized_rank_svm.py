@@ -124,7 +124,7 @@ def test_warm_start_goes_on():
     model.fit(X, y, qid=qid)
     assert model.n_iter_ < cold
     assert model.objective_ == pytest.approx(objective, rel=1e-6)
-    with pytest.raises(DataError, match="warm_start: the last fit was one to other queries"):
+    with pytest.raises(DataError, match="warm_start: the last fit had other queries"):
         model.fit(X[:-1], y[:-1], qid=qid[:-1])
     with pytest.raises(DataError, match="warm_start: the last fit had 4 features, X has 3"):
         model.fit(X[:, :3], y, qid=qid)

@@ -172,7 +172,7 @@ def test_our_cross_validate_takes_the_column_out_for_a_pipeline(data):
     found = cross_validate(pipeline, frame, data.y, qid="query", cv=3)
     expected = cross_validate(pipeline, data.X, data.y, qid=data.qid, cv=3)
     assert found.means == pytest.approx(expected.means)
-    with pytest.raises(DataError, match="a step of a Pipeline before this one"):
+    with pytest.raises(DataError, match="an earlier step of a Pipeline"):
         pipeline.fit(frame, data.y, qid="query")
 
 

@@ -127,5 +127,5 @@ def test_a_convention_of_ones_own():
 
 
 def test_unknown_convention_lists_what_there_is():
-    with pytest.raises(OptionError, match="unknown convention 'trek': there are default, letor, mslr, trec"):
+    with pytest.raises(OptionError, match="unknown convention 'trek': choose from default, letor, mslr, trec"):
         metrics.evaluate([1], [1], convention="trek")

@@ -208,7 +208,7 @@ def test_aliases_and_lists_of_names():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("auc", "unknown metric 'auc': there are ndcg, ndcg@k"),
+        ("auc", "unknown metric 'auc': choose from ndcg, ndcg@k"),
         ("ndcg@0", "whole number from 1"),
         ("ndcg@", "whole number from 1"),
         ("ndcg@ten", "whole number from 1"),

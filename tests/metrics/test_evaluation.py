@@ -115,5 +115,5 @@ def test_options_that_cannot_be(options, error, message):
 
 
 def test_a_metric_not_evaluated():
-    with pytest.raises(OptionError, match=r"'mrr' was not evaluated: there are ndcg@10, map"):
+    with pytest.raises(OptionError, match=r"'mrr' was not evaluated: choose from ndcg@10, map"):
         metrics.evaluate([1], [1])["mrr"]

@@ -94,7 +94,7 @@ def test_refused():
         metrics.compare(a, b, "map")
     with pytest.raises(DataError, match="same queries: query 9 is in one only"):
         metrics.compare(a, two_evaluations(9)[0], "ndcg@10")
-    with pytest.raises(DataError, match="weigh the queries differently"):
+    with pytest.raises(DataError, match="weight the queries differently"):
         metrics.compare(a, two_evaluations(10, seed=1)[0], "pairwise_accuracy")
     with pytest.raises(OptionError, match="confidence must lie between"):
         metrics.compare(a, b, "ndcg@10", confidence=95)

@@ -188,7 +188,7 @@ def test_results_as_plain_values(data):
     assert plain["per_query"]["map"] == result.per_query["map"].tolist()
     assert plain["qid"] == result.qid.tolist()
     assert plain["n_queries"] == 40
-    with pytest.raises(OptionError, match="'mrr' was not evaluated: there are map"):
+    with pytest.raises(OptionError, match="'mrr' was not evaluated: choose from map"):
         result["mrr"]
 
 
@@ -198,7 +198,7 @@ def test_results_as_plain_values(data):
         (("data",), {"n_orders": 0}, OptionError, "n_orders must be None or a positive integer, got 0"),
         (("data",), {"metrics": "best"}, OptionError, "unknown metric 'best'"),
         (("data",), {"qid": [1]}, OptionError, "a RankingData has its own labels"),
-        (([],), {"n_orders": 2}, OptionError, "an iterable comes in one order"),
+        (([],), {"n_orders": 2}, OptionError, "an iterable has only one order"),
         (([],), {"qid": [1]}, OptionError, "have their own queries"),
         (([],), {"metrics": "err@5"}, OptionError, "give max_label"),
         (([],), {}, DataError, "there are no queries"),

@@ -49,7 +49,7 @@ def test_scores_of_folds(by_folds):
         "each of 4 folds",
         "mean of 4 folds",
         "± one standard error",
-        "best less its standard error",
+        "best minus its standard error",
         f"{power} (one-standard-error rule)",
     ]
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("C", "ndcg@10")
@@ -101,7 +101,7 @@ def test_weights(path):
 
 
 def test_errors(by_folds, path, monkeypatch):
-    with pytest.raises(OptionError, match=r"got a RankSVM. Of a Pipeline take the last step"):
+    with pytest.raises(OptionError, match=r"got a RankSVM. For a Pipeline pass the last step"):
         PathDisplay.from_estimator(RankSVM())
     with pytest.raises(NotFittedError):
         PathDisplay.from_estimator(RankSVMCV())

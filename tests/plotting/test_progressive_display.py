@@ -67,7 +67,7 @@ def test_errors(results):
         ProgressiveDisplay.from_result(results, metric="learn_seconds")
     with pytest.raises(OptionError, match="'mrr' was not evaluated"):
         ProgressiveDisplay.from_result(results, metric="mrr")
-    with pytest.raises(OptionError, match="what progressive_validation gave is needed"):
+    with pytest.raises(OptionError, match="results must come from progressive_validation"):
         ProgressiveDisplay.from_result([1])
     with pytest.raises(OptionError, match="there are no results"):
         ProgressiveDisplay.from_result({})

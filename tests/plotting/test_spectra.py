@@ -55,7 +55,7 @@ def test_histograms_of_several_models_on_given_axes(spectra):
     assert names(axes[0]) == ["hinge", "squared_hinge"]
     one = DimensionHistogramDisplay.from_spectra(spectra["hinge"], energy=[0.9], axes=axes[0])
     assert one.axes_.tolist() == [axes[0]]
-    with pytest.raises(OptionError, match="there are 2 parts of the energy: give as many axes, got 3"):
+    with pytest.raises(OptionError, match="there are 2 shares of the energy: give as many axes, got 3"):
         DimensionHistogramDisplay.from_spectra(spectra, axes=axes)
 
 
@@ -115,7 +115,7 @@ def test_energy_curves(spectra):
 
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_errors(spectra, display, monkeypatch):
-    with pytest.raises(OptionError, match="what dual_spectra gave is needed"):
+    with pytest.raises(OptionError, match="spectra must be a result of dual_spectra"):
         display.from_spectra({"hinge": RankSVM()})
     with pytest.raises(OptionError, match="no spectra to draw"):
         display.from_spectra({})

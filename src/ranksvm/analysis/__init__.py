@@ -1,4 +1,4 @@
-"""What fitted models tell: explanations, importances, how sure weights are, the dual, its spectra, online losses."""
+"""Analysis of fitted models: explanations, importances, intervals of weights, the dual, its spectra, online losses."""
 
 from ranksvm.analysis.bootstrap import bootstrap_weights
 from ranksvm.analysis.bootstrap_weights import BootstrapWeights

@@ -1,4 +1,4 @@
-"""The ranker at the end of a Pipeline, and the data as it sees them."""
+"""The ranker at the end of a Pipeline, and its input data."""
 
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from ranksvm.exceptions import DataError, OptionError
 
 
 class RankerInput(NamedTuple):
-    """A ranker and what reaches it."""
+    """A ranker and its input."""
 
     ranker: Any
     X: Any
@@ -22,14 +22,14 @@ class RankerInput(NamedTuple):
 
 
 def ranker_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None) -> RankerInput:
-    """The ranker of a model, and X after the steps before it, which are given the queries where they ask for them.
+    """The ranker of a model, and X transformed by the steps before it; steps receive the queries if they request them.
 
     Parameters
     ----------
     model : estimator
         A linear ranker, or a fitted Pipeline that ends with one.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        Features as the model takes them.
+        Features in the form expected by the model.
     qid : array-like of shape (n_samples,) or str, optional
         Query of each row, or the column of X that has them.
     feature_names : array-like of str, optional
@@ -38,20 +38,20 @@ def ranker_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None)
     Returns
     -------
     RankerInput
-        Ranker, features, queries and the features' names, None where they are not known.
+        Ranker, features, queries and the features' names, None if they are unknown.
 
     Raises
     ------
     OptionError
-        When the model is neither.
+        When the model is not one of these.
     DataError
         When the names do not fit X.
     """
     ranker = _steps(model)[-1]
     if isinstance(ranker, KernelRanker):
         raise OptionError(
-            f"the score of a {type(ranker).__name__} is no sum over the features, so there is nothing to share out: a "
-            "RankSVM can be explained. A kernel model can predict, rank and be evaluated."
+            f"the score of a {type(ranker).__name__} is not a sum over the features and cannot be attributed to them: "
+            "explain a RankSVM. A kernel model can predict, rank and be evaluated."
         )
     if not isinstance(ranker, BaseEstimator) or not hasattr(ranker, "explain"):
         raise OptionError(
@@ -61,7 +61,7 @@ def ranker_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None)
 
 
 def last_step_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None) -> RankerInput:
-    """As `ranker_input`, for a model of any kind: its last step, or the model itself where it is no Pipeline."""
+    """Like `ranker_input`, for any model: its last step, or the model itself if it is not a Pipeline."""
     *steps, ranker = _steps(model)
     if not steps:
         return RankerInput(ranker, X, qid, feature_names)
@@ -81,7 +81,7 @@ def _steps(model: Any) -> list[Any]:
 
 
 def _names_out(step: Any, names: Any) -> Any:
-    """Names of what a step gives; None where it does not know, or knows no names of what it takes."""
+    """Names of the output columns of a step; None if they or the names of the input are unknown."""
     known = names is not None or hasattr(step, "feature_names_in_")
     if not known or not hasattr(step, "get_feature_names_out"):
         return None

@@ -1,4 +1,4 @@
-"""How sure the weights are: refits on queries drawn with replacement."""
+"""Bootstrap of the weights: refits on queries drawn with replacement."""
 
 import copy
 from typing import Any
@@ -36,23 +36,23 @@ def bootstrap_weights(
     feature_names: Any = None,
     **fit_params: Any,
 ) -> BootstrapWeights:
-    """How sure the weights of a linear ranker are: refits on queries drawn with replacement.
+    """Bootstrap of the weights of a linear ranker: refits on queries drawn with replacement.
 
-    Queries, not rows, are what another sample of the same kind would differ in, so whole queries are drawn, as many as
-    there are (Efron & Tibshirani, "An Introduction to the Bootstrap", 1993, chapters 8 and 13). A query drawn m times
-    counts with m times its weight: X is neither copied nor cut. Every refit starts from the fit to all queries.
+    Queries, not rows, are the sampling units, so whole queries are drawn, as many as there are (Efron & Tibshirani, "An
+    Introduction to the Bootstrap", 1993, chapters 8 and 13). A query drawn m times has m times its weight: X is neither
+    copied nor subset. Every refit starts from the fit to all queries.
 
-    C, and the steps of a Pipeline before the ranker, stay as they are: the intervals are those of the weights given
-    both. A regularised weight is drawn to 0, and its interval is one of what the ranker estimates with this C, not of
-    an unregularised weight.
+    C, and the steps of a Pipeline before the ranker, are fixed: the intervals are conditional on both. Regularisation
+    shrinks a weight towards 0, and its interval refers to the regularised weight at this C, not to an unregularised
+    weight.
 
     Parameters
     ----------
     model : estimator
-        RankSVM, fitted or not; a fitted RankSVMCV, whose chosen C is taken; or a fitted Pipeline that ends with one. It
-        is left as it is.
+        RankSVM, fitted or not; a fitted RankSVMCV, whose chosen C is used; or a fitted Pipeline that ends with one. It
+        is not changed.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        Features as the model takes them.
+        Features in the form expected by the model.
     y : array-like of shape (n_samples,)
         Labels.
     qid : array-like of shape (n_samples,) or str, optional
@@ -66,13 +66,13 @@ def bootstrap_weights(
     level : float, default 0.95
         Confidence level of the intervals.
     tol : float, default 1e-8
-        Relative duality gap of every fit, smaller than a model needs: the solver's own error has to be small beside the
+        Relative duality gap of every fit, smaller than for a model: the solver's error must be small relative to the
         standard errors (`BootstrapWeights.solver_error`).
     random_state : int, numpy.random.RandomState or None, default None
-        Seed of the draws. The same seed gives the same numbers, bit for bit, whatever ``n_jobs``.
+        Seed of the draws. The same seed gives the same numbers, bit for bit, for any ``n_jobs``.
     n_jobs : int or None, default None
-        Number of refits at a time, each on one thread; None or -1: as many as there are processors. Beside X each takes
-        the memory of a fit.
+        Number of refits at a time, each on one thread; None or -1: the number of processors. In addition to X, each
+        uses the memory of a fit.
     feature_names : array-like of str, shape (n_features,), optional
         Names of the columns of X; None: those of X, if it is a DataFrame.
     **fit_params : optional
@@ -108,11 +108,11 @@ def bootstrap_weights(
     X, qid, _ = frames.split_qid(X, qid)
     queries = validation.queries(qid, group, X.shape[0] if hasattr(X, "shape") else len(X))
     if queries.n_queries < 2:
-        raise DataError("all rows are of one query: intervals come from differences between queries, so give qid.")
+        raise DataError("all rows belong to one query, but intervals need several queries: give qid.")
     query = queries.numbers()
     weight = 1.0 if query_weight is None else np.asarray(query_weight, dtype=np.float64)
 
-    # Held throughout: limits that come and go in several threads would be restored in the wrong order.
+    # Held throughout: limits set and reset by several threads would be restored in the wrong order.
     with one_blas_thread():
         full.fit(X, y, qid=query, sample_weight=sample_weight, query_weight=query_weight, **fit_params)
         names = getattr(full, "feature_names_in_", None) if names is None else np.asarray(names)
@@ -125,7 +125,7 @@ def bootstrap_weights(
             try:
                 part.fit(X, y, qid=query, sample_weight=sample_weight, query_weight=weight * times[query], **fit_params)
             except NoComparablePairsError:
-                # nothing to rank by was drawn: the minimum of what is left, 1/2 |w|^2
+                # the sample has no pairs: 0 minimises the remaining objective 1/2 |w|^2
                 return np.zeros_like(full.coef_), 0.0
             return part.coef_, part.duality_gap_
 
@@ -136,13 +136,13 @@ def bootstrap_weights(
 
 
 def _on_one_thread(ranker: Any, tol: float) -> RankSVM:
-    """An unfitted RankSVM with the parameters of a ranker, that starts from the weights of its last fit."""
+    """An unfitted RankSVM with the parameters of a ranker, which starts from the ranker's fitted weights."""
     if not isinstance(ranker, RankSVM | RankSVMCV):
-        raise OptionError(f"the weights of a RankSVM or RankSVMCV can be resampled, got {ranker!r}.")
+        raise OptionError(f"bootstrap_weights needs a RankSVM or RankSVMCV, got {ranker!r}.")
     if isinstance(ranker, RankSVMCV):
         check_is_fitted(ranker, "C_")
         unfitted = ranker._ranker().set_params(C=ranker.C_)
     else:
         unfitted = clone(ranker)
-    # One thread for every fit, the first one too, so that sums, and all that follows, do not depend on n_jobs.
+    # One thread for every fit, including the first, so that sums and results do not depend on n_jobs.
     return unfitted.set_params(tol=tol, n_jobs=1, warm_start=True, keep_on_interrupt=False, verbose=0)

@@ -1,4 +1,4 @@
-"""BootstrapWeights: the weights of refits, and the intervals and errors they give."""
+"""BootstrapWeights: the weights of refits, with intervals and standard errors."""
 
 from typing import Any
 
@@ -23,17 +23,17 @@ class BootstrapWeights:
     samples : ndarray of float64, shape (n_resamples, n_features)
         Weights of the refits.
     level : float
-        Confidence level of the intervals, unless another one is asked for.
+        Default confidence level of the intervals.
     solver_error : float
-        The largest distance, proven by the duality gap, of any fit's weights from its exact ones: ``sqrt(2 * gap)``. It
-        should be small beside the standard errors.
+        The largest distance, proven by the duality gap, of any fit's weights from the exact ones: ``sqrt(2 * gap)``. It
+        should be small relative to the standard errors.
     feature_names : ndarray of str, shape (n_features,), or None
         Names of the features.
 
     Attributes
     ----------
     coef, samples, level, solver_error, feature_names
-        As given.
+        As passed to the constructor.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class BootstrapWeights:
 
     @property
     def sign_stability(self) -> np.ndarray:
-        """Share of the refits whose weight has the sign of ``coef`` (or is 0 as it is), shape (n_features,)."""
+        """Share of the refits whose weight has the sign of ``coef`` (or is 0 like it), shape (n_features,)."""
         return (np.sign(self.samples) == np.sign(self.coef)).mean(axis=0)
 
     def interval(self, level: float | None = None, method: str = "percentile") -> tuple[np.ndarray, np.ndarray]:
@@ -65,7 +65,7 @@ class BootstrapWeights:
         method : {"percentile", "basic"}, default "percentile"
             "percentile": between the quantiles ``(1 - level) / 2`` and ``(1 + level) / 2`` of the refits' weights;
             "basic": these mirrored at ``coef`` (Davison & Hinkley, "Bootstrap Methods and their Application", 1997,
-            chapter 5). Neither covers quite as often as it says where queries are few: of 100 intervals at 0.95 from
+            chapter 5). Both have slightly low coverage if there are few queries: of 100 intervals at 0.95 from
             100 simulated queries 91 or 92 held the true weight.
 
         Returns
@@ -76,7 +76,7 @@ class BootstrapWeights:
         Raises
         ------
         OptionError
-            When level or method is none of these.
+            When level or method is invalid.
         """
         level = checked_level(self.level if level is None else level)
         if method not in METHODS:
@@ -85,12 +85,12 @@ class BootstrapWeights:
         return (low, high) if method == "percentile" else (2 * self.coef - high, 2 * self.coef - low)
 
     def to_dict(self, top: int | None = None) -> dict[str, Any]:
-        """Everything but the refits' own weights as plain Python values, ready for JSON.
+        """Everything except the weights of the refits as plain Python values, ready for JSON.
 
         Parameters
         ----------
         top : int, optional
-            Only so many features, those with the largest weights.
+            Number of features, those with the largest weights; None: all.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class BootstrapWeights:
 
 
 def checked_level(level: Any) -> float:
-    """A confidence level; OptionError where it is none."""
+    """A validated confidence level; OptionError if it is invalid."""
     if not isinstance(level, float) or not 0.0 < level < 1.0:
         raise OptionError(f"level must be a number between 0 and 1, such as 0.95, got {level!r}.")
     return level

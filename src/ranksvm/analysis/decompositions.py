@@ -1,4 +1,4 @@
-"""dual_spectra: the singular values of the dual variables, a query's block at a time."""
+"""dual_spectra: the singular values of the dual variables, one query's block at a time."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,14 +13,14 @@ from ranksvm.problems.dual import DualBlock, DualCoef
 
 __all__ = ["dual_spectra"]
 
-# Bytes while a block is made: for each pair, and for each entry of the block (see DualCoef); then its decomposition
-# takes as much again for each entry.
+# Bytes during the computation of a block: for each pair, and for each entry of the block (see DualCoef); its
+# decomposition needs the same again for each entry.
 BYTES_PER_PAIR, BYTES_PER_ENTRY = 90, 16
 ADVICE = "To analyse it, fit to a sample of its documents."
 
 
 class _Spectrum(NamedTuple):
-    """What is kept of a block."""
+    """The stored results of a block."""
 
     query: Any
     n_documents: int
@@ -37,27 +37,27 @@ def dual_spectra(
     memory_limit: int | str | None = None,
     n_jobs: int | None = None,
 ) -> DualSpectra:
-    """Decompose the dual variables of each query: how low is the rank of each block, and how few dimensions hold most?
+    """Singular values of the dual variables of each query, from which ranks and effective dimensions follow.
 
-    A query of m preferred and n other documents takes ``O(m n min(m, n))`` operations. Threads take the queries, the
-    largest first, and hold one block each; where the largest blocks do not fit beside each other, one at a time is
-    decomposed.
+    A query of m preferred and n other documents takes ``O(m n min(m, n))`` operations. Threads process the queries, the
+    largest first, with one block each; if the largest blocks do not fit into memory together, they are decomposed one
+    at a time.
 
     Parameters
     ----------
     dual : DualCoef, or sequence of DualBlock
-        The dual variables, one block for each query, such as a ranker's ``dual_coef(X, y, qid)`` gives. Blocks are
-        asked for one by one and not kept.
+        The dual variables, one block for each query, such as the result of a ranker's ``dual_coef(X, y, qid)``. Blocks
+        are accessed one by one and not stored.
     energy : sequence of float, default (0.9, 1.0)
-        Parts of the energy that tables and displays of the result show unless told otherwise, each in (0, 1]; 1.0
-        stands for the numerical rank.
+        Shares of the energy that tables and displays of the result show by default, each in (0, 1]; 1.0 gives the
+        numerical rank.
     tol : float, optional
-        Singular values up to so much times the largest one of their block count as 0 in a rank; None: ``max(shape)``
+        Singular values up to this multiple of the largest one of their block count as 0 in a rank; None: ``max(shape)``
         times the spacing of float64 at 1 (2.2e-16).
     memory_limit : int or str, optional
-        Bytes that blocks may take, or text such as "4GB"; None: half of what is free. A block takes 16 bytes for each
-        of its entries (`DualCoef.entries_per_query`), and while it is made 90 for each pair, while it is decomposed 16
-        more for each entry.
+        Bytes that blocks may use, or text such as "4GB"; None: half of the free memory. A block takes 16 bytes for each
+        of its entries (`DualCoef.entries_per_query`), 90 for each pair during its computation, and 16 more for each
+        entry during its decomposition.
     n_jobs : int, optional
         Number of threads; None or -1: all processors.
 
@@ -69,9 +69,10 @@ def dual_spectra(
     Raises
     ------
     OptionError
-        When an option has a value it cannot have, or ``dual`` is no sequence of blocks.
+        When an option has an invalid value, or ``dual`` is not a sequence of blocks.
     DataError
-        When there is no query, or the block of one does not fit into memory. It names query and size.
+        When there is no query, or the block of a query does not fit into memory; the message names the query and the
+        size.
 
     Examples
     --------
@@ -88,10 +89,10 @@ def dual_spectra(
         raise OptionError(f"memory_limit {complaint}.")
     n_threads = effective_n_jobs(n_jobs)
     if hasattr(dual, "shape") or not (hasattr(dual, "__len__") and hasattr(dual, "__getitem__")):
-        raise OptionError(f"the blocks of a dual are needed, such as ranker.dual_coef(X, y, qid) gives, got {dual!r}.")
+        raise OptionError(f"dual must be a sequence of blocks, such as ranker.dual_coef(X, y, qid), got {dual!r}.")
     if len(dual) == 0:
         raise DataError("there is no query whose dual variables could be analysed.")
-    # a plain list of blocks, which are there already, does not tell
+    # a plain list of blocks, already in memory, does not have this
     pairs, entries = (
         np.asarray(getattr(dual, name, np.zeros(len(dual))), dtype=np.float64)
         for name in ("pairs_per_query", "entries_per_query")
@@ -101,8 +102,8 @@ def dual_spectra(
     for number in np.flatnonzero(needed > limit).tolist():
         raise DataError(
             f"{_name(number, dual)} has {pairs[number]:,.0f} pairs: its block of {entries[number]:,.0f} dual "
-            f"variables takes up to {_size(needed[number])}, and {_size(limit)} may be taken (memory_limit; by default "
-            f"half of what is free). {ADVICE}"
+            f"variables takes up to {_size(needed[number])}, and {_size(limit)} are allowed (memory_limit; by default "
+            f"half of the free memory). {ADVICE}"
         )
 
     def spectrum(number: int) -> _Spectrum:
@@ -129,7 +130,7 @@ def dual_spectra(
 def _spectrum(dual: DualCoef | Sequence[DualBlock], number: int) -> _Spectrum:
     try:
         block = dual[number]
-        # a matrix with an empty side has no singular values, and LAPACK is not asked
+        # a matrix with an empty side has no singular values, and LAPACK is not called
         values = np.linalg.svd(block.alpha, compute_uv=False) if min(block.shape) else np.zeros(0)
     except MemoryError as error:
         raise DataError(
@@ -140,12 +141,12 @@ def _spectrum(dual: DualCoef | Sequence[DualBlock], number: int) -> _Spectrum:
 
 
 def _name(number: int, dual: DualCoef | Sequence[DualBlock]) -> str:
-    """A query without its block, which alone knows the id."""
+    """The name of a query for which there is no block, and so no id."""
     return f"query number {number} (of 0 to {len(dual) - 1}, in order of appearance)"
 
 
 def _size(n_bytes: float) -> str:
-    """Bytes for people."""
+    """A number of bytes as text."""
     for unit in ("bytes", "kB", "MB", "GB", "TB"):
         if n_bytes < 1000 or unit == "TB":
             break

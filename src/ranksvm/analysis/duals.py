@@ -1,4 +1,4 @@
-"""The dual variables, and the matrices of low rank, of any model that ends with a ranker that has them."""
+"""The dual variables, and the low-rank matrices, of any model that ends with a ranker that has them."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ __all__ = ["dual_coef", "low_rank_coef"]
 def dual_coef(model: Any, X: Any, y: Any = None, qid: Any = None, **fit_options: Any) -> DualCoef:
     """The dual variables of a fitted model, one for each pair, query by query.
 
-    For a ranker this is its method of that name, such as `RankSVM.dual_coef`, which defines them; of a Pipeline the
+    For a ranker this is its method of that name, such as `RankSVM.dual_coef`, which defines them; for a Pipeline the
     features that the ranker sees are those that the steps before it give.
 
     Parameters
@@ -20,18 +20,18 @@ def dual_coef(model: Any, X: Any, y: Any = None, qid: Any = None, **fit_options:
     model : estimator
         A fitted ranker that has dual variables, or a fitted Pipeline that ends with one.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        The features that the model was fitted to, as it takes them.
+        The features that the model was fitted to, in the form expected by the model.
     y : array-like of shape (n_samples,), optional
         Their labels.
     qid : array-like of shape (n_samples,) or str, optional
         Query of each row, or the column of X that has them; None: one query.
     **fit_options : array-like
-        What else the ranker's ``dual_coef`` takes: ``group``, weights and pairs, the same as in ``fit``.
+        Further arguments of the ranker's ``dual_coef``: ``group``, weights and pairs, the same as in ``fit``.
 
     Returns
     -------
     DualCoef
-        A sequence with a `DualBlock` for each query, each made when it is asked for.
+        A sequence with a `DualBlock` for each query, each computed on access.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def dual_coef(model: Any, X: Any, y: Any = None, qid: Any = None, **fit_options:
 
 
 def low_rank_coef(model: Any, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
-    """The matrices of low rank of a fitted low-rank model, query by query.
+    """The low-rank matrices of a fitted low-rank model, query by query.
 
     For a ranker this is its method of that name, such as `RegularizedRankSVM.low_rank_coef`, which defines them; of a
     Pipeline the features that the ranker sees are those that the steps before it give.
@@ -59,7 +59,7 @@ def low_rank_coef(model: Any, X: Any, y: Any, qid: Any = None, *, group: Any = N
     model : estimator
         A fitted `FactorizedRankSVM` or `RegularizedRankSVM`, or a fitted Pipeline that ends with one.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        The features that the model was fitted to, as it takes them.
+        The features that the model was fitted to, in the form expected by the model.
     y : array-like of shape (n_samples,)
         Their labels.
     qid : array-like of shape (n_samples,) or str, optional
@@ -70,12 +70,12 @@ def low_rank_coef(model: Any, X: Any, y: Any, qid: Any = None, *, group: Any = N
     Returns
     -------
     DualCoef
-        A sequence with a `DualBlock` for each query, each made when it is asked for.
+        A sequence with a `DualBlock` for each query, each computed on access.
 
     Raises
     ------
     OptionError
-        When the model is not one of low rank.
+        When the model is not a low-rank model.
     DataError
         When X is not what the model was fitted to, or lengths differ.
     """

@@ -11,21 +11,21 @@ __all__ = ["explain", "feature_importance"]
 
 
 def explain(model: Any, X: Any, qid: Any = None, *, feature_names: Any = None) -> Explanation:
-    """Why documents stand where they do, and why one ranks above another: what each feature contributes.
+    """Per-feature attribution of score differences within queries.
 
-    For a ranker this is its method `RankSVM.explain`. Of a Pipeline the features that the ranker sees are explained,
-    under the names that the steps before it give them: scaled ones, after a scaler.
+    For a ranker this is its method `RankSVM.explain`. For a Pipeline, the input features of the ranker are explained,
+    with the names that the previous steps give them: after a scaler, the scaled features.
 
     Parameters
     ----------
     model : estimator
         A fitted linear ranker, or a fitted Pipeline that ends with one.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        Features as the model takes them.
+        Features in the form expected by the model.
     qid : array-like of shape (n_samples,) or str, optional
         Query of each row, or the column of X that has them; None: one query.
     feature_names : array-like of str, shape (n_features,), optional
-        Names of the columns of X; None: those of the DataFrame that the model was fitted to, if it was one.
+        Names of the columns of X; None: those of the DataFrame that the model was fitted to, if any.
 
     Returns
     -------
@@ -35,7 +35,7 @@ def explain(model: Any, X: Any, qid: Any = None, *, feature_names: Any = None) -
     Raises
     ------
     OptionError
-        When the model is neither.
+        When the model is not one of these.
     DataError
         When X is not what the model was fitted to, or lengths differ.
 
@@ -60,17 +60,17 @@ def explain(model: Any, X: Any, qid: Any = None, *, feature_names: Any = None) -
 
 
 def feature_importance(model: Any, X: Any, qid: Any = None) -> np.ndarray:
-    """How far each feature moves documents of a query apart: ``|w_f|`` times its standard deviation within queries.
+    """Importance of each feature: ``|w_f|`` times its standard deviation within queries.
 
-    For a ranker this is its method `RankSVM.feature_importance`, which defines it; of a Pipeline the features are those
-    that the ranker sees.
+    For a ranker this is its method `RankSVM.feature_importance`, which defines it; for a Pipeline the features are the
+    input of the ranker.
 
     Parameters
     ----------
     model : estimator
         A fitted linear ranker, or a fitted Pipeline that ends with one.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        Features as the model takes them.
+        Features in the form expected by the model.
     qid : array-like of shape (n_samples,) or str, optional
         Query of each row, or the column of X that has them; None: one query.
 
@@ -82,7 +82,7 @@ def feature_importance(model: Any, X: Any, qid: Any = None) -> np.ndarray:
     Raises
     ------
     OptionError
-        When the model is neither.
+        When the model is not one of these.
     DataError
         When X is not what the model was fitted to, or lengths differ.
     """

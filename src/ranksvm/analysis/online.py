@@ -1,4 +1,4 @@
-"""What online learning lost along a stream, and what it cannot have lost more than."""
+"""Cumulative loss of online learning along a stream, and an upper bound on it."""
 
 import dataclasses
 from typing import Any
@@ -21,9 +21,9 @@ class OnlineBounds:
     loss : ndarray of float64, shape (n_queries,)
         Sum over the pairs so far of weight times squared hinge of the learner, each before its update.
     comparator_loss : ndarray of float64, shape (n_queries,)
-        The same of the fixed model u.
+        The same for the fixed model u.
     bound : ndarray of float64, shape (n_queries,)
-        What ``loss`` is at most, after `online_bounds`.
+        Upper bound on ``loss``, see `online_bounds`.
     """
 
     loss: np.ndarray
@@ -32,26 +32,26 @@ class OnlineBounds:
 
     @property
     def regret(self) -> np.ndarray:
-        """Loss of the learner less that of the fixed model; ndarray of float64, shape (n_queries,)."""
+        """Loss of the learner minus that of the fixed model; ndarray of float64, shape (n_queries,)."""
         return self.loss - self.comparator_loss
 
 
 def online_bounds(ranker: SOLARRanker, X: Any, y: Any, *, qid: Any = None, comparator: Any) -> OnlineBounds:
-    """Let SOLAR learn from a stream, and bound its cumulative loss by what a fixed model u makes of the same stream.
+    """Let SOLAR learn from a stream, and bound its cumulative loss by the loss of a fixed model u on the same stream.
 
     Over the pairs so far let ``h`` be the hinge of the learner, before its update, and ``l = max(0, 1 - u'z)`` that of
-    u. Sums are over the pairs, those with a mark, ``sum'``, over the pairs with ``h > 0`` only.
+    u. ``sum`` is over all these pairs, ``sum'`` over those with ``h > 0`` only.
 
     - First order: ``sum h^2 <= (max |z|^2 + 1 / (2 C)) (|u|^2 + 2 C sum l^2)``. The second factor is twice the
-      objective of `RankSVM` with the same C: no u makes the bound smaller than that optimum.
+      objective of `RankSVM` with the same C: its optimum gives the smallest bound over all u.
     - Second order, S full: ``sum h^2 <= gamma |u|^2 + sum' (1 - u'z)^2 + max h^2 log det(I + sum' z z' / gamma)``.
-      Where no pair learnt from has ``u'z > 1``, its first two terms are at most ``gamma |u|^2 + sum l^2``: 2 gamma
+      If no pair learnt from has ``u'z > 1``, its first two terms are at most ``gamma |u|^2 + sum l^2``: 2 gamma
       times the objective of `RankSVM` with ``C = 1 / (2 gamma)``.
 
     Parameters
     ----------
     ranker : SOLARRanker
-        The learner, which a copy of is taken: neither ``decay`` nor a diagonal S. One pass is made over the data.
+        The learner, which is copied, without ``decay`` or a diagonal S. One pass is made over the data.
     X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
         Features.
     y : array-like of shape (n_samples,)
@@ -69,14 +69,14 @@ def online_bounds(ranker: SOLARRanker, X: Any, y: Any, *, qid: Any = None, compa
     Raises
     ------
     OptionError
-        When the ranker forgets or its covariance is diagonal: the bounds hold for neither.
+        When the ranker has a decay below 1 or a diagonal covariance: the bounds do not hold for these.
     DataError
-        When the comparator has not one finite number for each feature, or X, y and qid are not what `SOLARRanker.fit`
-        takes.
+        When the comparator does not have one finite number for each feature, or X, y and qid are invalid in
+        `SOLARRanker.fit`.
 
     Notes
     -----
-    The bounds are those that theorems 1 and 3 of Wang, Wan, Zhang & Hoi (ACL 2015) are about, derived as follows.
+    The bounds correspond to theorems 1 and 3 of Wang, Wan, Zhang & Hoi (ACL 2015), and are derived as follows.
 
     First order. The step is ``t z`` with ``t = h / (|z|^2 + 1 / (2 C))``. Where h > 0, ``w'z = 1 - h`` and ``u'z >= 1 -
     l``, so the squared distance of w to u falls by ``2 t (u'z - w'z) - t^2 |z|^2 >= 2 t h - 2 t l - t^2 |z|^2``, and as
@@ -111,7 +111,7 @@ def online_bounds(ranker: SOLARRanker, X: Any, y: Any, *, qid: Any = None, compa
 
 
 class _Followed(SOLARRanker):
-    """A learner that keeps count of what the bounds are made of; it learns from the pairs of a query one by one."""
+    """A learner that accumulates the terms of the bounds; it learns from the pairs of a query one by one."""
 
     comparator: Any
 
@@ -133,7 +133,7 @@ class _Followed(SOLARRanker):
         for pair in range(len(Z)):
             losses[pair] = max(0.0, 1.0 - Z[pair] @ self.weights_) ** 2
             super()._learn(rows, preferred[pair : pair + 1], other[pair : pair + 1], None)
-        self.counts_[3] = number + 1.0  # however many calls
+        self.counts_[3] = number + 1.0  # independent of the number of calls
         left = 1.0 - Z @ self.comparator
         self.comparator_loss += float(np.sum(np.maximum(0.0, left) ** 2))
         self.misfit += float(np.sum(left[losses > 0.0] ** 2))

@@ -1,4 +1,4 @@
-"""DualSpectra: how few dimensions hold the dual variables of each query."""
+"""DualSpectra: ranks and effective dimensions of the dual variables of each query."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,21 +11,21 @@ from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["DualSpectra", "compare_ranks"]
 
-# A part of the energy is reached also where round-off keeps the sum this much (relatively) below it.
+# A share of the energy counts as reached if round-off keeps the sum below it by at most this relative amount.
 ROUND_OFF = 1e-12
-# The share of the dimensions, and the part of the energy, of which Xu et al. speak.
+# The share of the dimensions, and the share of the energy, that Xu et al. report.
 FEW, MOST = 0.3, 0.9
 
 
 class DualSpectra:
-    """Singular values of the dual variables of each query, and how many of them hold how much of the energy.
+    """Singular values of the dual variables of each query, and the number needed for a share of the energy.
 
     The block ``alpha_l`` of query l (preferred by other documents, `DualBlock`) has the singular values ``s_1 >= s_2 >=
-    ...``, as many as its smaller side is long, and the energy ``sum of s_i^2``, the sum of its squared entries.
+    ...``, as many as its smaller side, and the energy ``sum of s_i^2``, the sum of its squared entries.
     ``k_l(t)`` is the smallest k for which ``s_1^2 + ... + s_k^2`` is at least ``t`` times the energy, and ``Dim_t(l) =
-    k_l(t) / min(shape)`` the share of the dimensions that this takes (Xu et al., IEEE TKDE 2019, Fig. 2). At t = 1
+    k_l(t) / min(shape)`` the corresponding share of the dimensions (Xu et al., IEEE TKDE 2019, Fig. 2). At t = 1
     ``k_l`` is the numerical rank: the number of ``s_i`` above ``tol * s_1``. A query without pairs, or whose alpha are
-    all 0, has no energy: its ``k_l`` is 0, its ratio NaN, and no histogram or share counts it.
+    all 0, has no energy: its ``k_l`` is 0, its ratio is NaN, and histograms and shares exclude it.
 
     Parameters
     ----------
@@ -38,17 +38,17 @@ class DualSpectra:
     shapes : ndarray of int64, shape (n_queries, 2)
         Numbers of preferred and of other documents.
     singular_values : list of ndarray of float64
-        Of each query, largest first: shape (min(shape),).
+        Singular values of each query, largest first: shape (min(shape),).
     energy : tuple of float, default (0.9, 1.0)
-        Parts of the energy that tables and displays show unless told otherwise, each in (0, 1].
+        Shares of the energy that tables and displays show by default, each in (0, 1].
     tol : float, optional
-        Singular values up to so much times the largest count as 0; None: ``max(shape)`` times the spacing of float64 at
-        1 (2.2e-16), as `numpy.linalg.matrix_rank` has it.
+        Singular values up to this multiple of the largest one count as 0; None: ``max(shape)`` times the spacing of
+        float64 at 1 (2.2e-16), as in `numpy.linalg.matrix_rank`.
 
     Attributes
     ----------
     ids, n_documents, n_pairs, shapes, singular_values, energy, tol
-        As given.
+        As passed to the constructor.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class DualSpectra:
         return np.array([self._rank(values, shape) for values, shape in self._blocks()], dtype=np.int64)
 
     def dimensions(self, t: float) -> np.ndarray:
-        """How many dimensions hold the part t of the energy of each query.
+        """Number of dimensions that hold the share t of the energy of each query.
 
         Parameters
         ----------
         t : float
-            Part of the energy in (0, 1].
+            Share of the energy in (0, 1].
 
         Returns
         -------
@@ -106,7 +106,7 @@ class DualSpectra:
         Raises
         ------
         OptionError
-            When t is no such number.
+            When t is out of range.
         """
         (t,) = checked_energy([t])
         rank = self.rank
@@ -119,12 +119,12 @@ class DualSpectra:
         return np.minimum(found, rank)
 
     def dimension_ratio(self, t: float) -> np.ndarray:
-        """Which share of its dimensions holds the part t of the energy of each query.
+        """Share of the dimensions of each query that hold the share t of its energy.
 
         Parameters
         ----------
         t : float
-            Part of the energy in (0, 1].
+            Share of the energy in (0, 1].
 
         Returns
         -------
@@ -134,7 +134,7 @@ class DualSpectra:
         Raises
         ------
         OptionError
-            When t is no such number.
+            When t is out of range.
         """
         ratio = np.full(len(self.ids), np.nan)
         counted = self.counted
@@ -142,12 +142,12 @@ class DualSpectra:
         return ratio
 
     def histogram(self, t: float, bins: int = 10) -> tuple[np.ndarray, np.ndarray]:
-        """How many queries need which share of their dimensions for the part t of the energy.
+        """Histogram of the queries by the share of their dimensions needed for the share t of the energy.
 
         Parameters
         ----------
         t : float
-            Part of the energy in (0, 1].
+            Share of the energy in (0, 1].
         bins : int, default 10
             Number of equal parts of [0, 1]. Each holds its lower end, the last one both, in exact arithmetic.
 
@@ -161,7 +161,7 @@ class DualSpectra:
         Raises
         ------
         OptionError
-            When t or bins is no such number.
+            When t or bins is invalid.
         """
         if not is_integer(bins, 1):
             raise OptionError(f"bins must be a positive integer, got {bins!r}.")
@@ -171,30 +171,30 @@ class DualSpectra:
         return counts.astype(np.int64), np.linspace(0.0, 1.0, int(bins) + 1)
 
     def share_below(self, ratio: float = FEW, t: float = MOST) -> float:
-        """Share of the queries that need less than so much of their dimensions for the part t of the energy.
+        """Share of the queries that need less than ``ratio`` of their dimensions for the share t of the energy.
 
         Parameters
         ----------
         ratio : float, default 0.3
             Share of the dimensions.
         t : float, default 0.9
-            Part of the energy in (0, 1].
+            Share of the energy in (0, 1].
 
         Returns
         -------
         float
-            Share of the queries with energy; NaN where there is none.
+            Share among the queries with energy; NaN if there are none.
 
         Raises
         ------
         OptionError
-            When t is no such number.
+            When t is out of range.
         """
         ratios = self.dimension_ratio(t)[self.counted]
         return float((ratios < ratio).mean()) if len(ratios) else float("nan")
 
     def energy_curve(self, query: Any) -> np.ndarray:
-        """Which part of the energy of a query the first k dimensions hold.
+        """Share of the energy of a query in its first k dimensions.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class DualSpectra:
         Parameters
         ----------
         queries : iterable of query ids, optional
-            Which queries, in the order wanted; None: all.
+            The queries, in the desired order; None: all.
 
         Returns
         -------
@@ -320,22 +320,22 @@ class DualSpectra:
 def compare_ranks(
     spectra: Mapping[str, DualSpectra], *, t: float = 1.0, queries: Iterable[Any] | None = None
 ) -> np.ndarray:
-    """How many dimensions the dual variables of several models need for each query, side by side.
+    """Numbers of dimensions of the dual variables of several models for each query, side by side.
 
-    At t = 1 these are the ranks, as in Table 6 of Xu et al. (IEEE TKDE 2019), if for low-rank models spectra of the
-    matrices of low rank are given, ``dual_spectra(model.low_rank_coef(X, y, qid))``. What it prints for plain RankSVM
-    are no ranks of these blocks: 8, 92 and 234 for OHSUMED's queries 49, 45 and 35, whose blocks have 4, 46 and 117
-    rows, which no rank exceeds. They are twice these numbers, and may be full ranks of matrices of documents by
-    documents with alpha on both sides of the diagonal.
+    At t = 1 these are the ranks, as in Table 6 of Xu et al. (IEEE TKDE 2019), if the spectra of low-rank models are
+    those of their low-rank matrices, ``dual_spectra(model.low_rank_coef(X, y, qid))``. The values in that table for
+    plain RankSVM are not ranks of these blocks: 8, 92 and 234 for OHSUMED's queries 49, 45 and 35, whose blocks have 4,
+    46 and 117 rows, an upper bound on the rank. They are twice these numbers, and may be full ranks of matrices of
+    documents by documents with alpha on both sides of the diagonal.
 
     Parameters
     ----------
     spectra : mapping of str to DualSpectra
-        What `dual_spectra` gave for each model, by the name of its column. All of the same queries.
+        The result of `dual_spectra` for each model, by the name of its column, for the same queries.
     t : float, default 1.0
-        Part of the energy in (0, 1].
+        Share of the energy in (0, 1].
     queries : iterable of query ids, optional
-        Which queries, in the order wanted; None: all of the first model, in its order.
+        The queries, in the desired order; None: all of the first model, in its order.
 
     Returns
     -------
@@ -345,7 +345,7 @@ def compare_ranks(
     Raises
     ------
     OptionError
-        When there is no model, a name is that of another column, or t is no such number.
+        When there is no model, a name is that of another column, or t is out of range.
     DataError
         When a model lacks a query.
 
@@ -362,7 +362,7 @@ def compare_ranks(
     ('query', 'documents', 'pairs', 'hinge', 'squared_hinge')
     """
     if not spectra:
-        raise OptionError("there are no spectra to compare: give a mapping of names to what dual_spectra gave.")
+        raise OptionError("there are no spectra to compare: give a mapping of names to results of dual_spectra.")
     first = next(iter(spectra.values()))
     numbers = first._numbers(queries)
     columns = {"query": first.ids[numbers], "documents": first.n_documents[numbers], "pairs": first.n_pairs[numbers]}
@@ -374,27 +374,27 @@ def compare_ranks(
 
 
 def checked_energy(energy: Any) -> tuple[float, ...]:
-    """Parts of the energy; OptionError where they are none."""
+    """Validated shares of the energy; OptionError if they are invalid."""
     parts = tuple(energy) if np.iterable(energy) and not isinstance(energy, str) else (energy,)
     for t in parts:
         if not is_number(t) or not 0.0 < float(t) <= 1.0:
-            raise OptionError(f"a part of the energy must be a number above 0 and at most 1, such as 0.9, got {t!r}.")
+            raise OptionError(f"a share of the energy must be a number above 0 and at most 1, such as 0.9, got {t!r}.")
     if not parts:
-        raise OptionError("energy must name at least one part, such as 0.9.")
+        raise OptionError("energy must name at least one share, such as 0.9.")
     return tuple(dict.fromkeys(map(float, parts)))
 
 
 def checked_tol(tol: Any) -> float | None:
-    """The tolerance of numerical ranks; OptionError where it is none."""
+    """The validated tolerance of numerical ranks; OptionError if it is invalid."""
     if tol is None or (is_number(tol) and 0.0 <= float(tol) < 1.0):
         return None if tol is None else float(tol)
     raise OptionError(f"tol must be None or a number from 0 to less than 1, got {tol!r}.")
 
 
 def _cumulative(values: np.ndarray) -> np.ndarray:
-    """Which part of the energy the first 1, 2, ... singular values hold; all 0 where there is none."""
+    """Share of the energy in the first 1, 2, ... singular values; all 0 if there is no energy."""
     largest = values.max(initial=0.0)
-    # divided first: squares of tiny alpha would underflow
+    # normalised first, because squares of tiny alpha would underflow
     sums = np.cumsum((values / largest) ** 2) if largest > 0.0 else np.zeros(len(values))
     return sums / sums[-1] if largest > 0.0 else sums
 

@@ -1,7 +1,7 @@
 """The ``ranksvm`` command.
 
 Only click is imported with this package: numpy, scipy, scikit-learn and rich are loaded inside the commands, so that
-``--help`` and usage errors come at once.
+``--help`` and usage errors appear at once.
 """
 
 import click

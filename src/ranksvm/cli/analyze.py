@@ -1,4 +1,4 @@
-"""``ranksvm analyze``: how few dimensions hold the dual variables, or low-rank matrices, of each query."""
+"""``ranksvm analyze``: the effective dimension of the dual variables, or low-rank matrices, of each query."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,15 +22,15 @@ from ranksvm.cli.plot import check_plot
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, counted, number, print_json, print_table, queries
 
-# queries that the table lists unless told otherwise
+# queries that the table lists by default
 LISTED = 10
-# of the histograms
+# bins of the histograms
 BINS = 10
-# What a model has a matrix of for each query, in words.
+# The kinds of matrices that a model has for each query, in words.
 MATRICES = {"alpha": "dual variables", "low-rank": "matrices of low rank"}
 
 
-@click.command("analyze", short_help="Show how few dimensions hold a model's dual variables.")
+@click.command("analyze", short_help="Show the effective dimension of a model's dual variables.")
 @click.argument("models", type=EXISTING_FILE, nargs=-1, required=True, metavar="MODEL...")
 @click.argument("data", type=EXISTING_FILE)
 @click.option(
@@ -39,14 +39,14 @@ MATRICES = {"alpha": "dual variables", "low-rank": "matrices of low rank"}
     default="0.9,1",
     show_default=True,
     metavar="T,T,...",
-    help="Parts of the energy (the sum of squares) to be held; 1 stands for the rank.",
+    help="Shares of the energy (the sum of squares) to retain; 1 gives the rank.",
 )
 @click.option(
     "--matrices",
     type=Name([*MATRICES, "both"]),
     default="alpha",
     show_default=True,
-    help="What to analyze: dual variables, or of low-rank models the matrices of low rank, or both.",
+    help="What to analyze: dual variables, the low-rank matrices of low-rank models, or both.",
 )
 @click.option(
     "--query",
@@ -81,15 +81,15 @@ def analyze_command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Show how few dimensions hold the dual variables of MODEL in each query of DATA, which it was trained on.
+    """Show how many dimensions the dual variables of MODEL have in each query of DATA, its training data.
 
-    The dual variables of a query are a matrix, preferred by other documents. For each part T of its energy (the sum of
-    its squares) the number of singular values that hold it is given, and which share of all dimensions they are; at 1
-    it is the rank. Several models stand side by side.
+    The dual variables of a query form a matrix: preferred documents by other documents. For each share T of its energy
+    (the sum of its squares) the command shows how many singular values retain that share, and their share of all
+    dimensions; at 1 this number is the rank. Several models are shown side by side.
 
-    A low-rank model has another matrix for each query, the one whose rank is low: the products of all factors of a
-    factorized model, what the dual variables of a regularized one are pulled to. --matrices low-rank compares those
-    with the dual variables of other models.
+    A low-rank model has a second matrix for each query, whose rank is low: the products of the factors of a factorized
+    model, or the low-rank matrix that approximates the dual variables of a regularized one. --matrices low-rank
+    compares these matrices with the dual variables of other models.
 
     \b
     ranksvm analyze model.rsvm train.txt
@@ -143,10 +143,12 @@ def analyze_command(
 
 
 def _wanted(models: list[Any], matrices: str) -> list[list[str]]:
-    """The kinds of matrices to analyse of each model: those asked for, or its dual variables where it has no other."""
+    """The kinds of matrices to analyse of each model: the requested ones, or its dual variables if it has no other."""
     has_low_rank = [hasattr(_ranker(model), "low_rank_coef") for model in models]
     if matrices != "alpha" and not any(has_low_rank):
-        raise click.UsageError(f"--matrices {matrices}: there is no model of low rank, as train --low-rank makes them.")
+        raise click.UsageError(
+            f"--matrices {matrices}: none of the models has low rank; train --low-rank trains such models."
+        )
     of_low_rank = list(MATRICES) if matrices == "both" else [matrices]
     return [of_low_rank if low_rank else ["alpha"] for low_rank in has_low_rank]
 
@@ -156,7 +158,7 @@ def _ranker(model: Any) -> Any:
 
 
 def _spectra(model: Any, kind: str, path: Path, rows: Any, data: Path, energy: list[float], n_jobs: int | None) -> Any:
-    """The spectra of a model, if the data are those that it was trained on as far as numbers tell."""
+    """The spectra of a model; the numbers of features and pairs must be those of its training data."""
     from ranksvm.analysis import dual_coef, dual_spectra, low_rank_coef
     from ranksvm.exceptions import DataError
 
@@ -173,18 +175,18 @@ def _spectra(model: Any, kind: str, path: Path, rows: Any, data: Path, energy: l
     if n_pairs != dual.n_pairs:
         other_data = _other_data(data, counted(dual.n_pairs, "pair"), path, count(n_pairs))
         raise click.ClickException(
-            f"{other_data} A model trained with --pairs or with weights of 0 has other pairs, and is analysed from "
-            "Python: ranksvm.analysis.dual_spectra."
+            f"{other_data} A model trained with --pairs or with weights of 0 has other pairs: analyse it in "
+            "Python with ranksvm.analysis.dual_spectra."
         )
     return dual_spectra(dual, energy=energy, n_jobs=n_jobs)
 
 
 def _other_data(data: Path, found: str, model: Path, known: str) -> str:
-    return f"{data} has {found}, {model} was trained on {known}: give the data that it was trained on."
+    return f"{data} has {found}, {model} was trained on {known}: give the training data of the model."
 
 
 def _listed(spectra: Any, chosen: tuple[str, ...], data: Path) -> list[Any]:
-    """Ids of the queries to list: those asked for, or else the largest ones."""
+    """Ids of the queries to list: the requested ones, or else the largest."""
     import numpy as np
 
     ids = spectra.ids.tolist()
@@ -229,7 +231,7 @@ def _draw(spectra: dict[str, Any], path: Path) -> None:
         DimensionsDisplay.from_spectra(drawn, against=against, ax=ax)
         ax.get_legend().remove()
         ax.label_outer()
-    # one for both
+    # one legend for both
     named = ax.get_legend_handles_labels()
     below.legend(*named, loc="outside upper center", ncols=3, frameon=False, fontsize="small", handletextpad=0.3)
     with atomic_write(path) as file:
@@ -262,7 +264,7 @@ def _show(title: str, spectra: dict[str, Any], listed: list[Any]) -> None:
     headings = [f"{name} {_percent(found['t'])}".strip() for name, found in series]
     counts = zip(*(found["histogram"]["counts"] for _, found in series), strict=True)
     rows = [[f"{100 * i // BINS} to {100 * (i + 1) // BINS} %", *map(count, bin_)] for i, bin_ in enumerate(counts)]
-    print_table(["share of the dimensions", *headings], rows, title="Queries by the share of the dimensions they need")
+    print_table(["share of the dimensions", *headings], rows, title="Queries by the share of dimensions needed")
     click.echo()
     _show_queries(spectra, listed, headings)
 

@@ -1,4 +1,4 @@
-"""Combinations of settings, each with the C that suits it, compared."""
+"""Comparison of combinations of settings, each with its best C."""
 
 import dataclasses
 import itertools
@@ -20,9 +20,9 @@ __all__ = ["Comparison", "Tried", "combinations"]
 
 
 def combinations(options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every combination of the settings given as lists; those of one scaler follow each other.
+    """Every combination of the settings given as lists; those with the same scaler are adjacent.
 
-    A width counts for the Huberised hinge alone.
+    The width applies only to the Huberised hinge.
     """
     names = ("scaler", "loss", "huber_width", "pair_selection", "pair_weighting")
     found = []
@@ -37,16 +37,16 @@ def combinations(options: dict[str, Any]) -> list[dict[str, Any]]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tried:
-    """A combination, and the RankSVMCV that chose its C.
+    """A combination of settings and the RankSVMCV that chose its C.
 
     Parameters
     ----------
     settings : dict
         The combination.
     ranker : RankSVMCV
-        Fitted with it.
+        Fitted with these settings.
     seconds : float
-        Wall-clock time of that.
+        Wall-clock time of the fit.
     """
 
     settings: dict[str, Any]
@@ -55,17 +55,17 @@ class Tried:
 
     @property
     def C(self) -> float:  # noqa: N802 (the field's own name)
-        """The C chosen."""
+        """The chosen C."""
         return self.ranker.C_
 
     @property
     def score(self) -> float:
-        """Its mean score."""
+        """The mean score of this C."""
         return self.ranker.best_score_
 
     @property
     def standard_error(self) -> float:
-        """The standard error of that."""
+        """The standard error of this score."""
         return float(self.ranker.standard_errors_[self.ranker.Cs_ == self.C][0])
 
 
@@ -73,7 +73,7 @@ HEADINGS = {"loss": "loss", "pair_selection": "pairs", "pair_weighting": "weight
 
 
 def _cell(settings: dict[str, Any], name: str) -> str:
-    """A setting as people are shown it; the loss with its width."""
+    """A setting as it is displayed; the loss with its width."""
     width = settings["huber_width"] if name == "loss" else None
     return str(settings[name]) if width is None else f"{settings[name]} {width:g}"
 
@@ -84,11 +84,11 @@ class Comparison:
     Parameters
     ----------
     data : TrainingData
-        What is learnt from.
+        The training data, and validation data if there are any.
     options : dict
-        Those of the command that hold for all combinations.
+        Options of the command that apply to all combinations.
     combinations : list of dict
-        What is compared.
+        The settings to compare.
     """
 
     def __init__(self, data: TrainingData, options: dict[str, Any], combinations: list[dict[str, Any]]):
@@ -99,22 +99,22 @@ class Comparison:
 
     @property
     def ranked(self) -> list[Tried]:
-        """What was tried, best first; of equally good ones, that given first."""
+        """The combinations tried, best first; ties keep the order in which they were given."""
         return sorted(self.tried, key=lambda tried: (-tried.score, self.combinations.index(tried.settings)))
 
     @property
     def columns(self) -> list[str]:
-        """Headings of the settings that tell combinations apart; the loss where there is only one combination."""
+        """Headings of the settings that differ between combinations; the loss if there is only one combination."""
         told = {name: {_cell(each, name) for each in self.combinations} for name in HEADINGS}
         return [HEADINGS[name] for name in HEADINGS if len(told[name]) > 1] or [HEADINGS["loss"]]
 
     def cells(self, settings: dict[str, Any]) -> list[str]:
-        """What a combination has in these columns."""
+        """The values of a combination in these columns."""
         columns = self.columns
         return [_cell(settings, name) for name, heading in HEADINGS.items() if heading in columns]
 
     def check(self) -> None:
-        """Refuse what pairs, or labels, cannot be combined with, before the first fit."""
+        """Refuse settings that conflict with given pairs, or with labels, before the first fit."""
         from ranksvm.problems.training_set import check_source_of_pairs
 
         for settings in self.combinations:
@@ -122,7 +122,7 @@ class Comparison:
             check_source_of_pairs(ranker.pair_selection, ranker.pair_weighting, None, self._data.pairs, None)
 
     def run(self, progress: Progress, watch: Stopwatch) -> None:
-        """Try every combination; what was tried stays where Ctrl-C ends it."""
+        """Try every combination; finished ones are kept if Ctrl-C ends it."""
         with _not_converged_counted():
             for scaler, group in itertools.groupby(self.combinations, key=lambda settings: settings["scaler"]):
                 progress.now("Scaling features")
@@ -131,7 +131,7 @@ class Comparison:
         progress.heading = ""
 
     def _try(self, combinations: list[dict[str, Any]], X: dict[str, Any], progress: Progress, watch: Stopwatch) -> None:
-        """Try combinations of one scaler, whose features are X."""
+        """Try the combinations of one scaler; X are the scaled features."""
         from ranksvm._parallel import effective_n_jobs, one_blas_thread, parallel_map
 
         lock = threading.Lock()
@@ -150,7 +150,7 @@ class Comparison:
             parallel_map(try_one, combinations, n_threads)
 
     def against_runner_up(self, watch: Stopwatch) -> dict[str, Any] | None:
-        """The best against the next, query by query, on the data that they were chosen on."""
+        """Compare the best with the second best, query by query, on the data that decided the choice."""
         from sklearn.exceptions import ConvergenceWarning
 
         from ranksvm.metrics import compare
@@ -159,7 +159,7 @@ class Comparison:
             return None
         first, second = self.ranked[:2]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # told of already
+            warnings.simplefilter("ignore", ConvergenceWarning)  # reported before
             evaluations = self._evaluation(second, watch), self._evaluation(first, watch)
         found = compare(*evaluations, metric=self._options["metric"])
         return {"runner_up": {**second.settings, "C": second.C}, **dataclasses.asdict(found)}
@@ -168,7 +168,7 @@ class Comparison:
         return make_ranker(self._options, **settings, **changes)
 
     def _evaluation(self, tried: Tried, watch: Stopwatch) -> Any:
-        """What the C chosen gives for each query of the validation data, or of the folds when each is held out."""
+        """The metric of each query at the chosen C, on the validation data or on the held-out folds."""
         from ranksvm.metrics import evaluate
         from ranksvm.model_selection import cross_validate
 
@@ -202,9 +202,9 @@ class Comparison:
 
 
 def _one_thread_each(X: Any) -> bool:
-    """Whether a fit is so small that it runs on one thread, so that the others are free for other combinations.
+    """Whether a fit is so small that it uses one thread, so that other threads can fit other combinations.
 
-    Eight combinations on MQ2008 fold 1, by five folds, take 0.99 s so on two idle cores, 1.43 s one by one.
+    Eight combinations on MQ2008 fold 1, with five folds, take 0.99 s this way on two idle cores, and 1.43 s one by one.
     """
     from ranksvm.data import as_design_matrix
     from ranksvm.objectives.threaded_term import worth_threads
@@ -214,7 +214,7 @@ def _one_thread_each(X: Any) -> bool:
 
 @contextmanager
 def _not_converged_counted() -> Iterator[None]:
-    """One warning of how many fits did not converge, where one for each would be hundreds."""
+    """Replace the warnings of single fits, possibly hundreds, by one with the number that did not converge."""
     from sklearn.exceptions import ConvergenceWarning
 
     found: list[str] = []
@@ -231,4 +231,4 @@ def _not_converged_counted() -> Iterator[None]:
         warnings.showwarning = count
         yield
     if found:
-        warn(f"{counted(len(found), 'fit')} did not converge, the first with {found[0]}")
+        warn(f"{counted(len(found), 'fit')} did not converge; the first message was: {found[0]}")

@@ -20,10 +20,10 @@ from ranksvm.cli.tables import print_json
 @quiet_option
 @debug_option
 def convert_command(source: Path, target: Path, zero_based: bool | None, as_json: bool, quiet: bool) -> None:
-    """Convert the data file IN to OUT; the ending of OUT says to what.
+    """Convert the data file IN to OUT; the file name extension of OUT selects the format.
 
     \b
-    .rsd                     binary cache, mapped into memory instead of being read
+    .rsd                     binary cache, which is memory-mapped instead of read
     .parquet, .pq            Parquet (needs pip install "ranksvm[parquet]")
     .txt, .letor, .svm, ...  LETOR text, with .gz, .bz2, .xz or .zst compressed
 
@@ -58,7 +58,7 @@ def convert_command(source: Path, target: Path, zero_based: bool | None, as_json
 
 
 def _try(target: Path) -> None:
-    """Write one row under the target's name elsewhere: a wrong ending or a missing package shows before a long read."""
+    """Write one row to a temporary file of this name, to find a bad extension or missing package before a long read."""
     import numpy as np
 
     from ranksvm.data import RankingData, write_data

@@ -1,4 +1,4 @@
-"""``ranksvm demo``: the main job from end to end, through the real commands, on data made on the spot."""
+"""``ranksvm demo``: the main task from end to end, run by the real commands on generated data."""
 
 import contextlib
 import io
@@ -17,16 +17,22 @@ N_QUERIES = 3_000
 PARTS = {"train": 0.6, "vali": 0.2, "test": 0.2}
 
 
-@click.command("demo", short_help="Run the main job on data made on the spot.")
+@click.command("demo", short_help="Run the main task on generated data.")
 @click.option(
     "--output-dir",
     type=click.Path(file_okay=False, path_type=Path),
     default="demo-output",
     show_default=True,
     metavar="DIR",
-    help="Folder for data, model and rankings; made where absent.",
+    help="Folder for data, model and rankings; created if absent.",
 )
-@click.option("--queries", type=click.IntRange(min=20), default=N_QUERIES, show_default=True, help="Queries to make.")
+@click.option(
+    "--queries",
+    type=click.IntRange(min=20),
+    default=N_QUERIES,
+    show_default=True,
+    help="Number of queries to generate.",
+)
 @n_jobs_option
 @json_option
 @quiet_option
@@ -35,9 +41,9 @@ PARTS = {"train": 0.6, "vali": 0.2, "test": 0.2}
 def demo_command(
     ctx: click.Context, output_dir: Path, queries: int, n_jobs: int | None, as_json: bool, quiet: bool
 ) -> None:
-    """Make ranking data with five grades, choose loss and C on validation data, train, evaluate and rank.
+    """Generate ranking data with five grades, choose loss and C on validation data, train, evaluate and rank.
 
-    Every step is a command of its own, shown as it runs, to be copied.
+    Every step is a separate command, which is printed so that it can be copied.
     """
     output_dir.mkdir(parents=True, exist_ok=True)
     files = _make_data(output_dir, queries)
@@ -68,7 +74,7 @@ def _make_data(folder: Path, n_queries: int) -> dict[str, Path]:
     from ranksvm.data import make_ranking, write_letor
 
     data = make_ranking(n_queries, (20, 60), 25, n_levels=5, noise=1.0, random_state=0)
-    # Features on different scales, as real ones are: with all alike, hardly any C is wrong.
+    # Features have different scales, as real ones do: with equal scales nearly every C is good.
     data.X *= (10.0 ** np.random.default_rng(0).uniform(-1, 1, data.n_features)).astype(data.X.dtype)
     pointers = data.queries.pointers
     data.docid = np.array([f"q{query}-d{i}" for query, size in enumerate(data.queries.sizes, 1) for i in range(size)])
@@ -83,7 +89,7 @@ def _make_data(folder: Path, n_queries: int) -> dict[str, Path]:
 
 
 def _run(ctx: click.Context, arguments: list[str], as_json: bool, quiet: bool) -> dict[str, Any]:
-    """Run one command as if it had been typed; with ``as_json`` its document is returned."""
+    """Run one command as if it had been typed; with ``as_json`` return its document."""
     program = ctx.find_root().command
     typed = [*arguments, "--json"] if as_json else arguments
     if not quiet:

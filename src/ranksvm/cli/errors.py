@@ -9,12 +9,12 @@ import click
 __all__ = ["EXIT_INTERRUPTED", "Program", "debug_option", "is_debugging", "warn"]
 
 # click's own: 1 for a ClickException, 2 for a UsageError
-EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
 _DEBUG = "ranksvm.debug"
 
 
 def debug_option(command: Any) -> Any:
-    """The option ``--debug``: errors come with their traceback."""
+    """The option ``--debug``: errors are shown with their traceback."""
     return click.option(
         "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show the traceback of an error."
     )(command)
@@ -31,10 +31,10 @@ def is_debugging(ctx: click.Context) -> bool:
 
 
 class Program(click.Group):
-    """The group of all commands, which turns whatever one of them raises into a sentence and an exit code."""
+    """The group of all commands; it turns any exception into one sentence and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order of use, not of the alphabet."""
+        """Commands in the order of use, not the alphabet."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -65,7 +65,7 @@ def _as_click_exception(error: Exception) -> click.ClickException:
         return click.ClickException(str(error))
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename is not None else ""
-        # strerror has no full stop at its end, other messages may have one
+        # strerror does not end with a full stop; other messages may
         return click.ClickException(f"{where}{error.strerror or (error.args or ['failed'])[0]}".rstrip(".") + ".")
     if isinstance(error, MemoryError):
         return click.ClickException(f"Not enough memory. {error}".strip())
@@ -75,7 +75,7 @@ def _as_click_exception(error: Exception) -> click.ClickException:
 
 
 def _is_broken_pipe(error: Exception) -> bool:
-    # click ends quietly when the reader of a pipe, such as `head`, has gone
+    # click exits quietly when the reader of a pipe, such as `head`, has closed it
     return isinstance(error, OSError) and error.errno == errno.EPIPE
 
 
@@ -84,5 +84,5 @@ def _show_warning(message: Any, *_: Any, **__: Any) -> None:
 
 
 def warn(message: str) -> None:
-    """One line on stderr, also where progress is quiet."""
+    """Print one line on stderr, even with --quiet."""
     click.secho(f"Warning: {message}", err=True, fg="yellow")

@@ -23,7 +23,7 @@ from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, number, print_json, print_table, queries
 
 
-@click.command("evaluate", short_help="Measure models and score files, side by side.")
+@click.command("evaluate", short_help="Evaluate models and score files, side by side.")
 @click.argument("data", type=EXISTING_FILE)
 @click.option(
     "-m", "--model", "models", type=EXISTING_FILE, multiple=True, metavar="FILE", help="Model file; may be repeated."
@@ -35,7 +35,7 @@ from ranksvm.cli.tables import count, number, print_json, print_table, queries
     type=EXISTING_FILE,
     multiple=True,
     metavar="FILE",
-    help="File with one score a line, in the order of the data; may be repeated.",
+    help="File with one score per line, in the order of the data; may be repeated.",
 )
 @metrics_option("ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr,pairwise_accuracy")
 @convention_option
@@ -57,9 +57,9 @@ def evaluate_command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Measure how well models or score files rank the documents of DATA.
+    """Evaluate how well models or score files rank the documents of DATA.
 
-    Of several (models first, then score files) each is compared with the first by a paired test over the queries.
+    With several (models first, then score files), each is compared with the first by a paired test over the queries.
 
     \b
     ranksvm evaluate test.txt --model a.rsvm --model b.rsvm --metrics ndcg@10,map --convention letor
@@ -143,7 +143,7 @@ def _evaluate(
 
 
 def _compare(results: dict[str, Any], metrics: list[str]) -> list[dict[str, Any]]:
-    """Every system but the first against the first, metric by metric."""
+    """Compare every other system with the first, metric by metric."""
     from ranksvm.metrics import compare
 
     (baseline, first), *others = results.items()
@@ -151,7 +151,7 @@ def _compare(results: dict[str, Any], metrics: list[str]) -> list[dict[str, Any]
         {"baseline": baseline, "system": name, **dataclasses.asdict(compare(first, result, metric))}
         for metric in metrics
         for name, result in others
-        # a metric may be defined for no query at all
+        # a metric may be undefined for every query
         if not math.isnan(first.means[metric])
     ]
 

@@ -1,4 +1,4 @@
-"""``ranksvm explain``: which features matter, and why documents stand where they do."""
+"""``ranksvm explain``: feature importance, and per-feature attribution of score differences."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,16 +12,18 @@ from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, zero_b
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import aligned, count, print_bars, print_json
 
-# features that a table lists unless told otherwise
+# features that a table lists by default
 TABLE_TOP = 10
 
 
-@click.command("explain", short_help="Show which features matter, and why documents rank as they do.")
+@click.command("explain", short_help="Show feature importance, and per-feature attribution of score differences.")
 @click.argument("model", type=EXISTING_FILE)
 @click.argument("data", type=EXISTING_FILE)
 @click.option("--query", metavar="ID", help="The query to explain.  [default: the first one with two documents]")
-@click.option("--doc", metavar="ID", help="Why this document stands where it does: its id, or its row from 0.")
-@click.option("--against", metavar="ID", help="Why --doc ranks above or below this document of its query.")
+@click.option(
+    "--doc", metavar="ID", help="Document whose score to explain, against the mean: its id, or its row from 0."
+)
+@click.option("--against", metavar="ID", help="Document of the same query to compare --doc with.")
 @click.option(
     "--top", type=click.IntRange(min=1), metavar="K", help=f"Features to list.  [default: {TABLE_TOP}, with --json all]"
 )
@@ -40,11 +42,12 @@ def explain_command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Show what MODEL, a linear one, does with DATA: the score is a sum over the features, so every difference is too.
+    """Attribute score differences of the linear MODEL on DATA to features.
 
-    Without options: how far each feature moves documents of a query apart, and why the first document of the first
-    query ranks above the second. With --query: the same for one query. With --doc: why this document stands where it
-    does. With --doc and --against: why one ranks above the other.
+    A score is a sum over the features, so every difference of two scores is too. Without options: how much each feature
+    separates the documents of a query, and why the first document of the first query ranks above the second. With
+    --query: the same for one query. With --doc: why the score of this document differs from the mean of its query. With
+    --doc and --against: why one document ranks above the other.
 
     \b
     ranksvm explain model.rsvm test.txt
@@ -52,7 +55,7 @@ def explain_command(
     ranksvm explain model.rsvm test.txt --query 18219 --doc GX004-93-7097963 --against 3
     """
     if against is not None and doc is None:
-        raise click.UsageError("--against says which document to compare with: give --doc too.")
+        raise click.UsageError("--against is the document to compare --doc with: give --doc too.")
     from ranksvm.analysis import explain, feature_importance
 
     with Progress(quiet) as progress:
@@ -89,7 +92,7 @@ def explain_command(
 
 
 def _query(explanation: Any, query: str | None, doc: str | None, labels: list[str], data: Path) -> int:
-    """Number of the query asked for: by its id, or else the one that has the document, or the first that has two."""
+    """Number of the chosen query: by its id, else that of the document, else the first with two documents."""
     queries = explanation.queries
     ids = [str(query_id) for query_id in queries.ids.tolist()]
     if query is not None:
@@ -122,14 +125,14 @@ def _row(explanation: Any, number: int, doc: str, labels: list[str]) -> int:
 
 
 def _rows_called(doc: str, labels: list[str], among: Iterable[int]) -> list[int]:
-    """Rows of the documents of this id; where there are none, the row of this number."""
+    """Rows of the documents with this id; if there are none, the row with this number."""
     among = list(among)
     called = [row for row in among if labels[row] == doc]
     return called or [row for row in among if str(row) == doc]
 
 
 def _importances(explanation: Any, importance: Any, top: int | None) -> list[dict[str, Any]]:
-    """The most important features of all data."""
+    """The most important features over all data."""
     import numpy as np
 
     total = float(importance.sum())
@@ -157,11 +160,13 @@ def _labelled_documents(query: dict[str, Any], labels: list[str]) -> dict[str, A
 
 def _show(report: dict[str, Any]) -> None:
     if report["importances"] is not None:
-        _show_importances(report["importances"], f"{report['data']}: how far features move documents of a query apart")
+        _show_importances(
+            report["importances"], f"{report['data']}: how much features separate the documents of a query"
+        )
         click.echo()
     if report["query"] is not None:
         found = report["query"]
-        title = f"Query {found['query']}, {count(found['n_documents'])} documents: how far features move them apart"
+        title = f"Query {found['query']}, {count(found['n_documents'])} documents: how much features separate them"
         _show_importances(found["features"], title)
         click.echo()
     for difference in (report["document"], report["pair"]):
@@ -179,7 +184,7 @@ def _show_difference(found: dict[str, Any]) -> None:
     scores = aligned([found["score"], found["other_score"]])
     title = f"Query {found['query']}: why {found['docid']} (rank {found['rank']} of {count(found['n_documents'])}) "
     if found["other_row"] is None:
-        title += f"stands there: score {scores[0]}, mean of the documents {scores[1]}"
+        title += f"differs from the mean: score {scores[0]}, mean of the documents {scores[1]}"
     else:
         ranks = "above" if found["rank"] < found["other_rank"] else "below"
         title += f"ranks {ranks} {found['other_docid']} (rank {found['other_rank']}): score {' against '.join(scores)}"
@@ -203,7 +208,7 @@ def _show_difference(found: dict[str, Any]) -> None:
 
 
 def _beside(*values: float) -> list[str]:
-    """Values of one feature; 0 for one that is round-off beside the other, as a mean of scaled features is."""
+    """Values of one feature; 0 for one that is only round-off of the other, such as a mean of scaled features."""
     negligible = 1e-6 * max(map(abs, values))
     return [f"{value if abs(value) > negligible else 0:.4g}" for value in values]
 

@@ -1,4 +1,4 @@
-"""Files in and out: data, models, scores, and text written whole or not at all."""
+"""Reading and writing of files: data, models, scores, and text, which is written atomically."""
 
 import contextlib
 import io
@@ -32,11 +32,11 @@ __all__ = [
 ]
 
 
-PAIR_LINES = "'preferred other' or 'preferred other weight' a line, row numbers from 0"
+PAIR_LINES = "'preferred other' or 'preferred other weight' per line, row numbers from 0"
 
 
 def read(path: Path, progress: Progress, watch: Stopwatch, zero_based: bool | None = None) -> "RankingData":
-    """A data file of any kind, with a progress line that says what was in it."""
+    """A data file of any format; a progress line reports its contents."""
     from ranksvm.data import read_data
 
     progress.now(f"Reading {path}")
@@ -45,7 +45,7 @@ def read(path: Path, progress: Progress, watch: Stopwatch, zero_based: bool | No
         data = read_data(path, zero_based="auto" if zero_based is None else zero_based)
     progress.line(f"Read {path}: {described(data)}, {watch.seconds['reading'] - before:.2f} s")
     if data.qid is None:
-        warn(f"{path} has no query ids (qid:...): all its {count(data.n_rows)} rows are taken for one query.")
+        warn(f"{path} has no query ids (qid:...): all its {count(data.n_rows)} rows are treated as one query.")
     return data
 
 
@@ -59,9 +59,9 @@ def described(data: "RankingData") -> str:
 
 
 def with_features(X: Any, n_features: int, path: Path) -> Any:
-    """X with the features a model knows: those that a file never mentions are 0, unknown ones are left out.
+    """X with the features of a model: missing ones are 0, unknown ones are ignored.
 
-    LETOR text leaves out zeros, so a file may end before the last feature of another one.
+    LETOR text omits zeros, so a file may lack the last features of another file.
     """
     found = X.shape[1]
     if found == n_features:
@@ -70,7 +70,7 @@ def with_features(X: Any, n_features: int, path: Path) -> Any:
     import scipy.sparse
 
     if found > n_features:
-        warn(f"{path} has {counted(found, 'feature')}, the training data {count(n_features)}: the others are left out.")
+        warn(f"{path} has {counted(found, 'feature')}, the training data {count(n_features)}: the others are ignored.")
         return X[:, :n_features]
     if scipy.sparse.issparse(X):
         X = X.copy()
@@ -88,7 +88,7 @@ def load_model(path: Path) -> Any:
 
     model = load(path)
     if not hasattr(model, "predict"):
-        raise ModelFileError(f"{path}: it holds a {type(model).__name__}, which gives no scores.")
+        raise ModelFileError(f"{path}: it holds a {type(model).__name__}, which has no predict method.")
     return model
 
 
@@ -100,7 +100,7 @@ def model_scores(model: Any, data: "RankingData", path: Path) -> "np.ndarray":
 
 
 def read_numbers(path: Path, n_rows: int, word: str) -> "np.ndarray":
-    """One number a line, in the order of the data, as `ranksvm predict` writes scores; compressed files too.
+    """One number per line, in the order of the data, as `ranksvm predict` writes scores; files may be compressed.
 
     Parameters
     ----------
@@ -109,41 +109,43 @@ def read_numbers(path: Path, n_rows: int, word: str) -> "np.ndarray":
     n_rows : int
         Number of rows of the data.
     word : str
-        What the numbers are, for messages; a word with a plural in s.
+        Noun for the numbers in messages, with a plural in s.
 
     Raises
     ------
     DataError
-        When a line is no number, the file is no text, or there are not ``n_rows`` numbers.
+        When a line is not a number, the file is not text, or there are not ``n_rows`` numbers.
     """
     import numpy as np
 
     from ranksvm.exceptions import DataError
 
-    lines = _text(path, "one number a line").split("\n")
+    lines = _text(path, "one number per line").split("\n")
     if not lines[-1].strip():
         lines.pop()
     try:
         numbers = np.array([float(line) for line in lines])
     except ValueError:
         place, line = next((i, line) for i, line in enumerate(lines, 1) if not _is_number(line))
-        raise DataError(f"{path}:{place}: {line.strip()[:40]!r} is no {word}: expected one number a line.") from None
+        raise DataError(
+            f"{path}:{place}: {line.strip()[:40]!r} is not a {word}: expected one number per line."
+        ) from None
     if len(numbers) != n_rows:
         raise DataError(f"{path} has {counted(len(numbers), word)} but the data have {counted(n_rows, 'row')}.")
     return numbers
 
 
 def read_pairs(path: Path, queries: "Queries") -> "tuple[np.ndarray, np.ndarray]":
-    """Preferences, one a line: ``preferred other [weight]``, row numbers of the data from 0.
+    """Preferences, one per line: ``preferred other [weight]``, row numbers of the data from 0.
 
-    Empty lines and what follows a ``#`` are passed over.
+    Empty lines and text after a ``#`` are ignored.
 
     Parameters
     ----------
     path : Path
         The file.
     queries : Queries
-        Queries of the rows of the data: both rows of a pair must be of one.
+        Queries of the rows of the data: both rows of a pair must belong to one query.
 
     Returns
     -------
@@ -155,7 +157,7 @@ def read_pairs(path: Path, queries: "Queries") -> "tuple[np.ndarray, np.ndarray]
     Raises
     ------
     DataError
-        When a line is not that, with its number, or there is no pair.
+        When a line is not a pair (the message has its number), or there is no pair.
     """
     import numpy as np
 
@@ -170,16 +172,16 @@ def read_pairs(path: Path, queries: "Queries") -> "tuple[np.ndarray, np.ndarray]
         try:
             i, j, weight = _pair(words)
         except ValueError:
-            raise DataError(f"{path}:{place}: {line.strip()[:40]!r} is no pair: expected {PAIR_LINES}.") from None
+            raise DataError(f"{path}:{place}: {line.strip()[:40]!r} is not a pair: expected {PAIR_LINES}.") from None
         if not (0 <= i < len(number) and 0 <= j < len(number)):
             wrong = j if 0 <= i < len(number) else i
-            raise DataError(f"{path}:{place}: there is no row {wrong}: the data have the rows 0 to {len(number) - 1}.")
+            raise DataError(f"{path}:{place}: there is no row {wrong}: the data have rows 0 to {len(number) - 1}.")
         if i == j:
             raise DataError(f"{path}:{place}: row {i} is compared with itself.")
         if number[i] != number[j]:
             ids = [str(queries.ids[number[row]]) for row in (i, j)]
             raise DataError(
-                f"{path}:{place}: row {i} is of query {ids[0]}, row {j} of query {ids[1]}: both must be of one query."
+                f"{path}:{place}: row {i} is in query {ids[0]}, row {j} in query {ids[1]}: both must be in one query."
             )
         rows.append((i, j))
         weights.append(weight)
@@ -202,7 +204,7 @@ def _text(path: Path, expected: str) -> str:
 
     try:
         with _naming(path), open(path, "rb") as file:
-            # read once: it may be a pipe
+            # read only once: it may be a pipe
             content = file.read()
         kind = compression_of(content)
         text = content if kind is None else b"".join(decompressed(io.BytesIO(content), kind))
@@ -210,12 +212,12 @@ def _text(path: Path, expected: str) -> str:
     except BrokenStreamError as error:
         raise DataError(f"{path}: {error}.") from error
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is no text: expected {expected}.") from error
+        raise DataError(f"{path} is not text: expected {expected}.") from error
 
 
 @contextlib.contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """What the system refuses in the block is reported with the name of the file."""
+    """Add the name of the file to errors of the system in the block."""
     try:
         yield
     except OSError as error:
@@ -233,7 +235,7 @@ def _is_number(text: str) -> bool:
 
 
 def names_of(paths: list[Path]) -> list[str]:
-    """File names where they tell the files apart, else whole paths (numbered where even these are equal)."""
+    """File names if they are distinct, else whole paths (numbered where even these are equal)."""
     names = [path.name for path in paths]
     if len(set(names)) < len(names):
         names = [str(path) for path in paths]
@@ -241,14 +243,14 @@ def names_of(paths: list[Path]) -> list[str]:
 
 
 def row_labels(data: "RankingData") -> list[str]:
-    """Document ids as text; the row's number, from 0, where the file names none."""
+    """Document ids as text; the number of the row, from 0, where the file has none."""
     if data.docid is None:
         return [str(row) for row in range(data.n_rows)]
     return [str(docid) or str(row) for row, docid in enumerate(data.docid.tolist())]
 
 
 def write_text(path: Path | None, lines: Iterable[str]) -> None:
-    """Lines to a file, whole or not at all, compressed where its name says so; to stdout where ``path`` is None."""
+    """Write lines to a file, atomically and compressed if its name says so, or to stdout if ``path`` is None."""
     if path is None:
         for line in lines:
             click.echo(line)

@@ -1,4 +1,4 @@
-"""What a trained model is and does, as one part of a command's document, and for people."""
+"""Report of a trained model, as part of a command's JSON document and as tables for people."""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def described_data(data: TrainingData) -> dict[str, Any]:
-    """Path and size of every part, and where weights and pairs come from."""
+    """Path and size of every part, and the sources of weights and pairs."""
     return {
         "data": {
             name: {
@@ -47,7 +47,7 @@ def described_data(data: TrainingData) -> dict[str, Any]:
 
 
 def fit_report(ranker: Any, scaler: str, means: dict[str, dict[str, float]], convention: str) -> dict[str, Any]:
-    """What was fitted, its certificate, and what it gives on every part."""
+    """The fitted model, its certificate, and its metrics on every part."""
     return {
         "C": float(ranker.fitted_params_["C"]),
         "kernel": described_kernel(ranker),
@@ -69,7 +69,7 @@ def fit_report(ranker: Any, scaler: str, means: dict[str, dict[str, float]], con
 
 
 def certificate(ranker: Any) -> dict[str, float | None]:
-    """The duality gap, and the part of the objective that it is; None of a model without a certificate."""
+    """The duality gap, absolute and relative to the objective; None for a model without a certificate."""
     gap = getattr(ranker, "duality_gap_", None)
     if gap is None:
         return {"duality_gap": None, "relative_gap": None}
@@ -79,7 +79,7 @@ def certificate(ranker: Any) -> dict[str, float | None]:
 
 
 def _loss_and_pairs(ranker: Any) -> dict[str, Any]:
-    """The loss and its pairs: of low-rank models there is one choice only, which is no parameter."""
+    """The loss and its pairs; low-rank models have only one choice, which is not a parameter."""
     fitted = ranker.fitted_params_
     loss = fitted.get("loss", "hinge")
     return {
@@ -91,7 +91,7 @@ def _loss_and_pairs(ranker: Any) -> dict[str, Any]:
 
 
 def described_low_rank(ranker: Any) -> dict[str, Any] | None:
-    """Which model of low rank it is, and its ranks; None of any other."""
+    """The kind of low-rank model, and its ranks; None for any other model."""
     if hasattr(ranker, "factors_"):
         from ranksvm.metrics import parse_metric
 
@@ -115,7 +115,7 @@ def described_low_rank(ranker: Any) -> dict[str, Any] | None:
 
 
 def low_rank_in_words(low_rank: dict[str, Any]) -> str:
-    """The model of low rank and its ranks."""
+    """The low-rank model and its ranks, in words."""
     if low_rank["model"] == "factorized":
         words = f"factorized, {counted(low_rank['n_components'], 'component')}"
         if low_rank["best_iteration"] is None:
@@ -129,7 +129,7 @@ def low_rank_in_words(low_rank: dict[str, Any]) -> str:
 
 
 def described_kernel(ranker: Any) -> dict[str, Any] | None:
-    """The kernel of a model and its size; None of a linear one."""
+    """The kernel of a model and its size; None for a linear model."""
     if not hasattr(ranker, "kernel"):
         return None
     fitted = ranker.fitted_params_
@@ -152,7 +152,7 @@ def described_kernel(ranker: Any) -> dict[str, Any] | None:
 
 
 def kernel_in_words(kernel: dict[str, Any]) -> str:
-    """The kernel, its parameters and its approximation."""
+    """The kernel, its parameters and its approximation, in words."""
     parameters = [f"{name} {kernel[name]:.6g}" for name in ("gamma", "degree", "coef0") if kernel[name] is not None]
     words = [" ".join([kernel["name"], *parameters[:1]]), *parameters[1:]]
     if kernel["approximation"] is not None:
@@ -161,7 +161,7 @@ def kernel_in_words(kernel: dict[str, Any]) -> str:
 
 
 def size_in_words(kernel: dict[str, Any]) -> str:
-    """How many terms a score has, and of what."""
+    """The number of terms of a score, and their kind."""
     if kernel["approximation"] == "fourier":
         return counted(kernel["terms"], "random feature")
     words = f"{kernel['landmarks']} landmark" if kernel["approximation"] == "nystroem" else "support vector"
@@ -189,7 +189,7 @@ def candidates(ranker: Any) -> list[dict[str, Any]]:
 
 
 def edges(tried: Sequence[dict[str, Any]], chosen: dict[str, Any]) -> list[tuple[str, str]]:
-    """Notes where a value chosen is the smallest or largest of those tried, so that the best may lie beyond."""
+    """Notes if a chosen value is the smallest or largest of those tried, so that a better one may lie outside."""
     gamma = None if chosen["kernel"] is None else chosen["kernel"]["gamma"]
     notes = []
     for name, value, option in (("C", chosen["C"], "--C-range"), ("gamma", gamma, "--gamma-range")):
@@ -197,19 +197,17 @@ def edges(tried: Sequence[dict[str, Any]], chosen: dict[str, Any]) -> list[tuple
         if len(values) < 2 or value not in (values[0], values[-1]):
             continue
         which, beyond = ("smallest", "smaller") if value == values[0] else ("largest", "larger")
-        notes.append(
-            ("note", f"the {which} {name} tried was chosen: {beyond} ones may be as good or better ({option})")
-        )
+        notes.append(("note", f"the {which} {name} tried was chosen: {beyond} ones may be better ({option})"))
     return notes
 
 
 def by_rule(rule: str) -> str:
-    """The rule that C is chosen by, where it is not that the best one is taken."""
+    """The rule that chooses C, unless it takes the best one."""
     return "" if rule == "best" else f", {rule.replace('_', ' ')} rule"
 
 
 def score(mean: float, error: float | None) -> str:
-    """A mean and its standard error, where there is one."""
+    """A mean and its standard error, if there is one."""
     known = error is not None and not math.isnan(error)
     return f"{number(mean)} ± {number(error)}" if known else number(mean)
 
@@ -221,7 +219,7 @@ def show_fit(
     files: Sequence[tuple[str, str]],
     watch: Stopwatch,
 ) -> None:
-    """The metrics by part, and below them what was fitted; ``notes`` on the choice, ``files`` that were written."""
+    """Print the metrics by part, then the fitted model, with ``notes`` on the choice and the ``files`` written."""
     means, kernel, low_rank = report["metrics"], report["kernel"], report["low_rank"]
     if means:
         names = list(next(iter(means.values())))
@@ -248,7 +246,7 @@ def show_fit(
 
 
 def loss_in_words(loss: str, huber_width: float | None, width: float | None) -> str:
-    """The loss, with the width that it was given, or that it was smoothed over."""
+    """The loss, with its own width, or the width over which it was smoothed."""
     if loss == "huber":
         return f"huber of width {huber_width:g}"
     return loss if width is None else f"{loss}, smoothed over a width of {width:.1e}"
@@ -281,5 +279,5 @@ def _pairs(report: dict[str, Any]) -> str:
 
 
 def c_names(Cs: Sequence[float]) -> dict[float, str]:
-    """How values of C are written, alike in a table and below it."""
+    """The text of each value of C, the same in a table and below it."""
     return dict(zip(Cs, weights(Cs), strict=True))

@@ -1,4 +1,4 @@
-"""``ranksvm info``: what is in a data file or a model file, and what ranksvm runs on."""
+"""``ranksvm info``: the contents of a data file or a model file, or the environment."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from ranksvm.cli.tables import (
     weights,
 )
 
-# more levels than this are summed up, not listed
+# if there are more levels than this, those in the middle are not listed
 LISTED_LEVELS = 20
 
 
@@ -50,10 +50,10 @@ def info_command(
 ) -> None:
     """Show what is in FILE: rows, queries, levels and pairs of data; parameters, certificate and weights of a model.
 
-    Features are counted from 0: in the usual LETOR text, whose ids begin at 1, column 0 is feature 1.
+    Columns are counted from 0: in the usual LETOR text, whose ids begin at 1, column 0 is feature 1.
     """
     if environment == (file is not None):
-        raise click.UsageError("Give either a FILE or --environment.")
+        raise click.UsageError("give either FILE or --environment.")
     if file is None:
         report = _describe_environment()
         show = _show_environment
@@ -82,7 +82,7 @@ def _show_environment(report: dict[str, Any]) -> None:
 
 
 def _is_model(file: Path) -> bool:
-    # A pipe can be read once only, and is left to the reader of data.
+    # A pipe can be read only once, so it is left to the reader of data.
     if not file.is_file():
         return False
     with open(file, "rb") as opened:
@@ -124,7 +124,7 @@ def _describe_data(file: Path, data: Any) -> dict[str, Any]:
 
 
 def _shared(data: Any) -> dict[str, Any]:
-    """How many documents several queries have."""
+    """How many documents occur in several queries."""
     from ranksvm.data import shared_documents
 
     found = shared_documents(data.docid, data.qid)
@@ -143,7 +143,7 @@ def _pairs_per_query(y: Any, queries: Any) -> Any:
     query = queries.numbers()
     order = np.lexsort((y, query))
     query, y = query[order], y[order]
-    # rows of one query with one label are neighbours now
+    # rows of one query with one label are adjacent now
     starts = np.flatnonzero(np.concatenate(([True], (query[1:] != query[:-1]) | (y[1:] != y[:-1]))))[: len(y)]
     sizes = np.diff(starts, append=len(y))
     tied = np.zeros(queries.n_queries, dtype=np.int64)
@@ -160,7 +160,7 @@ def _show_data(report: dict[str, Any]) -> None:
             ("features", f"{count(report['features'])} ({report['storage']})"),
             ("density", f"{100 * report['density']:.3g} % of the values are not 0"),
             (
-                "rows a query",
+                "rows per query",
                 f"{count(sizes['min'])} to {count(sizes['max'])}, median {sizes['median']:g}, mean {sizes['mean']:.1f}",
             ),
             ("pairs", f"{count(report['pairs'])} with different labels"),
@@ -216,7 +216,7 @@ def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
     return report
 
 
-# attributes of a fitted ranker beside its weights; an older model may lack some
+# attributes of a fitted ranker other than its weights; an older model may lack some
 _SHOWN = (
     *("solver_", "status_", "C_", "best_score_", "objective_", "duality_gap_", "converged_", "n_iter_", "width_"),
     *("n_pairs_", "n_queries_", "n_updates_"),
@@ -224,7 +224,7 @@ _SHOWN = (
 
 
 def _stream(file: Path) -> dict[str, Any] | None:
-    """What `ranksvm online` had reached when it wrote a model."""
+    """The state of `ranksvm online` when it wrote a model."""
     notes = OnlineRun.notes(file)
     if notes is None:
         return None
@@ -245,7 +245,7 @@ def _parameters(step: Any) -> dict[str, Any]:
 
 
 def _weights(ranker: Any, n_weights: int | None) -> dict[str, Any]:
-    """The largest weights (all where ``n_weights`` is None), largest first, and what they have in common."""
+    """The largest weights (all if ``n_weights`` is None), largest first, and totals over all weights."""
     import numpy as np
 
     coef = np.ravel(ranker.coef_)
@@ -290,7 +290,7 @@ def _show_model(report: dict[str, Any]) -> None:
         facts.append(("status", str(report["status"])))
     if "n_pairs" in report:
         of = f" of {queries(report['n_queries'])}" if "n_queries" in report else ""
-        # PRank sees documents
+        # PRank learns from documents
         unit = "document" if "PRanker" in report["parameters"] else "pair"
         updates = f", {count(report['n_updates'])} of which changed it" if "n_updates" in report else ""
         facts.append(("trained on", f"{counted(report['n_pairs'], unit)}{of}{updates}"))
@@ -324,7 +324,7 @@ def _stream_in_words(online: dict[str, Any]) -> str:
 
 
 def _choice(report: dict[str, Any]) -> str:
-    """The C chosen, and what it gave."""
+    """The chosen C and its score."""
     ranker = list(report["parameters"].values())[-1]
     C = weights([report["C"]])[0]
     return f"{C}, by {ranker['metric']} {number(report['best_score'])}" if "best_score" in report else C

@@ -10,15 +10,15 @@ from ranksvm.cli.options import Name, Number, NumberRange, flag
 
 __all__ = ["CHOICES", "KERNEL_OPTIONS", "check_kernel_options", "kernel_options"]
 
-# What can be chosen by name: as the library has them, which must not be imported for --help. A precomputed kernel has
-# no place in a data file.
+# Parameters chosen by name. They repeat the library's lists, because the library must not be imported for --help. A
+# precomputed kernel cannot be stored in a data file.
 CHOICES = {
     "kernel": ["rbf", "poly", "linear", "laplacian", "cosine"],
     "approximation": ["nystroem", "fourier"],
     "landmarks": ["uniform", "kmeans++", "leverage"],
     "kernel_dtype": ["float32", "float64"],
 }
-# Parameters of the estimator, beside ``kernel``, that options give; None: its default.
+# Parameters of the estimator, other than ``kernel``, that options set; None: its default.
 KERNEL_OPTIONS = (
     *("gamma", "degree", "coef0", "approximation", "n_components", "landmarks", "random_state"),
     *("memory_limit", "kernel_dtype"),
@@ -38,7 +38,7 @@ _OF_APPROXIMATIONS = {
 
 
 class _Gamma(Number):
-    """A positive number, ``scale`` or ``auto``; for nuclear norms 0 too."""
+    """A positive number, ``scale`` or ``auto``; for nuclear norms also 0."""
 
     name = "gamma"
 
@@ -58,34 +58,42 @@ def kernel_options(command: Callable) -> Callable:
             "--gamma",
             type=_Gamma(),
             metavar="G",
-            help="Of rbf, poly, laplacian: a number, scale, or auto.  [scale]  Of --low-rank regularized: weight of "
+            help="For rbf, poly, laplacian: a number, scale, or auto.  [scale]  For --low-rank regularized: weight of "
             "the nuclear norms.  [1]",
         ),
         click.option(
             "--gamma-range", "gammas", type=NumberRange(), metavar="RANGE", help="Values of gamma to choose from."
         ),
-        click.option("--degree", type=click.IntRange(min=1), metavar="D", help="Of poly.  [default: 3]"),
-        click.option("--coef0", type=click.FloatRange(min=0.0), metavar="X", help="Of poly.  [default: 1]"),
+        click.option("--degree", type=click.IntRange(min=1), metavar="D", help="Degree of poly.  [default: 3]"),
         click.option(
-            "--approximation", type=Name(CHOICES["approximation"]), help="Features in place of the exact kernel."
+            "--coef0", type=click.FloatRange(min=0.0), metavar="X", help="Constant term of poly.  [default: 1]"
+        ),
+        click.option(
+            "--approximation", type=Name(CHOICES["approximation"]), help="Approximate the kernel by features."
         ),
         click.option(
             "--n-components",
             type=click.IntRange(min=1),
             metavar="N",
-            help="Number of them.  [1000]  Of --low-rank factorized: the rank.  [5]",
+            help="Number of these features.  [1000]  For --low-rank factorized: the rank.  [5]",
         ),
         click.option(
-            "--landmarks", type=Name(CHOICES["landmarks"]), help="How those of nystroem are drawn.  [default: uniform]"
+            "--landmarks",
+            type=Name(CHOICES["landmarks"]),
+            help="How the landmarks of nystroem are drawn.  [default: uniform]",
         ),
-        click.option("--random-state", type=click.IntRange(min=0), metavar="SEED", help="Seed of what is drawn."),
+        click.option("--random-state", type=click.IntRange(min=0), metavar="SEED", help="Seed of the random numbers."),
         click.option(
             "--memory-limit",
             metavar="SIZE",
             help="Memory for the kernel, or for the matrices of --low-rank regularized: 4GB, 500MB.  [default: half of "
-            "what is free]",
+            "the free memory]",
         ),
-        click.option("--kernel-dtype", type=Name(CHOICES["kernel_dtype"]), help="How it is kept.  [default: float32]"),
+        click.option(
+            "--kernel-dtype",
+            type=Name(CHOICES["kernel_dtype"]),
+            help="Type of the stored kernel values.  [default: float32]",
+        ),
     ]
     for option in reversed(options):
         command = option(command)
@@ -93,7 +101,7 @@ def kernel_options(command: Callable) -> Callable:
 
 
 def check_kernel_options(options: dict[str, Any]) -> None:
-    """Refuse options that the model asked for, linear or with a kernel, would not read."""
+    """Refuse options that the chosen model, linear or with a kernel, does not use."""
     kernel, approximation = options["kernel"], options["approximation"]
     given = [name for name in (*KERNEL_OPTIONS, "gammas") if options[name] is not None]
     if kernel is None and given:
@@ -111,7 +119,7 @@ def check_kernel_options(options: dict[str, Any]) -> None:
         options["gammas"], options["gamma"] = [options["gamma"]], None
     for name in given:
         if name in _READ_BY and kernel not in _READ_BY[name]:
-            raise click.UsageError(f"{flag(name)} is read by --kernel {' or '.join(_READ_BY[name])}, not by {kernel}.")
+            raise click.UsageError(f"{flag(name)} is used by --kernel {' or '.join(_READ_BY[name])}, not by {kernel}.")
         if name in _OF_APPROXIMATIONS and approximation not in _OF_APPROXIMATIONS[name]:
             raise click.UsageError(
                 f"{flag(name)} is an option of --approximation {' or '.join(_OF_APPROXIMATIONS[name])}."
@@ -119,7 +127,7 @@ def check_kernel_options(options: dict[str, Any]) -> None:
 
 
 def _without_model(name: str) -> str:
-    """What is wrong with an option of models that were not asked for."""
+    """The message about an option of models that were not chosen."""
     words = f"{flag(name)} is an option of kernel models"
     for model, names in LOW_RANK_OPTIONS.items():
         if name in names:

@@ -1,4 +1,4 @@
-"""Options of low-rank models: which one, and what belongs to it."""
+"""Options of low-rank models: the choice of a model, and its parameters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,29 +10,29 @@ from ranksvm.cli.options import Name, Number, flag
 
 __all__ = ["LOW_RANK_OPTIONS", "check_low_rank_options", "low_rank_options"]
 
-# Model -> parameters of its estimator that options give; None: its default. Some are options of kernels too.
+# Model -> parameters of its estimator that options set; None: its default. Some are options of kernels too.
 LOW_RANK_OPTIONS = {
     "factorized": ("n_components", "learning_rate", "max_epochs", "early_stopping_rounds", "random_state"),
     "regularized": ("gamma", "lam", "memory_limit", "max_iter"),
 }
 # Options of these models alone.
 _OWN = ("learning_rate", "max_epochs", "early_stopping_rounds", "lam")
-# Options of other models, and what they are in these.
+# Options of other models that have a fixed value in these models: the value, and the reason.
 _SETTLED = {
     "loss": ("hinge", "the low-rank models have the hinge loss"),
     "huber_width": (None, "the low-rank models have the hinge loss"),
     "pair_selection": ("all", "the low-rank models take all pairs"),
-    "pair_weighting": ("uniform", "the low-rank models weigh every pair alike"),
+    "pair_weighting": ("uniform", "the low-rank models weight all pairs equally"),
     "solver": ("auto", "the low-rank models have one solver each"),
 }
-# Options of other models, and why there is nothing like it in these.
+# Options of other models that these models do not have, and the reason.
 _MISSING = {
     "kernel": "the low-rank models are linear: give --kernel or --low-rank",
     "Cs": "the low-rank models are not fitted along a range of C: give -C",
     "gammas": "the low-rank models are not fitted along a range of gamma: give --gamma",
-    "sample_weight": "the low-rank models weigh every pair alike",
-    "query_weight": "the low-rank models weigh every pair alike",
-    "propensity": "the low-rank models weigh every pair alike",
+    "sample_weight": "the low-rank models weight all pairs equally",
+    "query_weight": "the low-rank models weight all pairs equally",
+    "propensity": "the low-rank models weight all pairs equally",
     "pairs": "the low-rank models learn from labels",
     "approximation": "it is an option of kernels",
     "landmarks": "it is an option of kernels",
@@ -52,26 +52,34 @@ class _LearningRate(Number):
 
 
 def low_rank_options(command: Callable) -> Callable:
-    """Which model of low rank, and the options that no other model has."""
+    """The choice of a low-rank model, and the options that only these models have."""
     options = [
         click.option(
             "--low-rank",
             type=Name(list(LOW_RANK_OPTIONS)),
-            help="Learn dual variables of low rank, query by query, with the hinge loss: of --n-components factors, or "
-            "pulled towards low rank by nuclear norms of weight --gamma.",
-        ),
-        click.option("--lam", type=Number(), metavar="L", help="Of regularized: weight of the pull.  [default: 1]"),
-        click.option(
-            "--learning-rate", type=_LearningRate(), metavar="R", help="Of factorized: auto, or a fixed step.  [auto]"
+            help="Learn dual variables of low rank for each query, with the hinge loss: as --n-components factors, or "
+            "regularized by nuclear norms of weight --gamma.",
         ),
         click.option(
-            "--max-epochs", type=click.IntRange(min=1), metavar="N", help="Of factorized: limit.  [default: 1000]"
+            "--lam",
+            type=Number(),
+            metavar="L",
+            help="For regularized: weight of the distance to low rank.  [default: 1]",
+        ),
+        click.option(
+            "--learning-rate", type=_LearningRate(), metavar="R", help="For factorized: auto, or a fixed step.  [auto]"
+        ),
+        click.option(
+            "--max-epochs",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="For factorized: limit of epochs.  [default: 1000]",
         ),
         click.option(
             "--early-stopping-rounds",
             type=click.IntRange(min=1),
             metavar="N",
-            help="Of factorized: stop after N epochs without a better --metric on --valid, and keep the best epoch.",
+            help="For factorized: stop after N epochs without a better --metric on --valid, and keep the best epoch.",
         ),
     ]
     for option in reversed(options):
@@ -80,12 +88,14 @@ def low_rank_options(command: Callable) -> Callable:
 
 
 def check_low_rank_options(ctx: click.Context, options: dict[str, Any]) -> None:
-    """Refuse options that the low-rank model asked for would not read, or all where none is asked for."""
+    """Refuse options that the chosen low-rank model does not use; all of them if none is chosen."""
     model = options["low_rank"]
     if model is None:
         for name in _OWN:
             if options[name] is not None:
-                raise click.UsageError(f"{flag(name)} is an option of --low-rank {_models_with(name)}: give that too.")
+                raise click.UsageError(
+                    f"{flag(name)} is an option of --low-rank {_models_with(name)}: give that option too."
+                )
         return
     for name, reason in _MISSING.items():
         if options[name] is not None:
@@ -95,7 +105,7 @@ def check_low_rank_options(ctx: click.Context, options: dict[str, Any]) -> None:
             raise click.UsageError(f"--low-rank with {flag(name)}: {reason}.")
     for name in dict.fromkeys(name for names in LOW_RANK_OPTIONS.values() for name in names):
         if options[name] is not None and name not in LOW_RANK_OPTIONS[model]:
-            raise click.UsageError(f"{flag(name)} is read by --low-rank {_models_with(name)}, not by {model}.")
+            raise click.UsageError(f"{flag(name)} is used by --low-rank {_models_with(name)}, not by {model}.")
     if isinstance(options["gamma"], str):
         raise click.UsageError(f"--low-rank regularized with --gamma {options['gamma']}: give a number.")
     if options["early_stopping_rounds"] is not None:
@@ -104,10 +114,10 @@ def check_low_rank_options(ctx: click.Context, options: dict[str, Any]) -> None:
 
 def _check_early_stopping(options: dict[str, Any]) -> None:
     if options["valid"] is None:
-        raise click.UsageError("--early-stopping-rounds needs data to measure every epoch on: give --valid.")
+        raise click.UsageError("--early-stopping-rounds needs data to evaluate every epoch on: give --valid.")
     if options["convention"] != "default":
         raise click.UsageError(
-            f"--early-stopping-rounds with --convention {options['convention']}: epochs are measured by the default "
+            f"--early-stopping-rounds with --convention {options['convention']}: epochs are evaluated by the default "
             "convention; use ranksvm evaluate for another one."
         )
 

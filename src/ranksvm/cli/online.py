@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from ranksvm.data import RankingData
 
 DEFAULT_MODEL = Path("online.rsvm")
-# queries between two lines where no checkpoint says
+# queries between two progress lines without checkpoints
 EVERY = 1000
-# Queries taken at a time from a file: calls cost as much as learning from some. A pipe's are taken as they come.
+# Queries read at a time from a file, because a call costs as much as learning from a few queries. From a pipe they
+# are read one by one.
 FILE_BATCH = 64
-# Features of text that is told to have so many, and where ids begin: no more are dense, more are sparse.
+# Text with known ids and at most this number of features is read as dense, with more as sparse.
 DENSE_UP_TO = 1024
 # seconds between two changes of the live line
 LIVE = 0.1
@@ -45,7 +46,7 @@ class _Every(click.Tuple):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value[0] != "every":
-            self.fail(f"it is written --checkpoint every N, found {' '.join(value)!r}.", param, ctx)
+            self.fail(f"write --checkpoint every N, found {' '.join(value)!r}.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -64,18 +65,22 @@ class _Every(click.Tuple):
     type=_Every(),
     nargs=2,
     metavar="every N",
-    help="Write MODEL after every N queries too, not only at the end.",
+    help="Write MODEL after every N queries, and at the end.",
 )
-@click.option("--resume", is_flag=True, help="Go on from MODEL, where it exists: its queries of TRAIN are passed over.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Continue from MODEL if it exists; skip the queries of TRAIN that it has learnt from.",
+)
 @click.option(
     "--every",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"Queries between two lines of progress.  [default: those between checkpoints, or {EVERY}]",
+    help=f"Queries between two lines of progress.  [default: as --checkpoint, or {EVERY}]",
 )
 @metrics_option("ndcg@1,ndcg@5,ndcg@10,map")
 @convention_option
-@click.option("--max-label", type=float, metavar="L", help="Highest grade of the scale, which the metric err needs.")
+@click.option("--max-label", type=float, metavar="L", help="Highest grade of the scale; the metric err needs it.")
 @click.option(
     "--n-features",
     type=click.IntRange(min=1),
@@ -87,18 +92,19 @@ class _Every(click.Tuple):
     "--batch-queries",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"Queries read at a time, which changes the speed alone.  [default: {FILE_BATCH}; of a pipe 1]",
+    help=f"Queries read at a time; this affects only the speed.  [default: {FILE_BATCH}; from a pipe 1]",
 )
 @json_option
 @quiet_option
 @debug_option
 @click.pass_context
 def online_command(ctx: click.Context, **options: Any) -> None:
-    """Learn from TRAIN (LETOR text, cache or Parquet; - is standard input) query by query, each ranked before.
+    """Learn from TRAIN (LETOR text, cache or Parquet; - is standard input) query by query.
 
-    Every query is ranked by the model so far and measured, and only then learnt from: the metrics, means over all
-    queries so far, are of rankings that the model had not seen. A query is a run of rows with one id. MODEL is written
-    whole or not at all, and holds what --resume needs: with it a run that was killed ends as if it had not been.
+    Every query is first ranked by the current model and evaluated, and only then learnt from. The metrics are means
+    over all queries so far (progressive, or prequential, validation). A query is a run of consecutive rows with one id.
+    MODEL is written atomically and holds all that --resume needs: a run that was killed and resumed gives the same
+    result as an uninterrupted one.
 
     \b
     ranksvm online train.txt --learner solar2 --checkpoint every 1000 -o model.rsvm
@@ -116,7 +122,7 @@ def online_command(ctx: click.Context, **options: Any) -> None:
             if is_debugging(ctx) or not online.saved:
                 raise
             known = f"{options['output']} has {queries(online.saved)}"
-            click.echo(f"\nInterrupted: {known}, and --resume goes on from there.", err=True)
+            click.echo(f"\nInterrupted: {known}; --resume continues from there.", err=True)
             ctx.exit(EXIT_INTERRUPTED)
     report = online.report(watch)
     if options["as_json"]:
@@ -126,13 +132,13 @@ def online_command(ctx: click.Context, **options: Any) -> None:
 
 
 def _settle(options: dict[str, Any]) -> None:
-    """Put in what follows from other options; refuse to write over a file that nobody named."""
+    """Fill in defaults that depend on other options; refuse to overwrite a file that was not named."""
     checkpoint = options["checkpoint"] and options["checkpoint"][1]
     options["checkpoint"] = checkpoint
     if options["output"] is None and (checkpoint or options["resume"]):
         if DEFAULT_MODEL.exists() and not options["resume"]:
             raise click.UsageError(
-                f"{DEFAULT_MODEL} exists: add --resume to go on from it, or name another file with -o."
+                f"{DEFAULT_MODEL} exists: add --resume to continue from it, or name another file with -o."
             )
         options["output"] = DEFAULT_MODEL
     options["every"] = options["every"] or checkpoint or EVERY
@@ -150,7 +156,7 @@ class _Online:
         self._options, self._progress = options, progress
         self._source = "standard input" if str(options["train"]) == "-" else str(options["train"])
         self._shown = 0.0
-        self.saved: int | None = None  # queries that the file has
+        self.saved: int | None = None  # queries in the saved model
         metrics = CumulativeMetrics(options["metrics"], options["convention"], max_label=options["max_label"])
         if options["learner"] == "prank" and options["levels"] is None:
             options["levels"] = self._levels()
@@ -160,12 +166,12 @@ class _Online:
             self._resume()
 
     def run(self) -> None:
-        """Rank and learn until the stream ends; what was learnt is saved, however that comes."""
+        """Rank and learn until the stream ends; the model is saved even after an error or Ctrl-C."""
         with CtrlC() as ctrl_c:
             try:
                 self._learn(ctrl_c)
             except BaseException:
-                # a bad line, an interrupt: all queries before are whole
+                # a bad line or an interrupt: all earlier queries are complete
                 if self._run.is_whole and self._run.n_queries > (self.saved or 0):
                     self._save(ctrl_c)
                     self._tell_saved()
@@ -192,7 +198,7 @@ class _Online:
         from ranksvm.data import iter_data
 
         n_features, zero_based = self._options["n_features"], self._options["zero_based"]
-        # A pipe's queries are taken as they come where nothing is left open.
+        # If these are known, the queries of a pipe are read as they arrive.
         known = n_features is not None and zero_based is not None
         options = {
             "n_features": n_features,
@@ -203,11 +209,11 @@ class _Online:
         return iter_data(path, batch_queries=self._options["batch_queries"], **options)
 
     def _levels(self) -> list[float]:
-        """Those of the model that is gone on from, or else all labels in the file."""
+        """The levels of the resumed model, or else all labels in the file."""
         if self._options["resume"] and self._options["output"].exists():
             from ranksvm.persistence import load
 
-            # another learner's is refused in a moment
+            # a model of another learner is refused later
             return getattr(load(self._options["output"]), "levels", [])
         if self._source == "standard input" or not stat.S_ISREG(os.stat(self._source).st_mode):
             raise click.UsageError("--learner prank needs --levels, such as 0,1,2: a pipe cannot be read twice.")
@@ -222,11 +228,11 @@ class _Online:
     def _resume(self) -> None:
         path = self._options["output"]
         if not path.exists():
-            self._progress.line(f"{path} does not exist yet: from the first query")
+            self._progress.line(f"{path} does not exist yet: starting with the first query")
             return
         self._run = self._run.resumed(path)
         self.saved = self.resumed_from = self._run.n_queries
-        self._progress.line(f"Going on from {path}: {queries(self.resumed_from)} of {self._source}")
+        self._progress.line(f"Continuing from {path}: {queries(self.resumed_from)} of {self._source}")
 
     def _save(self, ctrl_c: CtrlC) -> None:
         if self._options["output"] is None:
@@ -236,7 +242,7 @@ class _Online:
             self.saved = self._run.n_queries
 
     def _tell(self, every: int) -> None:
-        """Say how it goes: all the time on a terminal, every so many queries elsewhere."""
+        """Report progress: continuously on a terminal, after every ``every`` queries elsewhere."""
         now = time.monotonic()
         whole = self._run.n_queries % every == 0
         if not self._options["quiet"] and (whole or now - self._shown > LIVE):
@@ -249,7 +255,7 @@ class _Online:
             self._shown = now
 
     def report(self, watch: Stopwatch) -> dict[str, Any]:
-        """All that was found, for people and machines."""
+        """The results, for people and machines."""
         ranker, metrics = self._run.ranker, self._run.metrics
         return {
             "command": "online",

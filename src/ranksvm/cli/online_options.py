@@ -10,7 +10,7 @@ from ranksvm.cli.options import Number, flag
 
 __all__ = ["LEARNERS", "learner_options", "make_learner"]
 
-# Learner -> class, what is settled by its name, and the options that it has beside the seed.
+# Learner -> class, the parameters that its name sets, and its options other than the seed.
 LEARNERS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "solar1": ("SOLARRanker", {"order": 1}, ("C", "decay", "average")),
     "solar2": ("SOLARRanker", {"order": 2}, ("gamma", "covariance", "decay", "average")),
@@ -27,7 +27,7 @@ class _Decay(Number):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = super().convert(value, param, ctx)
         if number > 1:
-            self.fail(f"{value!r} is above 1, which forgets nothing.", param, ctx)
+            self.fail(f"{value!r} is above 1; a decay of 1 forgets nothing.", param, ctx)
         return number
 
 
@@ -42,28 +42,28 @@ class _Levels(click.ParamType):
         try:
             return [float(item) for item in value.split(",")]
         except ValueError:
-            self.fail(f"{value!r} is no list of labels, such as 0,1,2.", param, ctx)
+            self.fail(f"{value!r} is not a list of labels, such as 0,1,2.", param, ctx)
 
 
 def learner_options(command: Callable) -> Callable:
-    """The learner, and what it has to be told."""
+    """The choice of a learner, and its parameters."""
     options = [
         click.option("--learner", type=click.Choice(list(LEARNERS)), default="solar2", show_default=True),
-        click.option("-C", "C", type=Number(), default=1e-5, show_default=True, help="Of solar1: weight of a pair."),
+        click.option("-C", "C", type=Number(), default=1e-5, show_default=True, help="For solar1: weight of a pair."),
         click.option(
             "--gamma",
             type=Number(),
             default=1e4,
             show_default=True,
             metavar="G",
-            help="Of solar2: how little a pair moves the model.",
+            help="For solar2: regularization; a larger value makes a pair change the model less.",
         ),
         click.option(
             "--covariance",
             type=click.Choice(["full", "diagonal"]),
             default="full",
             show_default=True,
-            help="Of solar2: all of it, or the diagonal for many features.",
+            help="For solar2: the full matrix, or its diagonal for many features.",
         ),
         click.option(
             "--decay",
@@ -71,17 +71,17 @@ def learner_options(command: Callable) -> Callable:
             default=1.0,
             show_default=True,
             metavar="D",
-            help="Of solar1 and solar2: what stays of the past when a query comes.",
+            help="For solar1 and solar2: factor on what earlier queries taught, applied at every query.",
         ),
         click.option("--average", is_flag=True, help="Score with the mean of the weights over all pairs."),
         click.option(
-            "--n-experts", type=click.IntRange(min=1), default=20, show_default=True, help="Of committee: its size."
+            "--n-experts", type=click.IntRange(min=1), default=20, show_default=True, help="For committee: its size."
         ),
         click.option(
             "--levels",
             type=_Levels(),
             metavar="L,L,...",
-            help="Of prank: all labels that may come.  [default: those in TRAIN, which is read twice, or of --resume]",
+            help="For prank: all labels that may occur.  [default: those of --resume, or in TRAIN, read twice]",
         ),
         click.option(
             "--random-state",

@@ -1,4 +1,4 @@
-"""What ``ranksvm online`` does: rank a query, learn from it, and keep a file from which to go on."""
+"""One run of ``ranksvm online``: rank a query, learn from it, and save a file from which to continue."""
 
 import contextlib
 import signal
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CtrlC", "OnlineRun", "parts_of"]
 
-# in the notes of a model file
+# key in the notes of a model file
 _NOTES = "online"
 
 
 class CtrlC:
-    """Ctrl-C waits for the end of what must be done whole; elsewhere, as where a pipe is read, it comes at once."""
+    """Delays Ctrl-C to the end of a block that must not be interrupted; elsewhere it acts at once."""
 
     def __init__(self) -> None:
         self._whole = self._came = False
@@ -46,7 +46,7 @@ class CtrlC:
 
     @contextlib.contextmanager
     def waits(self) -> Iterator[None]:
-        """Context at the end of which Ctrl-C comes, if it came within."""
+        """Context that delays Ctrl-C to its end."""
         self._whole = True
         try:
             yield
@@ -59,7 +59,7 @@ class CtrlC:
 
 @dataclass
 class OnlineRun:
-    """A ranker, how well it has ranked so far, and which queries those were.
+    """A ranker, its metrics so far, and a checksum of the queries it has seen.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ class OnlineRun:
     ranker : OnlineRanker
         The model.
     metrics : CumulativeMetrics
-        Of all queries so far, each ranked before it was learnt from.
+        Metrics of all queries so far, each ranked before it was learnt from.
     checksum : int
-        Of the features and labels of all queries so far, one after another.
+        Checksum of the features and labels of all queries so far, in order.
     """
 
     learner: str
@@ -85,7 +85,7 @@ class OnlineRun:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every query that was learnt from was measured too, so that it can be gone on from."""
+        """Whether every query that was learnt from was evaluated too, so that the run can be resumed."""
         return self.n_queries > 0 and self.ranker.n_queries_ == self.n_queries
 
     def learn(self, data: "RankingData") -> None:
@@ -99,7 +99,7 @@ class OnlineRun:
         self.checksum = checksum
 
     def save(self, path: Path, source: str) -> None:
-        """Write the model with all that `resumed` needs, whole or not at all."""
+        """Write the model, with all that `resumed` needs, atomically."""
         from ranksvm.persistence import save
 
         notes = {"learner": self.learner, "data": source, "checksum": self.checksum, "metrics": self.metrics.state}
@@ -107,18 +107,18 @@ class OnlineRun:
 
     @staticmethod
     def notes(path: Path) -> dict[str, Any] | None:
-        """What `save` kept beside a model; None in a file that it did not write."""
+        """The notes that `save` stored with a model; None for a file that it did not write."""
         from ranksvm.persistence import read_notes
 
         return (read_notes(path) or {}).get(_NOTES)
 
     def resumed(self, path: Path) -> "OnlineRun":
-        """The run that a file was written by, where it had the options of this one.
+        """The run that wrote a file; it must have had the options of this one.
 
         Raises
         ------
         ModelFileError
-            When the file is no model, or was not written by ``ranksvm online``.
+            When the file is not a model, or was not written by ``ranksvm online``.
         OptionError
             When an option differs.
         """
@@ -129,11 +129,13 @@ class OnlineRun:
         if notes is None:
             raise ModelFileError(f"{path}: it was not written by `ranksvm online`, so there is nothing to resume.")
         if notes["learner"] != self.learner:
-            raise OptionError(f"{path} was learnt by --learner {notes['learner']}, not {self.learner}.")
+            raise OptionError(f"{path} was trained with --learner {notes['learner']}, not {self.learner}.")
         ranker = load(path)
         for name, before in ranker.get_params(deep=False).items():
             if before != (value := getattr(self.ranker, name)):
-                raise OptionError(f"{path} was learnt with {name}={before!r}, not {value!r}: --resume keeps options.")
+                raise OptionError(
+                    f"{path} was trained with {name}={before!r}, not {value!r}: --resume needs the same options."
+                )
         try:
             self.metrics.restore(notes["metrics"])
         except OptionError as error:
@@ -141,12 +143,12 @@ class OnlineRun:
         return OnlineRun(self.learner, ranker, self.metrics, notes["checksum"])
 
     def rest_of(self, stream: "Iterator[RankingData]", source: str) -> "Iterator[RankingData]":
-        """What is left of a stream after the queries so far, which must be those that were learnt from.
+        """The rest of a stream after the queries so far, which must be those that were learnt from.
 
         Raises
         ------
         DataError
-            When they are other ones, have other features, or the stream ends before.
+            When the queries differ, have another number of features, or the stream ends before.
         """
         from ranksvm.exceptions import DataError
 
@@ -176,7 +178,7 @@ class OnlineRun:
 
 
 def parts_of(data: "RankingData", done: int, every: int) -> "Iterator[RankingData]":
-    """The queries of a batch, divided where their number since the beginning is a multiple of ``every``."""
+    """The queries of a batch, split where the total number of queries is a multiple of ``every``."""
     rest: RankingData | None = data
     while rest is not None:
         part, rest = _divided(rest, every - done % every)
@@ -186,7 +188,7 @@ def parts_of(data: "RankingData", done: int, every: int) -> "Iterator[RankingDat
 
 
 def _divided(data: "RankingData", n_queries: int) -> "tuple[RankingData | None, RankingData | None]":
-    """The first so many queries, and the others; None where there are none."""
+    """The first ``n_queries`` queries, and the others; None if there are none."""
     if n_queries == 0:
         return None, data
     if n_queries >= data.queries.n_queries:
@@ -196,7 +198,7 @@ def _divided(data: "RankingData", n_queries: int) -> "tuple[RankingData | None, 
 
 
 def _checksum(data: "RankingData", so_far: int) -> int:
-    """Query by query, so that batches make no difference."""
+    """Checksum query by query, so that it does not depend on batches."""
     import numpy as np
     import scipy.sparse
 

@@ -34,14 +34,14 @@ _FLAGS = {"C": "-C", "Cs": "--C-range", "gammas": "--gamma-range"}
 
 
 class _OutputFile(click.Path):
-    """A file to be written: its folder is looked at before any work is done."""
+    """A file to write; its folder is checked before any work is done."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         path = Path(str(super().convert(value, param, ctx)))
         if not path.parent.is_dir():
-            self.fail(f"{str(path.parent)!r} is no folder; make it first.", param, ctx)
+            self.fail(f"{str(path.parent)!r} is not a folder; create it first.", param, ctx)
         if not os.access(path.parent, os.W_OK):
-            self.fail(f"{str(path.parent)!r} cannot be written to.", param, ctx)
+            self.fail(f"{str(path.parent)!r} is not writable.", param, ctx)
         return path
 
 
@@ -62,7 +62,7 @@ class Number(click.ParamType):
         try:
             return _positive(_number(value))
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no positive number (write 0.25, 1e-4 or 2^-3).", param, ctx)
+            self.fail(f"{value!r} is not a positive number (write 0.25, 1e-4 or 2^-3).", param, ctx)
 
 
 class NumberRange(click.ParamType):
@@ -81,8 +81,8 @@ class NumberRange(click.ParamType):
             return [_positive(number) for number in numbers]
         except (ValueError, OverflowError):
             self.fail(
-                f"{value!r} is no range: write its smaller and its larger end, both powers of 2 (2^-15:2^5, 1:4), both "
-                "of 10 (1e-4:1e2) or both of one other base (3^-2:3^2), with a step of the exponent if wanted "
+                f"{value!r} is not a range: write its smaller and its larger end, both powers of 2 (2^-15:2^5, 1:4), "
+                "both of 10 (1e-4:1e2) or both of one other base (3^-2:3^2), with a step of the exponent if wanted "
                 "(2^-15:2^5:2); or a list of positive numbers (0.01,0.1,1).",
                 param,
                 ctx,
@@ -102,12 +102,12 @@ class Shares(click.ParamType):
         except ValueError:
             numbers = []
         if not numbers or max(numbers) > 1:
-            self.fail(f"{value!r} is no list of numbers above 0 and at most 1, such as 0.9,1.", param, ctx)
+            self.fail(f"{value!r} is not a list of numbers above 0 and at most 1, such as 0.9,1.", param, ctx)
         return list(dict.fromkeys(numbers))
 
 
 def flag(name: str) -> str:
-    """The option that gives a parameter, as users write it."""
+    """The option that sets a parameter, as users write it."""
     return _FLAGS.get(name, "--" + name.replace("_", "-"))
 
 
@@ -126,7 +126,7 @@ class CommaList(click.ParamType):
 
 
 class Name(click.Choice):
-    """One of several names, as Python has them; ``-`` is as good as ``_``."""
+    """One of several names of the Python API; ``-`` is accepted for ``_``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         known = {str(choice).replace("-", "_"): choice for choice in self.choices}
@@ -190,7 +190,7 @@ def _base_and_exponents(first: str, last: str) -> tuple[float, float, float]:
 
 
 def _exponent(text: str, base: float) -> float | None:
-    """The whole number ``e`` with ``base**e`` equal to the number; None where there is none."""
+    """The integer ``e`` with ``base**e`` equal to the number; None if there is none."""
     number = _positive(float(text))
     exponent = float(round(math.log(number, base)))
     return exponent if math.isclose(base**exponent, number, rel_tol=1e-12) else None
@@ -198,19 +198,19 @@ def _exponent(text: str, base: float) -> float | None:
 
 def json_option(command: Callable) -> Callable:
     return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, and nothing else there."
+        "--json", "as_json", is_flag=True, help="Print one JSON document, and nothing else, on stdout."
     )(command)
 
 
 def quiet_option(command: Callable) -> Callable:
-    return click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")(command)
+    return click.option("-q", "--quiet", is_flag=True, help="Show no progress on stderr.")(command)
 
 
 def zero_based_option(command: Callable) -> Callable:
     return click.option(
         "--zero-based/--one-based",
         default=None,
-        help="Whether feature ids of LETOR text count from 0.  [default: a file's do if it has an id 0]",
+        help="Whether feature ids of LETOR text start at 0.  [default: they do if the file has an id 0]",
     )(command)
 
 
@@ -226,7 +226,7 @@ def convention_option(command: Callable) -> Callable:
         type=click.Choice(CONVENTIONS),
         default="default",
         show_default=True,
-        help="Whose definition of the metrics.",
+        help="Definition of the metrics to use.",
     )(command)
 
 
@@ -237,5 +237,5 @@ def metrics_option(default: str) -> Callable[[Callable], Callable]:
         default=default,
         show_default=True,
         metavar="M,M,...",
-        help="Of ndcg, mean_ndcg, map, mrr, err, p@k, r@k (with @k where wanted), pairwise_accuracy, kendall_tau.",
+        help="Some of ndcg, mean_ndcg, map, mrr, err, p@k, r@k (with an optional @k), pairwise_accuracy, kendall_tau.",
     )

@@ -1,4 +1,4 @@
-"""The picture of a comparison: scores along C."""
+"""The plot of a comparison: scores against C."""
 
 from pathlib import Path
 
@@ -8,28 +8,28 @@ from ranksvm.cli.comparison import Comparison
 
 __all__ = ["check_plot", "write_plot"]
 
-# beside the best, more curves than this would be a tangle
+# curves next to the best one; more would be hard to read
 OTHERS_SHOWN = 7
 
 
 def check_plot(path: Path) -> None:
-    """Refuse a picture that cannot be drawn, before any work."""
+    """Refuse a plot that cannot be drawn, before any work."""
     from ranksvm.plotting.figures import picture_formats
 
     formats = picture_formats()
     if path.suffix.lower().lstrip(".") not in formats:
         known = ", ".join(f".{name}" for name in formats)
-        raise click.UsageError(f"--plot {path}: the ending says what to draw, one of {known}.")
+        raise click.UsageError(f"--plot {path}: the file name extension must be one of {known}.")
 
 
 def write_plot(comparison: Comparison, path: Path) -> None:
-    """Draw the best combination with its folds and standard error, the next ones as lines."""
+    """Plot the best combination with its folds and standard error, and the next ones as lines."""
     from ranksvm.data.atomic_files import atomic_write
     from ranksvm.plotting import PathDisplay
     from ranksvm.plotting.figures import axes_in_memory
 
     best, *others = comparison.ranked
-    # wider where the legend is beside the curves
+    # wider if the legend is next to the curves
     axes = axes_in_memory(figsize=(9.0, 4.5) if others else (6.4, 4.8), layout="constrained")
     display = PathDisplay.from_estimator(best.ranker, ax=axes)
     legend = axes.get_legend()

@@ -22,7 +22,7 @@ from ranksvm.cli.tables import counted, print_json
 def predict_command(
     model: Path, data: Path, output: Path | None, zero_based: bool | None, as_json: bool, quiet: bool
 ) -> None:
-    """Score every row of DATA with MODEL: one score a line, in the order of the data.
+    """Score every row of DATA with MODEL: one score per line, in the order of the data.
 
     A higher score means a better rank within the query; scores of different queries are not comparable.
 

@@ -1,4 +1,4 @@
-"""What a command is doing, on stderr: a live line on a terminal, plain lines elsewhere, nothing when quiet."""
+"""Progress of a command, on stderr: a live line on a terminal, plain lines elsewhere, nothing when quiet."""
 
 import logging
 import sys
@@ -31,16 +31,16 @@ class Stopwatch:
 
 
 class Progress:
-    """Shows steps, and what the library logs under ``ranksvm`` while the block lasts.
+    """Shows steps, and the log records of ``ranksvm``, within a block.
 
     Parameters
     ----------
     quiet : bool
         Show nothing.
     iterations : bool
-        Show iterations where there is no terminal too, each in a line of its own.
+        Print iterations also without a terminal, one per line.
     log_passes : bool
-        Everything that is logged is passing, not iterations alone: a command of many fits says itself what stays.
+        Show all log records in the live line only, not just iterations: a command of many fits prints its own results.
     """
 
     def __init__(self, quiet: bool = False, iterations: bool = True, log_passes: bool = False):
@@ -78,21 +78,21 @@ class Progress:
             self._status = None
 
     def line(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a permanent line."""
         if self._console is not None:
             self._console.print(text, markup=False)
         elif not self.quiet:
             click.echo(text, err=True)
 
     def now(self, text: str) -> None:
-        """Say what is going on now, after the ``heading``, in a live line that the next one replaces, on a terminal."""
+        """Show the current step, after the ``heading``, in the live line of a terminal."""
         if self._status is not None:
             from rich.text import Text
 
             self._status.update(Text(f"{self.heading}{text}"))
 
     def iteration(self, text: str) -> None:
-        """Say how an iteration went: in the live line on a terminal, elsewhere in a line of its own where wanted."""
+        """Show an iteration: in the live line on a terminal, elsewhere as a permanent line if wanted."""
         if self._status is not None:
             self.now(text)
         elif self._iterations:
@@ -100,7 +100,7 @@ class Progress:
 
 
 class _Handler(logging.Handler):
-    """Log records become progress: iterations, values of C and epochs pass, all others stay."""
+    """Turns log records into progress: iterations, values of C and epochs are transient, others permanent."""
 
     def __init__(self, progress: Progress):
         super().__init__(logging.INFO)

@@ -13,13 +13,13 @@ from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_o
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import aligned, count, print_json, print_table
 
-# what a table on a screen shows unless told otherwise; the other formats hold everything
+# limits of a table on a screen by default; the other formats hold everything
 TABLE_TOP = 10
 TABLE_QUERIES = 5
 
 
 class Ranked(NamedTuple):
-    """A document at its rank."""
+    """A document and its rank."""
 
     rank: int
     docid: str
@@ -41,14 +41,14 @@ class Ranked(NamedTuple):
     "--top",
     type=click.IntRange(min=1),
     metavar="K",
-    help=f"Documents of a query.  [default: all, in a table {TABLE_TOP}]",
+    help=f"Documents per query.  [default: all; in a table {TABLE_TOP}]",
 )
 @click.option(
     "--query",
     "wanted",
     multiple=True,
     metavar="ID",
-    help=f"This query only; may be repeated.  [default: all, in a table {TABLE_QUERIES}]",
+    help=f"Only this query; may be repeated.  [default: all; in a table {TABLE_QUERIES}]",
 )
 @click.option("--run-name", default="ranksvm", show_default=True, help="Last column of a TREC run file.")
 @click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File to write.  [default: stdout]")
@@ -77,7 +77,7 @@ def rank_command(
     ranksvm rank model.rsvm test.txt --format trec -o run.txt
     """
     if layout is None:
-        # what goes into a file or a pipe is all there is, one document a line
+        # a file or a pipe gets all documents, one per line
         layout = "table" if output is None and sys.stdout.isatty() else "tsv"
     if layout == "table" and output is not None:
         raise click.UsageError("a table is for the screen: use --format tsv or trec with -o.")
@@ -113,7 +113,7 @@ def rank_command(
 
 
 def _wanted(rankings: dict[str, list[Ranked]], wanted: tuple[str, ...], data: Path) -> dict[str, list[Ranked]]:
-    """The rankings asked for; all of them where none is named."""
+    """The requested rankings; all of them if none is named."""
     for query in wanted:
         if query not in rankings:
             raise click.ClickException(f"{data} has no query {query!r}.")
@@ -161,7 +161,7 @@ def _tsv(rankings: dict[str, list[Ranked]]) -> Iterator[str]:
     yield "query\trank\tdocid\tscore"
     for query, documents in rankings.items():
         for document in documents:
-            # a tabulator in an id would be a column
+            # a tab character in an id would start a column
             docid = document.docid.replace("\t", " ")
             yield f"{query}\t{document.rank}\t{docid}\t{document.score!r}"
 

@@ -13,11 +13,11 @@ _CHOICE = ("Cs", "metric", "convention", "rule")
 
 
 def make_ranker(options: dict[str, Any], **changes: Any) -> Any:
-    """A RankSVM, with a ``kernel`` a KernelRankSVM, or one of ``low_rank``; where there is a range, one that chooses.
+    """A RankSVM, with ``kernel`` a KernelRankSVM, or a ``low_rank`` model; with a range, an estimator that chooses.
 
-    Ranges are ``Cs`` and ``gammas``. An option that is None is left alone; ``changes`` go before ``options``.
+    Ranges are ``Cs`` and ``gammas``. An option that is None is not passed on; ``changes`` override ``options``.
     """
-    import ranksvm  # whose names are imported on first use: of them only the one that is needed here
+    import ranksvm  # its names are imported on first use, so only the estimator needed here is loaded
 
     options = options | changes
     if options.get("low_rank") is not None:
@@ -48,7 +48,7 @@ def _low_rank_ranker(options: dict[str, Any]) -> Any:
 
 
 def evaluates_while_fitting(options: dict[str, Any]) -> bool:
-    """Whether what is fitted depends on the validation data."""
+    """Whether the fitted model depends on the validation data."""
     return chooses(options) or options.get("early_stopping_rounds") is not None
 
 

@@ -1,4 +1,4 @@
-"""Settings files: what ``ranksvm tune`` found best, for ``ranksvm train --settings``."""
+"""Settings files: the best settings that ``ranksvm tune`` found, for ``ranksvm train --settings``."""
 
 import json
 from collections.abc import Callable
@@ -20,7 +20,7 @@ SETTINGS = (
 
 
 def settings_lines(settings: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    """The content of a file: the settings, and how they were found, which is for people."""
+    """The content of a file: the settings, and, for people only, how they were found."""
     unknown = set(settings) - set(SETTINGS)
     assert not unknown, unknown
     return [json_text({"ranksvm": "settings", "settings": settings, "found": found})]
@@ -35,7 +35,7 @@ def settings_option(command: Callable) -> Callable:
         expose_value=False,
         callback=_take_settings,
         metavar="FILE",
-        help="Settings that `ranksvm tune --save-choice` wrote; options given here go before them.",
+        help="Settings that `ranksvm tune --save-choice` wrote; options given here override them.",
     )(command)
 
 
@@ -56,15 +56,15 @@ def _take_settings(ctx: click.Context, _parameter: click.Parameter, path: Path |
 def _read(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # no text, or no JSON
-        raise click.BadParameter(f"{path} is no settings file: {error}", param_hint="--settings") from None
+    except ValueError as error:  # not text, or not JSON
+        raise click.BadParameter(f"{path} is not a settings file: {error}", param_hint="--settings") from None
     if not isinstance(content, dict) or content.get("ranksvm") != "settings":
         raise click.BadParameter(
-            f"{path} is no settings file, as `ranksvm tune --save-choice` writes them.", param_hint="--settings"
+            f"{path} is not a settings file, as `ranksvm tune --save-choice` writes them.", param_hint="--settings"
         )
     settings = content.get("settings")
     if not isinstance(settings, dict):
-        raise click.BadParameter(f"{path}: 'settings' is missing, or no object.", param_hint="--settings")
+        raise click.BadParameter(f"{path}: 'settings' is missing, or is not an object.", param_hint="--settings")
     for name in settings:
         if name not in SETTINGS:
             raise click.BadParameter(

@@ -27,7 +27,7 @@ __all__ = [
     "weights",
 ]
 
-# characters of the longest bar: with five columns of numbers it still fits into 80
+# characters of the longest bar: with five columns of numbers the table still fits into 80
 BAR_WIDTH = 24
 
 
@@ -51,8 +51,8 @@ def print_bars(
 
     known = [value for value in values if value is not None]
     reach = max(map(abs, known), default=0.0) or 1.0
-    # Without negative values there is only the one direction. In whole eighths of a character, as rich draws them: it
-    # would cut off what round-off makes a little less.
+    # Without negative values all bars go to the right. Lengths are in whole eighths of a character, as rich draws
+    # them: rich truncates, so round-off could cost an eighth.
     origin = 8 * BAR_WIDTH // 2 if min(known, default=0.0) < 0 else 0
     lengths = [None if value is None else round(value / reach * (8 * BAR_WIDTH - origin)) for value in values]
     bars = [
@@ -77,7 +77,7 @@ def print_bars(
 
 
 def print_facts(facts: Iterable[tuple[str, str]], title: str | None = None) -> None:
-    """Names and what they are, one pair a line."""
+    """Names and values, one pair per line."""
     from rich.table import Table
     from rich.text import Text
 
@@ -90,50 +90,50 @@ def print_facts(facts: Iterable[tuple[str, str]], title: str | None = None) -> N
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """The document on stdout, as `json_text` writes it."""
+    """Print the document on stdout, as `json_text` writes it."""
     click.echo(json_text(document))
 
 
 def json_text(document: dict[str, Any]) -> str:
-    """The document as JSON; numbers that it has no name for (nan, inf) are null."""
+    """The document as JSON; numbers that JSON cannot express (nan, inf) become null."""
     return json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False, default=str)
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A measured value with fixed digits; a dash where there is none."""
+    """A measured value with fixed digits; a dash if there is none."""
     return "-" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
 def weights(values: Sequence[float]) -> list[str]:
-    """Values of C: as powers of two too, of which ranges of C are made, where all of them are (and one is not 1)."""
+    """Values of C as text; also as powers of two if all of them are such powers and one is not 1."""
     as_powers = all(math.frexp(value)[0] == 0.5 for value in values) and any(value != 1 for value in values)
     return [f"{value:.4g} = 2^{math.frexp(value)[1] - 1}" if as_powers else f"{value:.4g}" for value in values]
 
 
 def power(value: float) -> str:
-    """A value of C in short: as a power of two where it is one."""
+    """A value of C in short form: as a power of two if it is one."""
     return weights([value])[0].split(" = ")[-1]
 
 
 def aligned(values: Sequence[float]) -> list[str]:
-    """Numbers with as many digits after the point as give the largest five significant ones."""
+    """Numbers with equally many decimals, such that the largest has five significant digits."""
     largest = max((abs(value) for value in values), default=0.0)
     digits = 4 - math.floor(math.log10(largest)) if 0 < largest < math.inf else 4
     return [f"{value:.{min(max(digits, 0), 15)}f}" for value in values]
 
 
 def count(value: float) -> str:
-    """A whole number with its thousands set apart."""
+    """An integer with separated thousands."""
     return f"{int(value):,}"
 
 
 def counted(value: float, word: str) -> str:
-    """A number of things in words; ``word`` is the singular of a word with a plural in s."""
+    """A number and its noun; ``word`` is the singular of a noun with a plural in s."""
     return f"{count(value)} {word}" if value == 1 else f"{count(value)} {word}s"
 
 
 def queries(value: int) -> str:
-    """A number of queries in words."""
+    """A number of queries, with the noun."""
     return "1 query" if value == 1 else f"{count(value)} queries"
 
 
@@ -159,7 +159,7 @@ def _print(title: str | None, table: Any) -> None:
     from rich.measure import Measurement
     from rich.text import Text
 
-    # Into a file or a pipe tables go whole, however wide.
+    # Tables written to a file or a pipe are not cut, however wide.
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 200
     console = Console(width=width, highlight=False)
     if table.box is not None:
@@ -170,6 +170,6 @@ def _print(title: str | None, table: Any) -> None:
         if title:
             console.print(Text(title, style="bold"))
         console.print(table)
-    # rich fills lines up with spaces
+    # rich pads lines with spaces
     for line in capture.get().splitlines():
         click.echo(line.rstrip())

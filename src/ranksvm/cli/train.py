@@ -49,7 +49,7 @@ from ranksvm.cli.training_options import (
     "-v",
     "--verbose",
     is_flag=True,
-    help="With no terminal: a line for every iteration also with --C-range (else every C) and --low-rank factorized.",
+    help="Without a terminal: print every iteration also with --C-range (else every C) and --low-rank factorized.",
 )
 @n_jobs_option
 @json_option
@@ -57,8 +57,9 @@ from ranksvm.cli.training_options import (
 @debug_option
 @click.pass_context
 def train_command(ctx: click.Context, **options: Any) -> None:
-    """Train a linear RankSVM, or with --kernel or --low-rank another one, on the data file TRAIN (LETOR text, cache or
-    Parquet).
+    """Train a RankSVM on the data file TRAIN (LETOR text, cache or Parquet).
+
+    The model is linear unless --kernel or --low-rank is given.
 
     With --C-range (and --gamma-range) the best C is chosen by --metric: on the validation data if --valid is given,
     else by cross-validation over folds of queries. The model is saved to MODEL, with its scaler.
@@ -90,11 +91,11 @@ def train_command(ctx: click.Context, **options: Any) -> None:
 def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
     from ranksvm.persistence import save
 
-    # a wrong one is told before the data are read
+    # an invalid one is reported before the data are read
     metrics = metric_names(options["metric"])
     options["metric"] = metrics[0]
     choosing = chooses(options)
-    # Of a range of C, or of epochs, every iteration would be hundreds of lines in a log.
+    # For a range of C, or for epochs, a line per iteration would fill a log with hundreds of lines.
     few = not choosing and options["low_rank"] != "factorized"
     with Progress(options["quiet"], few or options["verbose"]) as progress:
         data = training_data(options, progress, watch)
@@ -136,7 +137,7 @@ def _selection(ranker: Any, data: TrainingData, options: dict[str, Any]) -> dict
 def _show(report: dict[str, Any], watch: Stopwatch) -> None:
     selection = report["selection"]
     tried = selection["candidates"] if selection else [{"C": report["C"], "gamma": None}]
-    # written alike in the table and below it
+    # written the same way in the table and below it
     names = c_names(sorted({item["C"] for item in tried}))
     notes = []
     if selection:
@@ -147,7 +148,7 @@ def _show(report: dict[str, Any], watch: Stopwatch) -> None:
 
 
 def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
-    """The score of every C, and of every gamma where several were tried, in a column of its own."""
+    """The score of every C; if several gammas were tried, each has its own column."""
     selection = report["selection"]
     tried = selection["candidates"]
     gammas = sorted({item["gamma"] for item in tried} - {None})

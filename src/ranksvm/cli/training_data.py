@@ -1,4 +1,4 @@
-"""What training commands read: the parts, weights and pairs; scaled, handed to an estimator, and measured."""
+"""The data of training commands: parts, weights and pairs; scaling, fitting and evaluation."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["TrainingData", "metric_names", "training_data"]
 
 WEIGHTS = ("sample_weight", "query_weight", "propensity")
-# shown at the end beside the metric that is chosen by
+# shown at the end, next to the metric that decides the choice
 SHOWN_METRICS = ["ndcg@10", "map", "mrr", "pairwise_accuracy"]
 
 
@@ -29,9 +29,9 @@ class TrainingData:
     Parameters
     ----------
     parts : dict of str to RankingData
-        What is in them.
+        Their contents.
     paths : dict of str to Path
-        Where they, the weights and the pairs are.
+        Paths of these files, and of those of weights and pairs.
     weights : dict of str to ndarray
         Weights of the rows of the training data, by their name in ``fit``.
     pairs : tuple of (ndarray, ndarray), optional
@@ -44,11 +44,11 @@ class TrainingData:
     pairs: "tuple[np.ndarray, np.ndarray] | None" = None
 
     def check_choice(self, folds: int) -> None:
-        """Refuse to choose by what is not there."""
+        """Refuse a choice for which there are no data."""
         if "valid" in self.parts:
             return
         if self.pairs is not None:
-            raise click.UsageError("with --pairs there are no labels to choose by folds with: give --valid.")
+            raise click.UsageError("--pairs gives no labels to evaluate folds with: give --valid.")
         n_queries = self.parts["train"].queries.n_queries
         if folds > n_queries:
             raise click.UsageError(
@@ -56,18 +56,20 @@ class TrainingData:
             )
 
     def chosen_by(self, folds: int) -> str:
-        """What a choice is made on, in words."""
+        """The data that decide a choice, in words."""
         return "validation data" if "valid" in self.parts else f"{folds} folds of queries"
 
     def check_scaler(self, name: str) -> None:
-        """Refuse a scaler that the data are not made for."""
+        """Refuse a scaler that does not suit the data."""
         import scipy.sparse
 
         if name in ("minmax", "query-minmax") and scipy.sparse.issparse(self.parts["train"].X):
-            raise click.UsageError(f"--scaler {name} would fill sparse data; use --scaler standard or query-standard.")
+            raise click.UsageError(
+                f"--scaler {name} would make sparse data dense; use --scaler standard or query-standard."
+            )
 
     def scaled(self, name: str, watch: Stopwatch) -> tuple[Any, dict[str, Any]]:
-        """The fitted scaler (None for "none") and the features of every part as a ranker sees them."""
+        """The fitted scaler (None for "none") and the scaled features of every part."""
         train = self.parts["train"]
         X = {part: with_features(data.X, train.n_features, self.paths[part]) for part, data in self.parts.items()}
         if name == "none":
@@ -81,7 +83,7 @@ class TrainingData:
             return scaler, {part: scaler.transform(X[part]) for part in self.parts}
 
     def fit(self, ranker: Any, X: dict[str, Any], evaluating: bool) -> Any:
-        """Fit on the training part; where that evaluates models, on the validation part if there is one."""
+        """Fit on the training part; with ``evaluating``, the validation part, if any, is passed to ``fit`` too."""
         train = self.parts["train"]
         arguments: dict[str, Any] = {"qid": train.qid, **self.weights}
         if self.pairs is None:
@@ -109,7 +111,7 @@ class TrainingData:
 
 
 def training_data(options: dict[str, Any], progress: Progress, watch: Stopwatch) -> TrainingData:
-    """Read all files that the options name, and judge them."""
+    """Read and validate all files that the options name."""
     paths = {name: options[name] for name in ("train", "valid", "test") if options[name] is not None}
     parts = {name: read(path, progress, watch, options["zero_based"]) for name, path in paths.items()}
     train = parts["train"]
@@ -125,14 +127,14 @@ def training_data(options: dict[str, Any], progress: Progress, watch: Stopwatch)
 
 
 def metric_names(metric: str) -> list[str]:
-    """The metric to choose by and those that are shown beside it, in their usual spelling."""
+    """The metric that decides the choice and those that are shown next to it, in their usual spelling."""
     from ranksvm.metrics import parse_metrics
 
     return [parsed.name for parsed in parse_metrics([metric, *SHOWN_METRICS])]
 
 
 def _weights(name: str, path: Path, data: "RankingData") -> "np.ndarray":
-    """One number for each row, judged as `fit` does, so that what is wrong is told with the name of its file."""
+    """One number for each row, validated as in `fit`, so that an error names the file."""
     from ranksvm.data.pair_weights import PairWeights
     from ranksvm.exceptions import DataError
 
@@ -150,7 +152,7 @@ def _scaler(name: str, X: Any) -> Any:
 
     from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
 
-    # The mean cancels in every difference of two documents, so sparse data do without it.
+    # The mean cancels in every difference of two documents, so sparse data are not centred.
     with_mean = not scipy.sparse.issparse(X)
     if name == "standard":
         return StandardScaler(with_mean=with_mean)

@@ -1,4 +1,4 @@
-"""Options of the commands that train: data, weights, what is fitted, and by what it is chosen."""
+"""Options of the commands that train: data, weights, model, and how hyper-parameters are chosen."""
 
 from collections.abc import Callable
 
@@ -17,8 +17,8 @@ __all__ = [
     "solver_options",
 ]
 
-# What can be chosen by name, each with the name of its parameter: as the library has them, which must not be imported
-# for --help. The first of each is the default.
+# Parameters chosen by name, and their values. They repeat the library's lists, because the library must not be
+# imported for --help. The first value of each is the default.
 CHOICES = {
     "loss": ["squared_hinge", "hinge", "huber"],
     "pair_selection": ["all", "adjacent"],
@@ -28,9 +28,9 @@ CHOICES = {
 RULES = ["best", "one_standard_error"]
 
 _MEANINGS = {
-    "loss": "Loss of a pair.",
-    "pair_selection": "Pairs of all labels of a query that differ, or of neighbouring ones only.",
-    "pair_weighting": "What a pair weighs: 1; 1 over the pairs of its query; the difference of labels or of gains.",
+    "loss": "Loss function of a pair.",
+    "pair_selection": "Pairs of all documents of a query with different labels, or of adjacent labels only.",
+    "pair_weighting": "Weight of a pair: 1; 1 over the pairs of its query; the difference of labels or of gains.",
     "scaler": "Scale features, per query or over all rows; saved with the model.",
 }
 
@@ -57,28 +57,31 @@ def each_choice_option(name: str) -> Callable[[Callable], Callable]:
 def data_options(command: Callable) -> Callable:
     """Validation and test data, weights of the training data, and pairs instead of its labels."""
     return _all(
-        click.option("--valid", type=EXISTING_FILE, metavar="FILE", help="Validation data, to choose by."),
+        click.option("--valid", type=EXISTING_FILE, metavar="FILE", help="Validation data, on which C is chosen."),
         click.option(
-            "--test", type=EXISTING_FILE, metavar="FILE", help="Test data: measured at the end, never used before."
+            "--test", type=EXISTING_FILE, metavar="FILE", help="Test data: evaluated at the end, not used before."
         ),
-        _numbers_option("--sample-weight", "Weight of each row of TRAIN: a pair weighs the product of its two."),
+        _numbers_option(
+            "--sample-weight",
+            "Weight of each row of TRAIN: a pair is weighted by the product of its two rows' weights.",
+        ),
         _numbers_option("--query-weight", "Weight of each row's query, the same for all its rows."),
         _numbers_option(
             "--propensity",
-            "Probability that feedback on a row was observed: divides its pairs.",
+            "Probability that feedback on a row was observed: the weights of its pairs are divided by it.",
         ),
         click.option(
             "--pairs",
             type=EXISTING_FILE,
             metavar="FILE",
-            help="Learn from these pairs, not from labels: a line 'preferred other [weight]', rows of TRAIN from 0.",
+            help="Learn from these pairs, not from labels: lines of 'preferred other [weight]', rows of TRAIN from 0.",
         ),
         zero_based_option,
     )(command)
 
 
 def _numbers_option(name: str, meaning: str) -> Callable[[Callable], Callable]:
-    return click.option(name, type=EXISTING_FILE, metavar="FILE", help=f"{meaning} One number a line.")
+    return click.option(name, type=EXISTING_FILE, metavar="FILE", help=f"{meaning} One number per line.")
 
 
 def c_range_option(default: str | None = None) -> Callable[[Callable], Callable]:
@@ -95,29 +98,31 @@ def c_range_option(default: str | None = None) -> Callable[[Callable], Callable]
 
 
 def choice_options(command: Callable) -> Callable:
-    """By what C, and all else that is compared, is chosen."""
+    """How C, and every other setting that is compared, is chosen."""
     return _all(
-        click.option("--metric", default="ndcg@10", show_default=True, metavar="M", help="Metric to choose by."),
+        click.option(
+            "--metric", default="ndcg@10", show_default=True, metavar="M", help="Metric that decides the choice."
+        ),
         convention_option,
         click.option(
             "--folds",
             type=click.IntRange(min=2),
             default=5,
             show_default=True,
-            help="Folds of queries to choose by, where there are no validation data.",
+            help="Number of folds of queries, used if there are no validation data.",
         ),
         click.option(
             "--rule",
             type=Name(RULES),
             default=RULES[0],
             show_default=True,
-            help="The C of the best mean, or the smallest one within one standard error of it.",
+            help="Choose the C with the best mean score, or the smallest C within one standard error of it.",
         ),
     )(command)
 
 
 def solver_options(command: Callable) -> Callable:
-    """How, and how exactly, a problem is solved."""
+    """Solver and stopping rule."""
     return _all(
         click.option("--solver", type=Name(["auto", "newton", "tron"]), default="auto", show_default=True),
         click.option(

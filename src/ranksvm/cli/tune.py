@@ -1,4 +1,4 @@
-"""``ranksvm tune``: compare losses, weightings and scalers, each along C; choose, refit, keep the choice."""
+"""``ranksvm tune``: compare losses, weightings and scalers, each along C; choose, refit and save the choice."""
 
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def tune_command(**options: Any) -> None:
     """
     from ranksvm._parallel import effective_n_jobs
 
-    # what is wrong with any of these is told before the data are read
+    # errors in any of these are reported before the data are read
     metrics = metric_names(options["metric"])
     options["metric"] = metrics[0]
     effective_n_jobs(options["n_jobs"])
@@ -101,7 +101,7 @@ def tune_command(**options: Any) -> None:
 
 
 def _compared(comparison: Comparison, progress: Progress, watch: Stopwatch) -> BaseException | None:
-    """Compare all combinations; what ended that early, which leaves those compared until then to be shown."""
+    """Compare all combinations; return the exception that ended this early, so that the results so far are shown."""
     from ranksvm.exceptions import RankSVMError
 
     try:
@@ -112,7 +112,7 @@ def _compared(comparison: Comparison, progress: Progress, watch: Stopwatch) -> B
 
 
 def _choice(data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
-    """By what is chosen."""
+    """How the choice is made."""
     by = data.chosen_by(options["folds"])
     return {"metric": options["metric"], "convention": options["convention"], "by": by, "rule": options["rule"]}
 
@@ -125,11 +125,11 @@ def _conclude(
     progress: Progress,
     watch: Stopwatch,
 ) -> dict[str, Any]:
-    """Measure the model chosen, and write what was asked for."""
+    """Evaluate the chosen model, and write the requested files."""
     from ranksvm.persistence import save
 
     best = comparison.ranked[0]
-    progress.now("Comparing the best with the next")
+    progress.now("Comparing the best with the second best")
     against = comparison.against_runner_up(watch)
     progress.now("Evaluating")
     scaler, X = data.scaled(best.settings["scaler"], watch)
@@ -159,7 +159,7 @@ def _conclude(
 
 
 def _settings(best: Tried, options: dict[str, Any]) -> dict[str, Any]:
-    """What `ranksvm train` needs to train like the best."""
+    """The settings with which `ranksvm train` trains the best model again."""
     values = {**options, **best.settings, "C": best.C}
     return {name: values[name] for name in SETTINGS if values[name] is not None}
 
@@ -186,7 +186,7 @@ def _show(comparison: Comparison, report: dict[str, Any], watch: Stopwatch) -> N
     notes = edges(candidates(best.ranker), fit)
     if (against := report["against_runner_up"]) is not None:
         low, high, mean = (f"{value + 0.0:+.4f}" for value in (*against["confidence_interval"], against["difference"]))
-        notes.append(("to the next", f"{mean} (95 % {low} to {high}, p = {against['p_value']:.2g})"))
+        notes.append(("over runner-up", f"{mean} (95 % {low} to {high}, p = {against['p_value']:.2g})"))
     files = [(name, path) for name, path in report["files"].items() if path is not None]
     show_fit(fit, c_names([best.C])[best.C], notes, files, watch)
 
@@ -196,7 +196,7 @@ def _show_table(comparison: Comparison, report: dict[str, Any]) -> None:
     columns = comparison.columns
     rows = [
         [
-            # in front, so that what is of use to no one but here needs no column
+            # in front, so that the mark needs no column of its own
             f"{'*' if tried is ranked[0] else ' '} {first}",
             *others,
             power(tried.C),

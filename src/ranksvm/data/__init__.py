@@ -1,4 +1,4 @@
-"""Ranking data: queries, pairs, files, scalers, generators. The only place where user input is judged."""
+"""Ranking data: queries, pairs, files, scalers, generators. The only place where user input is validated."""
 
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from ranksvm.data.streams import iter_data
 if TYPE_CHECKING:
     from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
 
-# They are estimators: scikit-learn, which takes longer to load than all else, is loaded with the first of them.
+# They are estimators: scikit-learn, the slowest import, is loaded on their first use.
 __getattr__ = lazy_names(__name__, dict.fromkeys(("QueryMinMaxScaler", "QueryStandardScaler"), "ranksvm.data.scalers"))
 
 __all__ = [

@@ -1,7 +1,8 @@
-"""The binary cache of a RankingData: a checked header, then the arrays as they lie in memory.
+"""The binary cache of a RankingData: a header with checksum, then the arrays as in memory.
 
 Layout: 16 bytes of magic, version (uint32), CRC-32 of the header (uint32), length of the header (uint64), the header
-(JSON), and each array at a multiple of 64 bytes. All numbers of the preamble are little-endian. Nothing in it is code.
+(JSON), and each array at a multiple of 64 bytes. All numbers of the preamble are little-endian. The file contains no
+code.
 """
 
 import json
@@ -22,12 +23,12 @@ __all__ = ["MAGIC", "read_cache", "write_cache"]
 
 T = TypeVar("T")
 
-# CR LF and ^Z show a transfer in text mode, as in PNG.
+# CR LF and ^Z detect a transfer in text mode, as in PNG.
 MAGIC = b"ranksvm-data\r\n\x1a\n"
 _VERSION = 1
 _PREAMBLE = struct.Struct("<16sIIQ")
 _ALIGNMENT = 64
-_KINDS = "biufUS"  # of array types: numbers and text of fixed width
+_KINDS = "biufUS"  # kinds of arrays: numbers and text of fixed width
 
 
 def write_cache(path: Any, data: Any) -> None:
@@ -56,12 +57,12 @@ def write_cache(path: Any, data: Any) -> None:
 
 
 def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool | None) -> T:
-    """What ``make``, RankingData, gives for the fields of the data that were saved.
+    """The saved data: the result of ``make``, RankingData, for the stored fields.
 
     Raises
     ------
     ModelFileError
-        When the file is no cache, is truncated or altered, or was written by a newer version.
+        When the file is not a cache, is truncated or altered, or was written by a newer version.
     """
     name = os.fspath(path)
     with open(path, "rb") as file:
@@ -86,14 +87,14 @@ def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool 
     except ModelFileError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise ModelFileError(f"{name} is altered: its arrays are not those of a data set ({error}).") from error
+        raise ModelFileError(f"{name} is altered: its arrays do not form a data set ({error}).") from error
 
 
 def _array(name: str, content: Any, start: int, entry: dict[str, Any], skip_values: bool, verify: bool) -> np.ndarray:
     dtype = np.dtype(entry["dtype"])
     count = int(np.prod(entry["shape"], dtype=np.int64))
     if dtype.kind not in _KINDS or entry["offset"] < 0 or min(entry["shape"], default=0) < 0:
-        raise ModelFileError(f"{name} is altered: its header describes {entry['name']} impossibly.")
+        raise ModelFileError(f"{name} is altered: its header describes {entry['name']} inconsistently.")
     array = np.frombuffer(content, dtype=dtype, count=count, offset=start + entry["offset"])
     check = verify and not (skip_values and entry["name"] in ("X", "X.data"))
     if check and zlib.crc32(_as_bytes(array)) != entry["crc32"]:
@@ -119,7 +120,7 @@ def _header(name: str, file: Any, preamble: bytes) -> tuple[dict[str, Any], int]
     start = -(-(_PREAMBLE.size + length) // _ALIGNMENT) * _ALIGNMENT
     header = json.loads(encoded)
     if not (isinstance(header, dict) and isinstance(header.get("size"), int)):
-        raise ModelFileError(f"{name} is altered: its header is not that of a cache.")
+        raise ModelFileError(f"{name} is altered: its header is not a header of a cache.")
     return header, start
 
 
@@ -134,10 +135,10 @@ def _arrays(data: Any) -> dict[str, np.ndarray]:
         if values is None:
             continue
         if values.dtype.kind in "OT":
-            # Strings of very different lengths: one text and where each ends in it.
+            # Strings of very different lengths: one text, and the end of each string in it.
             words = values.tolist()
             if not all(isinstance(word, str) for word in words):
-                raise DataError(f"{name} holds Python objects that are not all strings: convert them to be saved.")
+                raise DataError(f"{name} holds Python objects that are not all strings: convert them to strings.")
             encoded = [word.encode("utf-8", "surrogatepass") for word in words]
             arrays[f"{name}.text"] = np.frombuffer(b"".join(encoded), dtype=np.uint8)
             arrays[f"{name}.ends"] = np.cumsum([len(word) for word in encoded], dtype=np.int64)
@@ -145,7 +146,7 @@ def _arrays(data: Any) -> dict[str, np.ndarray]:
             arrays[name] = values
     for name, array in arrays.items():
         if array.dtype.kind not in _KINDS:
-            raise DataError(f"{name} has type {array.dtype}, which a cache cannot hold: use numbers or strings.")
+            raise DataError(f"{name} has type {array.dtype}, which a cache cannot store: use numbers or strings.")
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 

@@ -1,4 +1,4 @@
-"""Where a matrix holds NaN or an infinite value."""
+"""Search for NaN or infinite values in a matrix."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ import scipy.sparse
 def where_not_finite(X: Any, names: Sequence[str] | None = None) -> str | None:
     """The first value of a dense or sparse matrix that is NaN or infinite, in words; None if there is none.
 
-    ``names`` are those of the columns, where they have any.
+    ``names`` are the names of the columns, if they have any.
     """
     if scipy.sparse.issparse(X):
         entries = X.tocoo()

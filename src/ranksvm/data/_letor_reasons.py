@@ -1,4 +1,4 @@
-"""Why the compiled parser refused a line, in words."""
+"""Reasons for which the compiled parser refuses a line, in words."""
 
 from ranksvm.exceptions import ParseError
 
@@ -15,21 +15,21 @@ _SENTENCES = (
     "the line has no qid, but the first line of data has one: expected qid:<id> after the label, found {found}",
     "the line has {found}, but the first line of data has no qid",
     "the query id is empty: expected qid:<id>, found {found}",
-    "{found} must stand right after the label, once, before the features",
+    "{found} must occur once, right after the label and before the features",
     "a colon is missing: expected <feature id>:<value>, found {found}",
     "the feature id must be a whole number, found {found}",
     "the feature id is negative: {found}",
     "the feature id {found} is too large: ids go up to 2147483647",
-    "the feature id {found} is over n_features={n_features} (ids are counted from {base})",
-    "the feature id is 0, but with zero_based=False ids are counted from 1",
-    "duplicate feature id: {found} gives a feature that the line has already",
+    "the feature id {found} is above n_features={n_features} (ids start at {base})",
+    "the feature id is 0, but with zero_based=False ids start at 1",
+    "duplicate feature id: {found} repeats a feature of the line",
     "the value is missing: expected <feature id>:<value>, found {found}",
     "the value of feature {before} must be a number, found {found}",
-    "the value of feature {before} is nan ({found}); leave a missing feature out, or impute it",
+    "the value of feature {before} is nan ({found}); omit a missing feature, or impute it",
     "the value of feature {before} is infinite ({found}); values must be finite numbers",
     "the value of feature {before} is out of the range of {dtype}: {found}{remedy}",
 )
-# Reasons that hold only where the reader took the beginning of a stream for the whole, and what helps.
+# Reasons that depend on what the reader assumed from the beginning of a stream, and the options that help.
 _ASSUMPTIONS = {14: "n_features", 15: "zero_based=True"}
 
 
@@ -48,15 +48,15 @@ def refusal(
     line_number : int
         The line's number, from 1.
     line : bytes
-        The line up to what is wrong (at least).
+        The line, at least up to the error.
     at, stop : int
-        What is wrong: ``line[at:stop]``.
+        The invalid text: ``line[at:stop]``.
     n_features, base : int
         Number of features declared and the first id.
     dtype : str
         Type that values are read as.
     assumed : bool, default False
-        Number of features and first id are those of the beginning of the text: they were not declared.
+        Whether the number of features and the first id were inferred from the beginning of the text, not declared.
 
     Returns
     -------
@@ -71,5 +71,5 @@ def refusal(
         found=found, before=before, n_features=n_features, base=base, dtype=dtype, remedy=remedy
     )
     if assumed and reason in _ASSUMPTIONS:
-        sentence += f"; that is what the beginning of the text has: give {_ASSUMPTIONS[reason]}"
+        sentence += f"; this was inferred from the beginning of the text: give {_ASSUMPTIONS[reason]}"
     return ParseError(path, line_number, at + 1, sentence)

@@ -1,4 +1,4 @@
-"""A stretch of LETOR text in memory: counted, split into ranges at line ends, parsed by threads into one piece."""
+"""A part of LETOR text in memory: counted, split into ranges at line ends, parsed by threads into one piece."""
 
 import mmap
 from collections.abc import Callable, Sequence
@@ -14,14 +14,14 @@ from ranksvm.data._letor_reasons import refusal
 
 __all__ = ["Layout", "Piece", "Settings", "empty_pages", "pack_strings", "parse_text", "probe", "split", "widened"]
 
-# No range is smaller than this: a thread's start costs as much as parsing some 100 kB.
+# No range is smaller than this: starting a thread costs as much as parsing about 100 kB.
 _SMALLEST_RANGE = 1 << 20
 _LARGEST_COLUMNS = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the caller fixed: one value for the whole file."""
+    """The options of the caller; one value for the whole file."""
 
     path: str
     dtype: np.dtype
@@ -29,27 +29,27 @@ class Settings:
     zero_based: bool | None
     docids: bool
     n_threads: int
-    assumed: bool = False  # n_features and zero_based are those of the beginning of a stream, the caller gave none
+    assumed: bool = False  # n_features and zero_based were inferred from the beginning of a stream
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What the reader believes of the file; where reading shows otherwise, the text is read again."""
+    """The assumed layout of the file; if reading contradicts it, the text is read again."""
 
-    columns: int  # features there is room for (dense)
+    columns: int  # number of features allocated (dense)
     zero_based: bool
     sparse: bool
     has_qid: bool
 
     def compiled(self, settings: Settings) -> tuple[int, bool, bool, bool, bool]:
-        """Form that the compiled parser takes."""
+        """The layout in the form of the compiled parser."""
         declared = settings.n_features is not None
         columns = self.columns if declared or not self.sparse else _LARGEST_COLUMNS
         return columns, declared, self.zero_based, settings.zero_based is not None, self.has_qid
 
 
 class Range(NamedTuple):
-    """Whole lines ``text[start:stop]`` and what they hold; ``colons`` (outside comments) bounds the entries."""
+    """Whole lines ``text[start:stop]`` and their counts; ``colons`` (outside comments) bounds the number of entries."""
 
     start: int
     stop: int
@@ -81,7 +81,7 @@ class Piece:
     docid: np.ndarray | None
     entries: int
     largest_id: int
-    needs_zero_base: bool = False  # an id 0 was met in text read as 1-based: nothing else holds
+    needs_zero_base: bool = False  # an id 0 was found in text read as 1-based: the other fields are invalid
 
     @property
     def rows(self) -> int:
@@ -90,7 +90,7 @@ class Piece:
 
 
 def split(text: np.ndarray, start: int, n_threads: int) -> list[Range]:
-    """``text[start:]`` in ranges for the threads, each counted."""
+    """``text[start:]`` split into ranges for the threads, each with its counts."""
     size = len(text)
     n_ranges = 1 if n_threads == 1 else max(1, min(4 * n_threads, (size - start) // _SMALLEST_RANGE))
     cuts = [start]
@@ -140,7 +140,7 @@ def parse_text(
     Raises
     ------
     ParseError
-        For the first bad line of the text, whatever the number of threads.
+        For the first bad line of the text, for any number of threads.
     """
     rows = sum(part.rows for part in ranges)
     target = (_SparseTarget if layout.sparse else _DenseTarget)(ranges, layout, settings, empty)
@@ -157,7 +157,8 @@ def parse_text(
 
     reports = parallel_map(parse_range, range(len(ranges)), settings.n_threads)
     for report in reports:
-        # Id 0 before the first bad line shows the ids' base; a bad line after it is judged in the next reading.
+        # An id 0 before the first bad line determines the base of the ids; a bad line after it is reported when the
+        # text is read again.
         if report.zero_id:
             return Piece(None, y, None, None, 0, 0, needs_zero_base=True)
         if report.reason:
@@ -204,7 +205,7 @@ class _SparseTarget:
     def finish(self, reports: list[_Report]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         size = 0
         for number, report in enumerate(reports):
-            # Room is left over only where a query id holds a colon.
+            # Allocated space is unused only if a query id contains a colon.
             start = self._starts[number]
             if start != size:
                 for array in (self._values, self._indices):
@@ -236,7 +237,7 @@ def _string_qid(text: np.ndarray, ranges: Sequence[Range], row_starts: np.ndarra
 
 
 def _strings(text: np.ndarray, offsets: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Spans of the text as an array of str: of fixed width, or of objects where a few are far longer than the rest."""
+    """Spans of the text as an array of str: of fixed width, or of objects if a few are far longer than the rest."""
     width = max(1, int(lengths.max(initial=0)))
     if width <= 32 + 4 * float(lengths.mean() if len(lengths) else 0):
         out = np.empty(len(offsets), dtype=f"=U{width}")
@@ -250,16 +251,16 @@ def _strings(text: np.ndarray, offsets: np.ndarray, lengths: np.ndarray) -> np.n
 
 
 def pack_strings(words: list[str]) -> np.ndarray:
-    """An array of str, of fixed width where that does not waste memory."""
+    """An array of str, of fixed width unless that wastes memory."""
     lengths = [len(word) for word in words]
     fixed = max(lengths, default=0) <= 32 + 4 * (sum(lengths) / max(1, len(lengths)))
     return np.array(words, dtype=np.str_ if fixed else object)
 
 
 def empty_pages(shape: tuple[int, ...], *, dtype: np.dtype) -> np.ndarray:
-    """As `numpy.empty`, in pages that go back to the system when the array does.
+    """Like `numpy.empty`, but in pages that are returned to the system when the array is freed.
 
-    Memory from malloc need not: after reading windows, as much as the result would stay with the process.
+    Memory from malloc may not be: after reading windows, the process would retain as much memory as the result takes.
     """
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
@@ -268,6 +269,6 @@ def empty_pages(shape: tuple[int, ...], *, dtype: np.dtype) -> np.ndarray:
 
 
 def widened(layout: Layout, piece: Piece) -> Layout | None:
-    """The layout with room for the largest id of the piece; None where there is room already."""
+    """The layout widened to the largest id of the piece; None if it is wide enough."""
     needed = piece.largest_id + layout.zero_based
     return replace(layout, columns=needed) if not layout.sparse and needed > layout.columns else None

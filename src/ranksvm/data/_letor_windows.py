@@ -1,4 +1,4 @@
-"""What reading a LETOR file whole and reading it as a stream share: windows of text, and what rows they hold."""
+"""Code shared by the LETOR readers for whole files and for streams: windows of text, and their rows."""
 
 import os
 import re
@@ -30,10 +30,10 @@ __all__ = [
     "windows",
 ]
 
-# Share of the values that a file states from which X is dense. A CSR entry takes twice the memory of a dense float32
+# Share of values present in a file above which X is dense. A CSR entry takes twice the memory of a dense float32
 # and about four times its time in a product with a vector, so below a quarter CSR is both smaller and faster.
 _DENSE_FROM = 0.25
-# Decompressed text is parsed in windows of this many bytes: small beside any result whose memory matters.
+# Decompressed text is parsed in windows of this many bytes, which is small relative to any result of relevant size.
 WINDOW = 1 << 22
 _MODEL = re.compile(rb"PK\x03\x04.{26}header\.json", re.DOTALL)  # the first member of the zip archive
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -47,7 +47,7 @@ _NOT_TEXT = {
 
 
 class WrongLayoutError(Exception):
-    """Reading showed that the file has another layout; carries that one."""
+    """The file has another layout than assumed; carries the correct one."""
 
     def __init__(self, layout: Layout):
         self.layout = layout
@@ -56,7 +56,7 @@ class WrongLayoutError(Exception):
 def settings_of(
     path: Any, n_features: Any, dtype: Any, sparse: Any, zero_based: Any, docids: Any, n_jobs: int | None
 ) -> Settings:
-    """The options of a reader, judged."""
+    """The validated options of a reader."""
     if n_features is not None and not is_integer(n_features, 1):
         raise OptionError(f"n_features must be None or a positive integer, got {n_features!r}.")
     if dtype not in (np.float32, np.float64, "float32", "float64", np.dtype(np.float32), np.dtype(np.float64)):
@@ -77,10 +77,10 @@ def settings_of(
 
 
 def windows(chunks: Iterable[bytes], first: int, later: int) -> Iterator[bytes | BrokenStreamError]:
-    """Text cut at line ends: at the first one after ``first`` bytes, then always at the last one there is.
+    """Text cut at line ends: at the first one after ``first`` bytes, then always at the last available one.
 
-    Windows after the first have ``later`` bytes at least. What decompression complains of comes after the good text, as
-    the last item. The first window is the same however the text comes in chunks.
+    Windows after the first have at least ``later`` bytes. An error of decompression is the last item, after the good
+    text. The first window does not depend on the division of the text into chunks.
     """
     parts: list[bytes] = []
     size, smallest, search = 0, first, bytes.find if first else bytes.rfind
@@ -98,7 +98,7 @@ def windows(chunks: Iterable[bytes], first: int, later: int) -> Iterator[bytes |
                     yield text[:cut] if size else text
                 del text
     except BrokenStreamError as error:
-        # The last line may be cut anywhere, and is no line to judge.
+        # The last line may be incomplete, so it is not parsed.
         text = b"".join(parts)
         yield text[: text.rfind(b"\n") + 1]
         yield error
@@ -109,7 +109,7 @@ def windows(chunks: Iterable[bytes], first: int, later: int) -> Iterator[bytes |
 def parse_window(
     text: np.ndarray, ranges: list, layout: Layout, settings: Settings, lines_before: int, empty: Any
 ) -> Piece:
-    """Parse, and again where a feature id is larger than thought."""
+    """Parse, and repeat it if a feature id is larger than assumed."""
     piece = parse_text(text, ranges, layout, settings, lines_before, empty)
     if piece.needs_zero_base:
         raise WrongLayoutError(replace(layout, zero_based=True))
@@ -121,7 +121,7 @@ def parse_window(
 
 
 def text_start(text: np.ndarray, settings: Settings) -> int:
-    """Where the text begins, past a byte-order mark."""
+    """Start of the text, after a byte-order mark."""
     head = text[:64].tobytes()
     if _MODEL.match(head):
         raise DataError(f"{settings.path} is a ranksvm model file, not data.")
@@ -134,7 +134,7 @@ def text_start(text: np.ndarray, settings: Settings) -> int:
 def first_layout(
     text: np.ndarray, start: int, rows: int, colons: int, settings: Settings, sparse: bool | None
 ) -> Layout:
-    """What a first look at the text says of it."""
+    """The layout inferred from the beginning of the text."""
     has_qid = re.search(rb"(?:^|[ \t\r])qid:", _first_data_line(text, start)) is not None
     largest, zero = probe(text, start, has_qid)
     zero_based = zero if settings.zero_based is None else settings.zero_based
@@ -158,7 +158,7 @@ def _first_data_line(text: np.ndarray, start: int) -> bytes:
 def check_density(
     layout: Layout, rows: int, entries: int, largest_id: int, settings: Settings, sparse: bool | None
 ) -> Layout:
-    """Final layout, or `WrongLayoutError` when the file's density asks for the other kind of matrix."""
+    """Final layout, or `WrongLayoutError` if the file's density requires the other kind of matrix."""
     columns = settings.n_features or max(1, largest_id + layout.zero_based)
     wanted = entries < _DENSE_FROM * rows * columns if sparse is None else bool(sparse)
     final = replace(layout, columns=columns)
@@ -170,7 +170,7 @@ def check_density(
 def parse_whole(
     text: np.ndarray, ranges: list, settings: Settings, sparse: bool | None, lines_before: int = 0
 ) -> tuple[Piece, Layout]:
-    """Parse a text that has all that is to be known of the layout; its ranges hold one row at least."""
+    """Parse a text that determines the layout completely; its ranges hold at least one row."""
     rows, colons = sum(part.rows for part in ranges), sum(part.colons for part in ranges)
     layout = first_layout(text, ranges[0].start, rows, colons, settings, sparse)
     while True:
@@ -197,7 +197,7 @@ def _join(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def join_strings(arrays: list) -> np.ndarray:
-    """Integers where all are, else strings (the integers were read from the text that str() gives)."""
+    """Integers if all are integers, else strings (str() gives the original text of an integer)."""
     if len(arrays) == 1 or all(array.dtype == np.int64 for array in arrays):
         return _join(arrays)
     arrays = [pack_strings([str(v) for v in array.tolist()]) if array.dtype.kind == "i" else array for array in arrays]
@@ -211,7 +211,7 @@ def _join_dense(pieces: list[Piece], layout: Layout, dtype: np.dtype) -> np.ndar
         return pieces[0].X
     X = np.empty((sum(piece.rows for piece in pieces), layout.columns), dtype=dtype)
     stop = len(X)
-    while pieces:  # each piece is freed as its rows are filled in
+    while pieces:  # each piece is freed after its rows are copied
         piece = pieces.pop()
         start = stop - piece.rows
         width = min(piece.X.shape[1], layout.columns)

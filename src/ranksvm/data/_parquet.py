@@ -1,4 +1,4 @@
-"""RankingData as Parquet, a block of rows at a time."""
+"""RankingData as Parquet, one block of rows at a time."""
 
 import json
 import os
@@ -75,15 +75,15 @@ def read_parquet(path: Any, label: str, qid: str, docid: str, dtype: Any) -> dic
     pa = _pyarrow()
     name = os.fspath(path)
     try:
-        # A handle of ours: pyarrow would keep its own open for as long as the reader lives.
+        # Our own handle, because pyarrow would keep its handle open for the life of the reader.
         with open(path, "rb") as handle, pa.parquet.ParquetFile(handle) as file:
             return _read_columns(pa, file, name, label, qid, docid, dtype)
     except pa.ArrowInvalid as error:
-        raise DataError(f"{name} is no Parquet file, or a damaged one: {error}") from error
+        raise DataError(f"{name} is not a Parquet file, or is damaged: {error}") from error
 
 
 def read_blocks(path: Any, label: str, qid: str, docid: str, dtype: Any) -> Iterator[dict[str, Any]]:
-    """Fields of a RankingData for some rows after another, in memory that does not grow with the file."""
+    """Fields of a RankingData for one block of rows after another, in memory independent of the file size."""
     pa = _pyarrow()
     name = os.fspath(path)
     try:
@@ -108,7 +108,7 @@ def read_blocks(path: Any, label: str, qid: str, docid: str, dtype: Any) -> Iter
                 yield fields
                 row += len(batch)
     except pa.ArrowInvalid as error:
-        raise DataError(f"{name} is no Parquet file, or a damaged one: {error}") from error
+        raise DataError(f"{name} is not a Parquet file, or is damaged: {error}") from error
 
 
 def _read_columns(pa: Any, file: Any, name: str, label: str, qid: str, docid: str, dtype: Any) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _names(info: dict[str, Any], features: list[str]) -> list[str] | None:
 
 
 def _dense_type(pa: Any, file: Any, name: str, features: list[str], dtype: Any) -> Any:
-    """Type of a dense X; DataError where the features are none, or no numbers."""
+    """Type of a dense X; DataError if there are no features or they are not numbers."""
     schema = file.schema_arrow
     if not features:
         raise DataError(f"{name} has no feature columns.")
@@ -165,7 +165,7 @@ def _read_dense(pa: Any, file: Any, name: str, features: list[str], dtype: Any) 
 
 
 def _fill(pa: Any, X: np.ndarray, batch: Any, name: str, features: list[str], row: int) -> None:
-    """The features of a batch, which begins at a row, into X."""
+    """Copy the features of a batch, which starts at ``row``, into X."""
     for number, column in enumerate(features):
         X[:, number] = _numbers(pa, batch.column(column), name, column, row)
 

@@ -1,4 +1,4 @@
-"""Blocks of rows, as a file gives them, to batches of whole queries."""
+"""Conversion of blocks of rows, as read from a file, to batches of whole queries."""
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -16,14 +16,14 @@ __all__ = ["checked_batch_queries", "whole_queries"]
 
 
 def checked_batch_queries(batch_queries: Any) -> int:
-    """The number of queries of a batch; OptionError where it is none."""
+    """The validated number of queries of a batch; OptionError if it is invalid."""
     if not is_integer(batch_queries, 1):
         raise OptionError(f"batch_queries must be a positive integer, got {batch_queries!r}.")
     return int(batch_queries)
 
 
 def whole_queries(blocks: Iterable[RankingData], batch_queries: int, name: str) -> Iterator[RankingData]:
-    """Rows in batches of as many queries; a query is a run of rows with one id.
+    """Rows in batches of ``batch_queries`` queries; a query is a run of rows with one id.
 
     Parameters
     ----------
@@ -37,21 +37,21 @@ def whole_queries(blocks: Iterable[RankingData], batch_queries: int, name: str) 
     Yields
     ------
     RankingData
-        A batch. It ends early before an id that it has already, and the last one may be smaller.
+        A batch. It ends early before an id that it already contains, and the last one may be smaller.
 
     Raises
     ------
     DataError
-        When a block has no query ids: then nothing tells where a query ends. An error of the blocks comes after the
-        queries that another one follows.
+        When a block has no query ids, which mark the ends of queries. An error of the blocks is raised after all
+        complete queries before it.
     """
-    rest: list[RankingData] = []  # what may go on in the next block
+    rest: list[RankingData] = []  # rows of a query that may continue in the next block
     try:
         for block in blocks:
             if block.qid is None:
                 raise DataError(f"{name} has no query ids (qid:...): a stream is cut where the query id changes.")
             if rest and _is_one_query(rest[-1], block):
-                rest.append(block)  # a query of many blocks, which are joined once
+                rest.append(block)  # a query that spans many blocks, which are joined once
                 continue
             rows = _joined([*rest, block])
             cuts = [0, *_cuts(np.asarray(rows.qid), batch_queries)]
@@ -59,7 +59,7 @@ def whole_queries(blocks: Iterable[RankingData], batch_queries: int, name: str) 
                 yield rows.select(slice(start, stop))
             rest = [rows.select(slice(cuts[-1], None))]
     except DataError:
-        # queries that are whole come before the error
+        # complete queries are yielded before the error
         if rest and (last := _starts(np.asarray((rows := _joined(rest)).qid))[-1]):
             yield rows.select(slice(0, int(last)))
         raise
@@ -73,7 +73,7 @@ def _starts(qid: np.ndarray) -> np.ndarray:
 
 
 def _cuts(qid: np.ndarray, batch_queries: int) -> Iterator[int]:
-    """Rows at which a batch begins, but for the first one."""
+    """Rows at which a batch begins, except the first."""
     starts = _starts(qid)
     seen: set = set()
     for query, start in zip(qid[starts].tolist(), starts.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all."""
+"""Files are written atomically."""
 
 import contextlib
 import errno
@@ -14,12 +14,12 @@ __all__ = ["atomic_write", "atomic_text_file"]
 
 @contextlib.contextmanager
 def atomic_write(path: Any) -> Iterator[IO[bytes]]:
-    """A binary file that gets its name when the block ends well, and is removed when it does not."""
+    """A binary file that gets its name when the block succeeds, and is removed when it fails."""
     path = os.path.realpath(os.fspath(path))
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
     try:
-        # "x": never another file of that name; its permissions follow the umask, as those of any new file do.
+        # "x": never an existing file; the permissions follow the umask, as for any new file.
         with _opened(temporary, folder, path) as file:
             yield file
         os.replace(temporary, path)
@@ -30,7 +30,7 @@ def atomic_write(path: Any) -> Iterator[IO[bytes]]:
 
 
 def _opened(temporary: str, folder: str, path: str) -> IO[bytes]:
-    """The temporary file; errors name what the caller knows of."""
+    """The temporary file; errors name the path that the caller gave."""
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "cannot write to a folder", path)
     try:
@@ -38,7 +38,7 @@ def _opened(temporary: str, folder: str, path: str) -> IO[bytes]:
     except FileNotFoundError as error:
         raise FileNotFoundError(error.errno, "the folder does not exist", folder) from None
     except NotADirectoryError as error:
-        raise NotADirectoryError(error.errno, "this is no folder", folder) from None
+        raise NotADirectoryError(error.errno, "this is not a folder", folder) from None
     except OSError as error:
         error.filename = path
         raise
@@ -46,7 +46,7 @@ def _opened(temporary: str, folder: str, path: str) -> IO[bytes]:
 
 @contextlib.contextmanager
 def atomic_text_file(path: Any) -> Iterator[IO[bytes]]:
-    """As `atomic_write`, compressing where the name ends in .gz, .bz2, .xz or .zst."""
+    """Like `atomic_write`, compressed if the name ends in .gz, .bz2, .xz or .zst."""
     kind = compression_of_name(os.fspath(path))
     with atomic_write(path) as file:
         if kind is None:

@@ -1,4 +1,4 @@
-"""Preferences that clicks on shown rankings imply."""
+"""Preferences implied by clicks on displayed rankings."""
 
 from typing import Any
 
@@ -16,51 +16,52 @@ _RULES = ("skip_above", "last_click_skip_above")
 def pairs_from_clicks(
     qid: Any, rank: Any, clicked: Any, *, rule: str = "skip_above", click_time: Any = None
 ) -> np.ndarray:
-    """Pairs (preferred, other) of rows that a user's clicks on a shown ranking imply.
+    """Pairs (preferred, other) of rows implied by a user's clicks on a displayed ranking.
 
     A row is one document that was shown in one impression (one answer to one query). Let an impression show its
-    documents at ranks r, and let K be the rows clicked on. The rules of Joachims et al. (2005), on the reading that
-    a user who clicked on a document has seen, and passed over, the unclicked ones above it:
+    documents at ranks r, and let K be the rows clicked on. The rules of Joachims et al. (2005), assume that a user who
+    clicked on a document has seen, and skipped, the unclicked ones above it:
 
     - ``"skip_above"``, Click > Skip Above, also the rule of Joachims (2002):
       ``{(i, j): i in K, j not in K, r_j < r_i}``.
-    - ``"last_click_skip_above"``, Last Click > Skip Above: those of these pairs whose i is the last click of its
-      impression. With ``click_time`` that is the latest one, as in the paper; without, the lowest, as it is for a
-      user who reads from the top.
+    - ``"last_click_skip_above"``, Last Click > Skip Above: the subset of these pairs where i is the last click of its
+    impression. With ``click_time`` this is the latest click, as in the paper; without it, the lowest one, as for a user
+    who reads from the top.
 
-    Time O(n log n + pairs) for n rows, O(n + pairs) where impressions lie one after the other with ranks ascending;
+    Time O(n log n + pairs) for n rows, O(n + pairs) if the rows of each impression are contiguous with ascending ranks;
     memory O(n + pairs).
 
     Parameters
     ----------
     qid : array-like of shape (n_rows,), or None
-        Id of each row's impression: any dtype, any order. A query that was answered twice is two impressions with an id
-        each, for what is shown in one says nothing about the other. None: all rows are one impression.
+        Id of each row's impression: any dtype, any order. A query that was answered twice is two impressions with
+        different ids, because clicks in one say nothing about the other. None: all rows are one impression.
     rank : array-like of shape (n_rows,)
-        Where the row was shown, smaller is higher. Any finite numbers, different within an impression: only their order
-        counts, from 0 or 1, with or without gaps.
+        Rank at which the row was shown, smaller is higher. Any finite numbers, distinct within an impression; only
+        their order matters.
     clicked : array-like of bool, shape (n_rows,)
-        Whether the row was clicked on; 0 and 1 will do. Numbers of clicks are refused, since the rules do not tell two
-        clicks from one: say ``clicks > 0``.
+        Whether the row was clicked on; 0 and 1 are accepted. Numbers of clicks are refused, because the rules do not
+        distinguish two clicks from one: pass ``clicks > 0``.
     rule : {"skip_above", "last_click_skip_above"}, default="skip_above"
         Which pairs to take.
     click_time : array-like of shape (n_rows,), optional
-        When the row was clicked on: numbers or ``datetime64``; what it holds for other rows does not matter. Of two
-        clicks at one time the lower one is the later. Only for ``"last_click_skip_above"``.
+        When the row was clicked on: numbers or ``datetime64``; values for other rows are ignored. Of two clicks at the
+        same time the lower one counts as the later. Only for ``"last_click_skip_above"``.
 
     Returns
     -------
     pairs : ndarray of int64, shape (n_pairs, 2)
-        Row numbers (preferred, other): impressions in the order in which they first appear, in each the preferred
-        documents from the top, for each of them the others from the top. No rows when no click has a skip above it.
+        Row numbers (preferred, other): impressions in the order in which they first appear; within each, preferred
+        documents from the top, and for each of these the other documents from the top. No rows if no click has a skip
+        above it.
 
     Raises
     ------
     DataError
-        When lengths differ; when ``rank`` is not finite or occurs twice in an impression; when ``clicked`` holds
-        anything but 0, 1, True and False; when a click has no time.
+        When lengths differ; when ``rank`` is not finite or occurs twice in an impression; when ``clicked`` holds values
+        other than 0, 1, True and False; when a click has no time.
     OptionError
-        When ``rule`` is unknown, or ``click_time`` is given for a rule that has no use for it.
+        When ``rule`` is unknown, or ``click_time`` is given for a rule that does not use it.
 
     References
     ----------
@@ -76,7 +77,7 @@ def pairs_from_clicks(
     >>> (pairs + 1).tolist()
     [[3, 2], [7, 2], [7, 4], [7, 5], [7, 6]]
 
-    Where rows of a log point to rows of X, so do their pairs:
+    If rows of a log refer to rows of X, the pairs are mapped in the same way:
 
     >>> row_of_X = np.array([40, 41, 42, 43, 44, 45, 46])
     >>> row_of_X[pairs][0].tolist()
@@ -85,7 +86,7 @@ def pairs_from_clicks(
     if rule not in _RULES:
         raise OptionError(f"rule must be one of {', '.join(map(repr, _RULES))}, got {rule!r}.")
     if click_time is not None and rule != "last_click_skip_above":
-        raise OptionError(f"click_time is for rule='last_click_skip_above'; rule={rule!r} has no use for it.")
+        raise OptionError(f"click_time is for rule='last_click_skip_above'; rule={rule!r} does not use it.")
     clicked = _flags(clicked)
     rank = _ranks(rank, len(clicked))
     queries = Queries.from_qid(qid, len(clicked))
@@ -101,7 +102,7 @@ def pairs_from_clicks(
 def _skips_above(preferred: np.ndarray, rows: np.ndarray, clicked: np.ndarray, top: np.ndarray) -> np.ndarray:
     """All pairs of preferred positions with the unclicked ones from their impression's top down to them.
 
-    Counted first, then filled: the skips above position t are those numbered ``before[top] .. before[t]``.
+    They are counted first, then filled in: the skips above position t have the numbers ``before[top] .. before[t]``.
     """
     skips = np.flatnonzero(~clicked)
     before = np.concatenate(([0], np.cumsum(~clicked)))
@@ -110,13 +111,13 @@ def _skips_above(preferred: np.ndarray, rows: np.ndarray, clicked: np.ndarray, t
     stops = np.cumsum(counts)
     pairs = np.empty((int(stops[-1]) if len(stops) else 0, 2), dtype=np.int64)
     pairs[:, 0] = np.repeat(rows[preferred], counts)
-    # number of the pair among all, less that of the first of its preferred row, plus that row's first skip
+    # number of the pair, minus that of the first pair of its preferred row, plus that row's first skip
     pairs[:, 1] = rows[skips[np.arange(len(pairs)) + np.repeat(first - (stops - counts), counts)]]
     return pairs
 
 
 def _from_the_top(queries: Queries, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Impression (from 0) and row of each position: impressions one after the other, each from its top."""
+    """Impression (from 0) and row of each position: impressions one after another, each from the top."""
     query = np.repeat(np.arange(queries.n_queries), queries.sizes)
     rows = np.arange(queries.n_rows) if queries.order is None else queries.order
     sorted_rank = queries.to_sorted(rank)
@@ -130,7 +131,7 @@ def _from_the_top(queries: Queries, rank: np.ndarray) -> tuple[np.ndarray, np.nd
             name = queries.ids.tolist()[query[twice[0]]]
             raise DataError(
                 f"Rows {one} and {other} of impression {name!r} were both shown at rank {sorted_rank[twice[0]]}: ranks "
-                "must differ within an impression. Is qid the impression's id, and not the query's?"
+                "must differ within an impression. qid must be the id of the impression, not of the query."
             )
     return query, rows
 
@@ -138,7 +139,7 @@ def _from_the_top(queries: Queries, rank: np.ndarray) -> tuple[np.ndarray, np.nd
 def _last_of_each(preferred: np.ndarray, query: np.ndarray, time: np.ndarray | None) -> np.ndarray:
     """Of the preferred positions, which ascend, the last of each impression: the lowest, or the latest."""
     query = query[preferred]
-    if time is not None:  # stable: of two at one time the lower one stays behind the other
+    if time is not None:  # stable: of two clicks at the same time the lower one stays last
         preferred = preferred[np.lexsort((time, query))]
     return preferred[np.append(query[1:] != query[:-1], True)] if len(preferred) else preferred
 
@@ -155,7 +156,7 @@ def _flags(clicked: Any) -> np.ndarray:
     if not right.all():
         row = int(np.argmin(right))
         raise DataError(
-            f"clicked is {values[row]!s} in row {row}, but must be True or False (1 or 0). For numbers of clicks, say "
+            f"clicked is {values[row]!s} in row {row}, but must be True or False (1 or 0). For numbers of clicks, pass "
             "clicks > 0."
         )
     return values.astype(bool)
@@ -171,7 +172,7 @@ def _ranks(rank: Any, n_rows: int) -> np.ndarray:
             raise DataError(f"rank must be numbers, got {values.dtype}: {error}.") from None
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
-        raise DataError(f"rank is {values[row]} in row {row}: every row was shown somewhere; drop those that were not.")
+        raise DataError(f"rank is {values[row]} in row {row}: drop rows that were not shown.")
     return values
 
 
@@ -185,7 +186,7 @@ def _times(click_time: Any, clicked: np.ndarray, rows: np.ndarray) -> np.ndarray
     missing = np.isnat(times) if times.dtype.kind in "mM" else ~np.isfinite(times)
     if missing.any():
         row = int(rows[clicked][missing].min())
-        raise DataError(f"click_time is {values[row]} in row {row}, which was clicked on: every click needs its time.")
+        raise DataError(f"click_time is {values[row]} in row {row}, which was clicked on: every click needs a time.")
     return times
 
 

@@ -12,8 +12,8 @@ __all__ = ["BrokenStreamError", "compression_of", "compression_of_name", "compre
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
-_CHUNK = 1 << 14  # compressed bytes taken at a time
-_MOST_TEXT = 1 << 20  # text handed out at a time
+_CHUNK = 1 << 14  # compressed bytes read at a time
+_MOST_TEXT = 1 << 20  # text returned at a time
 
 
 class BrokenStreamError(Exception):
@@ -26,7 +26,7 @@ def compression_of(head: bytes) -> str | None:
 
 
 def compression_of_name(name: str) -> str | None:
-    """Name of the compression that a file name asks for."""
+    """Name of the compression that a file name implies."""
     return next((kind for suffix, kind in _SUFFIXES.items() if name.lower().endswith(suffix)), None)
 
 
@@ -59,18 +59,18 @@ def _decompressor(kind: str) -> Callable[[], Any]:
         return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)
     zstd = _zstd()
     if hasattr(zstd, "ZstdCompressor") and hasattr(zstd.ZstdDecompressor, "decompressobj"):
-        # Unlike a stream reader, this object tells whether the frame was complete.
+        # Unlike a stream reader, this object reports whether the frame was complete.
         return lambda: zstd.ZstdDecompressor().decompressobj()
     return zstd.ZstdDecompressor
 
 
 def decompressed(file: IO[bytes], kind: str) -> Iterator[bytes]:
-    """The text of a compressed file, in chunks; several streams one after the other are one text.
+    """The text of a compressed file, in chunks; several consecutive streams form one text.
 
     Raises
     ------
     BrokenStreamError
-        When the file ends before its last stream does, or is damaged. All good text was handed out before.
+        When the file ends before its last stream does, or is damaged. All good text is yielded before.
     MissingDependencyError
         When the package for this compression is not installed.
     """
@@ -93,7 +93,7 @@ def decompressed(file: IO[bytes], kind: str) -> Iterator[bytes]:
 
 
 def _texts(stream: Any, data: bytes, kind: str) -> Iterator[bytes]:
-    """Text of some compressed bytes, a bounded amount at a time where the library lets it."""
+    """Text of some compressed bytes, a bounded amount at a time if the library supports it."""
     if kind == "gzip":
         while text := stream.decompress(data, _MOST_TEXT):
             yield text
@@ -107,7 +107,7 @@ def _texts(stream: Any, data: bytes, kind: str) -> Iterator[bytes]:
 
 
 def compressor(file: IO[bytes], kind: str) -> Any:
-    """A file that compresses what is written to it into ``file``; the same text gives the same bytes."""
+    """A file that writes compressed data to ``file``; the same text gives the same bytes."""
     import gzip
 
     if kind == "gzip":

@@ -1,4 +1,4 @@
-"""Design matrices: the products that models need, one class per storage, so that none of them has a sparse branch."""
+"""Design matrices: the products that models need, with one class per storage format."""
 
 from typing import Any, Protocol
 
@@ -13,10 +13,10 @@ __all__ = ["DenseDesign", "DesignMatrix", "SparseDesign", "as_design_matrix", "c
 
 
 class DesignMatrix(Protocol):
-    """Rows of features, read where they lie.
+    """Rows of features, read without copying.
 
-    ``rows`` maps positions to rows (None where they are the same); the methods work on the positions
-    ``start .. stop``, and arrays named ``*_range`` hold these only. All sums are in float64.
+    ``rows`` maps positions to rows (None if they are the same); the methods work on the positions ``start .. stop``,
+    and arrays named ``*_range`` hold only these. All sums are in float64.
     """
 
     n_features: int
@@ -38,7 +38,7 @@ class DesignMatrix(Protocol):
         """``out = X``, dense and in float64."""
 
     def taken(self, rows: np.ndarray) -> "DesignMatrix":
-        """A design matrix of some rows of its own."""
+        """A design matrix with a copy of some rows."""
 
 
 class DenseDesign:
@@ -130,9 +130,9 @@ class SparseDesign:
 
 
 def csr_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values, columns and pointers of a CSR matrix, as compiled loops read them: columns and pointers of one type.
+    """Values, columns and pointers of a CSR matrix for compiled loops: columns and pointers have the same type.
 
-    Without an entry there would be nothing to point at: then there is one explicit zero, which no row has.
+    For a matrix without entries the arrays hold one explicit zero that belongs to no row, so that they are not empty.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def as_design_matrix(X: Any) -> DenseDesign | SparseDesign:
     Returns
     -------
     DesignMatrix
-        Its products.
+        The design matrix.
     """
     if scipy.sparse.issparse(X):
         X = X.tocsr()

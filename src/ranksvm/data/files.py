@@ -18,14 +18,14 @@ _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
 
 def read_data(path: Any, **options: Any) -> RankingData:
-    """Read ranking data: a cache (`RankingData.save`), Parquet, or else LETOR text, told by the first bytes.
+    """Read ranking data: a cache (`RankingData.save`), Parquet, or LETOR text, recognised by the first bytes.
 
     Parameters
     ----------
     path : path-like
-        The file. It may be a pipe, from which text can be read.
+        The file. It may be a pipe if it holds text.
     **options
-        For `read_letor`, where the file is text. Of these ``dtype`` serves Parquet too; others are ignored there.
+        Options of `read_letor` for text. ``dtype`` is also used for Parquet; others are ignored there.
 
     Returns
     -------
@@ -41,11 +41,11 @@ def read_data(path: Any, **options: Any) -> RankingData:
     ModelFileError
         When a cache is truncated or altered.
     MissingDependencyError
-        When the file's kind needs a package that is not installed.
+        When the file format needs a package that is not installed.
     """
     with open(os.fspath(path), "rb") as file:
         if not file.seekable():
-            # opened once: the writer of a pipe would see its reader go
+            # opened only once: the writer of a pipe would notice that its reader closed it
             return read_letor(file, **options)
         head = file.read(len(MAGIC))
     if head.startswith(b"ranksvm-data"):
@@ -56,19 +56,19 @@ def read_data(path: Any, **options: Any) -> RankingData:
 
 
 def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None) -> None:
-    """Write ranking data in the format that the file's name asks for.
+    """Write ranking data in the format given by the extension of the file name.
 
     ``.rsd`` is a cache, ``.parquet`` or ``.pq`` is Parquet; ``.txt``, ``.letor``, ``.dat``, ``.svm`` and the like, or
-    no suffix, is LETOR text, with ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` after it compressed text.
+    no suffix, is LETOR text; a further ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` compresses it.
 
     Parameters
     ----------
     data : RankingData
-        What to write.
+        The data.
     path : path-like
-        The file; written whole or not at all.
+        The file; written atomically.
     n_jobs : int, optional
-        Number of threads that format text; None is all processors.
+        Number of threads that format text; None means all processors.
 
     Raises
     ------
@@ -88,4 +88,4 @@ def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None) -> No
         write_letor(path, data, n_jobs=n_jobs)
     else:
         known = ", ".join([*_CACHE_SUFFIXES, *_PARQUET_SUFFIXES, *_TEXT_SUFFIXES[1:], *_COMPRESSIONS])
-        raise OptionError(f"{os.fspath(path)}: the suffix {suffix!r} names no known format; use one of {known}.")
+        raise OptionError(f"{os.fspath(path)}: unknown suffix {suffix!r}: use one of {known}.")

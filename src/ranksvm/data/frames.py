@@ -1,4 +1,4 @@
-"""DataFrames of pandas, polars, pyarrow and others, through narwhals: columns judged, taken, made into arrays."""
+"""DataFrames of pandas, polars, pyarrow and others, through narwhals: validation and conversion to arrays."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -20,11 +20,11 @@ __all__ = [
     "validated",
 ]
 
-# Columns written at a time into an array of rows: of float32, a cache line.
+# Number of columns written at a time into an array of rows: a cache line of float32 values.
 _COLUMNS = 16
-# But so many values at least, of which a copy is small.
+# Lower limit on the number of values written at a time; a copy of so few is small.
 _BLOCK_VALUES = 1 << 18
-# Columns named in a complaint at most.
+# Largest number of columns named in an error message.
 _NAMED = 5
 _NO_LABELS = object()
 
@@ -34,19 +34,19 @@ def _narwhals() -> Any:
         import narwhals.stable.v2 as narwhals
     except ImportError:
         raise MissingDependencyError(
-            "reading a DataFrame needs narwhals, which scikit-learn brings from 1.9 on: "
+            "reading a DataFrame needs narwhals, which scikit-learn includes from 1.9 on: "
             "pip install 'ranksvm[dataframe]', or pass arrays (X.to_numpy())"
         ) from None
     return narwhals
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a DataFrame: of pandas, polars, a pyarrow Table, or another that narwhals knows.
+    """Whether X is a DataFrame: of pandas, polars, a pyarrow Table, or another one supported by narwhals.
 
     Raises
     ------
     DataError
-        When X is lazy: it holds a plan and no data.
+        When X is lazy: it holds a query plan and no data.
     """
     if type(X).__name__ == "LazyFrame":
         raise DataError("X is a LazyFrame, which holds no data yet: pass X.collect().")
@@ -62,12 +62,12 @@ def _frame(X: Any) -> Any:
         _ = frame.columns
     except nw.exceptions.DuplicateError as error:
         twice = " ".join(str(error).split())
-        raise DataError(f"X has two columns of one name: rename one of them. {twice}") from None
+        raise DataError(f"X has two columns with the same name: rename one of them. {twice}") from None
     return frame
 
 
 def has_column(X: Any, name: Any) -> bool:
-    """Whether X is a DataFrame with a column of that name (which other ids than a name are not)."""
+    """Whether X is a DataFrame with a column of that name; False if ``name`` is not a string."""
     return isinstance(name, str) and is_frame(X) and name in _frame(X).columns
 
 
@@ -93,22 +93,22 @@ def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
         return X, qid, None
     if not is_frame(X):
         raise DataError(
-            f"qid={qid!r} names a column, but X has none of that name: it is no DataFrame (a step of a Pipeline before "
-            "this one may have made an array of it). Give one query id per row."
+            f"qid={qid!r} names a column, but X is not a DataFrame (an earlier step of a Pipeline may have "
+            "converted it to an array). Give one query id per row."
         )
     if not has_column(X, qid):
-        raise DataError(f"qid={qid!r} names a column, but X has none of that name: give one query id per row.")
+        raise DataError(f"qid={qid!r} names a column, but X has no such column: give one query id per row.")
     return drop_column(X, qid), column(X, qid), qid
 
 
 def library(X: Any) -> str | None:
-    """Name of the library a DataFrame is of, such as "pandas" or "polars"; None for anything else."""
+    """Name of the library of a DataFrame, such as "pandas" or "polars"; None for anything else."""
     return str(_frame(X).implementation.value) if is_frame(X) else None
 
 
 def frame_from(columns: Mapping[str, np.ndarray], name: str) -> Any:
-    """A DataFrame of the library of that name, or None where it is not installed."""
-    # not every library takes NumPy's strings
+    """A DataFrame of the library of that name, or None if it is not installed."""
+    # not every library accepts NumPy strings
     lists = {key: values.tolist() for key, values in columns.items()}
     try:
         return _narwhals().from_dict(lists, backend=name).to_native()
@@ -139,18 +139,18 @@ def take_rows(values: Any, rows: np.ndarray) -> Any:
 def validated(
     estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, y_numeric: bool = False, **checks: Any
 ) -> Any:
-    """``sklearn.utils.validation.validate_data`` for X of any kind, DataFrames of any library among them.
+    """``sklearn.utils.validation.validate_data`` for X of any kind, including DataFrames of any library.
 
     Parameters
     ----------
     estimator : object
-        Whose number and names of features are noted (``reset``) or compared.
+        Estimator whose number and names of features are stored (``reset``) or compared.
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
         Features.
     y : array-like of shape (n_rows,)
-        Labels, if there are to be any: None is refused.
+        Labels, if they are required: None is refused.
     reset : bool
-        Whether the features are noted rather than compared.
+        Whether the features are stored rather than compared.
     y_numeric : bool
         Whether y must hold numbers.
     **checks : dict
@@ -164,7 +164,7 @@ def validated(
     Raises
     ------
     ValueError
-        As `validate_data` raises it; DataError where a column holds no numbers.
+        As raised by `validate_data`; DataError if a column is not numeric.
     """
     from sklearn.utils.validation import check_array, check_X_y, validate_data
 
@@ -172,7 +172,7 @@ def validated(
         if y is _NO_LABELS:
             return validate_data(estimator, X, reset=reset, **checks)
         if _is_plain_vector(y, X):
-            # what scikit-learn would find out about them takes it as long as all the rest
+            # the checks of scikit-learn would take as long as the rest
             return validate_data(estimator, X, reset=reset, **checks), y
         return validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **checks)
     frame = _frame(X)
@@ -190,7 +190,7 @@ def _is_plain_vector(y: Any, X: Any) -> bool:
 
 
 class _Names:
-    """The interchange protocol, as far as scikit-learn before 1.9 reads names of features by it."""
+    """The interchange protocol, as far as scikit-learn before 1.9 uses it to read names of features."""
 
     def __init__(self, frame: Any):
         self.shape = frame.shape
@@ -204,7 +204,7 @@ class _Names:
 
 
 def _named(X: Any, frame: Any) -> Any:
-    """What scikit-learn can read the names of X from: before 1.9 it knows pandas and the interchange protocol alone."""
+    """An object from which scikit-learn reads the names of X: before 1.9 pandas or the interchange protocol."""
     import sklearn
 
     knows_narwhals = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
@@ -212,15 +212,15 @@ def _named(X: Any, frame: Any) -> Any:
 
 
 def _features(frame: Any) -> Any:
-    """The columns of a narwhals DataFrame as a matrix: float32 where that loses nothing, copied only if need be.
+    """The columns of a narwhals DataFrame as a matrix: float32 if that is lossless, copied only if necessary.
 
-    Raises DataError where a column holds no numbers.
+    Raises DataError if a column is not numeric.
     """
     native = frame.to_native()
     pandas_types = set(native.dtypes.tolist()) if frame.implementation.is_pandas_like() else set()
     if _all_sparse(pandas_types):
         return native.sparse.to_coo().tocsr()
-    # Types are judged once each: column by column that takes longer than to score a hundred rows.
+    # Each type is checked once: a check of every column would take longer than scoring a hundred rows.
     plain = bool(pandas_types) and all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in pandas_types)
     dtype = _float_type(list(pandas_types)) if plain else _float_type(_column_types(frame))
     if pandas_types == {dtype}:
@@ -246,7 +246,7 @@ def _is_plain_polars(frame: Any) -> bool:
 
 
 def _numpy_columns(frame: Any, start: int, stop: int, dtype: np.dtype) -> np.ndarray:
-    """Some columns, all of them of NumPy's types, at once."""
+    """Some columns at once, all with NumPy types."""
     native = frame.to_native()
     if stop - start < frame.shape[1]:
         native = native.iloc[:, start:stop] if frame.implementation.is_pandas_like() else native[:, start:stop]
@@ -254,12 +254,12 @@ def _numpy_columns(frame: Any, start: int, stop: int, dtype: np.dtype) -> np.nda
 
 
 def _any_columns(frame: Any, start: int, stop: int, dtype: np.dtype) -> np.ndarray:
-    """Some columns of whatever types, one after another."""
+    """Some columns of any types, one after another."""
     return np.array([_numbers(frame[:, place], dtype) for place in range(start, stop)], dtype=dtype).T
 
 
 def _numpy_name(kind: Any) -> str | None:
-    """Name of the NumPy type of a narwhals one; integers of 128 bits, for instance, have none."""
+    """Name of the NumPy type of a narwhals type; None for those without one, such as 128-bit integers."""
     name = str(kind).lower()
     return name if name in np.sctypeDict else None
 
@@ -270,7 +270,7 @@ def _float_type(types: Sequence[np.dtype]) -> np.dtype:
 
 
 def _column_types(frame: Any) -> list[np.dtype]:
-    """NumPy types that hold the columns' values, each once; DataError names the columns that are no numbers."""
+    """NumPy types that hold the columns' values, each once; DataError names the columns that are not numeric."""
     nw = _narwhals()
     schema = frame.schema
     types: dict[Any, np.dtype | None] = {}
@@ -288,7 +288,7 @@ def _column_types(frame: Any) -> list[np.dtype]:
         more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
         raise DataError(
             f"features must be numbers, but X has {'columns' if len(bad) > 1 else 'the column'} "
-            f"{named}{more}: encode or leave out such columns. A column of query ids is named by "
+            f"{named}{more}: encode or drop such columns. A column of query ids is named by "
             "qid='<column>'."
         )
     return [np.dtype(np.float64) if kind is None else kind for kind in types.values()]

@@ -42,10 +42,11 @@ def read_letor(
 ) -> RankingData:
     """Read ranking data from LETOR / SVMlight text: ``label qid:id feature:value ... # comment`` per line.
 
-    The file may be compressed (gzip, bzip2, xz, zstd: told by its content), begin with a byte-order mark, have
-    lines that end in CRLF, blank lines and comment lines. Queries may come in any order, also interrupted. Labels
-    are any finite numbers. Feature ids may be in any order in a line, a feature left out is 0. Every number is
-    rounded once from its decimal text to the type asked for. Where no line has a qid, ``qid`` is None (one query).
+    The file may be compressed (gzip, bzip2, xz, zstd: recognised by its content), begin with a byte-order mark, and
+    have lines that end in CRLF, blank lines and comment lines. Queries may occur in any order, and their lines need not
+    be contiguous. Labels are any finite numbers. Feature ids may be in any order in a line; omitted features are 0.
+    Every number is rounded once from its decimal text to the requested type. If no line has a qid, ``qid`` is None (one
+    query).
 
     Parameters
     ----------
@@ -56,31 +57,31 @@ def read_letor(
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Type of the values of X. Labels are float64.
     sparse : bool, optional
-        True: X is CSR, with every value stored that the file states, zeros too. False: X is dense. None: dense
-        when the file states at least a quarter of all values.
+        True: X is CSR and stores every value in the file, including zeros. False: X is dense. None: dense if the file
+        contains at least a quarter of all values.
     zero_based : bool or "auto", default="auto"
-        Whether feature ids count from 0. "auto": they do when the file has an id 0.
+        Whether feature ids start at 0. "auto": they do if the file has an id 0.
     docids : bool, default=True
-        Whether to read document ids: ``X`` of a comment ``#docid = X``, or else its first word. Rows without one
-        have the empty string; where no row has one, ``docid`` is None.
+        Whether to read document ids: ``X`` of a comment ``#docid = X``, or else its first word. Rows without an id have
+        the empty string; if no row has one, ``docid`` is None.
     n_jobs : int, optional
-        Number of threads; None is all processors.
+        Number of threads; None means all processors.
 
     Returns
     -------
     RankingData
-        X (dense, C-contiguous, or `scipy.sparse.csr_matrix` with sorted indices), y (float64), qid (int64 where
-        all are integers, else str) and docid.
+        X (dense, C-contiguous, or `scipy.sparse.csr_matrix` with sorted indices), y (float64), qid (int64 if all are
+        integers, else str) and docid.
 
     Raises
     ------
     ParseError
-        When a line is malformed or compressed data end early: file, line, column and reason. It is the first bad
-        line, whatever the number of threads.
+        When a line is malformed or compressed data end early; it names the file, line, column and reason. It reports
+        the first bad line, for any number of threads.
     DataError
         When the file holds no data or is of another kind.
     OptionError
-        When an option has a value it cannot have.
+        When an option has an invalid value.
     MissingDependencyError
         When a ``.zst`` file is read and no package for it is installed.
 
@@ -102,8 +103,8 @@ def read_letor(
         if (kind := compression_of(head)) is not None:
             return _read_stream(file, kind, settings, sparse)
         if not head:
-            raise DataError(f"{settings.path} is empty: there is no data in it.")
-        # Unmapped when the last view goes; closed by hand it would fail under an error's traceback, which holds views.
+            raise DataError(f"{settings.path} is empty: it contains no data.")
+        # Unmapped when the last view is freed; an explicit close would fail while an error's traceback holds views.
         text = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint8)
     return _read_text(text, settings, sparse)
 
@@ -115,7 +116,7 @@ def _read_bytes(content: bytes, settings: Settings, sparse: bool | None) -> Rank
 
 
 def _read_text(text: np.ndarray, settings: Settings, sparse: bool | None) -> RankingData:
-    """Text that lies in memory whole: exact counts first, then parsed straight into the result."""
+    """Text that is completely in memory: counted exactly, then parsed directly into the result."""
     start = text_start(text, settings)
     ranges = split(text, start, settings.n_threads)
     if sum(part.rows for part in ranges) == 0:
@@ -125,7 +126,7 @@ def _read_text(text: np.ndarray, settings: Settings, sparse: bool | None) -> Ran
 
 
 def _read_stream(file: IO[bytes], kind: str, settings: Settings, sparse: bool | None) -> RankingData:
-    """Compressed text: parsed window by window, while the next one is decompressed."""
+    """Compressed text: each window is parsed while the next one is decompressed."""
     layout = None
     while True:
         try:
@@ -162,8 +163,8 @@ def _parse_stream(
         def parse(text: Any = text, ranges: Any = ranges, layout: Any = layout, before: int = lines) -> Piece | None:
             return None if layout is None else parse_window(text, ranges, layout, settings, before, empty_pages)
 
-        # One thread parses this window while another decompresses the next. That one comes first in the list: were
-        # the parser's error the first result, it would be raised while the file is still being read.
+        # One thread parses this window while another decompresses the next. Decompression comes first in the list: if
+        # the parser's error were the first result, it would be raised while the file is still being read.
         tasks = [lambda: next(texts, None), parse]
         following, piece = parallel_map(_call, tasks, min(2, settings.n_threads))
         if piece is not None and layout is not None:

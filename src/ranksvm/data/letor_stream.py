@@ -29,11 +29,11 @@ def iter_letor(
     zero_based: bool | str = "auto",
     docids: bool = True,
 ) -> Iterator[RankingData]:
-    """Read LETOR / SVMlight text query by query, in memory that does not grow with the file.
+    """Read LETOR / SVMlight text query by query, in memory independent of the file size.
 
-    A query is a run of lines with one id: an id that comes back later is a query of its own, a new arrival. Every batch
-    has the same columns. What is left open of them (``n_features``, ``sparse``, ``zero_based``) is taken from the first
-    4 MiB of the text; so a pipe whose queries are wanted as they come needs all three. Files may be of all the kinds
+    A query is a run of lines with one id: if an id occurs again later, that run is a separate query. Every batch has
+    the same columns. If ``n_features``, ``sparse`` or ``zero_based`` is not given, it is inferred from the first 4 MiB
+    of the text; so all three are needed to read the queries of a pipe as they arrive. Files may have all the formats
     that `read_letor` reads.
 
     Parameters
@@ -41,38 +41,40 @@ def iter_letor(
     path : path-like, binary file object, or "-"
         The file; "-" is standard input.
     batch_queries : int, default=1
-        Number of queries of a batch. One ends early before an id that it has already; the last one may be smaller.
+        Number of queries of a batch. A batch ends early before an id that it already contains; the last one may be
+        smaller.
     n_features : int, optional
         Number of columns of X; a larger feature id is an error. None: as many as the first 4 MiB need.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Type of the values of X. Labels are float64.
     sparse : bool, optional
-        True: X is CSR. False: X is dense. None: dense when the first 4 MiB state at least a quarter of all values.
+        True: X is CSR. False: X is dense. None: dense if the first 4 MiB contain at least a quarter of all values.
     zero_based : bool or "auto", default="auto"
-        Whether feature ids count from 0. "auto": they do when the first 4 MiB have an id 0.
+        Whether feature ids start at 0. "auto": they do if the first 4 MiB have an id 0.
     docids : bool, default=True
-        Whether to read document ids, as `read_letor` does.
+        Whether to read document ids, as in `read_letor`.
 
     Yields
     ------
     RankingData
-        The documents of ``batch_queries`` queries. ``qid`` is int64 where all ids about there are integers, else str.
+        The documents of ``batch_queries`` queries. ``qid`` is int64 if all ids of the same block of text are integers,
+        else str.
 
     Raises
     ------
     ParseError
-        When a line is malformed or compressed data end early: file, line, column and reason, as `read_letor` has them.
-        Queries that another one follows before that line were yielded.
+        When a line is malformed or compressed data end early; it names the file, line, column and reason, as in
+        `read_letor`. Complete queries before that line are yielded first.
     DataError
         When the file holds no data, is of another kind, or has no query ids.
     OptionError
-        When an option has a value it cannot have; at once, before the first query is asked for.
+        When an option has an invalid value; raised at once, before the first query is read.
     MissingDependencyError
         When a ``.zst`` file is read and no package for it is installed.
 
     See Also
     --------
-    read_letor : Reads all of a file.
+    read_letor : Reads a whole file.
 
     Examples
     --------
@@ -110,8 +112,8 @@ def _texts(file: IO[bytes], settings: Settings, sparse: bool | None) -> Iterator
     kind = compression_of(head)
     if kind is not None:
         return windows(decompressed(_Rejoined(head, file), kind), WINDOW, WINDOW)  # type: ignore[arg-type]
-    # Plain text is taken as it comes, so that a pipe's queries need not wait for those after them: all but the first
-    # window where that has to show what the caller left open.
+    # Plain text is read as it arrives, so that a pipe's queries need not wait for later ones; only the first window
+    # must be complete if options are inferred from it.
     known = settings.n_features is not None and settings.zero_based is not None and sparse is not None
     return windows(_as_it_comes(head, file), 0 if known else WINDOW, 0)
 
@@ -124,7 +126,7 @@ def _as_it_comes(head: bytes, file: IO[bytes]) -> Iterator[bytes]:
 
 
 class _Rejoined:
-    """A file of which the first bytes were read already."""
+    """A file whose first bytes were already read."""
 
     def __init__(self, head: bytes, file: IO[bytes]):
         self._head, self._file = head, file
@@ -135,7 +137,7 @@ class _Rejoined:
 
 
 class _Reader:
-    """From windows of text to rows; the first window that has any fixes what the caller left open."""
+    """Converts windows of text to rows; the first window with rows determines the options that were not given."""
 
     def __init__(self, settings: Settings, sparse: bool | None):
         self.settings, self._sparse = settings, sparse
@@ -143,7 +145,7 @@ class _Reader:
         self.lines = 0
 
     def blocks(self, text: np.ndarray, start: int) -> Iterator[RankingData]:
-        """The rows of one window, if it has some; those before a bad line come before the error."""
+        """The rows of one window, if any; those before a bad line are yielded before the error."""
         ranges = split(text, start, 1)
         if any(part.rows for part in ranges):
             try:
@@ -169,5 +171,5 @@ class _Reader:
 
 
 def _line_start(text: np.ndarray, line: int) -> int:
-    """Where a line begins, of which the first is number 1."""
+    """Start of a line; lines are numbered from 1."""
     return 0 if line == 1 else int(np.flatnonzero(text == 10)[line - 2]) + 1

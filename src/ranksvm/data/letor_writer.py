@@ -14,7 +14,7 @@ from ranksvm.exceptions import DataError
 
 __all__ = ["write_letor"]
 
-# Values formatted in one go by one thread: some 3 MB of text.
+# Values formatted at a time by one thread: about 3 MB of text.
 _BLOCK = 1 << 18
 
 
@@ -32,34 +32,34 @@ def write_letor(
     """Write ranking data as LETOR / SVMlight text, ``label qid:id feature:value ... #docid = id`` per line.
 
     Every number is written as the shortest text that reads back as the same float32 or float64, so that `read_letor`
-    with that ``dtype`` gives equal arrays. Of dense X every value is written, of CSR every stored one (and a zero
-    in the first row for a first or last column without any, so that the columns stay as they are).
+    with that ``dtype`` gives equal arrays. For dense X every value is written, for CSR every stored one (plus a zero in
+    the first row for an empty first or last column, so that the columns are preserved).
 
     Parameters
     ----------
     path : path-like
-        The file, written whole or not at all; compressed when its name ends in .gz, .bz2, .xz or .zst.
+        The file, written atomically; compressed when its name ends in .gz, .bz2, .xz or .zst.
     X : RankingData, or array-like or sparse matrix of shape (n_rows, n_features)
-        The data, or the features alone. float32 and float64 are written as such, other types as float64.
+        The data, or only the features. float32 and float64 are written as such, other types as float64.
     y : array-like of shape (n_rows,), optional
-        Labels; must be given unless X is a RankingData.
+        Labels; required unless X is a RankingData.
     qid : array-like of shape (n_rows,), optional
         Query ids: integers, or strings without blanks and ``#``. None: lines have no qid.
     docid : array-like of shape (n_rows,), optional
         Document ids, without blanks; rows with an empty one get no comment.
     comment : str, optional
-        Text for the head of the file, as comment lines.
+        Text for the beginning of the file, written as comment lines.
     zero_based : bool, default=False
-        Whether feature ids count from 0.
+        Whether feature ids start at 0.
     n_jobs : int, optional
-        Number of threads; None is all processors.
+        Number of threads; None means all processors.
 
     Raises
     ------
     DataError
-        When shapes do not agree, a number is not finite, or an id cannot stand in a line.
+        When shapes do not agree, a number is not finite, or an id cannot be written in a line.
     MissingDependencyError
-        When a ``.zst`` file is asked for and no package for it is installed.
+        When a ``.zst`` file is requested and no package for it is installed.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def write_letor(
     labels = np.ascontiguousarray(data.y, dtype=np.float64)
     if not np.isfinite(labels).all():
         row = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise DataError(f"y is {labels[row]} in row {row}: labels must be finite to be written.")
+        raise DataError(f"y is {labels[row]} in row {row}: labels must be finite.")
     numbers, words = _qid_text(data.qid)
     documents = None if data.docid is None else _docid_words(data.docid)
     pads = _pads(data.X, zero_based)
@@ -110,7 +110,7 @@ def _as_data(X: Any, y: Any, qid: Any, docid: Any) -> RankingData:
 
 
 def _batches(data: RankingData, n_threads: int) -> Iterator[list[slice]]:
-    """Blocks of rows, as many at a time as keep the threads busy: the text is never in memory whole."""
+    """Groups of blocks of rows, enough to keep all threads busy: the text is never completely in memory."""
     per_row = max(1, data.X.nnz // max(1, data.n_rows) if sp.issparse(data.X) else data.n_features)
     step = max(1, _BLOCK // per_row)
     blocks = [slice(start, min(start + step, data.n_rows)) for start in range(0, data.n_rows, step)]
@@ -133,7 +133,7 @@ def _finite(values: np.ndarray, first_row: int, block: Any = None) -> np.ndarray
 
 
 def _pads(X: Any, zero_based: bool) -> np.ndarray:
-    """Columns of a sparse X that no row mentions but the reader must see: the last, and 0 where ids count from 0."""
+    """Empty columns of a sparse X that the reader must see: the last one, and column 0 if ids start at 0."""
     pads = np.array([-1, -1], dtype=np.int64)
     if sp.issparse(X) and X.shape[1]:
         last = X.shape[1] - 1
@@ -145,7 +145,7 @@ def _pads(X: Any, zero_based: bool) -> np.ndarray:
 
 
 def _qid_text(qid: np.ndarray | None) -> tuple[np.ndarray | None, list[str] | None]:
-    """Query ids as int64, or as words."""
+    """Query ids as int64, or as strings."""
     if qid is None:
         return None, None
     if qid.dtype.kind in "biu" and (qid.dtype != np.uint64 or not len(qid) or qid.max() < 1 << 63):

@@ -1,4 +1,4 @@
-"""What documents score under a linear function."""
+"""Scores of documents under a linear function."""
 
 from typing import Any
 

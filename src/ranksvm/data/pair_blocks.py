@@ -1,4 +1,4 @@
-"""The pairs of each query as a block: preferred documents by other ones, the shape that dual variables have."""
+"""The pairs of each query as a block: preferred documents by other documents, the shape of the dual variables."""
 
 import numpy as np
 
@@ -9,28 +9,28 @@ __all__ = ["PairBlocks"]
 
 
 class PairBlocks:
-    """One matrix for each query, its rows the documents preferred to another one, its columns those below another one.
+    """One matrix for each query; rows are documents preferred to another one, columns documents below another one.
 
-    Both are sorted by label, the highest first, so that the columns of a row's pairs are the last ones: of two levels a
-    block is one full rectangle of pairs, of more it is block-triangular, with entries beside the pairs: those of two
-    documents of levels between the highest and the lowest that are equal, or the other way round. The entries of all
-    blocks lie in one array, a block after another, each by row.
+    Both are sorted by label, the highest first, so that the columns of a row's pairs are the last ones. With two levels
+    a block is a full rectangle of pairs. With more levels it is block-triangular and has entries that are not pairs:
+    those of two documents of intermediate levels that are equal or in reverse order. The entries of all blocks are
+    stored in one array, block after block, each by row.
 
     Parameters
     ----------
     pairs : ComparablePairs
-        All pairs that labels imply, not only those of neighbouring levels.
+        All pairs implied by labels, not only those of adjacent levels.
 
     Attributes
     ----------
     preferred, other : ndarray of int64
         Position of the document of each row, and of each column, of the blocks one after another.
     rows, columns : ndarray of int64, shape (n_queries + 1,)
-        Where the rows, and the columns, of each query begin in these. A query without pairs has none.
+        Start of the rows, and of the columns, of each query in these arrays. A query without pairs has none.
     first : ndarray of int64, shape (rows[-1],)
         Column, within its block, at which the pairs of each row begin.
     offsets : ndarray of int64, shape (n_queries + 1,)
-        Where the entries of each query's block begin.
+        Start of the entries of each query's block.
     n_documents : int
         Number of documents, in pairs or not.
     """
@@ -75,7 +75,7 @@ class PairBlocks:
         Returns
         -------
         n_rows, n_columns : int
-            Both 0 where it has no pairs.
+            Both are 0 if it has no pairs.
         """
         n_rows = self.rows[query + 1] - self.rows[query]
         return int(n_rows), int(self.columns[query + 1] - self.columns[query])
@@ -133,5 +133,5 @@ class PairBlocks:
 
 
 def _starts(query: np.ndarray, n_queries: int) -> np.ndarray:
-    """Where each query begins among sorted numbers of queries."""
+    """Start of each query in a sorted array of query numbers."""
     return np.searchsorted(query, np.arange(n_queries + 1)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Pairs written out by the user: preferences, as clicks give them, without labels."""
+"""Pairs listed by the user: preferences, for instance from clicks, instead of labels."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,10 +16,10 @@ __all__ = ["PairList"]
 
 
 class PairList:
-    """Pairs (i, j), document i preferred to document j, one by one.
+    """A list of pairs (i, j), document i preferred to document j.
 
-    The rows in them are grouped into *components*, between which there is no pair: these take the place of queries.
-    Rows in no pair are left out.
+    The rows are grouped into connected *components*, with no pair between components; these take the place of queries.
+    Rows without a pair are omitted.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ class PairList:
         self.pair_weight = pair_weight
         self.arrays = ListArrays(pointers, pair_pointers, preferred, other, pair_weight)
         self.pairs_per_query = np.diff(pair_pointers).astype(float)
-        # reduceat, and not cumulated sums: a component of large weights would cost the next ones their digits
+        # reduceat, not cumulative sums: a component of large weights would reduce the precision of the next ones
         self.weight_per_query = np.add.reduceat(pair_weight, pair_pointers[:-1])
 
     def __reduce__(self):
-        # the compiled view of the arrays is made anew
+        # the compiled view of the arrays is created again
         parts = self.pair_pointers, self.preferred, self.other, self.pair_weight
         return PairList, (self.pointers, self.rows, *parts)
 
@@ -72,7 +72,7 @@ class PairList:
         query_weight: Any = None,
         propensity: Any = None,
     ) -> "PairList":
-        """The pairs of row numbers that a user has given.
+        """Pairs given as row numbers.
 
         Parameters
         ----------
@@ -83,9 +83,9 @@ class PairList:
         pair_weight : array-like of shape (n_pairs,), optional
             Weight of each pair.
         weighting : {"uniform", "per_query"}
-            Whether a pair's weight is divided by that of all pairs of its query.
+            Whether a pair's weight is divided by the sum over all pairs of its query.
         sample_weight, query_weight, propensity : array-like of shape (n_rows,), optional
-            What the rows and queries contribute to the weight of a pair: see `PairWeights`.
+            Factors of the weight of a pair, by row: see `PairWeights`.
 
         Returns
         -------
@@ -98,7 +98,7 @@ class PairList:
             When a row number is out of range, a row is paired with itself or with one of another query, a weight is
             negative or not finite, or the weights of the pairs overflow.
         NoComparablePairsError
-            When there is no pair, or none of positive weight.
+            When there is no pair, or no pair of positive weight.
         """
         preferred, other = row_numbers(pairs, queries)
         weight = checked_weights("pair_weight", pair_weight, len(preferred), "pairs")
@@ -126,7 +126,7 @@ class PairList:
         preferred, other = number[preferred], number[other]
         graph = coo_array((np.ones(len(weight), dtype=bool), (preferred, other)), shape=(len(rows), len(rows)))
         n_components, component = connected_components(graph, directed=False)
-        # stable: rows stay in order, so that they are read from front to back
+        # stable: rows stay in order, so that they are read sequentially
         order = np.argsort(component, kind="stable")
         pointers = np.concatenate(([0], np.cumsum(np.bincount(component, minlength=n_components)))).astype(np.int64)
         position = np.empty(len(rows), dtype=np.int64)
@@ -166,7 +166,7 @@ class PairList:
         return float(self.pair_weight.sum())
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which documents are preferred to another one, and to which another one is preferred.
+        """Which documents are preferred to another one, and which have another one preferred to them.
 
         Returns
         -------
@@ -191,14 +191,14 @@ class PairList:
         preferred, other : ndarray of int64, shape (n_pairs,)
             Positions of the two documents of each pair.
         weight : ndarray of float64, shape (n_pairs,)
-            Weight of each.
+            Weight of each pair.
         """
         part = slice(self.pair_pointers[query], self.pair_pointers[query + 1])
         first = self.pointers[query]
         return self.preferred[part] + first, self.other[part] + first, self.pair_weight[part]
 
     def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """The pairs of a range of components, a part at a time: see `ComparablePairs.chunks`.
+        """The pairs of a range of components, one part at a time: see `ComparablePairs.chunks`.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class PairList:
         return PairList(pointers, rows, pair_pointers, self.preferred[kept], self.other[kept], self.pair_weight[kept])
 
     def renumbered(self) -> "PairList":
-        """The same pairs over rows that are numbered as the positions are: for X with its rows taken in that order.
+        """The same pairs with rows numbered by position, for X whose rows are taken in that order.
 
         Returns
         -------
@@ -267,7 +267,7 @@ class PairList:
         return PairList(self.pointers, None, self.pair_pointers, self.preferred, self.other, self.pair_weight)
 
     def sample(self, n_rows: int, seed: int = 0) -> tuple["PairList", np.ndarray]:
-        """A random part of the components; of large ones a random part of their pairs, weighted to stand for all.
+        """A random subset of the components; for large ones a random subset of their pairs, weighted to represent all.
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class PairList:
         random = np.random.default_rng(seed)
         chosen, limit = choose_queries(np.diff(self.pointers), self.weight_per_query, n_rows, random)
         is_long = (np.diff(self.pointers)[chosen] > limit) & (2 * np.diff(self.pair_pointers)[chosen] > limit)
-        # millions of short components one by one would take longer than what the sample is for
+        # a loop over millions of short components would take longer than the sample saves
         is_chosen = np.zeros(self.n_queries, dtype=bool)
         is_chosen[chosen[~is_long]] = True
         component = np.repeat(np.arange(self.n_queries), np.diff(self.pair_pointers))
@@ -298,7 +298,7 @@ class PairList:
             share = weight / weight.sum()
             wanted = min(max(1, limit // 2), int(np.count_nonzero(share)))
             kept = random.choice(len(weight), wanted, replace=False, p=share)
-            # drawn with probabilities as their weights, so that they count alike
+            # drawn with probability proportional to weight, so that they count equally
             weight = np.full(len(kept), self.weight_per_query[query] / len(kept))
             parts.append((preferred[kept], other[kept], weight))
         pairs = PairList._grouped(*(np.concatenate(part) for part in zip(*parts, strict=True)))
@@ -308,19 +308,19 @@ class PairList:
 
 
 def row_numbers(pairs: Any, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
-    """The two columns, checked."""
+    """The two columns of ``pairs``, validated."""
     given = np.asarray(pairs)
     if given.size == 0:
         raise NoComparablePairsError("pairs is empty: there is nothing to learn from.")
     if given.ndim != 2 or given.shape[1] != 2:
-        raise DataError(f"pairs has shape {given.shape}: one row (preferred, other) for each pair is needed.")
+        raise DataError(f"pairs has shape {given.shape}: it must have one row (preferred, other) for each pair.")
     if not np.issubdtype(given.dtype, np.integer):
         raise DataError(f"pairs holds {given.dtype} values: row numbers must be whole numbers.")
     preferred, other = given[:, 0].astype(np.int64), given[:, 1].astype(np.int64)
     outside = np.flatnonzero(((given < 0) | (given >= queries.n_rows)).any(axis=1))
     if len(outside):
         pair = tuple(given[outside[0]].tolist())
-        raise DataError(f"pairs[{outside[0]}] is {pair}, but X has the rows 0 to {queries.n_rows - 1}.")
+        raise DataError(f"pairs[{outside[0]}] is {pair}, but X has rows 0 to {queries.n_rows - 1}.")
     same = np.flatnonzero(preferred == other)
     if len(same):
         raise DataError(f"pairs[{same[0]}] compares row {preferred[same[0]]} with itself.")
@@ -330,6 +330,6 @@ def row_numbers(pairs: Any, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
         i, j = preferred[apart[0]], other[apart[0]]
         a, b = queries.ids[[number[i], number[j]]].tolist()
         raise DataError(
-            f"pairs[{apart[0]}] joins row {i} of query {a!r} with row {j} of query {b!r}: both must be of one query."
+            f"pairs[{apart[0]}] joins row {i} of query {a!r} with row {j} of query {b!r}: both must be in one query."
         )
     return preferred, other

@@ -1,4 +1,4 @@
-"""What rows and queries contribute to the weight of a pair, checked."""
+"""Factors of the weight of a pair from its rows and query, validated."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ __all__ = ["PairWeights", "check_total", "checked_weights"]
 
 @dataclass(frozen=True)
 class PairWeights:
-    """Weights given row by row; a pair (i, j) weighs ``v_i * v_j * query_weight / propensity_i``.
+    """Weights given by row; a pair (i, j) has weight ``v_i * v_j * query_weight / propensity_i``.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class PairWeights:
     query_weight : array-like of shape (n_rows,), optional
         Weight of each row's query, constant within a query.
     propensity : array-like of shape (n_rows,), optional
-        Probability, in (0, 1], with which each row's feedback was observed: only the preferred document's counts
+        Probability, in (0, 1], with which each row's feedback was observed: only that of the preferred document is used
         (Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, equation 5).
     """
 
@@ -32,7 +32,7 @@ class PairWeights:
     propensity: Any = None
 
     def factors(self, queries: Queries) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """The factor of the preferred and that of the other document.
+        """The factors of the preferred and of the other document.
 
         Parameters
         ----------
@@ -42,7 +42,7 @@ class PairWeights:
         Returns
         -------
         preferred, other : ndarray of float64, shape (n_rows,), or None
-            In sorted order; None where nothing is weighted.
+            In sorted order; None if there are no weights.
 
         Raises
         ------
@@ -64,13 +64,13 @@ class PairWeights:
             row = bad[0] if queries.order is None else queries.order[bad[0]]
             raise DataError(
                 f"propensity is {propensity[bad[0]]} in row {row}: the probability that a row's feedback is observed "
-                "lies in (0, 1]."
+                "must be in (0, 1]."
             )
         return propensity
 
 
 def checked_weights(name: str, values: Any, n: int, owner: str) -> np.ndarray:
-    """One finite, non-negative weight for each of the n rows of ``owner``; 1 each where none are given."""
+    """One finite, non-negative weight for each of the n rows of ``owner``; all 1 if none are given."""
     if values is None:
         return np.ones(n)
     try:
@@ -90,8 +90,8 @@ def check_total(weight: float) -> None:
     """Refuse pairs whose weights, or their sum, overflow."""
     if not np.isfinite(weight):
         raise DataError(
-            "The weights of the pairs overflow float64: bring the weights (or, where pairs weigh by label gaps, the "
-            "labels) nearer to 1."
+            "The weights of the pairs overflow float64: rescale the weights (or, if pairs are weighted by label gaps, "
+            "the labels) closer to 1."
         )
 
 
@@ -106,4 +106,4 @@ def _check_constant(query_weight: np.ndarray, queries: Queries) -> None:
     if len(varies):
         query = int(np.searchsorted(queries.pointers, varies[0], side="right")) - 1
         name = queries.ids.tolist()[query]
-        raise DataError(f"query_weight varies within query {name!r}: give every row of a query its weight.")
+        raise DataError(f"query_weight varies within query {name!r}: give every row of a query the same weight.")

@@ -1,4 +1,4 @@
-"""The comparable pairs of a data set: who is preferred to whom and with what weight, never listed."""
+"""The comparable pairs of a data set: preferred and other documents and their weights, without a list of pairs."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,21 +15,21 @@ from ranksvm.exceptions import NoComparablePairsError
 
 __all__ = ["ComparablePairs"]
 
-# Queries of up to this many levels take the direct form of the sweep, O(k) a document, others the parting, O(log k).
+# Queries of up to this many levels use the direct form of the sweep, O(k) per document, others the partition, O(log k).
 # Measured by benchmarks/sweep_levels.py (benchmarks/results/sweep_levels.md).
 DIRECT_LIMIT = 31
 
-# Queries of up to so many times (14 + min(levels, 40)) pairs a document have every pair visited, others are swept: of 5
-# levels up to 95 pairs a document, about 240 documents. Measured with AVX2 as benchmarks/sweep_levels.py does, an
-# evaluation of the squared hinge and a product: with 2, 3 and 5 levels both ways take the same time at 80 to 90 pairs a
-# document, with all labels distinct at about 300.
+# A query is visited pair by pair if it has at most this many times (14 + min(levels, 40)) pairs per document; other
+# queries are swept. With 5 levels the limit is 95 pairs per document, about 240 documents. Measured with AVX2 as
+# benchmarks/sweep_levels.py does, for an evaluation of the squared hinge and a product: with 2, 3 and 5 levels both ways
+# take the same time at 80 to 90 pairs per document, with all labels distinct at about 300.
 VISIT_LIMIT = 5.0
 
-# Ranks of labels take about 5 ns a row, to wake a thread up to 0.4 ms: for fewer rows one thread ranks them. (Measured
-# with MQ2008, where a second thread doubled the time.)
+# Ranking labels takes about 5 ns per row, waking a thread up to 0.4 ms: for fewer rows one thread ranks them.
+# (Measured with MQ2008, where a second thread doubled the time.)
 PARALLEL_ROWS = 1 << 17
 
-# Of how many queries a sample consists at least, if there are as many.
+# Smallest number of queries of a sample, if the data have as many.
 SAMPLE_QUERIES = 64
 
 
@@ -37,7 +37,7 @@ class ComparablePairs:
     """All pairs (i, j) of one query with ``y_i > y_j``: i is the preferred document, j the other.
 
     Rows are in the sorted order of `Queries`: position ``t`` is row ``rows[t]`` of the data. The weight of a pair is
-    ``preferred[i] * other[j]``, times ``gain[i] - gain[j]`` where there are gains.
+    ``preferred[i] * other[j]``, times ``gain[i] - gain[j]`` if there are gains.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ class ComparablePairs:
     preferred, other : ndarray of float64, shape (n_rows,), or None
         The two factors of a pair's weight; None for 1.
     gain : ndarray of float64, shape (n_rows,), or None
-        Gain of each document, ascending with its level; None where pairs do not weigh by a difference.
+        Gain of each document, ascending with its level; None if pairs are not weighted by a difference.
     adjacent : bool
-        Whether only the pairs of neighbouring levels count.
+        Whether only the pairs of adjacent levels count.
     direct_limit : int
         Largest number of levels for which the direct form of the sweep is used.
     visit_limit : float
@@ -100,7 +100,7 @@ class ComparablePairs:
         self.n_swept = self.arrays.choose(self.pairs_per_query, visit_limit, by_level, visited)
 
     def __reduce__(self):
-        # the compiled view of the arrays is made anew
+        # the compiled view of the arrays is created again
         parts = self.pointers, self.rows, self.levels, self.n_levels, self.preferred, self.other, self.gain
         return ComparablePairs, (*parts, self.adjacent, self.direct_limit, self.visit_limit)
 
@@ -119,26 +119,26 @@ class ComparablePairs:
         may_be_empty: bool = False,
         n_threads: int = 1,
     ) -> "ComparablePairs":
-        """The pairs that labels imply.
+        """The pairs implied by labels.
 
         Parameters
         ----------
         queries : Queries
             Which rows belong together.
         y : ndarray of float64, shape (n_rows,)
-            Relevance labels; only their order within a query counts, unless the weighting reads them.
+            Relevance labels; only their order within a query counts, unless the weighting uses them.
         selection : {"all", "adjacent"}
-            All pairs of different labels, or only those of labels that are neighbours among the query's distinct
-            labels (Lee & Lin 2014, section 5).
+            All pairs of different labels, or only those of labels that are adjacent among the query's distinct labels
+            (Lee & Lin 2014, section 5).
         weighting : {"uniform", "per_query", "label_gap", "gain_gap"}
-            What a pair weighs before other weights: 1; 1 over the weight of all pairs of its query; ``y_i - y_j``;
-            ``(2^y_i - 2^y_j) / 2^max(y)``, the maximum over all rows. A row of zero ``sample_weight`` is not there.
+            Weight of a pair before other weights: 1; 1 over the weight of all pairs of its query; ``y_i - y_j``;
+            ``(2^y_i - 2^y_j) / 2^max(y)``, with the maximum over all rows. A row of zero ``sample_weight`` is ignored.
         sample_weight, query_weight, propensity : array-like of shape (n_rows,), optional
-            What the rows and queries contribute to it: see `PairWeights`.
+            Factors of the weight of a pair, by row: see `PairWeights`.
         largest_label : float, optional
-            The largest label of all data, where these rows are part of it; by default that of these rows.
+            The largest label of all data, if these rows are a part of the data; by default that of these rows.
         may_be_empty : bool
-            Whether there may be no pair, as in a part of the data.
+            Whether there may be no pair, for instance in a part of the data.
         n_threads : int
             Number of threads.
 
@@ -150,7 +150,7 @@ class ComparablePairs:
         Raises
         ------
         NoComparablePairsError
-            When no query has two different labels (or none whose pair has a positive weight).
+            When no query has two different labels (or no such pair has a positive weight).
         DataError
             When a weight is negative or not finite, a query's weight varies within it, a propensity is not in (0, 1],
             or the weights of the pairs overflow.
@@ -158,7 +158,7 @@ class ComparablePairs:
         pointers, rows, y_sorted = queries.pointers, queries.order, queries.to_sorted(y)
         preferred, other = PairWeights(sample_weight, query_weight, propensity).factors(queries)
         if other is not None and not other.all():
-            # A row of weight 0 is not there: its label neither parts others nor is it the largest one.
+            # A row of weight 0 is ignored: its label neither separates others nor counts as the largest one.
             kept = np.flatnonzero(other)
             rows = kept if rows is None else rows[kept]
             pointers = np.searchsorted(kept, pointers)
@@ -202,7 +202,7 @@ class ComparablePairs:
         return float(self.weight_per_query.sum())
 
     def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pairs of one query, written out.
+        """The pairs of one query as a list.
 
         Parameters
         ----------
@@ -214,11 +214,11 @@ class ComparablePairs:
         preferred, other : ndarray of int64, shape (n_pairs,)
             Positions of the two documents of each pair.
         weight : ndarray of float64, shape (n_pairs,)
-            Weight of each.
+            Weight of each pair.
         """
         start, stop = self.pointers[query], self.pointers[query + 1]
         level = self.levels[start:stop]
-        # neither the lowest documents are preferred to any, nor any to the highest: of two levels the rest are few
+        # the lowest documents are preferred to none, and none to the highest: with two levels the rest are few
         above, below = np.flatnonzero(level > 0), np.flatnonzero(level < self.n_levels[query] - 1)
         difference = level[above, np.newaxis] - level[below]
         i, j = np.nonzero(difference == 1 if self.adjacent else difference > 0)
@@ -234,7 +234,7 @@ class ComparablePairs:
         return weight
 
     def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """The pairs of a range of queries, written out a part at a time.
+        """The pairs of a range of queries, listed one part at a time.
 
         Parameters
         ----------
@@ -253,7 +253,7 @@ class ComparablePairs:
         start, stop = int(self.pointers[first]), int(self.pointers[last])
         sizes = np.diff(self.pointers[first : last + 1])
         query = np.repeat(np.arange(len(sizes)), sizes)
-        # The lower documents of one follow each other, once documents are in the order of their levels.
+        # When documents are sorted by level, the lower documents of each one are contiguous.
         order = np.lexsort((self.levels[start:stop], query))
         level, places = self.levels[start:stop][order], np.arange(stop - start)
         new_query = np.diff(query, prepend=-1) != 0
@@ -261,7 +261,7 @@ class ComparablePairs:
         level_begin = np.maximum.accumulate(np.where(new_level, places, 0))
         begin = np.maximum.accumulate(np.where(new_query, places, 0))
         if self.adjacent:
-            # where the level before begins: this level's own beginning where it is the lowest
+            # start of the previous level; for the lowest level its own start
             begin = np.maximum(begin, level_begin[np.maximum(level_begin - 1, 0)])
         ends = np.concatenate(([0], np.cumsum(level_begin - begin)))
         order += start
@@ -276,22 +276,22 @@ class ComparablePairs:
                 yield i, j, self._weights(i, j)
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which documents are preferred to another one, and to which another one is preferred.
+        """Which documents are preferred to another one, and which have another one preferred to them.
 
         Returns
         -------
         is_preferred, is_other : ndarray of bool, shape (n_rows,)
-            By position; a document of a level between two others is both.
+            By position; a document of an intermediate level is both.
         """
         return self.levels > 0, self.levels < np.repeat(self.n_levels - 1, np.diff(self.pointers))
 
     def comparable(self) -> tuple["ComparablePairs", np.ndarray]:
-        """The same pairs over those rows only whose query has a pair, for work that grows with the square of the rows.
+        """The same pairs over only the rows whose query has a pair, for work quadratic in the number of rows.
 
         Returns
         -------
         pairs : ComparablePairs
-            The pairs, their rows numbered as the positions are.
+            The pairs, with rows numbered by position.
         rows : ndarray of int64, shape (pairs.n_rows,)
             The row of each position.
         """
@@ -324,7 +324,7 @@ class ComparablePairs:
         return ComparablePairs(*parts, preferred, other, gain, self.adjacent, self.direct_limit)
 
     def renumbered(self) -> "ComparablePairs":
-        """The same pairs over rows that are numbered as the positions are: for X with its rows taken in that order.
+        """The same pairs with rows numbered by position, for X whose rows are taken in that order.
 
         Returns
         -------
@@ -335,9 +335,9 @@ class ComparablePairs:
         return ComparablePairs(*parts, self.adjacent, self.direct_limit)
 
     def sample(self, n_rows: int, seed: int = 0) -> tuple["ComparablePairs", np.ndarray]:
-        """A random part of the queries; of long ones a random part of their rows, weighted to stand for all pairs.
+        """A random subset of the queries; for long ones a random subset of their rows, weighted to represent all pairs.
 
-        There is at least one pair of positive weight in it.
+        The sample has at least one pair of positive weight.
 
         Parameters
         ----------
@@ -362,7 +362,7 @@ class ComparablePairs:
             part_levels = self.levels[part[0] : part[-1] + 1]
             if len(part) > limit:
                 part = self._subset(query, part, limit, random)
-                # ranked anew: an explicit Hessian allots memory for each level
+                # levels are ranked again: an explicit Hessian allocates memory for each level
                 present, part_levels = np.unique(self.levels[part], return_inverse=True)
                 n_levels[number] = len(present)
             parts.append(part)
@@ -377,7 +377,7 @@ class ComparablePairs:
         )
         pairs = ComparablePairs(pointers, rows, levels, n_levels, preferred, other, gain, self.adjacent)
         if np.any(kept < sizes[chosen]):
-            # The pairs among the rows kept stand for all pairs of their query.
+            # The pairs among the chosen rows represent all pairs of their query.
             weight = self.weight_per_query[chosen] / np.maximum(pairs.weight_per_query, 1e-300)
             scale = np.repeat(np.where(pairs.weight_per_query > 0, weight, 0.0), kept)
             preferred = scale if preferred is None else preferred * scale
@@ -386,10 +386,10 @@ class ComparablePairs:
         return pairs, positions
 
     def _subset(self, query: int, positions: np.ndarray, n_rows: int, random: np.random.Generator) -> np.ndarray:
-        """Random positions of a query, with one that is preferred and one that is not, however rare these are."""
+        """Random positions of a query, with at least one preferred and one other document, even if these are rare."""
         levels = self.levels[positions]
         if self.adjacent:
-            # Of rows drawn at random few would be neighbours: all rows of some neighbouring levels.
+            # Few random rows would have adjacent levels, so all rows of some adjacent levels are taken.
             by_level = positions[np.argsort(levels, kind="stable")]
             pairs_below = np.cumsum(self._pairs_with_next_level(query))
             centre = int(np.searchsorted(pairs_below, random.uniform(0.0, pairs_below[-1]), side="right"))
@@ -427,9 +427,9 @@ class ComparablePairs:
 def choose_queries(
     sizes: np.ndarray, weights: np.ndarray, n_rows: int, random: np.random.Generator
 ) -> tuple[np.ndarray, int]:
-    """Random queries of positive weight with about so many rows together, and how many rows each may give."""
+    """Random queries of positive weight with about ``n_rows`` rows in total, and the row limit of each."""
     candidates = random.permutation(np.flatnonzero(weights > 0))
-    # A few long lists would say little about the others, so long ones give part of their rows.
+    # A few long lists would not represent the others, so only a part of their rows is used.
     limit = max(2, n_rows // min(len(candidates), SAMPLE_QUERIES))
     enough = int(np.searchsorted(np.cumsum(np.minimum(sizes[candidates], limit)), n_rows)) + 1
     return np.sort(candidates[:enough]), limit
@@ -452,11 +452,11 @@ def _shares_of_queries(
     pointers: np.ndarray,
     over: Callable[[np.ndarray], ComparablePairs],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The factors of pairs that weigh 1 over the sum of ``v_i * v_j`` of their query; ``other`` are the weights v."""
+    """The factors of pair weights of 1 over the sum of ``v_i * v_j`` of their query; ``other`` are the weights v."""
     sizes = np.diff(pointers)
     if preferred is None or other is None:
         preferred = other = np.ones(pointers[-1])
-    # in units of the largest of each query, so that no sum of products over- or underflows
+    # relative to the largest weight of each query, so that no sum of products over- or underflows
     unit = np.repeat(_by_query(np.maximum, other, pointers), sizes)
     document = other / unit
     total = np.repeat(over(document).weight_per_query, sizes)
@@ -474,7 +474,7 @@ def _gains(weighting: str, y: np.ndarray, pointers: np.ndarray, largest: float |
 
 
 def _by_query(operation: np.ufunc, values: np.ndarray, pointers: np.ndarray) -> np.ndarray:
-    """The largest or smallest value of each query; 0 where a query has none."""
+    """The largest or smallest value of each query; 0 for a query without values."""
     out, filled = np.zeros(len(pointers) - 1), np.diff(pointers) > 0
     if filled.any():
         out[filled] = operation.reduceat(values, pointers[:-1][filled])
@@ -489,7 +489,7 @@ def _why_no_pairs(queries: Queries, pairs: ComparablePairs) -> str:
     if queries.n_rows == 1:
         return "No comparable pair: X has 1 sample (n_samples = 1), and ranking compares two documents of a query."
     if len(queries.ids) == queries.n_rows > 1:
-        return f"No comparable pair: each of the {queries.n_rows} rows is a query of its own. Is qid the query id?"
+        return f"No comparable pair: each of the {queries.n_rows} rows is a separate query. Is qid the query id?"
     return (
         f"No comparable pair: within each of the {queries.n_queries} queries all labels are the same (1 class). "
         "Ranking needs two documents of one query with different labels."

@@ -1,4 +1,4 @@
-"""Whole queries dealt to parts: what processes, machines or devices that share a problem each hold."""
+"""Partition of whole queries into parts for the processes, machines or devices that share a problem."""
 
 from typing import Any
 
@@ -10,16 +10,16 @@ __all__ = ["partition"]
 def partition(pairs: Any, n_parts: int) -> list[Any]:
     """Parts of pairs, each of consecutive whole queries, with about as many rows each.
 
-    Pairs keep their weights: one divided by the weight of its query, or that depends on the largest label, is what it
-    is in the whole. Rows keep their numbers too: a part that is to have rows of X of its own takes
-    ``X[part.rows]`` with ``part.renumbered()``.
+    Pairs keep their weights, including those that are divided by the weight of their query or that depend on the
+    largest label. Rows keep their numbers too: for a part with its own rows of X, use ``X[part.rows]`` with
+    ``part.renumbered()``.
 
     Parameters
     ----------
     pairs : ComparablePairs or PairList
         The pairs.
     n_parts : int
-        Number of parts, 1 or more. Where there are fewer queries than parts, some parts have none.
+        Number of parts, 1 or more. If there are fewer queries than parts, some parts have none.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Queries: which rows belong together, found once."""
+"""Queries: the grouping of rows, computed once."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ from ranksvm.exceptions import DataError
 
 __all__ = ["Queries", "query_ranges"]
 
-# What to do where rows are divided, which sizes of queries cannot be.
+# Advice for code that splits rows, because group cannot be split.
 QID_FROM_GROUP = "give one query id per row instead, qid=np.repeat(np.arange(len(group)), group)."
 
 
@@ -19,7 +19,7 @@ class Queries:
 
     *Position* ``t`` of the sorted order is row ``order[t]`` of the data; query ``q`` (a number from 0, in the
     order in which the queries first appear) has the positions ``pointers[q] .. pointers[q + 1]``. Within a query
-    rows keep their order. Rows that already lie query by query need no permutation: ``order`` is None.
+    rows keep their order. Rows already sorted by query need no permutation: ``order`` is None.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ class Queries:
             check_one_per_row("qid", qid, n_rows)
         if len(qid) == 0:
             return cls(np.zeros(1, dtype=np.int64), None, qid)
-        # Runs of equal ids are grouped, not rows: real data come in long runs. Where each row is a run of its own, what
-        # is kept meanwhile decides how much memory a fit needs beside X: nothing longer than it is needed.
+        # Runs of equal ids are grouped, not rows, because real data have long runs. If each row is a separate run, the
+        # temporary arrays here determine the peak memory of a fit, so each is freed as soon as possible.
         run_start = np.concatenate(([0], np.flatnonzero(qid[1:] != qid[:-1]) + 1))
         run_ids = qid[run_start]
         if qid.dtype.kind not in "OV" and (run_ids[1:] > run_ids[:-1]).all():  # rows sorted by query
@@ -95,7 +95,7 @@ class Queries:
         del run_query
         run_start, lengths = run_start[runs], lengths[runs]
         del runs
-        # Rows of run r are run_start[r], run_start[r] + 1, ...: a running sum of ones with jumps between runs.
+        # Rows of run r are run_start[r], run_start[r] + 1, ...: a cumulative sum of ones with jumps between runs.
         steps = np.ones(len(qid), dtype=np.int64)
         steps[0] = run_start[0]
         jumps = np.diff(run_start)
@@ -107,7 +107,7 @@ class Queries:
 
     @classmethod
     def from_group(cls, group: Any, n_rows: int) -> "Queries":
-        """Group consecutive rows by the sizes of the queries, as LightGBM and XGBoost have it.
+        """Group consecutive rows by the sizes of the queries, as in LightGBM and XGBoost.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class Queries:
         return np.arange(start, stop) if self.order is None else self.order[start:stop]
 
     def to_sorted(self, values: np.ndarray) -> np.ndarray:
-        """Per-row values in sorted order; the array itself where rows already lie query by query.
+        """Per-row values in sorted order; the array itself if rows are already sorted by query.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class Queries:
 
 
 def query_ranges(ends: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
-    """Ranges of queries of about ``limit`` values each (a larger query is one); ``ends`` says where each begins."""
+    """Ranges of queries of about ``limit`` values each (or one larger query); ``ends`` holds their starts."""
     first, n_queries = 0, len(ends) - 1
     while first < n_queries:
         last = max(first + 1, int(np.searchsorted(ends, ends[first] + limit, side="right")) - 1)
@@ -272,12 +272,12 @@ def _is_missing(value: Any) -> bool:
         return True
     try:
         return bool(value != value)
-    except TypeError:  # NA, which does not even say whether it differs from itself
+    except TypeError:  # NA, whose comparison with itself is undefined
         return True
 
 
 def _unique(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``np.unique`` with first indices and inverse; ids of mixed types, which do not sort, are hashed."""
+    """``np.unique`` with first indices and inverse; ids of mixed types, which cannot be sorted, are hashed."""
     try:
         unique, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
         return unique, first, inverse.reshape(-1)

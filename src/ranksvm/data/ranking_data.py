@@ -1,4 +1,4 @@
-"""RankingData: what a file of ranking data holds."""
+"""RankingData: the contents of a file of ranking data."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["RankingData"]
 
 @dataclass(eq=False, repr=False)
 class RankingData:
-    """Documents (rows) with features, labels, and the queries they were judged for.
+    """Documents (rows) with features, labels and queries.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class RankingData:
 
     @property
     def queries(self) -> Queries:
-        """The rows grouped by query; found once for a ``qid``."""
+        """The rows grouped by query; computed once for a ``qid``."""
         if self._queries is None or self._queries[0] is not self.qid:
             self._queries = (self.qid, Queries.from_qid(self.qid, self.n_rows))
         return self._queries[1]
@@ -88,24 +88,24 @@ class RankingData:
         Parameters
         ----------
         rows : array-like of int or bool, or slice
-            Which rows, in the order wanted.
+            The rows, in the desired order.
 
         Returns
         -------
         RankingData
-            Those rows; views of this data's arrays for a slice, else copies.
+            The selected rows; views of the arrays for a slice, else copies.
         """
         rows = rows if isinstance(rows, slice) else np.asarray(rows)
         qid, docid = (None if values is None else values[rows] for values in (self.qid, self.docid))
         return RankingData(self.X[rows], self.y[rows], qid, docid, self.feature_names)
 
     def save(self, path: Any) -> None:
-        """Write a binary cache that `load` maps into memory; by custom its name ends in ``.rsd``.
+        """Write a binary cache that `load` maps into memory; its name usually ends in ``.rsd``.
 
         Parameters
         ----------
         path : path-like
-            The file; written whole or not at all.
+            The file; written atomically.
 
         Raises
         ------
@@ -123,42 +123,42 @@ class RankingData:
         path : path-like
             The file.
         mmap : bool, default=True
-            Whether to map the arrays, read-only, so that pages are read when used; else they are copied into memory.
+            Whether to map the arrays, read-only, so that pages are read on use; otherwise they are copied into memory.
         verify : bool, optional
-            Whether to compare every array with its checksum. None: all but the values of a mapped X, which would
-            have to be read whole. The header and the size of the file are always checked.
+            Whether to compare every array with its checksum. None: all except the values of a mapped X, which would
+            have to be read completely. The header and the size of the file are always checked.
 
         Returns
         -------
         RankingData
-            The data, with the types they were saved with.
+            The data, with the same types as when saved.
 
         Raises
         ------
         ModelFileError
-            When the file is no cache, is truncated or altered, or was written by a newer version.
+            When the file is not a cache, is truncated or altered, or was written by a newer version.
         """
         return read_cache(path, cls, mapped=mmap, verify=verify)
 
     def to_parquet(self, path: Any, *, compression: str = "zstd") -> None:
         """Write Parquet: columns ``label``, ``qid``, ``docid`` and one per feature.
 
-        A feature's column has its name, or ``f1``, ``f2``, ... without names. CSR data have two columns of lists,
-        ``feature_indices`` (from 0) and ``feature_values``.
+        A feature's column has the feature's name, or ``f1``, ``f2``, ... if there are no names. CSR data have two
+        columns of lists, ``feature_indices`` (from 0) and ``feature_values``.
 
         Parameters
         ----------
         path : path-like
-            The file; written whole or not at all.
+            The file; written atomically.
         compression : str, default="zstd"
-            Compression that pyarrow knows, or "none".
+            Compression supported by pyarrow, or "none".
 
         Raises
         ------
         MissingDependencyError
             When pyarrow is not installed.
         DataError
-            When a feature's name is used twice or is that of another column.
+            When two features have the same name, or a feature has the name of another column.
         """
         from ranksvm.data._parquet import write_parquet
 
@@ -168,7 +168,7 @@ class RankingData:
     def from_parquet(
         cls, path: Any, *, label: str = "label", qid: str = "qid", docid: str = "docid", dtype: Any = None
     ) -> "RankingData":
-        """Read Parquet: a file written by `to_parquet`, or any whose other columns are numeric features.
+        """Read Parquet: a file written by `to_parquet`, or any file whose other columns are numeric features.
 
         Parameters
         ----------
@@ -182,14 +182,14 @@ class RankingData:
         Returns
         -------
         RankingData
-            The data, with the names of the feature columns unless they are those that `to_parquet` makes up.
+            The data, with the names of the feature columns unless these are the default names of `to_parquet`.
 
         Raises
         ------
         MissingDependencyError
             When pyarrow is not installed.
         DataError
-            When the file is no Parquet file, has no label column, a column that is not numeric, or missing values.
+            When the file is not a Parquet file, has no label column, a column that is not numeric, or missing values.
         """
         from ranksvm.data._parquet import read_parquet
 

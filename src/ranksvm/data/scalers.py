@@ -1,4 +1,4 @@
-"""Scaling features query by query, as LETOR's query-level normalisation does."""
+"""Scaling of features within each query, as in LETOR's query-level normalisation."""
 
 from typing import Any, ClassVar
 
@@ -18,7 +18,7 @@ __all__ = ["QueryMinMaxScaler", "QueryStandardScaler"]
 
 
 class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """What both scalers share: they learn nothing but the number of features, and scale each query by itself."""
+    """Base of both scalers: they learn only the number of features, and scale each query separately."""
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__transform: ClassVar[dict[str, bool]] = {"qid": True}
@@ -26,7 +26,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     copy: bool
 
     def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
-        """Check X and remember its number of features; nothing else is learnt.
+        """Validate X and store its number of features; nothing else is learnt.
 
         Parameters
         ----------
@@ -35,8 +35,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         qid : array-like of shape (n_rows,) or str, optional
-            Query id of each row, in any order, or the name of the column of a DataFrame that has them, which is no
-            feature and left out. None: all rows are one query.
+            Query id of each row, in any order, or the name of the column of a DataFrame that has them, which is not
+            used as a feature. None: all rows are one query.
 
         Returns
         -------
@@ -61,8 +61,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like, DataFrame or CSR matrix of shape (n_rows, n_features)
             Features.
         qid : array-like of shape (n_rows,) or str, optional
-            Query id of each row, in any order, or the name of the column of a DataFrame that has them, which is no
-            feature and left out. None: all rows are one query.
+            Query id of each row, in any order, or the name of the column of a DataFrame that has them, which is not
+            used as a feature. None: all rows are one query.
 
         Returns
         -------
@@ -90,8 +90,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         qid : array-like of shape (n_rows,) or str, optional
-            Query id of each row, in any order, or the name of the column of a DataFrame that has them, which is no
-            feature and left out. None: all rows are one query.
+            Query id of each row, in any order, or the name of the column of a DataFrame that has them, which is not
+            used as a feature. None: all rows are one query.
 
         Returns
         -------
@@ -104,7 +104,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if sp.issparse(X):
             self._check_sparse()
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": None}
-        # what is not copied is written to, and the array of a DataFrame need not be writeable
+        # without a copy the array is modified, and the array of a DataFrame may not be writeable
         writing = {"copy": copy, "force_writeable": not reset}
         try:
             return frames.validated(self, X, reset=reset, **writing, **checks)
@@ -113,7 +113,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             place = where_not_finite(found, getattr(self, "feature_names_in_", None))
             if place is None:
                 raise
-        # scikit-learn's own message gives no place and speaks of estimators that take NaN
+        # scikit-learn's message gives no position, and recommends estimators that accept NaN
         raise DataError(f"Input X contains {place}: replace or drop such values before scaling.")
 
     def __sklearn_tags__(self) -> Any:
@@ -149,22 +149,22 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 @storable
 class QueryMinMaxScaler(_QueryScaler):
-    """Scale each feature of each query linearly to 0 .. 1, as the query-normalised LETOR files are.
+    """Scale each feature of each query linearly to 0 .. 1, as in the query-normalised LETOR files.
 
-    ``(x - min) / (max - min)`` over the rows of the query; 0 where the feature is constant in the query. Nothing is
-    learnt in `fit`, so a test query is scaled by itself, with no leak between queries.
+    ``(x - min) / (max - min)`` over the rows of the query; 0 if the feature is constant in the query. Nothing is learnt
+    in `fit`, so a test query is scaled by its own statistics, without leakage between queries.
 
     Parameters
     ----------
     copy : bool, default=True
-        Whether `transform` leaves X as it is; False scales a float array in place where it can.
+        Whether `transform` leaves X unchanged; False scales a float array in place where possible.
 
     Attributes
     ----------
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        Names of the columns, when X had any.
+        Names of the columns, if X had any.
 
     Examples
     --------
@@ -202,14 +202,14 @@ class QueryStandardScaler(_QueryScaler):
     with_std : bool, default=True
         Whether to divide by the standard deviation.
     copy : bool, default=True
-        Whether `transform` leaves X as it is; False scales a float array in place where it can.
+        Whether `transform` leaves X unchanged; False scales a float array in place where possible.
 
     Attributes
     ----------
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        Names of the columns, when X had any.
+        Names of the columns, if X had any.
 
     Examples
     --------
@@ -237,7 +237,7 @@ class QueryStandardScaler(_QueryScaler):
     def _shift_and_scale(
         self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        # Around the first row of the query: a constant feature is then exactly 0 and large means cost no digits.
+        # Centred at the first row of the query: a constant feature is then exactly 0, and large means lose no digits.
         pivot = block[starts]
         number = np.repeat(np.arange(len(starts)), sizes)
         centred = block - pivot[number]

@@ -1,4 +1,4 @@
-"""Which documents several queries have."""
+"""Documents that occur in several queries."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["SharedDocuments", "shared_documents"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SharedDocuments:
-    """How many documents of a data set belong to several queries, in all and query by query.
+    """Number of documents of a data set that belong to several queries, in total and for each query.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class SharedDocuments:
     n_documents : int
         Number of distinct documents.
     n_shared : int
-        How many of these are in more than one query.
+        Number of these that are in more than one query.
     queries_per_document : float
         Mean number of queries that a document is in.
     ids : ndarray, shape (n_queries,)
@@ -30,7 +30,7 @@ class SharedDocuments:
     documents_per_query : ndarray of int64, shape (n_queries,)
         Number of distinct documents of each query.
     shared_per_query : ndarray of int64, shape (n_queries,)
-        How many of these another query has too.
+        Number of these that another query also has.
     """
 
     n_rows: int
@@ -43,22 +43,22 @@ class SharedDocuments:
 
     @property
     def share_per_query(self) -> np.ndarray:
-        """Share of each query's documents that another query has too: float64, shape (n_queries,)."""
+        """Share of each query's documents that another query also has: float64, shape (n_queries,)."""
         return self.shared_per_query / self.documents_per_query
 
     def __repr__(self) -> str:
         return (
             f"SharedDocuments({self.n_rows} rows, {self.n_documents} documents, {self.n_shared} of them in several "
-            f"queries; {self.queries_per_document:.2f} queries a document; of a query's documents "
+            f"queries; {self.queries_per_document:.2f} queries per document; of a query's documents "
             f"{self.share_per_query.mean():.1%} in another one too)"
         )
 
 
 def shared_documents(docid: Any, qid: Any = None) -> SharedDocuments:
-    """Count the documents that several queries have.
+    """Count the documents that occur in several queries.
 
-    The statistics of Table 1 of Xu et al. (IEEE TKDE 2019). A document that a query has twice counts once. A row whose
-    id is empty, as `read_letor` gives where a line has none, is a document of its own.
+    The statistics of Table 1 of Xu et al. (IEEE TKDE 2019). A document that occurs twice in a query counts once. A row
+    with an empty id, as from `read_letor` for a line without one, is a separate document.
 
     Parameters
     ----------
@@ -89,13 +89,13 @@ def shared_documents(docid: Any, qid: Any = None) -> SharedDocuments:
         raise DataError("docid is None: there are no document ids that queries could share.")
     docid = np.asarray(docid)
     if docid.ndim != 1 or len(docid) == 0:
-        raise DataError(f"docid must have one id for each row and a row at least, got an array of shape {docid.shape}.")
+        raise DataError(f"docid must have one id for each row, and at least one row, got shape {docid.shape}.")
     queries = Queries.from_qid(qid, len(docid))
     _, document = np.unique(docid, return_inverse=True)
     if docid.dtype.kind in "UO":
         nameless = docid == ""
         document[nameless] = len(docid) + np.arange(np.count_nonzero(nameless))
-    # each document of each query once
+    # each document once per query
     document, query = np.divmod(np.unique(document * queries.n_queries + queries.numbers()), queries.n_queries)
     _, place, n_queries = np.unique(document, return_inverse=True, return_counts=True)
     shared = n_queries[place] > 1

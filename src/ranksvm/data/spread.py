@@ -1,4 +1,4 @@
-"""How much features vary within queries: sums of squares around the mean of each query, dense or sparse."""
+"""Variance of features within queries: sums of squares around the mean of each query, dense or sparse."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ import ranksvm._compiled.linear as linear
 from ranksvm._parallel import parallel_map
 from ranksvm.data.queries import Queries, query_ranges
 
-# Values a task works on at a time, so that its float64 copy of them stays in cache.
+# Values processed at a time by a task, so that their float64 copy stays in cache.
 BLOCK = 1 << 18
 
 
@@ -17,16 +17,16 @@ def within_query_variance(X: Any, queries: Queries, n_threads: int = 1) -> np.nd
     """Pooled variance of each feature within the queries.
 
     ``sum over queries q and rows i of q of (x_if - mean_qf)^2 / (n_rows - n_queries)``: half the mean squared
-    difference of two documents of a query, each query counting with one less than its number of rows. So a query of
-    one row counts for nothing; where there are no others, the variance is 0. Read once, block by block, each centred
-    before it is squared: large means cost no digits, and a constant feature has variance 0 exactly.
+    difference of two documents of a query, with each query weighted by its number of rows minus one. A query of one row
+    does not count; if there are no others, the variance is 0. X is read once, block by block, and centred before
+    squaring: large means lose no digits, and a constant feature has variance exactly 0.
 
     Parameters
     ----------
     X : C-contiguous ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
         The features.
     queries : Queries
-        The rows grouped.
+        The grouping of the rows.
     n_threads : int
         Number of threads; the result does not depend on it.
 
@@ -52,7 +52,7 @@ def within_query_variance(X: Any, queries: Queries, n_threads: int = 1) -> np.nd
 
 
 def cell_squares(X: sp.csr_matrix, query: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sums of squares of each cell, a (query, feature) that holds a value, around its mean, zeros not stored included.
+    """Sums of squares around the mean for each cell, a (query, feature) with stored values; implicit zeros count.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def cell_squares(X: sp.csr_matrix, query: np.ndarray, sizes: np.ndarray) -> tupl
     cells, first, cell = np.unique(keys, return_index=True, return_inverse=True)
     rows = sizes[cells // n_features]
     missing = rows - np.bincount(cell, minlength=len(cells))
-    # Around 0 where there are zeros, else around the first value: a constant feature has variance 0 exactly.
+    # Around 0 if there are zeros, else around the first value: a constant feature has variance exactly 0.
     centred = X.data.astype(np.float64)
     centred -= np.where(missing, 0, centred[first])[cell]
     mean = np.bincount(cell, weights=centred, minlength=len(cells)) / rows
@@ -106,14 +106,14 @@ def _dense_squares(X: np.ndarray, queries: Queries, first: int, last: int) -> np
     start, sizes = queries.pointers[first], queries.sizes[first:last]
     values = _gather(X, queries, int(start), int(queries.pointers[last]))
     sizes_filled = sizes[sizes > 0]
-    # Around the first row of the query, so that a constant feature is 0 exactly; then around the mean.
+    # Around the first row of the query, so that a constant feature is exactly 0; then around the mean.
     values -= np.repeat(values[queries.pointers[first:last][sizes > 0] - start], sizes_filled, axis=0)
     linear.centre_queries(queries.pointers, first, last, values)
     return np.einsum("ij,ij->j", values, values)
 
 
 def _long_query_squares(X: np.ndarray, queries: Queries, query: int, chunk: int) -> np.ndarray:
-    """The same for a query longer than a block, in chunks whose means and sums of squares are put together.
+    """The same for a query longer than a block, in chunks whose means and sums of squares are combined.
 
     Chan, Golub & LeVeque, "Algorithms for computing the sample variance", The American Statistician 37 (1983).
     """

@@ -13,23 +13,24 @@ from ranksvm.data.ranking_data import RankingData
 
 __all__ = ["iter_data"]
 
-# Rows of a memory-mapped cache that are looked at at a time.
+# Rows of a memory-mapped cache that are read at a time.
 _CACHE_ROWS = 1 << 12
 
 
 def iter_data(path: Any, *, batch_queries: int = 1, **options: Any) -> Iterator[RankingData]:
-    """Read ranking data query by query, in bounded memory: LETOR text, Parquet or a cache, told by the first bytes.
+    """Read ranking data query by query, in bounded memory: LETOR text, Parquet or a cache, by the first bytes.
 
-    A query is a run of rows with one id: an id that comes back later is a query of its own, a new arrival.
+    A query is a run of rows with one id: if an id occurs again later, that run is a separate query.
 
     Parameters
     ----------
     path : path-like, binary file object, or "-"
         The file. File objects, pipes and "-", standard input, can only hold text, compressed or not.
     batch_queries : int, default=1
-        Number of queries of a batch. One ends early before an id that it has already; the last one may be smaller.
+        Number of queries of a batch. A batch ends early before an id that it already contains; the last one may be
+        smaller.
     **options
-        For `iter_letor`, where the file is text. Of these ``dtype`` serves Parquet too; others are ignored there.
+        Options of `iter_letor` for text. ``dtype`` is also used for Parquet; others are ignored there.
 
     Returns
     -------
@@ -45,14 +46,14 @@ def iter_data(path: Any, *, batch_queries: int = 1, **options: Any) -> Iterator[
     ModelFileError
         When a cache is truncated or altered.
     MissingDependencyError
-        When the file's kind needs a package that is not installed.
+        When the file format needs a package that is not installed.
 
     See Also
     --------
-    read_data : Reads all of a file.
+    read_data : Reads a whole file.
     """
     batch_queries = checked_batch_queries(batch_queries)
-    # a pipe is opened once, by what reads it: its writer would see a first reader go
+    # a pipe is opened only once, by its reader: its writer would notice that a first reader closed it
     if hasattr(path, "read") or path == "-" or not stat.S_ISREG(os.stat(path).st_mode):
         return iter_letor(path, batch_queries=batch_queries, **options)
     name = os.fspath(path)

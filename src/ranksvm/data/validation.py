@@ -1,4 +1,4 @@
-"""What `fit` and `predict` are given, validated and brought into the form the objectives read."""
+"""Validation of the arguments of `fit` and `predict`, and conversion to the form that the objectives use."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from ranksvm.data import Queries, frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.exceptions import DataError
 
-# NaN is looked for by ourselves, on all threads and with its place.
+# We search for NaN ourselves, on all threads, and report the position.
 _FEATURE_CHECKS: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": (np.float64, np.float32),
@@ -26,10 +26,10 @@ CHUNK = 1 << 20
 
 
 def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False, finite: bool = True) -> Any:
-    """X as scikit-learn would have it: a C-contiguous float array or CSR, copied only if it is not (or a DataFrame).
+    """X as a C-contiguous float array or CSR, copied only if it is not one (or a DataFrame).
 
-    Raises DataError where X is not that, or (unless not ``finite``) has NaN or infinite values, with their place. With
-    ``reset`` the estimator takes note of the number and names of the features, without it X must agree with them.
+    Raises DataError if X is invalid, or (if ``finite``) has NaN or infinite values, with their position. With ``reset``
+    the estimator stores the number and names of the features; otherwise X must agree with them.
     """
     with _as_data_error():
         X = frames.validated(estimator, X, reset=reset, **_FEATURE_CHECKS)
@@ -43,7 +43,7 @@ def features_and_labels(
 ) -> tuple[Any, np.ndarray]:
     """X as `features` gives it, and y as float64.
 
-    The estimator takes note of the number and names of the features (``reset``), or they must be those that it knows.
+    The estimator stores the number and names of the features (``reset``), or X must agree with those stored.
     """
     with _as_data_error():
         X, y = frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
@@ -53,7 +53,7 @@ def features_and_labels(
 
 
 def labels(y: Any, n_rows: int) -> np.ndarray:
-    """y as float64, one for each of ``n_rows`` rows. Raises DataError where it is not that, or not finite."""
+    """y as float64, one for each of ``n_rows`` rows. Raises DataError if it has another length or is not finite."""
     from sklearn.utils.validation import check_array, column_or_1d
 
     with _as_data_error():
@@ -64,7 +64,7 @@ def labels(y: Any, n_rows: int) -> np.ndarray:
 
 @contextmanager
 def _as_data_error() -> Iterator[None]:
-    """scikit-learn's complaints about data, as ours."""
+    """Convert scikit-learn's errors about data to DataError."""
     from sklearn.exceptions import NotFittedError
 
     try:
@@ -76,7 +76,7 @@ def _as_data_error() -> Iterator[None]:
 
 
 def queries(qid: Any, group: Any, n_rows: int) -> Queries:
-    """The grouping that ``qid`` or ``group`` (not both) gives; one query without either."""
+    """The grouping given by ``qid`` or ``group`` (not both); one query without either."""
     if group is None:
         return Queries.from_qid(qid, n_rows)
     if qid is not None:
@@ -85,7 +85,7 @@ def queries(qid: Any, group: Any, n_rows: int) -> Queries:
 
 
 def check_finite(estimator: Any, X: Any, n_threads: int) -> None:
-    """Raise DataError where features, validated otherwise, have NaN or infinite values; it names the first place."""
+    """Raise DataError if features, otherwise validated, have NaN or infinite values; it names the first position."""
     values = X.data if scipy.sparse.issparse(X) else X.reshape(-1)
     chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
     if not all(parallel_map(linear.all_finite, chunks, n_threads)):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ranksvm.estimators.regularized_rank_svm import RegularizedRankSVM
     from ranksvm.estimators.solar_ranker import SOLARRanker
 
-# public name -> module that defines it; a program loads those that it uses
+# public name -> module that defines it, which is loaded on first use
 __getattr__ = lazy_names(
     __name__,
     {

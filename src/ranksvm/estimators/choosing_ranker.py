@@ -1,4 +1,4 @@
-"""Choosing C, and gamma, by a ranking metric: paths along C, on validation data or over folds of queries."""
+"""Choice of C, and gamma, by a ranking metric: paths along C, on validation data or over folds of queries."""
 
 import logging
 import threading
@@ -33,20 +33,20 @@ Parts = Sequence[Evaluation]
 
 @dataclass(frozen=True, eq=False)
 class Choice(Record):
-    """What was chosen among what.
+    """The chosen hyper-parameters, and all that were tried.
 
     Parameters
     ----------
     setting_number, C_number : int
-        Numbers of the setting and of the C chosen.
+        Indices of the chosen setting and of the chosen C.
     C : float
-        That C.
+        The chosen C.
     best_score : float
         Mean score of both.
     Cs : ndarray of float64, shape (n_Cs,)
         The values of C tried, ascending.
     tried : dict
-        What was tried and what it gave, by the name of the fitted attribute.
+        What was tried, and its scores, by the name of the fitted attribute.
     """
 
     setting_number: int
@@ -62,7 +62,7 @@ class Choice(Record):
 
 
 class Chosen(NamedTuple):
-    """A choice, and the model that it leads to."""
+    """A choice, and the resulting model."""
 
     choice: Choice
     model: Record
@@ -71,10 +71,10 @@ class Chosen(NamedTuple):
 
 
 class ChoosingRanker(DualMixin):
-    """Base of the estimators that choose C, and what else their problem depends on, by a metric.
+    """Base of the estimators that choose C, and other hyper-parameters of their problem, by a metric.
 
-    A setting is what else that is: one value of gamma of a kernel, nothing of a linear model. For each there is one
-    problem, solved along C.
+    A setting holds these other hyper-parameters: one value of gamma for a kernel, None for a linear model. Each setting
+    has one problem, solved along C.
     """
 
     # the estimator that is given C
@@ -105,7 +105,7 @@ class ChoosingRanker(DualMixin):
         eval_qid: Any = None,
         eval_group: Any = None,
     ) -> Any:
-        """Choose C, and gamma where there is one to choose, and learn the scoring function.
+        """Choose C, and gamma if the kernel has one, and learn the scoring function.
 
         Parameters
         ----------
@@ -116,14 +116,15 @@ class ChoosingRanker(DualMixin):
         qid, group : array-like (or for qid str), optional
             Queries, as in `RankSVM.fit`.
         sample_weight, query_weight, propensity : array-like of shape (n_samples,), optional
-            Weights, as in `RankSVM.fit`. In the score of a fold a query counts with the mean sample weight of its rows.
+            Weights, as in `RankSVM.fit`. In the score of a fold a query is weighted by the mean sample weight of its
+            rows.
         pairs, pair_weight : array-like, optional
             Explicit preferences instead of ``y``, as in `RankSVM.fit`; they need an ``eval_set`` with labels.
         eval_set : list of tuple (X, y), or one such tuple, optional
-            Validation data, as LightGBM and XGBoost have it. The choice is made on the first set; on others the metric
+            Validation data, as in LightGBM and XGBoost. The choice is made on the first set; on others the metric
             is only recorded (``evals_result_``).
         eval_qid, eval_group : list of array-like, or one for a single set, optional
-            Queries of each set, as ``qid`` or ``group``. Where ``qid`` named a column, that column of the sets.
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
 
         Returns
         -------
@@ -137,7 +138,7 @@ class ChoosingRanker(DualMixin):
         DataError
             When the data are not finite numbers, or lengths differ.
         OptionError
-            When a hyper-parameter has a value it cannot have.
+            When a hyper-parameter has an invalid value.
 
         Warns
         -----
@@ -158,7 +159,7 @@ class ChoosingRanker(DualMixin):
             if sets:
                 chosen = self._choose_on_validation(data, settings, Cs, metric, convention, sets)
             elif pairs is not None:
-                raise DataError("With pairs there are no labels to choose C by folds: give validation data (eval_set).")
+                raise DataError("Pairs give no labels to evaluate folds with: give validation data (eval_set).")
             else:
                 grouping = validation.queries(qid, group, data.n_rows)
                 chosen = self._choose_by_folds(data, settings, Cs, metric, convention, grouping, weights)
@@ -167,7 +168,7 @@ class ChoosingRanker(DualMixin):
             self.fitted_params_ = self._params_now()
         return self
 
-    # ---- what a subclass says
+    # ---- implemented by subclasses
 
     def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
         """The data of a fit of an estimator (this one, or `_ranker`), and its hyper-parameters, checked."""
@@ -182,11 +183,11 @@ class ChoosingRanker(DualMixin):
         raise NotImplementedError
 
     def _features_of(self, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:
-        """Rows of X as a model takes them that is fitted to other rows."""
+        """Rows of X in the form expected by a model fitted to ``training_rows``."""
         return X[rows]
 
     def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
-        """Fitted attributes that say what was tried and what it gave.
+        """Fitted attributes with the settings tried and their scores.
 
         Arrays have shapes (n_settings, n_Cs, n_parts) and (n_settings, n_Cs).
         """
@@ -273,7 +274,7 @@ class ChoosingRanker(DualMixin):
         where: str,
         interrupted: threading.Event | None = None,
     ) -> tuple[list[SolverResult], list[Parts]]:
-        """The solutions of a problem along C, and what each gives on every set."""
+        """The solutions of a problem along C, and the evaluation of each on every set."""
         results: list[SolverResult] = []
         evaluations: list[Parts] = []
         for C, result in solve_along(problem, Cs, interrupted):
@@ -287,7 +288,7 @@ class ChoosingRanker(DualMixin):
     def _choose(
         self, settings: list[Any], Cs: np.ndarray, metric: Metric, found: Sequence[Sequence[Parts]]
     ) -> "Choice":
-        """The setting and the C chosen, from what each of them gives on each test part."""
+        """The chosen setting and C, from the scores of each on each test part."""
         name = metric.name
         Cs = Cs[: max(map(len, found))]
         n_parts = len(found[0][0])
@@ -304,7 +305,7 @@ class ChoosingRanker(DualMixin):
                 ]
         if np.isnan(means).all():
             raise OptionError(f"{self.metric!r} is not defined for any query of the validation data.")
-        # the most regularised first: by C, and of each C by setting
+        # the most regularised first: by C, then by setting
         C_number, setting_number = divmod(choose(means.T.ravel(), errors.T.ravel(), self.rule), len(found))
         return Choice(
             setting_number,
@@ -319,7 +320,7 @@ class ChoosingRanker(DualMixin):
         return super()._params_now() | {"C": self.C_, "metric": parse_metric(self.metric).name}
 
     def _ranker(self) -> Any:
-        """An estimator with one C and the parameters that both have, to fit parts of the data with."""
+        """An estimator with one C and the shared parameters, to fit to parts of the data."""
         shared = self._with_one_c().get_params().keys()
         given = {name: value for name, value in self.get_params(deep=False).items() if name in shared}
         return self._with_one_c(**given)

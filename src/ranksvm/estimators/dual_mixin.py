@@ -1,4 +1,4 @@
-"""What the estimators fitted to pairs share: the dual of their problem."""
+"""The dual problem of the estimators fitted to pairs."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ __all__ = ["DualMixin"]
 
 
 class DualMixin(Ranker):
-    """What the estimators fitted to pairs share: the dual of their problem."""
+    """Base of the estimators fitted to pairs; it computes the dual variables of their problem."""
 
     def dual_coef(
         self,
@@ -32,32 +32,32 @@ class DualMixin(Ranker):
         pairs: Any = None,
         pair_weight: Any = None,
     ) -> DualCoef:
-        """The optimal dual variables: one alpha for each pair, query by query, computed when they are asked for.
+        """The optimal dual variables: one alpha for each pair, query by query, computed on access.
 
         With the hinges ``h_ij = max(0, 1 - (s_i - s_j))`` and the weights ``a_ij`` of the pairs they are ``alpha_ij =
         2 C a_ij h_ij`` for the squared hinge, and ``alpha_ij = C a_ij clip(h_ij / width_, 0, 1)`` for the hinge (with
-        the width at which its smoothing ended) and the Huber loss. They are feasible for the dual, whose objective
-        there is ``objective_ - duality_gap_``, and ``sum of alpha_ij (x_i - x_j)`` is ``coef_`` less the gradient of
-        the objective, ``sqrt(2 * duality_gap_)`` long for the squared hinge: fit with a small ``tol`` where digits
-        matter. Where the solver was "dual", they are those that it ended with: ``coef_`` is ``sum of alpha_ij (x_i -
-        x_j)``. With a kernel that holds in its RKHS, for ``k(x_i, .)`` instead of ``x_i``.
+        the final width of its smoothing) and the Huber loss. They are feasible for the dual, and their dual objective
+        is ``objective_ - duality_gap_``. ``sum of alpha_ij (x_i - x_j)`` is ``coef_`` minus the gradient of the
+        objective, whose norm is ``sqrt(2 * duality_gap_)`` for the squared hinge: fit with a small ``tol`` if you need
+        more digits. If the solver was "dual", the variables are its final ones, and the sum is ``coef_`` itself. With a
+        kernel the same holds in its RKHS, with ``k(x_i, .)`` for ``x_i``.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The features that the model was fitted to.
         y : array-like of shape (n_samples,), optional
-            Their labels; left out where ``pairs`` are given.
+            Their labels; omitted if ``pairs`` are given.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, as in `rank`.
         group, sample_weight, query_weight, propensity, pairs, pair_weight : array-like, optional
-            As in ``fit``, and the same.
+            As in ``fit``, with the same values.
 
         Returns
         -------
         DualCoef
-            A sequence with a `DualBlock` for each query, in order of appearance. A block takes 16 bytes for each of
-            its entries (alpha and weight) and is not kept.
+            A sequence with a `DualBlock` for each query, in order of appearance. A block takes 16 bytes for each of its
+            entries (alpha and weight) and is not stored.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class DualMixin(Ranker):
                 raise DataError(f"The model was fitted to {len(kept)} pairs, these data have {found.n_pairs}.")
             return KeptDualCoef(found, queries, labels, kept)
         scores = self._scores(X)
-        # of the hinge that of the last width of its smoothing
+        # for the hinge, the loss at the final width of its smoothing
         loss, C, width = loss_of(fitted["loss"], fitted["huber_width"]), fitted["C"], getattr(self, "width_", None)
 
         def alpha(query: int, preferred: np.ndarray, other: np.ndarray, weights: np.ndarray) -> np.ndarray:

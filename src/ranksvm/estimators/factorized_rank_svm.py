@@ -26,59 +26,60 @@ from ranksvm.solvers.epochs import EpochResult
 __all__ = ["FactorizedRankSVM"]
 
 NOTHING_LEARNT = (
-    "All factors are 0, a stationary point, and so are the weights: steps of a fixed learning_rate were too long, or "
-    "a warm start began there."
+    "All factors and weights are 0, a stationary point: the fixed learning_rate was too large, or a warm start "
+    "started from zeros."
 )
-# Objectives that differ by this part of the sum of their two terms are of the same data, perhaps in other precision.
+# Objectives whose relative difference is below this are treated as those of the same data, perhaps in another
+# precision; it is relative to the sum of their two terms.
 SAME = 1e-4
 
 
 @storable
 class FactorizedRankSVM(LowRankRanker):
-    """Linear RankSVM with dual variables of low rank: alpha_ij = <v_i, v_j>, one vector of K entries a document.
+    """Linear RankSVM with dual variables of low rank: alpha_ij = <v_i, v_j>, with K entries in each v_i.
 
     Minimises the dual of the RankSVM with the hinge loss, ``D = 1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij``
-    over the pairs of documents (i, j) of one query with ``y_i > y_j``, among ``alpha_ij = <v_i, v_j>``, each entry of
-    each v_i in ``[0, sqrt(C / K)]``; the weights are ``w = sum of alpha_ij (x_i - x_j)`` (Xu et al. 2019, equations 4
-    and 9-11, Algorithm 1). Sums over the levels of labels make a query of l documents and n features cost O(l (K + n)),
-    whatever the number of its pairs.
+    over the pairs of documents (i, j) of one query with ``y_i > y_j``, subject to ``alpha_ij = <v_i, v_j>``, with each
+    entry of each v_i in ``[0, sqrt(C / K)]``. The weights are ``w = sum of alpha_ij (x_i - x_j)`` (Xu et al. 2019,
+    equations 4 and 9-11, Algorithm 1). Sums over the levels of labels reduce the cost of a query of l documents and n
+    features to O(l (K + n)), independent of the number of its pairs.
 
-    The problem is not convex: what is found is a stationary point, which depends on ``random_state``, and there is no
-    duality gap. The box is smaller than that of alpha, in which each factor of two documents may make the product C: no
-    K gives back the RankSVM with the hinge loss. That one is `RankSVM` with ``loss="hinge"``, exact and certified.
+    The problem is not convex: a fit finds a stationary point, which depends on ``random_state``, and has no duality
+    gap. The box on the factors allows less than the box ``[0, C]`` on alpha, so no K reproduces the RankSVM with the
+    hinge loss; use `RankSVM` with ``loss="hinge"`` for that, exact and certified.
 
     Parameters
     ----------
     C : float, default 1.0
         Upper bound of alpha, positive: the weight of a pair.
     n_components : int, default 5
-        Number K of entries of each v_i. The products of a query have rank K at most; so has its block of alpha where
-        labels have two levels. With L levels, where alpha is 0 between documents that are no pair, that has rank
-        ``(L - 1) K`` at most.
+        Number K of entries of each v_i. The matrix of the products of a query has rank at most K; so has its block of
+        alpha if labels have two levels. With L levels alpha is 0 for documents that do not form a pair, and the rank of
+        the block is at most ``(L - 1) K``.
     learning_rate : {"auto"} or float, default "auto"
-        "auto": each step is as long as lowers the objective most, so that this never rises. A number: every step is a
-        projected gradient step of that length, as in Algorithm 1; the objective may rise, or not converge.
+        "auto": an exact line search sets the length of each step, so the objective never rises. A number: every step is
+        a projected gradient step of that length, as in Algorithm 1; the objective may rise, or fail to converge.
     max_epochs : int, default 1000
         Largest number of passes over the queries.
     tol : float, default 1e-4
-        Stop when an epoch changes the objective by at most ``tol`` times ``1/2 |w|^2``. (Where C is large, D is far
-        larger than that, and a change that is small beside D may still turn w round.)
+        Stop when an epoch changes the objective by at most ``tol`` times ``1/2 |w|^2``. (If C is large, D is far larger
+        than ``1/2 |w|^2``, and a change that is small relative to D may still change w greatly.)
     early_stopping_rounds : int or None, default None
-        Stop when so many epochs have brought no better value on the first set of ``eval_set``, and keep the model of
+        Stop after this number of epochs without a better value on the first set of ``eval_set``, and keep the model of
         the best epoch.
     eval_metric : str or Metric, default "ndcg@10"
-        What is evaluated on ``eval_set`` after each epoch, as in `ranksvm.metrics.evaluate`.
+        The metric evaluated on ``eval_set`` after each epoch, as in `ranksvm.metrics.evaluate`.
     random_state : int, RandomState instance or None, default None
-        Draws the factors to begin with and the order of the queries in each epoch.
+        Seed of the initial factors and of the order of the queries in each epoch.
     warm_start : bool, default False
-        Begin from the ``factors_`` of the last fit, to the same rows with the same ``n_components``.
+        Start from the ``factors_`` of the last fit, which must have had the same rows and ``n_components``.
     keep_on_interrupt : bool, default False
-        Whether Ctrl-C during ``fit`` stops within the epoch and leaves the model so far (with early stopping the best
+        Whether Ctrl-C during ``fit`` stops within the epoch and keeps the model so far (with early stopping the best
         one), instead of raising KeyboardInterrupt.
     n_jobs : int or None, default None
-        Number of threads; None or -1 for all processors. Visits to queries follow one another in one thread.
+        Number of threads; None or -1 means all processors. Queries are visited one after another in one thread.
     verbose : int, default 0
-        1 shows every epoch, and what it gives on ``eval_set``: on stderr, or wherever `logging` is configured to send
+        1 shows every epoch, and its metric on ``eval_set``: on stderr, or wherever `logging` is configured to send
         the logger "ranksvm".
 
     Attributes
@@ -88,16 +89,16 @@ class FactorizedRankSVM(LowRankRanker):
     factors_ : ndarray of float64, shape (n_samples, n_components)
         The v_i in the order of the rows; 0 for documents of queries without pairs.
     objective_ : float
-        The value of D there; 0 is that of no pair having learnt anything.
+        The value of D at the solution; it is 0 if all factors are 0.
     converged_ : bool
-        Whether an epoch changed the objective by no more than ``tol`` allows.
+        Whether the last epoch changed the objective by no more than ``tol`` allows.
     status_ : str
-        A sentence: why the epochs ended, and what to try where they did not converge.
+        A sentence that says why the epochs ended, and what to try if they did not converge.
     n_iter_ : int
-        Epochs.
+        Number of epochs.
     history_ : dict of list
-        Trace over the epochs: ``objective``, the value after it; ``projected_gradient``, the norm of ``P(V - G) - V``
-        over all queries, each when it was visited, with the gradient G and the projection P on the box: 0 at a
+        Trace over the epochs: ``objective``, the value after the epoch; ``projected_gradient``, the norm of ``P(V - G)
+        - V`` over all queries, each at its visit, with the gradient G and the projection P on the box: 0 at a
         stationary point.
     best_iteration_ : int or None
         With ``early_stopping_rounds``: the epoch, from 1, whose model was kept.
@@ -107,7 +108,7 @@ class FactorizedRankSVM(LowRankRanker):
         The metric after each epoch on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10":
         [...]}}``.
     fitted_params_ : dict
-        C and n_components as they were in `fit`.
+        C and n_components, with their values in `fit`.
     n_pairs_ : int
         Number of pairs.
     n_queries_ : int
@@ -115,30 +116,30 @@ class FactorizedRankSVM(LowRankRanker):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        Names of the features, where X had string column names; `coef_table` has them beside the weights.
+        Names of the features, if X had string column names; `coef_table` has them beside the weights.
     frame_type_ : str or None
-        Library of the DataFrame X was, such as "polars".
+        Library of the DataFrame X, such as "polars".
     qid_column_ : str or None
-        Column of X that held the query ids, where ``qid`` named one.
+        Column of X that held the query ids, if ``qid`` named one.
 
     See Also
     --------
-    RankSVM : The exact model, by weights instead of dual variables.
+    RankSVM : The exact model, with weights instead of dual variables.
 
     Notes
     -----
     Xu, Zeng, Lan, Guo & Cheng, "Modeling the parameter interactions in ranking SVM with low-rank approximation", IEEE
-    TKDE 31 (2019), with these corrections. The dual of equation (4) is what is minimised: equations (9) to (11) print
-    ``+ sum of alpha_ij`` where it has ``- sum of alpha_ij``, and ``- C`` instead of ``- 1`` in the gradient, whose rows
-    are ``sum over lower-labelled j of v_j (s_i - s_j - 1) + sum over higher-labelled j of v_j (s_j - s_i - 1)``, s = X
-    w. Steps go against the gradient; the paper prints ascent. V = 0 is a stationary point, so factors are drawn from
-    the uniform distribution on [0, 1], times the factor that minimises the objective along it.
+    TKDE 31 (2019), with these corrections. The dual of equation (4) is minimised: equations (9) to (11) print
+    ``+ sum of alpha_ij`` where (4) has ``- sum of alpha_ij``, and ``- C`` instead of ``- 1`` in the gradient, whose
+    rows are ``sum over lower-labelled j of v_j (s_i - s_j - 1) + sum over higher-labelled j of v_j (s_j - s_i - 1)``, s
+    = X w. Steps go against the gradient; the paper prints ascent. V = 0 is a stationary point, so the initial factors
+    are drawn from the uniform distribution on [0, 1] and multiplied by the number that minimises the objective.
 
     With ``learning_rate="auto"`` the steps are those of Algorithm 1, a projected gradient step for one query after
-    another, with spectral lengths (Barzilai & Borwein, IMA J. Numer. Anal. 8, 1988) cut by an exact line search: along
-    a line the objective is a quartic polynomial. After each epoch all factors take one step together, in the direction
-    in which the epoch and the last such step have led, by the same search; this saves many epochs where features are
-    correlated.
+    another, with spectral lengths (Barzilai & Borwein, IMA J. Numer. Anal. 8, 1988) shortened by an exact line search:
+    along a line the objective is a quartic polynomial. After each epoch all factors take one step together with the
+    same line search, in the direction of the combined change by the epoch and the previous such step; this saves many
+    epochs if features are correlated.
 
     Examples
     --------
@@ -193,7 +194,7 @@ class FactorizedRankSVM(LowRankRanker):
         eval_qid: Any = None,
         eval_group: Any = None,
     ) -> "FactorizedRankSVM":
-        """Learn the factors and the weights that they make.
+        """Learn the factors and the weights that follow from them.
 
         Parameters
         ----------
@@ -203,13 +204,13 @@ class FactorizedRankSVM(LowRankRanker):
             Relevance labels: any real numbers; only their order within a query counts.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row: any dtype, in any order. None: all rows are one query. The name of a column of a
-            DataFrame X: that column, which is then no feature, here and in `predict`.
+            DataFrame X: that column, which is then not a feature, here and in `predict`.
         group : array-like of int, shape (n_queries,), optional
-            Instead of ``qid``: sizes of consecutive queries, as LightGBM has them.
+            Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
         eval_set : list of tuple (X, y), or one such tuple, optional
-            Data to evaluate the model on after each epoch, as LightGBM and XGBoost have it.
+            Data to evaluate the model on after each epoch, as in LightGBM and XGBoost.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
-            Queries of each set, as ``qid`` or ``group``. Where ``qid`` named a column, that column of the sets.
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
 
         Returns
         -------
@@ -221,9 +222,10 @@ class FactorizedRankSVM(LowRankRanker):
         NoComparablePairsError
             When no query has two documents with different labels.
         DataError
-            When X or y are not finite numbers, lengths differ, or ``warm_start`` finds factors of other data.
+            When X or y are not finite numbers, lengths differ, or the factors for ``warm_start`` are those of other
+            data.
         OptionError
-            When a hyper-parameter has a value it cannot have.
+            When a hyper-parameter has an invalid value.
 
         Warns
         -----
@@ -260,7 +262,7 @@ class FactorizedRankSVM(LowRankRanker):
         return self
 
     def _dual(self, data: TrainingSet) -> FactorizedDual:
-        """The problem, at the factors to begin with."""
+        """The problem, at the initial factors."""
         random = check_random_state(self.random_state)
         shape = data.n_rows, int(self.n_components)
         step = None if isinstance(self.learning_rate, str) else float(self.learning_rate)
@@ -279,7 +281,7 @@ class FactorizedRankSVM(LowRankRanker):
         return dual
 
     def _learn(self, dual: FactorizedDual, rounds: EvaluationRounds) -> EpochResult:
-        """Go through the epochs; the dual is left where they end, or at the best of them with early stopping."""
+        """Run the epochs; the dual ends at the last epoch, or at the best one with early stopping."""
         with _options.verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
             result = minimise_in_epochs(
                 dual,
@@ -297,8 +299,8 @@ class FactorizedRankSVM(LowRankRanker):
         n_rows, n_components = self.factors_.shape
         if queries.n_rows != n_rows:
             raise DataError(f"X has {queries.n_rows} rows, but the model was fitted to {n_rows}: give the data of fit.")
-        # Rows in another order have as many pairs, and other factors: the objective tells, in no more time than an
-        # epoch takes. C may have been set since; the factors are within this box.
+        # Rows in another order have as many pairs but other factors; the objective detects this, at the cost of at
+        # most one epoch. C may have changed since the fit; the factors lie within the box of the fit.
         C = max(float(self.factors_.max()) ** 2 * n_components, np.finfo(np.float64).tiny)
         random, n_threads = np.random.RandomState(0), effective_n_jobs(self.n_jobs)
         dual = FactorizedDual(as_design_matrix(X), pairs, C, n_components, random, n_threads=n_threads)
@@ -318,14 +320,14 @@ class FactorizedRankSVM(LowRankRanker):
         V = self.factors_
 
         def entries(query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-            # one component after another: all at once would take 16 K bytes for each entry
+            # one component after another: all at once would need 16 K bytes for each entry
             return sum((V[i, k] * V[j, k] for k in range(V.shape[1])), np.zeros(len(i)))
 
         return entries
 
 
 def _step_length(value: Any) -> str | None:
-    """What is wrong with a ``learning_rate``; None if nothing is."""
+    """The error of a ``learning_rate``; None if it is valid."""
     if value == "auto" or _options.positive(value) is None:
         return None
     return f"must be 'auto' or a positive, finite number, got {value!r}"

@@ -25,22 +25,23 @@ class KernelRankSVM(DualMixin, KernelRanker):
     Hilbert space, where (i, j) are the pairs of documents of one query with ``y_i > y_j`` and ``a_ij`` their weights,
     as in `RankSVM`. The minimiser is ``f(x) = sum_j b_j k(x, x_j)``, so with l documents that have pairs there are l
     variables b, and ``|f|^2 = b' Q b`` with the kernel matrix Q. A fit costs some tens to hundreds of products with Q,
-    of l^2 multiplications each, and ends with a proof of how good it is: the optimum is at most ``duality_gap_`` below
-    ``objective_``. An approximation costs less: its certificate is that of the problem with the approximated kernel.
+    of l^2 multiplications each, and ends with a certificate: the optimum is at most ``duality_gap_`` below
+    ``objective_``. An approximation costs less; its certificate refers to the problem with the approximated kernel.
 
     Parameters
     ----------
     C : float, default 1.0
-        Weight of a pair, positive. The sum over the pairs is never normalised, so the best C falls as data grow.
+        Weight of a pair, positive. The sum over the pairs is not normalised, so the best C decreases as the data grow.
     kernel : {"rbf", "poly", "linear", "laplacian", "cosine", "precomputed"} or callable, default "rbf"
         "rbf": ``exp(-gamma |x - z|^2)``; "laplacian": ``exp(-gamma |x - z|_1)``; "poly": ``(gamma <x, z> +
         coef0)^degree``; "linear": ``<x, z>``, whose Q is never formed; "cosine": ``<x, z> / (|x| |z|)``. With
-        "precomputed" `fit` is given the kernel matrix of the documents, and `predict` the kernels of other documents
-        with those. A callable is given two arrays of documents (CSR matrices where X is one), of shapes (n, n_features)
-        and (m, n_features), and returns their kernels, of shape (n, m), as scikit-learn's SVC has it; it must be
-        positive semidefinite, and is called on one thread.
+        "precomputed" `fit` takes the kernel matrix of the documents, and `predict` the kernel values of other documents
+        with them. A callable takes two arrays of documents (CSR matrices if X is one), of shapes (n, n_features) and
+        (m, n_features), and returns their kernel values, of shape (n, m), as in scikit-learn's SVC; it must be positive
+        semidefinite, and is called on one thread.
     gamma : {"scale", "auto"} or float, default "scale"
-        Of "rbf", "laplacian" and "poly". "scale" is ``1 / (n_features * X.var())``, "auto" ``1 / n_features``.
+        Parameter of "rbf", "laplacian" and "poly". "scale" is ``1 / (n_features * X.var())``, "auto" ``1 /
+        n_features``.
     degree : int, default 3
         Degree of "poly".
     coef0 : float, default 1.0
@@ -48,76 +49,77 @@ class KernelRankSVM(DualMixin, KernelRanker):
     loss, huber_width, pair_selection, pair_weighting : optional
         As in `RankSVM`.
     approximation : {None, "nystroem", "fourier"}, default None
-        None solves the problem exactly. "nystroem" looks for f among the functions that the kernels of some documents,
-        the landmarks, span; it serves every kernel but "precomputed". "fourier" replaces the kernel by the inner
-        product of random features; it serves "rbf" and "laplacian". Both solve a linear problem of ``n_components``
-        features, and the model is as small.
+        None solves the problem exactly. "nystroem" restricts f to the span of the kernel functions of some documents,
+        the landmarks; it supports every kernel except "precomputed". "fourier" replaces the kernel by the inner product
+        of random features; it supports "rbf" and "laplacian". Both solve a linear problem with ``n_components``
+        features, and the model has the same size.
     n_components : int, default 1000
         Number of landmarks, or of random features; unused without approximation.
     landmarks : {"uniform", "kmeans++", "leverage"}, default "uniform"
-        How landmarks are drawn among the documents that have pairs: all alike; far from each other; or by how badly
-        others stand for them (ridge leverage scores). The latter two cost more and approximate better.
+        How landmarks are drawn from the documents that have pairs: uniformly; far from each other (k-means++); or by
+        ridge leverage scores, which measure how poorly other documents approximate them. The latter two cost more and
+        approximate better.
     random_state : int, numpy.random.RandomState or None, default None
         Seed of the landmarks or random features.
     memory_limit : int, str or None, default None
-        Memory that a fit may take beside X: for the kernel matrix (or the features of an approximation), what computing
-        it takes, and the solver's vectors. Bytes, or text such as "4GB" or "500MiB"; None: half of the memory that is
-        free. What does not fit is computed anew for every product; results are the same.
+        Memory that a fit may use in addition to X: for the kernel matrix (or the features of an approximation), its
+        computation, and the solver's vectors. Bytes, or text such as "4GB" or "500MiB"; None: half of the free memory.
+        Parts that do not fit are recomputed for every product; results are the same.
     kernel_dtype : {"float32", "float64"}, default "float32"
-        What Q, or features, are stored in. They are computed, and products with them summed, in float64 either way;
-        with "float32" the certificate is that of the rounded kernel (on MQ2008 the objective moves by a relative 3e-7
-        or less at C = 1, and 2e-5 at C = 32). Where rounding has moved the objective by more than ``tol`` of itself, as
-        far as can be told without the exact Q, or C is so large that the problem with a rounded Q would not be convex
-        (there from C = 170 on), Q is stored in "float64" all the same.
+        Type in which Q, or features, are stored. They are computed, and products with them summed, in float64 in both
+        cases; with "float32" the certificate refers to the rounded kernel (on MQ2008 the objective moves by a relative
+        3e-7 or less at C = 1, and 2e-5 at C = 32). If rounding is estimated to change the objective by more than a
+        relative ``tol``, or C is so large that the problem with a rounded Q would not be convex (on MQ2008 from C = 170
+        on), Q is stored in "float64" nevertheless.
     solver : {"auto", "newton", "tron"}, default "auto"
-        "newton" takes Newton steps in the inner product of Q, at one product with Q for an inner step; "tron" is the
+        "newton" takes Newton steps in the inner product of Q, with one product with Q per inner step; "tron" is the
         trust region method of Kuo, Lee & Lin (2014) in the coefficients, for comparison. "auto" is "newton". With an
-        approximation they are those of `RankSVM`.
+        approximation the solvers are those of `RankSVM`.
     tol : float, default 1e-4
         Stop when ``duality_gap_ <= tol * objective_``.
     max_iter : int, default 1000
         Largest number of solver iterations.
     warm_start : bool, default False
-        Begin from the last fit. An exact fit does so on the same rows: its coefficients belong to them, and so an exact
-        fit can go on from a Nyström one. A Nyström fit begins from the projection of whatever function there is, one
-        with random features where it has the same features.
+        Start from the last fit. An exact fit needs the same rows, to which its coefficients belong; it can also start
+        from a Nyström fit. A Nyström fit starts from the projection of the previous function; a fit with random
+        features needs the same features.
     keep_on_interrupt : bool, default False
-        Whether Ctrl-C during ``fit`` stops at the next evaluation and leaves the best model so far, instead of
-        raising KeyboardInterrupt.
+        Whether Ctrl-C during ``fit`` stops at the next evaluation and keeps the best model so far, instead of raising
+        KeyboardInterrupt.
     n_jobs : int or None, default None
-        Number of threads; None or -1 for all processors. Results do not depend on it but for round-off.
+        Number of threads; None or -1 means all processors. Results depend on it only by round-off.
     verbose : int, default 0
         1 shows every iteration: on stderr, or wherever `logging` is configured to send the logger "ranksvm".
 
     Attributes
     ----------
     dual_coef_ : ndarray of float64, shape (n_support,)
-        The coefficients b that are not 0. Not for "fourier".
+        The nonzero coefficients b. Absent for "fourier".
     support_ : ndarray of int64, shape (n_support,)
-        The rows of X that they belong to, ascending: documents in pairs, or landmarks. Not for "fourier".
+        The rows of X to which they belong, ascending: documents in pairs, or landmarks. Absent for "fourier".
     support_vectors_ : ndarray or CSR matrix, shape (n_support, n_features)
-        The features of these rows. Not for a precomputed kernel or "fourier".
+        The features of these rows. Absent for a precomputed kernel or "fourier".
     coef_ : ndarray of float64, shape (n_features,)
         For ``kernel="linear"`` the weights of the features, ``support_vectors_.T @ dual_coef_``.
     frequencies_ : ndarray of float64, shape (n_components / 2, n_features)
         For "fourier", the random frequencies: the features are the cosines, then the sines, of ``frequencies_ @ x``,
-        over the root of their number.
+        divided by the square root of their number.
     feature_coef_ : ndarray of float64, shape (n_components,)
         For "fourier", the weights of these features.
     gamma_ : float or None
-        The gamma used; None for kernels that have none.
+        The gamma used; None for kernels without gamma.
     kernel_dtype_ : str
-        What Q, or features, were stored in.
+        Type in which Q, or features, were stored.
     n_kernel_products_ : int
-        Number of products with Q; 0 where it is approximated.
+        Number of products with Q; 0 if Q is approximated.
     pruned_ : dict
-        After `prune`: n_dropped, distance (at most so far has the function moved in the RKHS) and norm (what it was
-        before).
+        After `prune`: n_dropped, distance (an upper bound on the change of the function in the RKHS) and norm (of the
+        function before).
     objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_
         As in `RankSVM`.
     fitted_params_ : dict
-        The hyper-parameters that say what the model is, as they were in `fit`, those of the kernel among them: other
-        methods read these.
+        The hyper-parameters that define the model, with their values in `fit`, including those of the kernel: other
+        methods read these values.
     n_features_in_, feature_names_in_, frame_type_, qid_column_, evals_result_
         As in `RankSVM`.
 
@@ -229,8 +231,8 @@ class KernelRankSVM(DualMixin, KernelRanker):
             Features, as in `RankSVM.fit`; for a precomputed kernel the symmetric kernel matrix, dense, of shape
             (n_samples, n_samples).
         y : array-like of shape (n_samples,)
-            Relevance labels: any real numbers; only their order within a query counts, unless ``pair_weighting`` reads
-            them. Left out where ``pairs`` are given.
+            Relevance labels: any real numbers; only their order within a query matters, unless ``pair_weighting`` uses
+            them. Omitted if ``pairs`` are given.
         qid, group : array-like (or for qid str), optional
             Queries, as in `RankSVM.fit`.
         sample_weight, query_weight, propensity : array-like of shape (n_samples,), optional
@@ -238,10 +240,10 @@ class KernelRankSVM(DualMixin, KernelRanker):
         pairs, pair_weight : array-like, optional
             Explicit preferences instead of ``y``, as in `RankSVM.fit`.
         eval_set : list of tuple (X, y), or one such tuple, optional
-            Data to evaluate the model on, as in `RankSVM.fit`; for a precomputed kernel X are the kernels of its
-            documents with those of the fit.
+            Data to evaluate the model on, as in `RankSVM.fit`; for a precomputed kernel X holds the kernel values of
+            its documents with those of the fit.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
-            Queries of each set, as ``qid`` or ``group``. Where ``qid`` named a column, that column of the sets.
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
 
         Returns
         -------
@@ -256,7 +258,7 @@ class KernelRankSVM(DualMixin, KernelRanker):
             When X or y are not finite numbers, lengths differ, a kernel overflows, or a precomputed one is not square,
             not symmetric or indefinite.
         OptionError
-            When a hyper-parameter has a value it cannot have, or the memory limit is too small.
+            When a hyper-parameter has an invalid value, or the memory limit is too small.
 
         Warns
         -----

@@ -17,7 +17,7 @@ from ranksvm.problems.training_set import TrainingSet
 
 __all__ = ["KernelRankSVMCV"]
 
-# The gammas tried unless told otherwise: these times that of "scale".
+# The gammas tried by default: these multiples of "scale".
 FACTORS = (0.0625, 0.25, 1.0, 4.0)
 
 
@@ -25,22 +25,22 @@ FACTORS = (0.0625, 0.25, 1.0, 4.0)
 class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     """KernelRankSVM with C and gamma chosen by a ranking metric, on validation data or by folds of queries.
 
-    For each training part and each gamma there is one kernel matrix, and the solutions along C are computed one from
-    the other. With validation data (``eval_set``) the chosen solution is the model; with folds, the model is refitted
-    on all data. Of equally good values the smallest C is taken, and of these the smallest gamma.
+    Each training part and gamma has one kernel matrix, and each solution along C starts from the previous one. With
+    validation data (``eval_set``) the chosen solution is the model; with folds, the model is refitted on all data. Ties
+    go to the smallest C, then to the smallest gamma.
 
     Parameters
     ----------
     Cs : array-like of float or None, default None
         Values of C to try; None: the powers of 2 from 2^-15 to 2^5.
     gammas : array-like of float or None, default None
-        Values of gamma to try, for the kernels that have one; None: 1/16, 1/4, 1 and 4 times that of "scale", which is
+        Values of gamma to try, for kernels with a gamma; None: 1/16, 1/4, 1 and 4 times "scale", which is
         ``1 / (n_features * X.var())``.
     metric, cv, convention, rule : optional
         As in `RankSVMCV`. "one_standard_error" takes the smallest C, and for it the smallest gamma, whose mean score is
-        at least the highest less its standard error.
+        at least the highest mean score minus its standard error.
     kernel, degree, coef0, approximation, n_components, landmarks, random_state, memory_limit, kernel_dtype : optional
-        As in `KernelRankSVM`. The memory limit is that of one kernel matrix: there is never another one beside it.
+        As in `KernelRankSVM`. The memory limit applies to one kernel matrix: only one is in memory at a time.
     loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs, verbose : optional
         As in `KernelRankSVM`.
     keep_on_interrupt : bool, default False
@@ -49,23 +49,23 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     Attributes
     ----------
     C_, gamma_ : float
-        The chosen ones; ``gamma_`` is None where the kernel has none.
+        The chosen values; ``gamma_`` is None if the kernel has no gamma.
     best_score_ : float
         Their mean score.
     Cs_ : ndarray of float64, shape (n_Cs,)
         The values of C tried, ascending.
     gammas_ : ndarray of float64, shape (n_gammas,)
-        The values of gamma tried, ascending; empty where the kernel has none, and ``n_gammas`` is 1 below.
+        The values of gamma tried, ascending; empty if the kernel has no gamma, and ``n_gammas`` is then 1 below.
     scores_ : ndarray of float64, shape (n_gammas, n_Cs, n_folds)
-        The metric for each on each test part (one column with ``eval_set``: its first set); NaN for those that were not
-        tried before an interruption.
+        The metric of each gamma and C on each test part (one column with ``eval_set``: its first set); NaN for those
+        not tried before an interruption.
     mean_scores_, standard_errors_ : ndarray of float64, shape (n_gammas, n_Cs)
         Mean over the test parts, and its standard error, as in `RankSVMCV`.
     evals_result_ : dict
         The metric on each set of ``eval_set`` for each gamma and each C, in LightGBM's form: ``{"valid_0": {"ndcg@10":
-        [...]}}``, for the first gamma all C, then the next.
+        [...]}}``, all C for the first gamma, then for the next.
     dual_coef_, support_, support_vectors_, coef_, frequencies_, feature_coef_, n_kernel_products_
-        As in `KernelRankSVM`, for the chosen values; the products are those of the whole path along C.
+        As in `KernelRankSVM`, for the chosen values; the products are counted over the whole path along C.
     fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_,
     n_queries_
         As in `RankSVM`, for the chosen values.
@@ -157,7 +157,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         return kernel_training_set(estimator, X, y, **data)
 
     def _settings(self, data: TrainingSet) -> list[Any]:
-        """The gammas, ascending: the larger, the more a function may vary."""
+        """The gammas, ascending: a larger gamma allows a function to vary more."""
         scale = gamma_of(self.kernel, "scale", data.X)
         if scale is None:
             return [None]

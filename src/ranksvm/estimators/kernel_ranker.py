@@ -1,4 +1,4 @@
-"""What the rankers that score with a kernel share: their function, rebuilt from fitted attributes, and its pruning."""
+"""Base of the rankers with a kernel: the scoring function, rebuilt from fitted attributes, and its pruning."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ from ranksvm.problems.records import Record
 __all__ = ["KernelRanker"]
 
 
-# What a model scores with: which of them it has depends on its kernel and approximation.
+# Fitted attributes of the scoring function; the kernel and the approximation determine which exist.
 _FUNCTION = ("coef_", "dual_coef_", "support_", "support_vectors_", "frequencies_", "feature_coef_", "pruned_")
 
 
@@ -33,29 +33,29 @@ class KernelRanker(Ranker):
     support_: np.ndarray
 
     def prune(self, tol: float = 1e-3) -> Pruning:
-        """Drop the support vectors that matter least, so that the model becomes smaller and predicts faster.
+        """Drop the least important support vectors, which makes the model smaller and prediction faster.
 
-        Terms ``dual_coef_[j] k(., support_vectors_[j])`` are dropped from the smallest norm up, as many as leave the
-        scoring function within ``tol`` times its norm in the kernel's RKHS of what it was. That distance is computed,
-        not estimated, from half of the kernel matrix of the support vectors. The model is changed; ``objective_``,
-        ``duality_gap_`` and ``evals_result_`` stay those of the model before.
+        Terms ``dual_coef_[j] k(., support_vectors_[j])`` are dropped in ascending order of their norm, as many as
+        possible while the scoring function changes by at most ``tol`` times its norm in the kernel's RKHS. That
+        distance is computed exactly, from half of the kernel matrix of the support vectors. The model is changed in
+        place; ``objective_``, ``duality_gap_`` and ``evals_result_`` remain those of the model before.
 
         Parameters
         ----------
         tol : float, default 1e-3
-            How far the function may move, as part of its norm, positive and below 1.
+            Largest change of the function relative to its norm, positive and below 1.
 
         Returns
         -------
         Pruning
-            How many were dropped, how far the function moved, and the most by which any score has changed. ``pruned_``
-            keeps the sum of all prunings of the model.
+            The number of dropped support vectors, the change of the function, and a bound on the change of any score.
+            ``pruned_`` sums all prunings of the model.
 
         Raises
         ------
         OptionError
-            When ``tol`` is not between 0 and 1, or the model holds no documents: with a precomputed kernel, or random
-            Fourier features.
+            When ``tol`` is not between 0 and 1, or the model has no support vectors: with a precomputed kernel, or
+            random Fourier features.
 
         Examples
         --------
@@ -71,7 +71,7 @@ class KernelRanker(Ranker):
             raise OptionError(f"tol must be a number between 0 and 1, got {tol!r}.")
         if not hasattr(self, "support_vectors_"):
             what = "random Fourier features" if hasattr(self, "frequencies_") else "a precomputed kernel"
-            raise OptionError(f"prune drops support vectors, and a model of {what} holds none.")
+            raise OptionError(f"prune drops support vectors, but a model with {what} has none.")
         kernel, vectors, coef = self._kernel(), self.support_vectors_, self.dual_coef_
         kept, pruning = smallest_terms(kernel, vectors, coef, float(tol), effective_n_jobs(self.n_jobs))
         before = getattr(self, "pruned_", {"n_dropped": 0, "distance": 0.0, "norm": pruning.norm})
@@ -107,7 +107,7 @@ class KernelRanker(Ranker):
         return X
 
     def _assign(self, *records: Record) -> None:
-        """Take a function, and what else there is of a fit; a model of another kernel had other parts."""
+        """Set fitted attributes from records; those of a model with another kernel are removed."""
         for name in _FUNCTION:
             self.__dict__.pop(name, None)
         super()._assign(*records)

@@ -1,4 +1,4 @@
-"""What all rankers that score with a linear function share: weights, explanations, importances."""
+"""Base of the rankers with a linear scoring function: weights, explanations, importances."""
 
 from typing import Any
 
@@ -21,14 +21,14 @@ class LinearRanker(Ranker):
     coef_: np.ndarray
 
     def coef_table(self) -> Any:
-        """Weights beside the names of their features, the largest in absolute value first.
+        """Weights with the names of their features, the largest absolute value first.
 
         Returns
         -------
         DataFrame or structured ndarray, shape (n_features,)
-            Columns ``feature`` (the name, or ``x0``, ``x1``, ... where X had none), ``weight``, and ``rank`` by
-            ``|weight|``, from 1; equal ones in the order of the features. A DataFrame of the library that `fit` was
-            given one of (where it is installed), else a structured array: ``table["weight"]``, ``table[:10]``.
+            Columns ``feature`` (the name, or ``x0``, ``x1``, ... if X had none), ``weight``, and ``rank`` by
+            ``|weight|``, from 1; ties in the order of the features. A DataFrame of the library of the DataFrame passed
+            to `fit` (if it is installed), else a structured array: ``table["weight"]``, ``table[:10]``.
         """
         check_is_fitted(self, "coef_")
         names = getattr(self, "feature_names_in_", None)
@@ -45,11 +45,11 @@ class LinearRanker(Ranker):
         return table
 
     def explain(self, X: Any, qid: Any = None, *, feature_names: Any = None) -> Explanation:
-        """Why documents stand where they do, and why one ranks above another: what each feature contributes.
+        """Per-feature attribution of score differences within queries.
 
         Document i ranks above document j of its query because ``s_i - s_j = sum over features f of
-        w_f (x_if - x_jf)``; its place in the query is explained by the same sum with the mean of the query's documents
-        for j.
+        w_f (x_if - x_jf)``; its score is compared with the mean over the query's documents by the same sum, with that
+        mean for x_j.
 
         Parameters
         ----------
@@ -58,7 +58,7 @@ class LinearRanker(Ranker):
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, as in `rank`.
         feature_names : array-like of str, shape (n_features,), optional
-            Names of the features; None: those of the DataFrame that `fit` was given, if it was one.
+            Names of the features; None: those of the DataFrame passed to `fit`, if it was one.
 
         Returns
         -------
@@ -91,11 +91,11 @@ class LinearRanker(Ranker):
         return Explanation(X, self.coef_, scores, Queries.from_qid(ids, len(scores)), names)
 
     def feature_importance(self, X: Any, qid: Any = None) -> np.ndarray:
-        """How far each feature moves documents of a query apart: ``|w_f|`` times its standard deviation within queries.
+        """Importance of each feature: ``|w_f|`` times its standard deviation within queries.
 
         The variance is pooled over the queries: ``sum over queries q and rows i of q of (x_if - mean_qf)^2 /
-        (n_samples - n_queries)``, half the mean squared difference of two documents of a query. What a feature does
-        between queries counts for nothing, as in the model.
+        (n_samples - n_queries)``, half the mean squared difference of two documents of a query. Differences of a
+        feature between queries do not count, as in the model.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class LinearRanker(Ranker):
         Returns
         -------
         ndarray of float64, shape (n_features,)
-            The importances, in the unit of the scores; 0 where no query has two documents.
+            The importances, in the unit of the scores; 0 if no query has two documents.
 
         See Also
         --------
@@ -118,8 +118,8 @@ class LinearRanker(Ranker):
         return np.abs(self.coef_) * np.sqrt(variance)
 
     def _predicted(self, X: Any) -> np.ndarray:
-        # A value that is not finite leaves no score of its row finite, whatever its weight (0 * inf is NaN): X is read
-        # a second time only where a score is not, which may also be one that overflows.
+        # A value that is not finite makes the score of its row not finite, for any weight (0 * inf is NaN). X is read
+        # a second time only if a score is not finite, which may also be due to overflow.
         X = self._features(X, finite=False)
         scores = self._scores(X)
         if not linear.all_finite(scores):
@@ -132,5 +132,5 @@ class LinearRanker(Ranker):
     def _features(self, X: Any, finite: bool = True) -> Any:
         X = super()._features(X, finite)
         if self.coef_.shape != (X.shape[1],):
-            raise DataError(f"X has {X.shape[1]} features, but coef_ has shape {self.coef_.shape}: fit anew.")
+            raise DataError(f"X has {X.shape[1]} features, but coef_ has shape {self.coef_.shape}: fit again.")
         return X

@@ -1,4 +1,4 @@
-"""What the low-rank rankers share: training data without weights, and the dual that they learn instead of weights."""
+"""Base of the low-rank rankers: training data without weights, and the learnt dual variables."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -15,9 +15,9 @@ from ranksvm.problems.training_set import TrainingSet
 
 
 class LowRankRanker(LinearRanker):
-    """Base of the linear rankers whose dual variables are of low rank: they know neither weights nor explicit pairs.
+    """Base of the linear rankers with dual variables of low rank; they accept neither weights nor explicit pairs.
 
-    A subclass says what its alpha are (`_alpha`), and its matrices of low rank (`_entries`).
+    A subclass defines its alpha (`_alpha`) and its low-rank matrices (`_entries`).
     """
 
     n_pairs_: int
@@ -26,7 +26,7 @@ class LowRankRanker(LinearRanker):
     __metadata_request__fit: ClassVar = dict.fromkeys(("sample_weight", "query_weight", "propensity"), UNUSED)
 
     def dual_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
-        """The dual variables that were learnt: one alpha for each pair, query by query, computed when asked for.
+        """The learnt dual variables: one alpha for each pair, query by query, computed on access.
 
         ``coef_`` is ``sum of alpha_ij (x_i - x_j)``, or ``X' beta`` with the ``per_document()`` of the result.
 
@@ -44,8 +44,8 @@ class LowRankRanker(LinearRanker):
         Returns
         -------
         DualCoef
-            A sequence with a `DualBlock` for each query, in order of appearance. A block takes 16 bytes for each of
-            its entries (alpha and weight) and is not kept.
+            A sequence with a `DualBlock` for each query, in order of appearance. A block takes 16 bytes for each of its
+            entries (alpha and weight) and is not stored.
 
         Raises
         ------
@@ -58,13 +58,13 @@ class LowRankRanker(LinearRanker):
         return DualCoef(pairs, queries, labels, self._alpha(X, queries))
 
     def low_rank_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
-        """The matrices of low rank that were learnt, query by query, whole blocks, computed when asked for.
+        """The learnt low-rank matrices: a whole block for each query, computed on access.
 
-        Of `FactorizedRankSVM` they are the products ``<v_i, v_j>`` of the factors of all preferred documents with those
-        of all other ones, of rank ``n_components`` at most; of `RegularizedRankSVM` the A_q, of rank ``ranks_``, with
-        entries that may be negative, or larger than C. Where labels have three or more levels a block has entries that
-        are no pairs: here they have values, in `dual_coef` they are 0, which raises the rank. ``per_document`` of the
-        result is not that of the dual, and makes no weights.
+        For `FactorizedRankSVM` they are the products ``<v_i, v_j>`` of the factors of all preferred documents with
+        those of all other documents, of rank ``n_components`` at most; for `RegularizedRankSVM` the A_q, of rank
+        ``ranks_``, with entries that may be negative, or larger than C. If labels have three or more levels, some
+        entries of a block are not pairs: here they have values; in `dual_coef` they are 0, which raises the rank.
+        ``per_document`` of the result differs from that of the dual, and does not give the weights.
 
         Parameters
         ----------
@@ -80,8 +80,8 @@ class LowRankRanker(LinearRanker):
         Returns
         -------
         DualCoef
-            As `dual_coef` gives it, with the entries of the matrix for the alpha of each `DualBlock`, whose ``weights``
-            tell which are pairs.
+            As from `dual_coef`, with the entries of the matrix as the alpha of each `DualBlock`, whose ``weights`` show
+            which entries are pairs.
 
         Raises
         ------
@@ -95,18 +95,18 @@ class LowRankRanker(LinearRanker):
         return WholeBlocks(pairs, queries, labels, lambda query, i, j, _: entries(query, i, j))
 
     def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
-        """Entries of a query's matrix of low rank, by its number and rows of documents of it.
+        """A function that gives entries of a query's low-rank matrix, by the query's number and rows of its documents.
 
         DataError if these are not the queries of the model.
         """
         raise NotImplementedError
 
     def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
-        """The alpha of pairs of documents, checked, in these queries; DataError if they are not those of the model."""
+        """A function that gives the alpha of pairs; DataError if the queries are not those of the model."""
         raise NotImplementedError
 
     def _data_of_fit(self, X: Any, y: Any, qid: Any, group: Any) -> tuple[Any, Queries, np.ndarray, ComparablePairs]:
-        """Features, queries, labels and pairs of data that should be those of ``fit``; DataError if they are not."""
+        """Features, queries, labels and pairs of the training data; DataError if the data are not those of ``fit``."""
         X, ids = self._features(X), self._query_ids(X, qid)
         queries, labels = validation.queries(ids, group, X.shape[0]), validation.labels(y, X.shape[0])
         pairs = ComparablePairs.from_labels(queries, labels, n_threads=effective_n_jobs(self.n_jobs))
@@ -118,7 +118,7 @@ class LowRankRanker(LinearRanker):
         return X, queries, labels, pairs
 
     def _training_set(self, X: Any, y: Any, qid: Any, group: Any) -> TrainingSet:
-        """The data that ``fit`` was given, all of it checked; the estimator takes note of the features."""
+        """The validated data of ``fit``; the estimator stores the names of the features."""
         n_threads = effective_n_jobs(self.n_jobs)
         if y is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")

@@ -1,4 +1,4 @@
-"""What the online rankers share: queries come one by one, each is learnt from once, and nothing is retrained."""
+"""Base of the online rankers: queries arrive one by one, and each is learnt from once, without retraining."""
 
 from typing import Any, ClassVar, Self
 
@@ -22,16 +22,16 @@ _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
 
 
 class OnlineRanker(LinearRanker):
-    """Base of the linear rankers that learn from one query after another, in time and memory of that query alone.
+    """Base of the linear rankers that learn from one query after another; time and memory depend on that query only.
 
-    A subclass says what it knows at first (`_begin`), and how it learns from the pairs of a query (`_learn`).
+    A subclass defines its initial state (`_begin`), and the update for the pairs of a query (`_learn`).
     """
 
     n_passes: int
     average: bool
     shuffle_pairs: bool
     random_state: Any
-    # of the last fit or partial_fit, beside what a learner has of its own: they change in place
+    # state of the last fit or partial_fit, in addition to that of a subclass; the arrays change in place
     weights_: np.ndarray
     lag_: np.ndarray | None
     counts_: np.ndarray
@@ -52,12 +52,12 @@ class OnlineRanker(LinearRanker):
         query_weight: Any = None,
         propensity: Any = None,
     ) -> Self:
-        """Learn anew, in ``n_passes`` passes over queries in the order in which they first appear.
+        """Learn from scratch, in ``n_passes`` passes over queries in the order in which they first appear.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Features, as `RankSVM.fit` takes them.
+            Features, as in `RankSVM.fit`.
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query counts.
         qid : array-like of shape (n_samples,) or str, optional
@@ -66,7 +66,7 @@ class OnlineRanker(LinearRanker):
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries.
         query_weight : array-like of shape (n_samples,), optional
-            Weight of each row's query, constant within a query; the weight of its pairs.
+            Weight of each row's query, constant within a query; it is the weight of the query's pairs.
         propensity : array-like of shape (n_samples,), optional
             Probability, in (0, 1], with which feedback on the row was observed: it divides the weight of the pairs in
             which the row is preferred.
@@ -81,7 +81,7 @@ class OnlineRanker(LinearRanker):
         DataError
             When X or y are not finite numbers, or lengths differ.
         OptionError
-            When a hyper-parameter has a value it cannot have.
+            When a hyper-parameter has an invalid value.
         """
         self._check_options()
         with all_or_nothing(self):
@@ -103,10 +103,11 @@ class OnlineRanker(LinearRanker):
         query_weight: Any = None,
         propensity: Any = None,
     ) -> Self:
-        """Learn from queries, one after another, on top of what has been learnt before.
+        """Continue learning from queries, one after another.
 
-        ``fit`` on some queries is ``partial_fit`` on them in any division into calls. A call that is interrupted leaves
-        a model that has learnt from the first few of its queries; one that is refused leaves the model as it was.
+        ``fit`` on some queries is equivalent to ``partial_fit`` on them, divided into calls in any way. An interrupted
+        call leaves a model that has learnt from the first few of its queries; a refused call leaves the model
+        unchanged.
 
         Parameters
         ----------
@@ -115,8 +116,8 @@ class OnlineRanker(LinearRanker):
         y : array-like of shape (n_samples,)
             Relevance labels.
         qid : array-like of shape (n_samples,) or str, optional
-            Query of each row, or the column of X that has them; None: the column that the first call was told, if X has
-            it, or else all rows are one query.
+            Query of each row, or the column of X that has them; None: the column named in the first call, if X has it,
+            else all rows are one query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries.
         query_weight, propensity : array-like of shape (n_samples,), optional
@@ -132,7 +133,7 @@ class OnlineRanker(LinearRanker):
         DataError
             When X or y are not finite numbers, or lengths differ.
         OptionError
-            When a hyper-parameter has a value it cannot have, or one that what has been learnt is not made for.
+            When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
         """
         self._learn_queries(*self._next_data(X, y, qid, group, query_weight, propensity))
         return self
@@ -147,17 +148,17 @@ class OnlineRanker(LinearRanker):
         query_weight: Any = None,
         propensity: Any = None,
     ) -> np.ndarray:
-        """`predict` and then `partial_fit` on one query after another: much faster than a call for each.
+        """`predict`, then `partial_fit`, on one query after another; much faster than separate calls for each query.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features.
         y : array-like of shape (n_samples,)
-            Relevance labels; those of a query are not looked at before it is scored.
+            Relevance labels; those of a query are not used before it is scored.
         qid : array-like of shape (n_samples,) or str, optional
-            Query of each row, or the column of X that has them; None: the column that the first call was told, if X has
-            it, or else all rows are one query.
+            Query of each row, or the column of X that has them; None: the column named in the first call, if X has it,
+            else all rows are one query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries.
         query_weight, propensity : array-like of shape (n_samples,), optional
@@ -166,15 +167,15 @@ class OnlineRanker(LinearRanker):
         Returns
         -------
         ndarray of float64, shape (n_samples,)
-            The scores that the documents of each query had before the model learnt from it; all 0 for the first query
-            of a model that had learnt nothing.
+            The scores of the documents of each query before the model learnt from it; all 0 for the first query of a
+            new model.
 
         Raises
         ------
         DataError
             When X or y are not finite numbers, or lengths differ.
         OptionError
-            When a hyper-parameter has a value it cannot have, or one that what has been learnt is not made for.
+            When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
         """
         X, y, queries, preferred_weight = self._next_data(X, y, qid, group, query_weight, propensity)
         scores = np.empty(len(y))
@@ -189,9 +190,9 @@ class OnlineRanker(LinearRanker):
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features of the documents.
         pairs : array-like of int, shape (n_pairs, 2)
-            Row numbers (preferred, other); without any there is nothing to learn, but the query counts.
+            Row numbers (preferred, other); if empty, nothing is learnt, but the query counts.
         weight : array-like of shape (n_pairs,), optional
-            Weight of each pair, not negative; of clicks, for instance, 1 over the propensity.
+            Weight of each pair, not negative; for clicks, for instance, 1 over the propensity.
 
         Returns
         -------
@@ -203,7 +204,7 @@ class OnlineRanker(LinearRanker):
         DataError
             When X has values that are not finite, a row number is out of range, or a weight is negative.
         OptionError
-            When a hyper-parameter has a value it cannot have, or one that what has been learnt is not made for.
+            When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
         """
         self._check_options()
         first = self._is_new()
@@ -211,7 +212,7 @@ class OnlineRanker(LinearRanker):
             X = X if first else self._without_qid_column(X)
             library = frames.library(X)
             X = validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
-            # a user who clicked on nothing, or on the first, is no error of a stream
+            # a user who clicked on nothing, or on the first document, is not an error
             none = np.empty((2, 0), dtype=np.int64)
             preferred, other = row_numbers(pairs, Queries.from_qid(None, X.shape[0])) if np.size(pairs) else none
             checked = None if weight is None else checked_weights("weight", weight, len(preferred), "pairs")
@@ -239,7 +240,7 @@ class OnlineRanker(LinearRanker):
         return self.partial_fit(X, y)
 
     def rank_one_query(self, X: Any) -> np.ndarray:
-        """Order the documents of one query; before anything has been learnt, as they come.
+        """Rank the documents of one query; a new model keeps their order.
 
         Parameters
         ----------
@@ -255,7 +256,7 @@ class OnlineRanker(LinearRanker):
             return np.arange(X.shape[0] if hasattr(X, "shape") else len(X))
         return np.argsort(-self.predict(X), kind="stable")
 
-    # -- what has been learnt ----------------------------------------------------------------------------------------
+    # -- fitted attributes -------------------------------------------------------------------------------------------
 
     @property
     def coef_(self) -> np.ndarray:  # type: ignore[override]
@@ -278,26 +279,26 @@ class OnlineRanker(LinearRanker):
 
     @property
     def cumulative_loss_(self) -> float:
-        """Sum over the pairs seen of weight times squared hinge, each before its update."""
+        """Sum over the pairs seen of weight times squared hinge, before the update."""
         return float(self.counts_[2])
 
     @property
     def n_queries_(self) -> int:
-        """Number of queries learnt from, every pass counted."""
+        """Number of queries learnt from, counted in every pass."""
         return int(self.counts_[3])
 
     # -- for subclasses ----------------------------------------------------------------------------------------------
 
     def _check_options(self) -> None:
-        """Refuse hyper-parameters with values they cannot have."""
+        """Refuse invalid hyper-parameters."""
         _options.check(n_passes=_options.count(self.n_passes))
 
     def _shaping(self) -> dict[str, bool]:
-        """Hyper-parameter that says what the state consists of -> whether what has been learnt is of that kind."""
+        """Hyper-parameters that determine the kind of the state -> whether the current state is of that kind."""
         return {"average": bool(self.average) == (self.lag_ is not None)}
 
     def _begin(self, n_features: int) -> None:
-        """Set what the learner has beside the weights."""
+        """Initialise the state of the learner other than the weights."""
 
     def _learn(self, rows: "OnlineRows", preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> None:
         """Learn from the pairs of one query, by row, in this order."""
@@ -306,7 +307,7 @@ class OnlineRanker(LinearRanker):
     def _learn_query(
         self, rows: "OnlineRows", own: np.ndarray, y: np.ndarray, preferred_weight: np.ndarray | None
     ) -> None:
-        """Learn from the documents of one query: rows, labels, and weights of the pairs in which they are preferred."""
+        """Learn from one query: rows, labels, and for each document the weight of pairs in which it is preferred."""
         preferred, other = np.empty((2, online.count_pairs(y)), dtype=np.int32)
         online.fill_pairs(y, bool(self.shuffle_pairs), self.seed_, int(self.counts_[3]), preferred, other)
         weight = None if preferred_weight is None else preferred_weight[preferred]
@@ -316,17 +317,17 @@ class OnlineRanker(LinearRanker):
     def _model(self) -> online.Model:
         return online.Model(self.weights_, self.lag_, self.counts_)
 
-    # -- inner workings ----------------------------------------------------------------------------------------------
+    # -- private methods ---------------------------------------------------------------------------------------------
 
     def _is_new(self) -> bool:
-        """Whether nothing has been learnt yet; what has been must be of the kind that the hyper-parameters ask for."""
+        """Whether nothing has been learnt yet; an existing state must agree with the hyper-parameters."""
         if not hasattr(self, "weights_"):
             return True
         for name, agrees in self._shaping().items():
             if not agrees:
                 raise OptionError(
-                    f"{name} is {getattr(self, name)!r}, but the model began with another value, which its state is "
-                    "made for: set it back, or begin anew with fit or a clone."
+                    f"{name} is {getattr(self, name)!r}, but the model was started with another value: set it back, "
+                    "or start again with fit or a clone."
                 )
         return False
 
@@ -340,7 +341,7 @@ class OnlineRanker(LinearRanker):
     def _data(
         self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any, reset: bool
     ) -> tuple[Any, np.ndarray, Queries, np.ndarray | None]:
-        """Features, labels, queries, and by position the weight of pairs in which a document is preferred; checked."""
+        """Validated features, labels, queries, and for each position the weight of pairs in which it is preferred."""
         if y is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         if not reset:
@@ -354,7 +355,7 @@ class OnlineRanker(LinearRanker):
     def _next_data(
         self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any
     ) -> tuple[Any, np.ndarray, Queries, np.ndarray | None]:
-        """`_data` of what comes on top of what has been learnt; the first of all begins a model."""
+        """`_data` for further learning; the first call starts a model."""
         self._check_options()
         first = self._is_new()
         with all_or_nothing(self):
@@ -376,7 +377,7 @@ class OnlineRanker(LinearRanker):
         preferred_weight: np.ndarray | None,
         scores: np.ndarray | None = None,
     ) -> None:
-        """Learn from one query after another, each scored before where there is room for it, by position."""
+        """Learn from one query after another; if ``scores`` is given, score each query first, by position."""
         rows, y_sorted = OnlineRows(X), queries.to_sorted(y)
         design = None if scores is None else as_design_matrix(X)
         for query in range(queries.n_queries):
@@ -389,7 +390,7 @@ class OnlineRanker(LinearRanker):
 
 
 class OnlineRows:
-    """Documents as the compiled updates take them: a dense array, or CSR with ascending columns.
+    """Documents in the form of the compiled updates: a dense array, or CSR with ascending columns.
 
     Parameters
     ----------
@@ -410,7 +411,7 @@ class OnlineRows:
         self.arrays = csr_arrays(X)
 
     def dense_part(self, preferred: np.ndarray, other: np.ndarray) -> tuple["OnlineRows", np.ndarray, np.ndarray]:
-        """The documents of some pairs, dense, and the pairs by their places among them; as they are if that is so."""
+        """The documents of some pairs as a dense array, and the pairs as positions in it; dense rows are unchanged."""
         if self.dense:
             return self, preferred, other
         rows, place = np.unique(np.concatenate((preferred, other)), return_inverse=True)

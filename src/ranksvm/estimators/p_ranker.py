@@ -15,25 +15,26 @@ __all__ = ["PRanker"]
 
 @storable
 class PRanker(OnlineRanker):
-    """PRank: a score for each document, and thresholds between which each level of relevance lies.
+    """PRank: a score for each document, and thresholds that separate the levels of relevance.
 
-    A document's level is the number of thresholds that its score ``w'x`` is not below. Where that is wrong, every
-    threshold on the wrong side of the score moves by 1 towards the right one, and w by x for each of them.
+    The predicted level of a document is the number of thresholds at or below its score ``w'x``. If it is wrong, every
+    threshold on the wrong side of the score moves by 1 in the right direction, and w moves by x in the opposite
+    direction for each of them.
 
     Parameters
     ----------
     levels : array-like of float or None, default None
-        All labels that may come, in any order; None: those of the first call of `fit` or `partial_fit`.
+        All labels that may occur, in any order; None: those of the first call of `fit` or `partial_fit`.
     average : bool, default False
-        Whether ``coef_`` is the mean of the weights over all documents seen instead of the last ones.
+        Whether ``coef_`` is the mean of the weights over all documents seen instead of the last weights.
     shuffle_pairs : bool, default True
-        Whether the documents of a query come in a random order; else as they are.
+        Whether the documents of a query are visited in random order; otherwise in their own order.
     n_passes : int, default 1
         Passes that `fit` makes over the data.
     random_state : int, numpy.random.RandomState or None, default None
         Seed of the orders of documents.
     n_jobs : int or None, default None
-        Number of threads that check and score; learning takes one.
+        Number of threads for checking and scoring; learning uses one.
 
     Attributes
     ----------
@@ -79,8 +80,8 @@ class PRanker(OnlineRanker):
         unknown = y[~np.isin(y, self.levels_)]
         if len(unknown):
             raise DataError(
-                f"y has the label {unknown[0]:g}, none of the levels {self.levels_.tolist()}: give levels, all "
-                "labels that may come."
+                f"y has the label {unknown[0]:g}, which is not one of the levels {self.levels_.tolist()}: give levels, "
+                "all labels that may occur."
             )
         return X, y, queries, none
 
@@ -97,7 +98,7 @@ class PRanker(OnlineRanker):
         DataError
             Always.
         """
-        raise DataError("PRank learns the levels of documents, which pairs do not tell: give labels to partial_fit.")
+        raise DataError("PRank learns the levels of documents, which pairs do not contain: give labels to partial_fit.")
 
     def _given_levels(self) -> np.ndarray:
         return np.unique(check_array(self.levels, ensure_2d=False, dtype=np.float64))

@@ -1,4 +1,4 @@
-"""The regularisation path: one solution after another along C, each the start of the next."""
+"""The regularisation path: solutions for ascending C, each the starting point of the next."""
 
 import logging
 import threading
@@ -35,13 +35,13 @@ class RegularizationPath:
     coefs : ndarray of float64, shape (n_Cs, n_features)
         The weights for each.
     objectives, duality_gaps : ndarray of float64, shape (n_Cs,)
-        Value of the objective, and how far at most it is above its minimum.
+        Value of the objective, and an upper bound on its distance from the minimum.
     n_iter : ndarray of int, shape (n_Cs,)
         Iterations of the solver.
     converged : ndarray of bool, shape (n_Cs,)
         Whether the gap met ``tol``.
     feature_names : ndarray of str, shape (n_features,), or None
-        Names of the features, where X was a DataFrame.
+        Names of the features, if X was a DataFrame.
     """
 
     Cs: np.ndarray
@@ -74,7 +74,7 @@ def regularization_path(
     max_iter: int = 1000,
     n_jobs: int | None = None,
 ) -> RegularizationPath:
-    """Fit `RankSVM` for several values of C, from the smallest up, each from the solution before.
+    """Fit `RankSVM` for several values of C in ascending order, each starting from the previous solution.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def regularization_path(
 
 
 def c_values(Cs: Any) -> np.ndarray:
-    """The values of C to try, checked; by default 2^-15, 2^-14, ..., 2^5."""
+    """The validated values of C to try; by default 2^-15, 2^-14, ..., 2^5."""
     if Cs is None:
         return 2.0 ** np.arange(-15, 6)
     values = np.atleast_1d(np.asarray(Cs, dtype=np.float64))
@@ -157,12 +157,12 @@ def c_values(Cs: Any) -> np.ndarray:
 def solve_along(
     problem: RankSVMProblem, Cs: np.ndarray, interrupted: threading.Event | None = None
 ) -> Iterator[tuple[float, SolverResult]]:
-    """Solutions for ascending values of C, one after another; no more of them once the user has interrupted."""
+    """Solutions for ascending values of C, one after another; it ends when the user interrupts."""
     point = None
     for C in Cs:
         result = problem.solve(float(C), interrupted=interrupted, point=point)
         point = result.point
-        # it holds arrays of the size of the rows, which those who keep many solutions have no use for
+        # it holds arrays of one entry per row, which would waste memory when many solutions are kept
         result = replace(result, point=None)
         line = "%sC = %.6g: objective %.9g, relative gap %.2e"
         logger.info(line, problem.label, C, result.value, result.relative_gap, extra=PASSING)

@@ -1,4 +1,4 @@
-"""The perceptrons that online rankers are measured against: pairwise, in committee, and PRank."""
+"""Perceptrons as baselines for online rankers: pairwise, and a committee."""
 
 from typing import Any
 
@@ -14,27 +14,28 @@ __all__ = ["CommitteePerceptronRanker", "PairwisePerceptronRanker"]
 
 @storable
 class PairwisePerceptronRanker(OnlineRanker):
-    """The perceptron on pairs: ``w += z`` for the difference z of a pair that is not in order, ``w'z <= 0``.
+    """The perceptron on pairs: ``w += z`` for the difference z of a misordered pair, ``w'z <= 0``.
 
     Parameters
     ----------
     average : bool, default False
-        Whether ``coef_`` is the mean of the weights over all pairs seen instead of the last ones.
+        Whether ``coef_`` is the mean of the weights over all pairs seen instead of the last weights.
     shuffle_pairs : bool, default True
-        Whether the pairs that the labels of a query imply come in a random order; else by label, the highest first.
+        Whether the pairs implied by the labels of a query are visited in random order; otherwise by label, the highest
+        first.
     n_passes : int, default 1
         Passes that `fit` makes over the data.
     random_state : int, numpy.random.RandomState or None, default None
         Seed of the orders of pairs.
     n_jobs : int or None, default None
-        Number of threads that check and score; learning takes one.
+        Number of threads for checking and scoring; learning uses one.
 
     Attributes
     ----------
     coef_ : ndarray of float64, shape (n_features,)
         The weights, or their mean.
     n_pairs_, n_updates_, n_queries_ : int
-        Pairs seen, pairs that were not in order, queries learnt from.
+        Pairs seen, misordered pairs, queries learnt from.
     n_features_in_ : int
         Number of features.
 
@@ -66,24 +67,25 @@ class PairwisePerceptronRanker(OnlineRanker):
 
 @storable
 class CommitteePerceptronRanker(OnlineRanker):
-    """A perceptron on pairs, and a committee of those of its past models that survived most pairs.
+    """A perceptron on pairs, and a committee of those of its past models that survived the most pairs.
 
-    A model survives a pair that it has in order. When it meets one that it has not, it joins the committee if it has
-    survived more pairs than the member with the fewest, in that one's place; documents score with the sum of all
-    members, each times its survivals, and of the present model times its own.
+    A model survives a pair that it orders correctly. When it misorders a pair, it replaces the committee member with
+    the fewest survivals if it has more itself. The score of a document is the sum over all members and the current
+    model, each weighted by its number of survived pairs.
 
     Parameters
     ----------
     n_experts : int, default 20
         Size of the committee.
     shuffle_pairs : bool, default True
-        Whether the pairs that the labels of a query imply come in a random order; else by label, the highest first.
+        Whether the pairs implied by the labels of a query are visited in random order; otherwise by label, the highest
+        first.
     n_passes : int, default 1
         Passes that `fit` makes over the data.
     random_state : int, numpy.random.RandomState or None, default None
         Seed of the orders of pairs.
     n_jobs : int or None, default None
-        Number of threads that check and score; learning takes one.
+        Number of threads for checking and scoring; learning uses one.
 
     Attributes
     ----------
@@ -92,11 +94,11 @@ class CommitteePerceptronRanker(OnlineRanker):
     experts_ : ndarray of float64, shape (n_experts, n_features)
         The members; the arrays change when the model learns.
     survivals_ : ndarray of float64, shape (n_experts,)
-        Pairs that each has survived; 0 for a place not taken yet.
+        Number of pairs that each member has survived; 0 for an empty place.
     weights_ : ndarray of float64, shape (n_features,)
-        The present model.
+        The current model.
     n_pairs_, n_updates_, n_queries_ : int
-        Pairs seen, pairs that were not in order, queries learnt from.
+        Pairs seen, misordered pairs, queries learnt from.
     n_features_in_ : int
         Number of features.
 
@@ -124,7 +126,7 @@ class CommitteePerceptronRanker(OnlineRanker):
 
     @property
     def coef_(self) -> np.ndarray:  # type: ignore[override]
-        """The sum over the committee and the present model; ndarray of float64, shape (n_features,)."""
+        """The sum over the committee and the current model; ndarray of float64, shape (n_features,)."""
         if not hasattr(self, "weights_"):
             raise AttributeError("this CommitteePerceptronRanker has not learnt anything yet.")
         return self.survivals_ @ self.experts_ + self.survival_[0] * self.weights_

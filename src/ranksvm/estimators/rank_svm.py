@@ -20,50 +20,50 @@ class RankSVM(DualMixin, LinearRanker):
     """Linear RankSVM: large-margin learning to rank, exact and certified.
 
     Minimises ``1/2 |w|^2 + C * sum of a_ij * loss(s_i - s_j)`` over the pairs of documents (i, j) of one query with
-    ``y_i > y_j``, where ``s = X w`` and ``a_ij`` is the pair's weight (1 unless something weighs). The work is
-    O(l log l) in the number of documents, never in the number of pairs, and every fit ends with a proof of how good it
-    is: the optimum is at most ``duality_gap_`` below ``objective_``.
+    ``y_i > y_j``, where ``s = X w`` and ``a_ij`` is the pair's weight (1 by default). The work is O(l log l) in the
+    number of documents, independent of the number of pairs, and every fit ends with a certificate: the optimum is at
+    most ``duality_gap_`` below ``objective_``.
 
     Parameters
     ----------
     C : float, default 1.0
-        Weight of a pair, positive. The sum over the pairs is never normalised, so the best C falls as data grow;
+        Weight of a pair, positive. The sum over the pairs is not normalised, so the best C decreases as the data grow;
         `RankSVMCV` chooses it.
     loss : {"squared_hinge", "hinge", "huber"} or object, default "squared_hinge"
         Loss of a pair as a function of its margin ``m = s_i - s_j``: ``max(0, 1 - m) ** 2`` (Lee & Lin 2014);
-        ``max(0, 1 - m)``, that of the original RankSVM (Joachims 2002), which outliers pull less; or the Huberised
-        hinge, 0 from ``m = 1`` up, ``(1 - m) ** 2 / (2 d)`` down to ``1 - d`` and ``1 - m - d / 2`` below, d the
-        ``huber_width``. The hinge is reached through Huberised ones of ever smaller width; the certificate is that of
+        ``max(0, 1 - m)``, the loss of the original RankSVM (Joachims 2002), which is less sensitive to outliers; or the
+        Huberised hinge, 0 from ``m = 1`` up, ``(1 - m) ** 2 / (2 d)`` down to ``1 - d`` and ``1 - m - d / 2`` below, d
+        the ``huber_width``. The hinge is approached by Huberised hinges of decreasing width; the certificate is that of
         the hinge problem itself. An object with the methods ``value(margins)``, ``derivative(margins)`` and
-        ``curvature(margins)``, each from an array of margins to an array of as many numbers, is any convex function of
-        the margin, not negative: every pair is then visited, on one thread, and the model cannot go to a model file
-        (it can be pickled, where the object can).
+        ``curvature(margins)``, each from an array of margins to an array of the same shape, defines any nonnegative
+        convex function of the margin: every pair is then visited, on one thread, and the model cannot be saved to a
+        model file (it can be pickled if the object can).
     huber_width : float, default 1.0
-        The width d of "huber", positive; without effect on other losses.
+        The width d of "huber", positive; no effect on other losses.
     pair_selection : {"all", "adjacent"}, default "all"
-        "adjacent" takes the pairs of neighbouring labels of a query only (Lee & Lin 2014, section 5): cheaper where a
-        query has many distinct labels, at some cost in accuracy.
+        "adjacent" uses only the pairs of adjacent labels of a query (Lee & Lin 2014, section 5): cheaper if a query has
+        many distinct labels, at some cost in accuracy.
     pair_weighting : {"uniform", "per_query", "label_gap", "gain_gap"}, default "uniform"
-        What a pair weighs, before weights passed to `fit`: 1; 1 over the number of pairs of its query (with sample
-        weights: over the sum of ``v_i * v_j``), so that every query counts alike (Cao et al., SIGIR 2006);
-        ``y_i - y_j``; or ``(2^y_i - 2^y_j) / 2^max(y)``, the maximum over all rows, so that nothing overflows.
+        Weight of a pair, which weights passed to `fit` multiply: 1; 1 over the number of pairs of its query (with
+        sample weights: over the sum of ``v_i * v_j``), so that every query counts equally (Cao et al., SIGIR 2006);
+        ``y_i - y_j``; or ``(2^y_i - 2^y_j) / 2^max(y)``, with the maximum over all rows, to avoid overflow.
     solver : {"auto", "newton", "tron", "dual"}, default "auto"
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
         or many features; "dual" has one dual variable for each pair, for fewer rows than features and few pairs per
-        row; "auto" chooses by the size of the data. If neither "newton" nor "tron" is certain to be the faster one,
-        "auto" begins with conjugate gradients and builds a Hessian once it pays ("adaptive" in ``solver_``). If "dual"
-        converges slowly, "auto" continues with "tron".
+        row; "auto" chooses by the size of the data. If neither "newton" nor "tron" is clearly faster, "auto" uses
+        conjugate gradients that build a Hessian when this pays off ("adaptive" in ``solver_``). If "dual" converges
+        slowly, "auto" continues with "tron".
     tol : float, default 1e-4
         Stop when ``duality_gap_ <= tol * objective_``.
     max_iter : int, default 1000
         Largest number of solver iterations.
     warm_start : bool, default False
-        Begin from the ``coef_`` of the last fit, or its ``pair_alpha_`` where the dual is solved.
+        Start from the ``coef_`` of the last fit, or from its ``pair_alpha_`` if the solver is "dual".
     keep_on_interrupt : bool, default False
-        Whether Ctrl-C during ``fit`` stops at the next evaluation and leaves the best model so far, instead of
-        raising KeyboardInterrupt.
+        Whether Ctrl-C during ``fit`` stops at the next evaluation and keeps the best model so far, instead of raising
+        KeyboardInterrupt.
     n_jobs : int or None, default None
-        Number of threads; None or -1 for all processors. Results do not depend on it but for round-off.
+        Number of threads; None or -1 means all processors. Results depend on it only by round-off.
     verbose : int, default 0
         1 shows every iteration: on stderr, or wherever `logging` is configured to send the logger "ranksvm".
 
@@ -74,14 +74,13 @@ class RankSVM(DualMixin, LinearRanker):
     objective_ : float
         Value of the objective at ``coef_``.
     duality_gap_ : float
-        An upper bound on ``objective_`` less its minimum: ``1/2 |gradient|^2``, and for "hinge" (the gradient then
-        that of the smoothed objective) ``C * sum of a_ij h (1 - h / width_)`` more, over the pairs whose
-        ``h = 1 - m`` is between 0 and ``width_``. With solver "dual", ``objective_`` less the value of the dual at
-        ``pair_alpha_``.
+        An upper bound on ``objective_`` minus its minimum: ``1/2 |gradient|^2``, and for "hinge" (with the gradient of
+        the smoothed objective) additionally ``C * sum of a_ij h (1 - h / width_)`` over the pairs whose ``h = 1 - m``
+        is between 0 and ``width_``. With solver "dual", ``objective_`` minus the value of the dual at ``pair_alpha_``.
     converged_ : bool
         Whether the gap met ``tol``.
     status_ : str
-        A sentence: why the solver stopped, and what to try where it did not converge.
+        A sentence that says why the solver stopped, and what to try if it did not converge.
     n_iter_ : int
         Iterations of the solver.
     solver_ : str
@@ -95,7 +94,7 @@ class RankSVM(DualMixin, LinearRanker):
     history_ : dict of list
         Trace over the iterations: objective, duality_gap, evaluations, hessian_products.
     fitted_params_ : dict
-        The hyper-parameters that say what the model is, as they were in `fit`: `dual_coef` reads these.
+        The hyper-parameters that define the model, with their values in `fit`: `dual_coef` reads these values.
     n_pairs_ : int
         Number of pairs.
     n_queries_ : int
@@ -103,13 +102,13 @@ class RankSVM(DualMixin, LinearRanker):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        Names of the features, where X had string column names; `coef_table` has them beside the weights.
+        Names of the features, if X had string column names; `coef_table` lists them with the weights.
     frame_type_ : str or None
-        Library of the DataFrame X was, such as "polars".
+        Library of the DataFrame X, such as "polars".
     qid_column_ : str or None
-        Column of X that held the query ids, where ``qid`` named one.
+        Column of X that held the query ids, if ``qid`` named one.
     evals_result_ : dict
-        What the model gives on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10": [value]}}``.
+        The metrics of the model on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10": [value]}}``.
 
     See Also
     --------
@@ -119,8 +118,8 @@ class RankSVM(DualMixin, LinearRanker):
     -----
     Herbrich, Graepel & Obermayer (2000) and Joachims (2002) introduced the model; Lee & Lin, "Large-scale linear
     rankSVM", Neural Computation 26 (2014), the squared hinge form and its computation by order statistics. The hinge
-    is solved here in the primal, by Newton steps on smoothed problems (Chapelle, Neural Computation 19, 2007, smooths
-    the hinge of classification so), whose pairs are never listed either.
+    is solved here in the primal, by Newton steps on smoothed problems (as Chapelle, Neural Computation 19, 2007,
+    smooths the hinge of classification); the pairs are not listed there either.
 
     Examples
     --------
@@ -185,20 +184,20 @@ class RankSVM(DualMixin, LinearRanker):
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Features. C-contiguous float32 or float64 arrays and CSR matrices are used where they lie; sums are in
-            float64 whatever the storage. DataFrames (pandas, polars, pyarrow, others that narwhals knows) become one
-            such array: float32 if that holds all their columns.
+            Features. C-contiguous float32 or float64 arrays and CSR matrices are used without a copy; sums are in
+            float64 for any storage type. DataFrames (pandas, polars, pyarrow and others supported by narwhals) are
+            converted to one such array: float32 if that holds all their columns.
         y : array-like of shape (n_samples,)
-            Relevance labels: any real numbers; only their order within a query counts, unless ``pair_weighting`` reads
-            them. Left out where ``pairs`` are given.
+            Relevance labels: any real numbers; only their order within a query matters, unless ``pair_weighting`` uses
+            them. Omitted if ``pairs`` are given.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row: any dtype, in any order. None: all rows are one query. The name of a column of a
-            DataFrame X: that column, which is then no feature, here and in `predict`.
+            DataFrame X: that column, which is then not a feature, here and in `predict`.
         group : array-like of int, shape (n_queries,), optional
-            Instead of ``qid``: sizes of consecutive queries, as LightGBM has them.
+            Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
         sample_weight : array-like of shape (n_samples,), optional
-            Weight of each row, with the meaning of repetition: a pair weighs ``v_i * v_j``. A row of weight 0 is not
-            there.
+            Weight of each row, equivalent to repeating it: a pair has weight ``v_i * v_j``. A row of weight 0 is
+            ignored.
         query_weight : array-like of shape (n_samples,), optional
             Weight of each row's query, constant within a query; it multiplies the weight of the query's pairs.
         propensity : array-like of shape (n_samples,), optional
@@ -207,14 +206,14 @@ class RankSVM(DualMixin, LinearRanker):
             ones (Joachims, Swaminathan & Schnabel, WSDM 2017).
         pairs : array-like of int, shape (n_pairs, 2), optional
             Instead of ``y``: row numbers (preferred, other) of explicit preferences (Joachims, KDD 2002). Both rows
-            must be of one query. Then, and only then, work is proportional to the number of pairs.
+            must be of one query. Only in this case is the work proportional to the number of pairs.
         pair_weight : array-like of shape (n_pairs,), optional
             Weight of each of the ``pairs``; other weights multiply it.
         eval_set : list of tuple (X, y), or one such tuple, optional
-            Data to evaluate the model on, as LightGBM and XGBoost have it. The values are kept in ``evals_result_`` and
-            change nothing.
+            Data to evaluate the model on, as in LightGBM and XGBoost. The values are stored in ``evals_result_`` and do
+            not affect the fit.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
-            Queries of each set, as ``qid`` or ``group``. Where ``qid`` named a column, that column of the sets.
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
 
         Returns
         -------
@@ -228,7 +227,7 @@ class RankSVM(DualMixin, LinearRanker):
         DataError
             When X or y are not finite numbers, or lengths differ.
         OptionError
-            When a hyper-parameter has a value it cannot have.
+            When a hyper-parameter has an invalid value.
 
         Warns
         -----

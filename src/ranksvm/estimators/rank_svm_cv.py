@@ -20,24 +20,24 @@ __all__ = ["RankSVMCV"]
 class RankSVMCV(ChoosingRanker, LinearRanker):
     """RankSVM with C chosen by a ranking metric, on validation data or by cross-validation over queries.
 
-    For each training part the solutions along C are computed one from the other (`regularization_path`). With
+    For each training part, each solution along C starts from the previous one (`regularization_path`). With
     validation data (``eval_set``) the chosen solution is the model; with folds, the model is refitted on all data.
-    Of equally good values the smallest C, the most regularised, is taken; ``rule="one_standard_error"`` goes further
-    and takes the smallest of those that the data cannot tell from the best.
+    Ties go to the smallest C, the most regularised; ``rule="one_standard_error"`` chooses the smallest C whose score is
+    within one standard error of the best.
 
     Parameters
     ----------
     Cs : array-like of float or None, default None
         Values of C to try; None: the powers of 2 from 2^-15 to 2^5.
     metric : str or Metric, default "ndcg@10"
-        What to maximise, as in `ranksvm.metrics.evaluate`.
+        The metric to maximise, as in `ranksvm.metrics.evaluate`.
     cv : int or splitter, default 5
         Number of folds of a `QueryKFold`, or an object with ``split(X, y, groups)``; unused with ``eval_set``.
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
     rule : {"best", "one_standard_error"}, default "best"
         "best": the C of the highest mean score. "one_standard_error": the smallest C whose mean score is at least the
-        highest less its standard error (see the notes).
+        highest mean score minus its standard error (see the notes).
     loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs, verbose : optional
         As in `RankSVM`.
     keep_on_interrupt : bool, default False
@@ -53,12 +53,12 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     mean_scores_ : ndarray of float64, shape (n_Cs,)
         Mean of ``scores_`` for each C over the test parts where the metric is defined.
     standard_errors_ : ndarray of float64, shape (n_Cs,)
-        Standard error of each mean: over the test parts, or where there is one, over its queries. NaN where there are
-        fewer than two values.
+        Standard error of each mean: over the test parts, or over the queries if there is one test part. NaN if there
+        are fewer than two values.
     Cs_ : ndarray of float64, shape (n_Cs,)
         The values tried, ascending.
     scores_ : ndarray of float64, shape (n_Cs, n_folds)
-        The metric for each on each test part (one column with ``eval_set``: its first set).
+        The metric of each C on each test part (one column with ``eval_set``: its first set).
     evals_result_ : dict
         The metric on each set of ``eval_set`` for each C, in LightGBM's form: ``{"valid_0": {"ndcg@10": [...]}}``.
     coef_, fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, n_pairs_,
@@ -74,9 +74,9 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     -----
     The one-standard-error rule is that of Breiman, Friedman, Olshen & Stone, Classification and Regression Trees
     (1984), section 3.4.3; see Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, 2nd ed. (2009),
-    section 7.10. With K folds the standard error is the standard deviation of the K fold means (with K - 1) over the
-    root of K. With one test part it is that of its queries' values (with n - 1) over the root of their number n,
-    weighted as the mean is; queries for which the metric is not defined do not count.
+    section 7.10. With K folds the standard error is the standard deviation of the K fold means (with K - 1) divided by
+    the square root of K. With one test part it is the standard deviation of its queries' values (with n - 1) divided by
+    the square root of their number n, weighted like the mean; queries for which the metric is undefined do not count.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What all rankers share, whatever their scores are: ranking, evaluation, persistence."""
+"""Base of all rankers: ranking, evaluation, persistence."""
 
 import os
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ from ranksvm.metrics import evaluate
 from ranksvm.persistence import save
 from ranksvm.problems.records import Record
 
-# What `score` is.
+# The metric of `score`.
 SCORE_METRIC = "ndcg@10"
 
 
 @contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Leave an estimator as it was where the fit within fails: what it had learnt before is not mixed with the new."""
+    """Restore an estimator if the fit in the block fails, so that old and new fitted attributes are not mixed."""
     before = dict(vars(estimator))
     try:
         yield
@@ -33,10 +33,10 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 
 class Ranker(BaseEstimator):
-    """Base of the estimators; what a document scores (`_scores`) is theirs."""
+    """Base of the estimators, which define the score of a document (`_scores`)."""
 
     n_jobs: int | None
-    # Hyper-parameters that say what a fitted model is: its methods read them as they were in `fit`.
+    # Hyper-parameters that define a fitted model: its methods use their values in `fit`.
     _model_params: ClassVar[tuple[str, ...]] = ()
     fitted_params_: dict[str, Any]
 
@@ -49,13 +49,13 @@ class Ranker(BaseEstimator):
     __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True}
 
     def predict(self, X: Any) -> np.ndarray:
-        """Score of each document; the higher, the further up it belongs.
+        """Score of each document; a higher score means a better rank.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Features. A DataFrame's column of query ids, if `fit` was told one, is left out; the other columns must be
-            those of `fit`.
+            Features. The column of query ids of a DataFrame, if one was named in `fit`, is ignored; the other columns
+            must be those of `fit`.
 
         Returns
         -------
@@ -72,8 +72,8 @@ class Ranker(BaseEstimator):
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features.
         qid : array-like of shape (n_samples,) or str, optional
-            Query of each row, in any order, or the column of X that has them; None: the column that `fit` was told, if
-            X has it, or else all rows are one query, 0.
+            Query of each row, in any order, or the column of X that has them; None: the column named in `fit`, if X has
+            it, else all rows are one query, 0.
 
         Returns
         -------
@@ -98,7 +98,7 @@ class Ranker(BaseEstimator):
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, as in `rank`.
         sample_weight : array-like of shape (n_samples,), optional
-            A query counts with the mean weight of its rows.
+            A query is weighted by the mean weight of its rows.
 
         Returns
         -------
@@ -126,41 +126,41 @@ class Ranker(BaseEstimator):
         Parameters
         ----------
         path : str or path-like
-            File to write, whole or not at all.
+            File to write; it is written atomically.
 
         Raises
         ------
         OptionError
-            When a parameter is something a file cannot hold, such as a function for a kernel: use pickle.
+            When a parameter cannot be stored in a file, such as a kernel function: use pickle.
         """
         check_is_fitted(self)
         save(self, path)
 
     def _assign(self, *records: Record) -> None:
-        """Take records of a fit as fitted attributes."""
+        """Set fitted attributes from the records of a fit."""
         for record in records:
             for name, value in record.attributes().items():
                 setattr(self, name, value)
 
     def _params_now(self) -> dict[str, Any]:
-        """The hyper-parameters that say what a model fitted now is."""
+        """The current hyper-parameters that define a model."""
         return {name: getattr(self, name) for name in self._model_params}
 
     def _complete_older_file(self) -> None:
-        """Add what files of earlier versions do not hold: they kept the hyper-parameters only once."""
+        """Add attributes that files of earlier versions lack: they stored the hyper-parameters only once."""
         if self._model_params and hasattr(self, "n_features_in_") and not hasattr(self, "fitted_params_"):
             self.fitted_params_ = self._params_now()
 
     def _predicted(self, X: Any) -> np.ndarray:
-        """Score of each row of X, which has not been checked."""
+        """Score of each row of X, which has not been validated."""
         return self._scores(self._features(X))
 
     def _scores(self, X: Any) -> np.ndarray:
-        """Score of each row of X, which has been checked (`_features`), in float64."""
+        """Score of each row of X, which has been validated (`_features`), in float64."""
         raise NotImplementedError
 
     def _features(self, X: Any, finite: bool = True) -> Any:
-        """X as the model was fitted to it, checked (that it is ``finite`` only on request), without query ids."""
+        """X as in `fit`, validated, without query ids; finiteness is checked only if ``finite``."""
         check_is_fitted(self)
         X = self._without_qid_column(X)
         return validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
@@ -173,7 +173,7 @@ class Ranker(BaseEstimator):
         return frames.drop_column(X, self.qid_column_) if self._has_qid_column(X) else X
 
     def _query_ids(self, X: Any, qid: Any) -> Any:
-        """The ids given, by name or not, or those in the column that had them in `fit`."""
+        """The query ids: those given, those in the named column, or those in the column named in `fit`."""
         if qid is None and self._has_qid_column(X):
             return frames.column(X, self.qid_column_)
         return frames.split_qid(X, qid)[1]

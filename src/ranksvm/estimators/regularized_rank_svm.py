@@ -1,4 +1,4 @@
-"""RegularizedRankSVM: the RankSVM whose dual variables are pulled towards a matrix of low rank for each query."""
+"""RegularizedRankSVM: the RankSVM whose dual variables are regularised towards a low-rank matrix for each query."""
 
 import threading
 import warnings
@@ -31,7 +31,7 @@ from ranksvm.solvers.douglas_rachford import SplitResult
 
 __all__ = ["RegularizedRankSVM"]
 
-# Iterations of the problem within a step: Newton takes few, and begins near the solution.
+# Iterations of the problem within a step: Newton needs few, and starts near the solution.
 INNER_ITERATIONS = 200
 
 
@@ -43,42 +43,43 @@ class RegularizedRankSVM(LowRankRanker):
 
         1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij + sum over q of (lam |alpha_q - A_q|_F^2 + gamma |A_q|_*)
 
-    where ``alpha_q`` holds the variables of a query's pairs, preferred documents by other ones, and ``|A|_*`` is the
-    sum of the singular values. That is the dual of a RankSVM with the hinge loss in which each query has a matrix Y_q
-    of slacks, free within a ball: minimise over w and ``|Y_q|_2 <= gamma`` (the largest singular value) ::
+    where ``alpha_q`` holds the variables of a query's pairs, preferred documents by other documents, and ``|A|_*`` is
+    the sum of the singular values. That is the dual of a RankSVM with the hinge loss in which each query has a matrix
+    Y_q of slacks, free within a ball: minimise over w and ``|Y_q|_2 <= gamma`` (the largest singular value) ::
 
         1/2 |w|^2 + C * sum of max(0, 1 - (s_i - s_j) - Y_ij) + sum over q of |Y_q|_F^2 / (4 lam)
 
-    So what is forgiven is what looks like noise: of slacks with the same sum of squares, those that follow a pattern,
-    some documents against some others, have a large singular value, and errors without a pattern have small ones. With
-    ``gamma`` at 0 it is the RankSVM with the hinge loss.
+    So the slacks absorb errors that look like noise: among slacks with the same sum of squares, those with a pattern
+    (some documents against some others) have a large singular value, and those without a pattern have small ones. With
+    ``gamma = 0`` it is the RankSVM with the hinge loss.
 
     Parameters
     ----------
     C : float, default 1.0
         Largest value of a dual variable, positive: the weight of a pair.
     gamma : float, default 1.0
-        Weight of the nuclear norms, at least 0: the larger, the lower the ranks.
+        Weight of the nuclear norms, at least 0; a larger weight gives lower ranks.
     lam : float, default 1.0
         Weight of the distance between dual variables and matrices, positive. Singular values of ``alpha_q`` below
-        ``gamma / (2 lam)`` are cut, those above are shrunk by as much.
+        ``gamma / (2 lam)`` become 0, and those above are reduced by this amount.
     tol : float, default 1e-4
-        Stop when ``duality_gap_`` is at most this part of the absolute value of ``objective_``.
+        Stop when ``duality_gap_ <= tol * |objective_|``.
     max_iter : int, default 1000
-        Largest number of steps, each with a thresholding of the singular values of every query; there are two at least.
+        Largest number of steps, each of which thresholds the singular values of every query; at least two are taken.
     memory_limit : int, str or None, default None
-        Memory the fit may take beyond the data, in bytes or as "4GB"; None: half of what is free. A fit that may need
-        more, at the highest ranks, is refused before it begins. Of a query of m preferred by n other documents it holds
-        two numbers for each of the m n entries, 16 bytes, and the factors of A_q a few times, up to 40 bytes for each
-        of ``(m + n) min(m, n)`` entries; while a thread decomposes the matrix, 64 bytes an entry; and 2.5 KB. With
-        three levels or more there are more entries than pairs, many more where most documents are of a level between.
+        Memory the fit may use beyond the data, in bytes or as "4GB"; None: half of the free memory. A fit that may need
+        more, at the highest ranks, is refused before it starts. For a query of m preferred by n other documents it
+        holds two numbers (16 bytes) for each of the m n entries, and several copies of the factors of A_q, up to 40
+        bytes for each of ``(m + n) min(m, n)`` entries; while a thread decomposes the matrix, 64 bytes per entry; and
+        2.5 KB. With three or more levels there are more entries than pairs, many more if most documents have an
+        intermediate level.
     warm_start : bool, default False
-        Begin from the weights and matrices of the last fit, on the same data.
+        Start from the weights and matrices of the last fit, on the same data.
     keep_on_interrupt : bool, default False
-        Whether Ctrl-C during ``fit`` stops at the next evaluation and leaves the model so far, instead of raising
+        Whether Ctrl-C during ``fit`` stops at the next evaluation and keeps the model so far, instead of raising
         KeyboardInterrupt.
     n_jobs : int or None, default None
-        Number of threads; None or -1 for all processors. Results do not depend on it but for round-off.
+        Number of threads; None or -1 means all processors. Results depend on it only by round-off.
     verbose : int, default 0
         1 shows every step: on stderr, or wherever `logging` is configured to send the logger "ranksvm".
 
@@ -87,27 +88,27 @@ class RegularizedRankSVM(LowRankRanker):
     coef_ : ndarray of float64, shape (n_features,)
         The weights w, ``sum of alpha_ij (x_i - x_j)``.
     objective_ : float
-        Value of the first objective above; negative where anything was learnt.
+        Value of the first objective above; negative unless all alpha are 0.
     duality_gap_ : float
-        An upper bound on ``objective_`` less its minimum: its difference to minus the second objective above, at w and
+        An upper bound on ``objective_`` minus its minimum: the sum of both objectives above, the second one at w and
         ``Y_q = 2 lam (alpha_q - A_q)``.
     converged_ : bool
         Whether the gap met ``tol``.
     status_ : str
-        A sentence: why it stopped, and what to try where it did not converge.
+        A sentence that says why the fit stopped, and what to try if it did not converge.
     n_iter_ : int
         Number of steps.
     history_ : dict of list
-        Trace over the steps, of the best ones so far: objective, duality_gap, mean_rank (of the A_q).
+        Best values so far at each step: objective, duality_gap, mean_rank (of the A_q).
     ranks_ : ndarray of int64, shape (n_queries,)
-        Rank of the matrix A_q of each query, in order of appearance; 0 for one without pairs. `low_rank_coef` gives
+        Rank of the matrix A_q of each query, in order of appearance; 0 for a query without pairs. `low_rank_coef` gives
         the matrices.
     singular_values_, left_factors_, right_factors_ : ndarray of float64
-        The singular values of the A_q, one query after another, and a singular vector for each of them, flat: entries
-        for all documents of its query, in the order of its rows, 0 for those that are preferred to none, or not below
-        any.
+        The singular values of the A_q, one query after another, and their left and right singular vectors,
+        concatenated. A vector has an entry for each document of its query, in the order of its rows; it is 0 for
+        documents that are never preferred (left) or never the other one (right).
     fitted_params_ : dict
-        C, gamma and lam as they were in `fit`: `dual_coef` reads these.
+        C, gamma and lam, with their values in `fit`: `dual_coef` reads these.
     n_pairs_ : int
         Number of pairs.
     n_queries_ : int
@@ -115,31 +116,31 @@ class RegularizedRankSVM(LowRankRanker):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        Names of the features, where X had string column names.
+        Names of the features, if X had string column names.
     frame_type_ : str or None
-        Library of the DataFrame X was, such as "polars".
+        Library of the DataFrame X, such as "polars".
     qid_column_ : str or None
-        Column of X that held the query ids, where ``qid`` named one.
+        Column of X that held the query ids, if ``qid`` named one.
     evals_result_ : dict
-        What the model gives on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10": [value]}}``.
+        The metrics of the model on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10": [value]}}``.
 
     See Also
     --------
     FactorizedRankSVM : Dual variables of a given low rank.
-    RankSVM : The model without low rank, for data of any number of pairs.
+    RankSVM : The model without low rank, for any number of pairs.
 
     Notes
     -----
     The model is that of Xu, Zeng, Lan, Guo & Cheng, "Modeling the parameter interactions in ranking SVM with low-rank
     approximation" (IEEE TKDE 31, 2019), equation (15), with the signs of the dual
-    objective (4), which (9) to (11) print otherwise; the coupling term of (18), whose sign is reversed; and the
-    distance over whole blocks: with three or more levels A_q has entries that are no pairs (footnote 3 overlooks
-    them), where alpha is 0.
+    objective (4), which differ in (9) to (11); with the sign of the coupling term of (18) reversed; and with the
+    distance over whole blocks: with three or more levels A_q has entries that are not pairs (overlooked in footnote 3),
+    where alpha is 0.
 
-    Algorithm 2 takes gradient steps on alpha, of a length that the largest eigenvalue of all pairs' differences allows,
-    and thresholds in between. Here the two halves of the problem, split after Douglas and Rachford, are each solved
-    exactly: the best alpha near a point is the dual of a RankSVM in w with shifted margins, a few Newton steps away,
-    and the rest is one thresholding of singular values. ``history_`` has the best values so far.
+    Algorithm 2 alternates gradient steps on alpha, whose length is bounded by the largest eigenvalue over all pair
+    differences, with thresholding. Here Douglas-Rachford splitting solves both parts of the problem exactly: the
+    proximal step in alpha is the dual of a RankSVM in w with shifted margins, solved by a few Newton steps, and the
+    other part is one thresholding of singular values. ``history_`` has the best values so far.
 
     Examples
     --------
@@ -195,16 +196,16 @@ class RegularizedRankSVM(LowRankRanker):
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Features, as `RankSVM.fit` takes them.
+            Features, as in `RankSVM.fit`.
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query counts.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row: any dtype, in any order. None: all rows are one query. The name of a column of a
-            DataFrame X: that column, which is then no feature, here and in `predict`.
+            DataFrame X: that column, which is then not a feature, here and in `predict`.
         group : array-like of int, shape (n_queries,), optional
-            Instead of ``qid``: sizes of consecutive queries, as LightGBM has them.
+            Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
         eval_set : list of tuple (X, y), or one such tuple, optional
-            Data to evaluate the model on. The values are kept in ``evals_result_`` and change nothing.
+            Data to evaluate the model on. The values are stored in ``evals_result_`` and do not affect the fit.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``.
 
@@ -220,7 +221,7 @@ class RegularizedRankSVM(LowRankRanker):
         DataError
             When X or y are not finite numbers, or lengths differ.
         OptionError
-            When a hyper-parameter has a value it cannot have, or the fit does not fit into memory.
+            When a hyper-parameter has an invalid value, or the fit needs more memory than allowed.
 
         Warns
         -----
@@ -247,7 +248,7 @@ class RegularizedRankSVM(LowRankRanker):
                 required_bytes(blocks, data.n_threads),
                 self.memory_limit,
                 f"{matrices} may take, at the highest rank",
-                "Give a larger memory_limit, fewer documents a query, or take RankSVM or FactorizedRankSVM.",
+                "Give a larger memory_limit, fewer documents per query, or use RankSVM or FactorizedRankSVM.",
             )
             objective = NuclearNormObjective(
                 as_design_matrix(data.X),
@@ -273,7 +274,7 @@ class RegularizedRankSVM(LowRankRanker):
         return self
 
     def _begin(self, objective: NuclearNormObjective, interrupted: threading.Event | None) -> None:
-        """Set where the objective begins."""
+        """Set the starting point of the objective."""
         if not self.warm_start or not hasattr(self, "coef_"):
             objective.begin(interrupted=interrupted)
             return
@@ -282,8 +283,8 @@ class RegularizedRankSVM(LowRankRanker):
         matrices = self._matrices(objective.pairs.pointers)
         if matrices is None:
             raise DataError(
-                "warm_start: the last fit was one to other queries, or to queries of other sizes: give the same data, "
-                "or set warm_start=False."
+                "warm_start: the last fit had other queries, or queries of other sizes: give the same data, or set "
+                "warm_start=False."
             )
         objective.begin(self.coef_, matrices.to_blocks(objective.blocks), interrupted)
 
@@ -300,9 +301,7 @@ class RegularizedRankSVM(LowRankRanker):
     def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
         matrices = self._matrices(queries.pointers)
         if matrices is None:
-            raise DataError(
-                "The last fit was one to other queries, or to queries of other sizes: give the data of fit."
-            )
+            raise DataError("The last fit had other queries, or queries of other sizes: give the data of fit.")
 
         def entries(query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
             rows = queries.rows(query)
@@ -311,7 +310,7 @@ class RegularizedRankSVM(LowRankRanker):
         return entries
 
     def _matrices(self, pointers: np.ndarray) -> QueryMatrices | None:
-        """The matrices A, of queries of such sizes; None if those of the last fit were of others."""
+        """The matrices A for queries of these sizes; None if the last fit had other sizes."""
         if len(self.ranks_) == len(pointers) - 1:
             factors = self.singular_values_, self.left_factors_, self.right_factors_
             matrices = QueryMatrices(pointers, self.ranks_, *factors)
@@ -322,7 +321,7 @@ class RegularizedRankSVM(LowRankRanker):
 
 @dataclass(frozen=True, eq=False)
 class _Solution(Record):
-    """A solution, each field the fitted attribute of that name: see the class."""
+    """A solution; each field is the fitted attribute of the same name."""
 
     coef: np.ndarray
     objective: float
@@ -340,7 +339,7 @@ class _Solution(Record):
 
 
 def _solution(data: TrainingSet, matrices: QueryMatrices, result: SplitResult) -> _Solution:
-    """What a fit ended with; a warning where it did not converge."""
+    """The solution of a fit; warns if it did not converge."""
     if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
         gap = f"relative duality gap {relative_gap(result.gap, result.point.value):.1e}"
         warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)
@@ -364,7 +363,7 @@ def _solution(data: TrainingSet, matrices: QueryMatrices, result: SplitResult) -
 def _minimise(
     objective: LinearObjective, w: np.ndarray, tol: float, interrupted: threading.Event | None
 ) -> SolverResult:
-    """Solve the problem in w of a step, from w on."""
+    """Solve the problem in w of a step, starting from w."""
     options: dict[str, Any] = {"tol": tol, "max_iter": INNER_ITERATIONS, "interrupted": interrupted, "label": None}
     if objective.hessian_fraction > 0.0:
         return newton(objective, w, warm_start=True, **options)

@@ -1,4 +1,4 @@
-"""SOLARRanker: online learning to rank, each update in closed form."""
+"""SOLARRanker: online learning to rank with closed-form updates."""
 
 from typing import Any
 
@@ -17,63 +17,63 @@ __all__ = ["SOLARRanker"]
 class SOLARRanker(OnlineRanker):
     """SOLAR: scalable online learning to rank, of the first or the second order.
 
-    A query comes, its documents are ranked by the model there is, preferences come back, and the model learns from them
+    When a query arrives, the current model ranks its documents; then the model learns from the observed preferences,
     pair by pair. With the difference z of the two documents of a pair and ``h = max(0, 1 - w'z)``, SOLAR-I
     (``order=1``) takes the step ``w += h z / (|z|^2 + 1 / (2 C))``, to the minimum of ``1/2 |w - w_before|^2 + C h^2``.
-    SOLAR-II (``order=2``) keeps a covariance S of w as well, at first I: where ``h > 0``, with ``b = z'Sz + gamma``,
-    ``w += (h / b) S z`` and ``S -= (S z)(S z)' / b``. A pair of weight a has ``C a`` and ``gamma / a``.
+    SOLAR-II (``order=2``) also keeps a covariance S of w, initially I: where ``h > 0``, with ``b = z'Sz + gamma``, ``w
+    += (h / b) S z`` and ``S -= (S z)(S z)' / b``. A pair of weight a uses ``C a`` and ``gamma / a``.
 
     Parameters
     ----------
     order : {1, 2}, default 1
-        Which of the two.
+        Order of the method: SOLAR-I or SOLAR-II.
     C : float, default 1e-5
-        Of the first order: how far a pair moves the model, positive.
+        For the first order: weight of a pair, positive; a larger value makes larger updates.
     gamma : float, default 1e4
-        Of the second order: how little a pair moves the model, and how slowly S shrinks; positive.
+        For the second order: positive; a larger value makes smaller updates of w and of S.
     covariance : {"full", "diagonal"}, default "full"
-        Of the second order: all of S, n_features^2 numbers (sparse documents are then made dense), or its diagonal, for
-        many features or sparse ones.
+        For the second order: the full S, n_features^2 numbers (sparse documents are then made dense), or its diagonal,
+        for many features or sparse data.
     decay : float, default 1.0
-        What stays of the past when a query comes, in (0, 1]: the first order learns from ``decay w``, the second one
-        from ``decay S + (1 - decay) I``, so that it never stops to learn. 1 forgets nothing. Where what is relevant
-        changes, 0.95 to 0.99 suit the first order with a small C (w is then little more than a sum of what it was
-        shown, and the last ``1 / (1 - decay)`` queries make most of it; with a large C it follows by itself), and 0.9
-        to 0.999 the second one with a small gamma, such as 100.
+        Factor in (0, 1] applied to past knowledge at every query: the first order updates ``decay w``, the second order
+        uses ``decay S + (1 - decay) I``, so that its updates do not vanish. 1 forgets nothing. If relevance drifts,
+        0.95 to 0.99 suit the first order with a small C (w is then nearly a sum of the pairs seen, dominated by the
+        last ``1 / (1 - decay)`` queries; with a large C it adapts without decay), and 0.9 to 0.999 suit the second
+        order with a small gamma, such as 100.
     average : bool, default False
-        Whether ``coef_`` is the mean of the weights over all pairs seen instead of the last ones.
+        Whether ``coef_`` is the mean of the weights over all pairs seen instead of the last weights.
     shuffle_pairs : bool, default True
-        Whether the pairs that the labels of a query imply come in a random order; else by label, the highest first.
-        Pairs given as such keep their order.
+        Whether the pairs implied by the labels of a query are visited in random order; otherwise by label, the highest
+        first. Pairs given as such keep their order.
     n_passes : int, default 1
         Passes that `fit` makes over the data.
     random_state : int, numpy.random.RandomState or None, default None
         Seed of the orders of pairs.
     n_jobs : int or None, default None
-        Number of threads that check and score; learning takes one.
+        Number of threads for checking and scoring; learning uses one.
 
     Attributes
     ----------
     coef_ : ndarray of float64, shape (n_features,)
-        The weights, or their mean. Where it is not the mean it is ``weights_`` itself: copy it to keep it.
+        The weights, or their mean. Without ``average`` it is ``weights_`` itself: copy it to keep it.
     weights_ : ndarray of float64, shape (n_features,)
         The last weights; the array changes when the model learns.
     covariance_ : ndarray of float64, shape (n_features, n_features) or (n_features,)
-        S, or its diagonal; of the second order only.
+        S, or its diagonal; only for the second order.
     fitted_params_ : dict
-        ``order`` and ``covariance`` as they were when the model began.
+        ``order`` and ``covariance``, with their values when learning started.
     n_pairs_, n_updates_, n_queries_ : int
         Pairs seen, pairs that changed the model, queries learnt from.
     cumulative_loss_ : float
-        Sum over the pairs seen of weight times squared hinge, each before its update.
+        Sum over the pairs seen of weight times squared hinge, before the update.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        Names of the features, where X had string column names.
+        Names of the features, if X had string column names.
     frame_type_ : str or None
-        Library of the DataFrame X was, such as "polars".
+        Library of the DataFrame X, such as "polars".
     qid_column_ : str or None
-        Column of X that held the query ids, where ``qid`` named one.
+        Column of X that held the query ids, if ``qid`` named one.
 
     See Also
     --------
@@ -82,8 +82,8 @@ class SOLARRanker(OnlineRanker):
     Notes
     -----
     Wang, Wan, Zhang & Hoi, "SOLAR: Scalable Online Learning Algorithms for Ranking", ACL 2015. Their equation (7)
-    shrinks S also where a pair is in order by a margin; here, as in AROW (Crammer, Kulesza & Dredze, NIPS 2009), it
-    shrinks with updates only.
+    shrinks S also for a pair that is correctly ordered with a margin; here, as in AROW (Crammer, Kulesza & Dredze, NIPS
+    2009), it shrinks only at updates.
 
     Examples
     --------
@@ -127,10 +127,10 @@ class SOLARRanker(OnlineRanker):
 
     @property
     def covariance_(self) -> np.ndarray:
-        """S, shape (n_features, n_features), or its diagonal; of the second order only."""
+        """S, shape (n_features, n_features), or its diagonal; only for the second order."""
         flat = getattr(self, "_covariance_", None)
         if flat is None:
-            raise AttributeError("only a model of the second order that has learnt has a covariance.")
+            raise AttributeError("only a model of order 2 that has learnt has a covariance.")
         n_features = len(self.weights_)
         if self.fitted_params_["covariance"] == "diagonal":
             return flat

@@ -62,7 +62,7 @@ def choose_landmarks(
     method : {"uniform", "kmeans++", "leverage"}
         How they are drawn.
     random_state : int, numpy.random.RandomState or None
-        Seed; the same seed gives the same landmarks, whatever the number of threads.
+        Seed; the same seed gives the same landmarks, for any number of threads.
     n_threads : int
         Number of threads.
 

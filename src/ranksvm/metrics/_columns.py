@@ -1,4 +1,4 @@
-"""Columns of numbers and ids that metrics are given: judged, and made arrays."""
+"""Validation of columns of numbers and ids for metrics, and conversion to arrays."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Conventions: the choices in which evaluation tools differ, each named after the tool that made them."""
+"""Conventions: the choices in which evaluation tools differ, each named after its tool."""
 
 import dataclasses
 import math
@@ -8,7 +8,7 @@ from ranksvm.exceptions import OptionError
 
 __all__ = ["Convention", "CONVENTIONS", "convention_named"]
 
-# The least number above 0: "any positive label is relevant" as a threshold that a label has to reach.
+# The smallest number above 0: the threshold for "any positive label is relevant".
 _ANY_POSITIVE = math.nextafter(0.0, 1.0)
 
 
@@ -21,28 +21,29 @@ class Convention:
     Parameters
     ----------
     name : str
-        What results are labelled with.
+        Name of the convention in results.
     gain : {"exponential", "linear"}
-        Gain of label y: ``2^y - 1`` or ``y``. Labels below 0 gain nothing.
+        Gain of label y: ``2^y - 1`` or ``y``. Labels below 0 have gain 0.
     discount : {"log2", "letor"}
         Discount of rank r: ``1 / log2(1 + r)`` or ``1 / log2(max(2, r))``.
     ties : {"average", "order", "docid"}
-        Documents of equal score: the expected value over their random orders, the order of the rows, or descending
-        order of ``docid``.
+        Treatment of documents with equal scores: the expected value over random orders, the order of the rows, or
+        descending order of ``docid``.
     relevance : float
-        Labels from here on are relevant, where a metric knows only relevant and other documents.
+        Labels of at least this value are relevant, for metrics with binary relevance.
     no_relevant : float
         Value of NDCG, mean NDCG, average precision and recall of a query without a relevant document.
     short_ndcg_is_zero : bool
         NDCG@k of a list shorter than k is 0.
     truncated_map : bool
-        Average precision at k is divided by the most relevant documents k places can hold, not by all of them.
+        Average precision at k is divided by the largest possible number of relevant documents in k places, not by the
+        number of all relevant ones.
     precision_by_length : bool
         P@k of a list shorter than k is divided by its length, not by k.
     threshold_map : bool
-        The precision at a relevant document is that at the end of its tie, as in a curve over thresholds.
+        The precision at a relevant document is the one at the end of its tie, as in a curve over thresholds.
     float32_scores : bool
-        Scores are rounded to single precision first, which makes ties.
+        Scores are first rounded to single precision, which creates ties.
     """
 
     name: str = "default"
@@ -77,7 +78,7 @@ CONVENTIONS: dict[str, Convention] = {
         Convention("letor", discount="letor", ties="order", relevance=1.0, short_ndcg_is_zero=True),
         # eval-score-mslr.pl: the same with five grades, of which the upper three are relevant
         Convention("mslr", discount="letor", ties="order", relevance=2.0, short_ndcg_is_zero=True),
-        # trec_eval 9 keeps scores as floats and breaks ties by document id, last first
+        # trec_eval 9 stores scores as floats and breaks ties by descending document id
         Convention("trec", gain="linear", ties="docid", relevance=1.0, float32_scores=True),
         # LightGBM 4, rank_metric.hpp and map_metric.hpp; a label above 0.5 is relevant
         Convention("lightgbm", ties="order", relevance=math.nextafter(0.5, 1.0), no_relevant=1.0, truncated_map=True),
@@ -97,7 +98,7 @@ CONVENTIONS: dict[str, Convention] = {
 
 
 def convention_named(convention: str | Convention) -> Convention:
-    """The convention of a name; a `Convention` is returned as it is.
+    """The convention with a given name; a `Convention` is returned unchanged.
 
     Parameters
     ----------
@@ -112,11 +113,11 @@ def convention_named(convention: str | Convention) -> Convention:
     Raises
     ------
     OptionError
-        When there is no such convention; the message lists those there are.
+        When there is no such convention; the message lists the known ones.
     """
     if isinstance(convention, Convention):
         return convention
     known = CONVENTIONS.get(convention.lower()) if isinstance(convention, str) else None
     if known is None:
-        raise OptionError(f"unknown convention {convention!r}: there are {', '.join(CONVENTIONS)}.")
+        raise OptionError(f"unknown convention {convention!r}: choose from {', '.join(CONVENTIONS)}.")
     return known

@@ -1,4 +1,4 @@
-"""Metrics of queries that come one by one: sums so far, kept while nothing else is."""
+"""Metrics of queries that arrive one by one (progressive, or prequential, validation): only sums are stored."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,37 +16,37 @@ from ranksvm.metrics.rankings import Rankings
 
 __all__ = ["CumulativeMetrics"]
 
-# Queries wait until there are this many, or as many rows, and are then measured at once: by itself a query costs some
-# 200 microseconds of calls, in such company about five.
+# Queries are buffered up to this number, or this number of rows, and then evaluated together: a single query costs
+# about 200 microseconds of calls, a query in a batch about five.
 _MOST_QUERIES = 256
 _MOST_ROWS = 1 << 16
 
 
 def check_scale(metrics: Iterable[Metric], max_label: float | None) -> None:
-    """Refuse ERR of a stream without the highest grade of its scale."""
+    """Refuse ERR for a stream if the highest grade of its scale is unknown."""
     if max_label is None and any(isinstance(metric, ERR) for metric in metrics):
-        raise OptionError("ERR needs the highest grade of the scale, which a stream does not tell: give max_label.")
+        raise OptionError("ERR needs the highest grade of the scale, which is unknown for a stream: give max_label.")
 
 
 class CumulativeMetrics:
-    """Means over all queries so far, which are added one at a time and then forgotten.
+    """Means over all queries so far, which are added one at a time and not stored.
 
-    The means are those of `evaluate` on the same queries, but for round-off. They are sums in the order of the queries,
-    so they are equal bit for bit however often they were looked at meanwhile.
+    The means equal those of `evaluate` on the same queries up to round-off. They are summed in the order of the
+    queries, so reading them in between does not change any bit of the result.
 
     Parameters
     ----------
     metrics : str, Metric, or iterable of either, default ("ndcg@1", "ndcg@5", "ndcg@10", "map")
-        What to compute, as `evaluate` takes it.
+        What to compute, as in `evaluate`.
     convention : str or Convention, default "default"
-        Whose definition of the metrics.
+        Definition of the metrics.
     max_label : float, optional
-        Highest grade of the scale; ERR needs it, as the labels to come are not known.
+        Highest grade of the scale; ERR needs it, because future labels are unknown.
 
     Raises
     ------
     OptionError
-        When a metric or convention is unknown, or ERR is wanted without ``max_label``.
+        When a metric or convention is unknown, or ERR is requested without ``max_label``.
 
     Examples
     --------
@@ -68,8 +68,8 @@ class CumulativeMetrics:
         self.convention = convention_named(convention)
         check_scale(self.metrics, max_label)
         self.max_label = max_label
-        self._sums = np.zeros((2, len(self.metrics)))  # of weight times value, and of weights
-        self._counts = np.zeros(2, dtype=np.int64)  # rows, and queries without a relevant document
+        self._sums = np.zeros((2, len(self.metrics)))  # sums of weight times value, and of weights
+        self._counts = np.zeros(2, dtype=np.int64)  # numbers of rows, and of queries without a relevant document
         self._n_queries = 0
         self._waiting: list[tuple[np.ndarray, np.ndarray, np.ndarray | None]] = []
         self._n_waiting_rows = 0
@@ -100,7 +100,7 @@ class CumulativeMetrics:
         if self.max_label is not None and labels.max() > self.max_label:
             raise OptionError(f"max_label is {self.max_label} but there is a label {labels.max():g}.")
         ids = None if docid is None else document_ids(docid, len(labels))
-        # what waits must not change with the caller's arrays
+        # buffered data must not change with the caller's arrays
         self._waiting.append((labels.copy(), values.copy(), None if ids is None else ids.copy()))
         self._n_queries += 1
         self._n_waiting_rows += len(labels)
@@ -125,7 +125,7 @@ class CumulativeMetrics:
 
     @property
     def means(self) -> dict[str, float]:
-        """Metric name -> mean over the queries so far; NaN where no query has a value."""
+        """Metric name -> mean over the queries so far; NaN if no query has a value."""
         self._measure()
         sums, weights = self._sums
         means = np.divide(sums, weights, out=np.full(len(sums), np.nan), where=weights > 0)
@@ -133,7 +133,7 @@ class CumulativeMetrics:
 
     @property
     def state(self) -> dict[str, Any]:
-        """All that `restore` needs to go on from here: lists of names and numbers, and small arrays.
+        """The state for `restore`: lists of names and numbers, and small arrays.
 
         ``metrics`` and ``convention`` (names), ``max_label``, ``n_queries``, ``sums`` (float64, shape (2, n_metrics):
         weight times value, and weight) and ``counts`` (int64: rows, queries without a relevant document).
@@ -149,17 +149,17 @@ class CumulativeMetrics:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from another's `state`.
+        """Continue from a saved `state`.
 
         Parameters
         ----------
         state : dict
-            Its state.
+            The saved state.
 
         Raises
         ------
         OptionError
-            When that one had other metrics, another convention or another ``max_label``.
+            When it has other metrics, another convention or another ``max_label``.
         """
         own = [metric.name for metric in self.metrics]
         if state["metrics"] != own:
@@ -174,7 +174,7 @@ class CumulativeMetrics:
         self._waiting, self._n_waiting_rows = [], 0
 
     def _measure(self) -> None:
-        """Measure the queries that wait, and add them up one after another."""
+        """Evaluate the buffered queries, and add their values one after another."""
         if not self._waiting:
             return
         labels, scores = (np.concatenate([query[part] for query in self._waiting]) for part in (0, 1))
@@ -187,7 +187,7 @@ class CumulativeMetrics:
         for number, metric in enumerate(self.metrics):
             values, weights = values_and_weights(metric, rankings)
             for row, terms in zip(self._sums, (weights * np.nan_to_num(values), weights), strict=True):
-                # one after another: numpy's sum of many would depend on how many wait
+                # one after another: numpy's sum would depend on the number of buffered queries
                 row[number] = np.cumsum(np.concatenate((row[number : number + 1], terms)))[-1]
         self._counts += len(labels), int((rankings.n_relevant == 0).sum())
         self._waiting, self._n_waiting_rows = [], 0

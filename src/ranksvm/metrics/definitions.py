@@ -1,4 +1,4 @@
-"""The metrics: each a small value that knows its name and its definition."""
+"""The metrics: each is a small object with a name and a definition."""
 
 import dataclasses
 from typing import ClassVar
@@ -24,7 +24,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """A quality of a ranking, the higher the better.
+    """A measure of the quality of a ranking; higher is better.
 
     A subclass defines `values`; the mean over queries is weighted by `query_weights`.
     """
@@ -33,7 +33,7 @@ class Metric:
 
     @property
     def name(self) -> str:
-        """The name that parses to this metric."""
+        """The name from which `parse_metric` gives this metric."""
         return self.label
 
     def __str__(self) -> str:
@@ -50,12 +50,12 @@ class Metric:
         Returns
         -------
         ndarray, shape (n_queries,)
-            The values; NaN where the metric is not defined.
+            The values; NaN where the metric is undefined.
         """
         raise NotImplementedError
 
     def query_weights(self, rankings: Rankings) -> np.ndarray | None:
-        """Weight of each query in the mean; None: all alike.
+        """Weight of each query in the mean; None: equal weights.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class NDCG(_AtCutoff):
 
     ``DCG@k = sum over ranks r <= k of gain(y_r) discount(r)``; gain and discount are the convention's. With ties
     averaged, the expected value over random orders of tied documents: each has the mean gain of its tie. A query
-    without gain has the convention's ``no_relevant``.
+    without gain has the value ``no_relevant`` of the convention.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class AveragePrecision(_AtCutoff):
 
     With ties averaged, the expected value: at the i-th place of a tie of n documents, m of them relevant, after N
     documents with M relevant, ``m/n (M + 1 + (i-1)(m-1)/(n-1)) / (N + i)``. With a cut-off k, documents beyond rank k
-    have precision 0. A query without a relevant document has the convention's ``no_relevant``.
+    have precision 0. A query without a relevant document has the value ``no_relevant`` of the convention.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class ReciprocalRank(_AtCutoff):
     Parameters
     ----------
     cutoff : int, optional
-        Last rank that counts; None: all do.
+        Last rank that counts; None: all ranks.
 
     References
     ----------
@@ -206,7 +206,7 @@ class ERR(_AtCutoff):
     Parameters
     ----------
     cutoff : int, optional
-        Last rank that counts; None: all do.
+        Last rank that counts; None: all ranks.
 
     References
     ----------
@@ -223,7 +223,7 @@ class ERR(_AtCutoff):
 
 @dataclasses.dataclass(frozen=True)
 class Precision(_AtCutoff):
-    """Relevant documents among the first k, divided by k; of a shorter list too, unless the convention says otherwise.
+    """Relevant documents among the first k, divided by k, also for a shorter list unless the convention differs.
 
     With ties averaged, the expected value over random orders of tied documents.
 
@@ -255,7 +255,7 @@ class Recall(_AtCutoff):
     """Relevant documents among the first k, divided by all relevant documents of the query.
 
     With ties averaged, the expected value over random orders of tied documents. A query without a relevant document
-    has the convention's ``no_relevant``.
+    has the value ``no_relevant`` of the convention.
 
     Parameters
     ----------
@@ -279,10 +279,10 @@ class Recall(_AtCutoff):
 
 @dataclasses.dataclass(frozen=True)
 class PairwiseAccuracy(Metric):
-    """Share of the pairs with different labels that the scores put in the right order; equal scores are wrong.
+    """Share of the pairs with different labels that the scores order correctly; equal scores are incorrect.
 
-    The value of a query is the share of its own pairs, NaN where it has none. The mean pools the pairs of all
-    queries: it is weighted by their numbers. Conventions make no difference.
+    The value of a query is the share of its own pairs, NaN if it has none. The mean pools the pairs of all queries: it
+    is weighted by their numbers. Conventions have no effect.
 
     References
     ----------
@@ -303,9 +303,9 @@ class PairwiseAccuracy(Metric):
 class KendallTau(Metric):
     """Kendall's tau-b of labels and scores.
 
-    ``(concordant - discordant) / sqrt(pairs with different labels * pairs with different scores)``. NaN, and left out
-    of the mean, where a query has no pair with different labels; 0 where it has but its scores are all equal.
-    Conventions make no difference.
+    ``(concordant - discordant) / sqrt(pairs with different labels * pairs with different scores)``. NaN, and excluded
+    from the mean, if a query has no pair with different labels; 0 if it has one but all its scores are equal.
+    Conventions have no effect.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Evaluate: labels and scores in, means and values per query out."""
+"""Evaluation: means and values per query of metrics, from labels and scores."""
 
 import dataclasses
 from collections.abc import Iterable
@@ -21,14 +21,14 @@ __all__ = ["Evaluation", "evaluate"]
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
-    """What `evaluate` found.
+    """The result of `evaluate`.
 
     Parameters
     ----------
     means : dict of str to float
         Metric name -> mean over queries (over all pairs for the pairwise accuracy). NaN if no query has a value.
     per_query : dict of str to ndarray
-        Metric name -> value of each query, in the order of ``qid``; NaN where the metric is not defined.
+        Metric name -> value of each query, in the order of ``qid``; NaN where the metric is undefined.
     weights : dict of str to ndarray
         Metric name -> weight of each query in the mean, 0 where the value is NaN.
     qid : ndarray, shape (n_queries,)
@@ -36,7 +36,7 @@ class Evaluation:
     n_rows : int
         Number of documents.
     n_without_relevant : int
-        Number of queries without a relevant document, which have a fixed value instead of a measured one.
+        Number of queries without a relevant document, which have a fixed value.
     convention : str
         Name of the convention.
     """
@@ -57,11 +57,11 @@ class Evaluation:
     def __getitem__(self, metric: str | Metric) -> float:
         name = parse_metric(metric).name
         if name not in self.means:
-            raise OptionError(f"{name!r} was not evaluated: there are {', '.join(self.means)}.")
+            raise OptionError(f"{name!r} was not evaluated: choose from {', '.join(self.means)}.")
         return self.means[name]
 
     def to_dict(self, per_query: bool = False) -> dict[str, Any]:
-        """Plain Python values, ready for JSON; a value that is not defined is None.
+        """Plain Python values, ready for JSON; an undefined value is None.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class Evaluation:
         Returns
         -------
         dict
-            ``convention``, ``n_queries``, ``n_rows``, ``n_without_relevant``, ``means`` and, if asked for, ``qid`` and
+            ``convention``, ``n_queries``, ``n_rows``, ``n_without_relevant``, ``means`` and, on request, ``qid`` and
             ``per_query``.
         """
         out: dict[str, Any] = {
@@ -106,12 +106,12 @@ def evaluate(
     docid: Any = None,
     sample_weight: Any = None,
 ) -> Evaluation:
-    """Quality of the rankings that scores give.
+    """Quality of the rankings given by scores.
 
     Parameters
     ----------
     y : array-like of shape (n_rows,)
-        Labels: any real numbers, the higher the better. Those below 0 gain nothing.
+        Labels: any real numbers; higher is better. Labels below 0 have gain 0.
     scores : array-like of shape (n_rows,)
         Scores: the documents of a query are ranked by them, the highest first.
     qid : array-like of shape (n_rows,), optional
@@ -124,15 +124,15 @@ def evaluate(
         counts 0), or that of another tool: ``"letor"``, ``"mslr"``, ``"trec"``, ``"lightgbm"``, ``"xgboost"``,
         ``"sklearn"``.
     relevance : float, optional
-        Labels from here on are relevant to MAP, MRR, P@k and R@k; None: as the convention has it (by default any
-        label above 0).
+        Labels of at least this value are relevant for MAP, MRR, P@k and R@k; None: the threshold of the convention (by
+        default any label above 0).
     max_label : float, optional
         Highest grade of the scale, for ERR; None: the highest label in ``y``, or 0.
     docid : array-like of shape (n_rows,), optional
-        Document ids: under the ``trec`` convention tied documents come in descending order of them (as text). Without
-        them, and elsewhere, in the order of the rows or averaged.
+        Document ids: under the ``trec`` convention tied documents are in descending order of their ids (as text).
+        Without ids, and under other conventions, ties are in the order of the rows or averaged.
     sample_weight : array-like of shape (n_rows,), optional
-        A query counts in the means with the mean weight of its rows.
+        In the means a query is weighted by the mean weight of its rows.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def evaluate(
 
 
 def values_and_weights(metric: Metric, rankings: Rankings) -> tuple[np.ndarray, np.ndarray]:
-    """A metric of each query, and how much that counts in the mean: 0 where it has no value."""
+    """A metric of each query, and its weight in the mean: 0 where it has no value."""
     values, weights = metric.values(rankings), metric.query_weights(rankings)
     return values, np.where(np.isnan(values), 0.0, np.ones(len(values)) if weights is None else weights)
 

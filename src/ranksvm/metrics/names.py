@@ -1,4 +1,4 @@
-"""Names of metrics: ``"ndcg@10"`` and what it stands for."""
+"""Names of metrics, such as ``"ndcg@10"``, and the metrics they denote."""
 
 import re
 from collections.abc import Iterable
@@ -39,12 +39,12 @@ _AVAILABLE = "ndcg, ndcg@k, mean_ndcg, map, map@k, mrr, mrr@k, err, err@k, p@k, 
 
 
 def parse_metric(name: str | Metric) -> Metric:
-    """The metric of a name.
+    """The metric with a given name.
 
     Parameters
     ----------
     name : str or Metric
-        A name such as ``"ndcg@10"``, ``"map"``, ``"p@5"``, in any case; a `Metric` is returned as it is.
+        A name such as ``"ndcg@10"``, ``"map"``, ``"p@5"``, in upper or lower case; a `Metric` is returned unchanged.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def parse_metric(name: str | Metric) -> Metric:
     ------
     OptionError
         When there is no such metric, or its cut-off is missing or not a whole number from 1; the message lists the
-        names there are.
+        known names.
     """
     if isinstance(name, Metric):
         return name
@@ -64,10 +64,10 @@ def parse_metric(name: str | Metric) -> Metric:
     label, at, cutoff = name.strip().lower().partition("@")
     kind = _KINDS.get(_ALIASES.get(label, label))
     if kind is None:
-        raise OptionError(f"unknown metric {name!r}: there are {_AVAILABLE}.")
+        raise OptionError(f"unknown metric {name!r}: choose from {_AVAILABLE}.")
     if not issubclass(kind, _AtCutoff):
         if at:
-            raise OptionError(f"{kind.label!r} takes no cut-off, got {name!r}: there are {_AVAILABLE}.")
+            raise OptionError(f"{kind.label!r} takes no cut-off, got {name!r}: choose from {_AVAILABLE}.")
         return kind()
     if at and not re.fullmatch("0*[1-9][0-9]*", cutoff, re.ASCII):
         raise OptionError(f"the cut-off in {name!r} must be a whole number from 1, as in '{kind.label}@10'.")
@@ -75,12 +75,12 @@ def parse_metric(name: str | Metric) -> Metric:
 
 
 def parse_metrics(names: str | Metric | Iterable[str | Metric]) -> list[Metric]:
-    """The metrics of several names, each once, in their order.
+    """The metrics with given names, without duplicates, in their order.
 
     Parameters
     ----------
     names : str, Metric, or iterable of either
-        Names; a string may hold several, divided by commas.
+        Names; a string may hold several, separated by commas.
 
     Returns
     -------
@@ -98,5 +98,5 @@ def parse_metrics(names: str | Metric | Iterable[str | Metric]) -> list[Metric]:
         names = [names]
     metrics = list(dict.fromkeys(parse_metric(name) for name in names))
     if not metrics:
-        raise OptionError(f"no metric is given: there are {_AVAILABLE}.")
+        raise OptionError(f"no metric is given: choose from {_AVAILABLE}.")
     return metrics

@@ -1,4 +1,4 @@
-"""Rankings: labels in the order of the scores, and what all metrics need of them, computed once."""
+"""Rankings: labels in the order of the scores, and quantities that several metrics need, computed once."""
 
 from functools import cached_property
 
@@ -24,11 +24,11 @@ class Rankings:
     scores : ndarray of float64, shape (n_rows,)
         Scores; the higher, the better.
     queries : Queries
-        Which rows belong together.
+        The grouping of the rows.
     convention : Convention
         How ties, gains and discounts are treated.
     max_label : float
-        Highest grade of the scale of the labels, which ERR is relative to.
+        Highest grade of the scale of the labels, used by ERR.
     docid : ndarray, shape (n_rows,), optional
         Document ids, for conventions that break ties by them.
     """
@@ -67,7 +67,7 @@ class Rankings:
 
     @cached_property
     def rank(self) -> np.ndarray:
-        """Rank in its query, from 1, per position (float64)."""
+        """Rank within the query, from 1, per position (float64)."""
         return np.arange(1.0, len(self.labels) + 1) - self.per_position(self.pointers[:-1])
 
     @cached_property
@@ -80,16 +80,16 @@ class Rankings:
 
     @cached_property
     def tied(self) -> np.ndarray:
-        """`equal_scores` where the convention averages over ties, else all 0."""
+        """`equal_scores` if the convention averages over ties, else all 0."""
         return self.equal_scores if self.convention.ties == "average" else np.zeros_like(self.equal_scores)
 
     @cached_property
     def tie_starts(self) -> np.ndarray | None:
-        """First position of each group of tied positions (one or more); None where nothing is tied."""
+        """First position of each group of tied positions (one or more); None if nothing is tied."""
         return np.flatnonzero(self.tied == 0) if self.tied.any() else None
 
     def averaged(self, values: np.ndarray) -> np.ndarray:
-        """Values with each replaced by the mean of its tie: the expected value at a position.
+        """Values replaced by the mean of their tie: the expected value at a position.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class Rankings:
         values : ndarray, shape (n_rows,)
             One value per position.
         cutoff : int, optional
-            How many positions count; None: all.
+            Number of positions that count; None: all.
 
         Returns
         -------
@@ -191,7 +191,7 @@ class Rankings:
         return np.add.reduceat(values, self.pointers[:-1])
 
     def running_sums(self, values: np.ndarray) -> np.ndarray:
-        """Sum over the positions of a query up to and including each.
+        """Cumulative sum over the positions of each query.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class Rankings:
         return _loops.running_sums(np.ascontiguousarray(values), self.pointers)
 
     def expected_reciprocal_rank(self, stop: np.ndarray, cutoff: int | None) -> np.ndarray:
-        """Expected 1/rank at which a user stops who goes down the list; ranks beyond the cut-off count 0.
+        """Expected 1/rank at which a user who reads down the list stops; ranks beyond the cut-off count 0.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Scorers: metrics in the form that scikit-learn's searches and cross-validation call."""
+"""Scorers: metrics in the form used by scikit-learn's searches and cross-validation."""
 
 import dataclasses
 from typing import Any
@@ -27,9 +27,9 @@ class RankingScorer:
     Parameters
     ----------
     metric : Metric
-        What is computed.
+        The metric.
     convention : Convention
-        How.
+        The convention.
     """
 
     metric: Metric
@@ -48,7 +48,7 @@ class RankingScorer:
         return result.means[self.metric.name]
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """What the scorer asks scikit-learn to pass on.
+        """The metadata that the scorer requests from scikit-learn.
 
         Returns
         -------
@@ -62,12 +62,12 @@ class RankingScorer:
 
 
 def predict_scores(estimator: Any, X: Any, qid: Any) -> np.ndarray:
-    """What an estimator predicts; it is given the queries where it asks for them, as a step that scales by query does.
+    """Predictions of an estimator; the queries are passed if it requests them, as for a step that scales by query.
 
     Parameters
     ----------
     estimator : object
-        A fitted estimator. A search's ``predict`` passes nothing on, so its best estimator is asked.
+        A fitted estimator. A search's ``predict`` passes on no metadata, so its best estimator is called.
     X : array-like of shape (n_rows, n_features)
         Features.
     qid : array-like of shape (n_rows,) or str

@@ -1,4 +1,4 @@
-"""Significance: whether two evaluations of the same queries differ by more than chance."""
+"""Significance tests for the difference of two evaluations of the same queries."""
 
 import dataclasses
 from typing import Any
@@ -13,7 +13,7 @@ from ranksvm.metrics.names import parse_metric
 
 __all__ = ["Comparison", "compare"]
 
-# Up to here all sign patterns are tried (8,192 of them) instead of drawing some.
+# Up to this number of queries all sign patterns (8,192) are tried instead of random ones.
 _EXHAUSTIVE = 13
 
 
@@ -57,7 +57,7 @@ class Comparison:
     ties: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, ready for JSON; a value that is not defined is None.
+        """Plain Python values, ready for JSON; an undefined value is None.
 
         Returns
         -------
@@ -78,10 +78,10 @@ def compare(
 ) -> Comparison:
     """Paired tests, query by query, of the difference of two evaluations.
 
-    The randomisation test asks how often a difference as large as the one found comes up when the two values of each
-    query are swapped at random (Fisher; Smucker, Allan and Carterette, CIKM 2007): all swaps are tried for up to 13
-    queries that differ, else ``n_permutations`` are drawn and the p-value is (1 + as large) / (1 + drawn). Where the
-    mean weighs queries (pairwise accuracy: by pairs), the tests weigh them alike, taking the weights as given.
+    The p-value of the randomisation test is the probability of a difference at least as large when the two values of
+    each query are swapped at random (Fisher; Smucker, Allan and Carterette, CIKM 2007): all swaps are tried for up to
+    13 queries that differ, else ``n_permutations`` are drawn and the p-value is (1 + as large) / (1 + drawn). If the
+    mean weights queries (pairwise accuracy: by pairs), the tests use the same weights and treat them as fixed.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def compare(
     confidence : float, default 0.95
         Level of the confidence interval.
     random_state : int, Generator or None, default 0
-        Where the random swaps come from.
+        Source of the random swaps.
 
     Returns
     -------
@@ -104,14 +104,14 @@ def compare(
     Raises
     ------
     DataError
-        When the evaluations are of different queries, or the metric is defined for none.
+        When the evaluations have different queries, or the metric is undefined for all queries.
     OptionError
         When the metric was not evaluated, or an option is out of range.
     """
     name = parse_metric(metric).name
     for evaluation in (a, b):
         if name not in evaluation.per_query:
-            raise OptionError(f"{name!r} was not evaluated: there are {', '.join(evaluation.per_query)}.")
+            raise OptionError(f"{name!r} was not evaluated: choose from {', '.join(evaluation.per_query)}.")
     if not 0 < confidence < 1:
         raise OptionError(f"confidence must lie between 0 and 1, got {confidence!r}.")
     if n_permutations < 1:
@@ -120,7 +120,7 @@ def compare(
     value_a, value_b = a.per_query[name], b.per_query[name][match]
     weight = np.where(np.isnan(value_b), 0.0, a.weights[name])
     if not np.allclose(weight, b.weights[name][match]):
-        raise DataError("the evaluations weigh the queries differently: were they made from the same labels?")
+        raise DataError("the evaluations weight the queries differently: they must use the same labels.")
     counted = weight > 0
     if not counted.any():
         raise DataError(f"{name!r} is not defined for any query.")
@@ -149,14 +149,14 @@ def compare(
 
 
 def _matching(ids_a: np.ndarray, ids_b: np.ndarray) -> np.ndarray:
-    """For each query of a, its place in b."""
+    """For each query of a, its position in b."""
     if np.array_equal(ids_a, ids_b):
         return np.arange(len(ids_a))
     place = {query: number for number, query in enumerate(ids_b.tolist())}
     missing = [query for query in ids_a.tolist() if query not in place]
     if missing or len(ids_a) != len(ids_b):
         found = f"query {missing[0]!r} is in one only" if missing else f"{len(ids_a)} and {len(ids_b)} queries"
-        raise DataError(f"the evaluations must be of the same queries: {found}.")
+        raise DataError(f"the evaluations must have the same queries: {found}.")
     return np.array([place[query] for query in ids_a.tolist()])
 
 
@@ -168,7 +168,7 @@ def _t_test(contribution: np.ndarray, confidence: float) -> tuple[float, float, 
     error = float(contribution.std(ddof=1)) / np.sqrt(n)
     if error == 0:
         return mean, mean, 1.0 if mean == 0 else 0.0
-    # the t distribution by its functions: importing scipy.stats takes longer than most programs run
+    # the t distribution from scipy.special: importing scipy.stats takes longer than most programs run
     from scipy import special
 
     half = error * float(special.stdtrit(n - 1, 0.5 + confidence / 2))
@@ -180,7 +180,7 @@ def _randomisation(gaps: np.ndarray, n_permutations: int, random_state: Any) -> 
     n = len(gaps)
     if n == 0:
         return 1.0
-    # A sum of n terms in another order differs by round-off: what is equal but for that counts as large.
+    # A sum of n terms in another order differs by round-off: sums equal up to round-off count as large.
     threshold = abs(gaps.sum()) - 1e-12 * np.abs(gaps).sum()
     if n <= _EXHAUSTIVE:
         flipped = (np.arange(2**n)[:, None] >> np.arange(n)) & 1

@@ -1,4 +1,4 @@
-"""Model selection: splitters that never divide a query, cross-validation that needs no metadata routing, progress."""
+"""Model selection: splitters by query, cross-validation, and progressive (prequential) validation."""
 
 from ranksvm.model_selection.cross_validation import CrossValidation, cross_validate
 from ranksvm.model_selection.progressive import ProgressiveValidation, progressive_validation

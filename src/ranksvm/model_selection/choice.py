@@ -8,12 +8,12 @@ RULES = ("best", "one_standard_error")
 
 
 def mean_and_standard_error(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over folds, and its standard error: the standard deviation (with n - 1) over the root of their number n.
+    """Mean over the n folds, and its standard error: the standard deviation (with n - 1) over the square root of n.
 
     Parameters
     ----------
     scores : ndarray of float64, shape (n_models, n_folds)
-        A metric's mean over the queries of each test part; NaN where it is not defined, and such a fold left out.
+        A metric's mean over the queries of each test part; NaN where it is undefined; such folds are ignored.
 
     Returns
     -------
@@ -34,14 +34,14 @@ def mean_and_standard_error(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 def standard_error_over_queries(values: np.ndarray, weights: np.ndarray) -> float:
     """Standard error of the mean of a metric over queries: sqrt(n / (n - 1) * sum w^2 (v - mean)^2) / sum w.
 
-    With equal weights that is the standard deviation over the root of n, the number of queries of positive weight. With
-    others (of rows, or of a metric whose mean is over pairs) it is the linearised variance of a ratio, of which the
-    queries are the clusters (Cochran, Sampling Techniques, 3rd ed. 1977, section 6.4).
+    With equal weights this is the standard deviation divided by the square root of n, the number of queries of positive
+    weight. With other weights (of rows, or of a metric whose mean is over pairs) it is the square root of the
+    linearised variance of a ratio, with queries as clusters (Cochran, Sampling Techniques, 3rd ed. 1977, section 6.4).
 
     Parameters
     ----------
     values : ndarray of float64, shape (n_queries,)
-        The metric for each query; NaN where it is not defined.
+        The metric for each query; NaN where it is undefined.
     weights : ndarray of float64, shape (n_queries,)
         Weight of each query in the mean.
 
@@ -59,17 +59,17 @@ def standard_error_over_queries(values: np.ndarray, weights: np.ndarray) -> floa
 
 
 def choose(means: np.ndarray, errors: np.ndarray, rule: str) -> int:
-    """Which of several models to take, the first being the most regularised.
+    """Choose one of several models, ordered from the most to the least regularised.
 
     Parameters
     ----------
     means : ndarray of float64, shape (n_models,)
-        Mean score of each; NaN where there is none, but not everywhere.
+        Mean score of each; NaN where there is none; at least one is not NaN.
     errors : ndarray of float64, shape (n_models,)
         Standard errors of the means.
     rule : {"best", "one_standard_error"}
-        The first of the highest mean, or the first whose mean is at least the highest less its standard error (taken as
-        0 where it is not defined).
+        The first model with the highest mean, or the first whose mean is at least the highest minus its standard error
+        (0 if undefined).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""cross_validate: fit and evaluate over query folds, whatever scikit-learn's setting of metadata routing."""
+"""cross_validate: fit and evaluate over query folds, with any setting of scikit-learn's metadata routing."""
 
 import dataclasses
 import time
@@ -26,7 +26,7 @@ __all__ = ["CrossValidation", "cross_validate", "query_splits"]
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class CrossValidation:
-    """What `cross_validate` found.
+    """The result of `cross_validate`.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class CrossValidation:
     predict_seconds : ndarray, shape (n_folds,)
         Wall-clock time of each prediction.
     estimators : list or None
-        The fitted estimators, where asked for.
+        The fitted estimators, on request.
     """
 
     folds: list[Evaluation]
@@ -71,7 +71,7 @@ class CrossValidation:
         return {name: np.concatenate([fold.per_query[name] for fold in self.folds]) for name in self.folds[0].means}
 
     def pooled(self) -> Evaluation:
-        """All test parts as one evaluation, as `ranksvm.metrics.compare` takes it; its means are over all queries.
+        """All test parts as one evaluation, for `ranksvm.metrics.compare`; its means are over all queries.
 
         Returns
         -------
@@ -138,23 +138,23 @@ def cross_validate(
     n_jobs: int | None = 1,
     return_estimator: bool = False,
 ) -> CrossValidation:
-    """Fit on some queries, evaluate on the others, in turn.
+    """Cross-validation over queries: fit on the training part and evaluate on the test part of each split.
 
-    Nothing of scikit-learn's configuration matters: metadata routing is on while the estimator works, so that the
-    steps of a Pipeline are given the queries they ask for.
+    The result does not depend on scikit-learn's configuration: metadata routing is enabled while the estimator runs, so
+    that the steps of a Pipeline receive the queries they request.
 
     Parameters
     ----------
     estimator : object
-        Has ``fit(X, y, qid=...)`` and ``predict(X)``, and can be cloned; ``predict`` is given the queries too where it
-        asks for them, as a Pipeline with a `QueryStandardScaler` does. It stays unfitted.
+        Has ``fit(X, y, qid=...)`` and ``predict(X)``, and can be cloned; the queries are also passed to ``predict`` if
+        it requests them, as a Pipeline with a `QueryStandardScaler` does. It is not fitted itself.
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-        Features; for an estimator of a precomputed kernel the kernels of the rows with each other.
+        Features; for an estimator with a precomputed kernel the kernel values of the rows with each other.
     y : array-like of shape (n_rows,)
         Labels.
     qid : array-like of shape (n_rows,), or str
-        Query of each row, in any order, or the name of the column of a DataFrame that has them: the estimators are
-        given its values beside the other columns, so that a Pipeline needs to know nothing of it.
+        Query of each row, in any order, or the name of the column of a DataFrame that has them: the estimators receive
+        its values separately from the other columns, so that a Pipeline needs no special step.
     metrics : str, Metric, or iterable of either, default ("ndcg@10",)
         As in `ranksvm.metrics.evaluate`.
     cv : int, splitter, or iterable of (train, test), default 5
@@ -162,16 +162,16 @@ def cross_validate(
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
     sample_weight : array-like of shape (n_rows,), optional
-        Passed to ``fit``; a test query counts in the means with the mean weight of its rows.
+        Passed to ``fit``; in the means a test query is weighted by the mean weight of its rows.
     query_weight, propensity : array-like of shape (n_rows,), optional
         Passed to ``fit``.
     fit_params : mapping, optional
         More arguments of ``fit``. Arrays with one entry per row are divided like ``X``.
     n_jobs : int or None, default 1
-        Number of threads, each with a fold; None: all processors. An estimator with threads of its own is better
-        served by one fold at a time.
+        Number of threads, one fold each; None: all processors. With an estimator that uses several threads, one fold at
+        a time is faster.
     return_estimator : bool, default False
-        Whether the fitted estimators are kept.
+        Whether to keep the fitted estimators.
 
     Returns
     -------
@@ -208,7 +208,7 @@ def cross_validate(
         train, test = split
         params = others | {name: take_rows(value, train) for name, value in per_row.items()}
         params["qid"] = ids[train]
-        # Here, not around all folds: the configuration is the thread's own.
+        # Here, not around all folds, because the configuration is local to a thread.
         with sklearn.config_context(enable_metadata_routing=True):
             started = time.perf_counter()
             fitted = clone(estimator).fit(_part(estimator, X, train, train), y[train], **params)
@@ -231,7 +231,7 @@ def cross_validate(
 
 
 def query_splits(cv: Any, X: Any, y: Any, queries: Queries) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Row numbers of the training and the test part of each split, checked before the first fit.
+    """Row numbers of the training and the test part of each split, validated before the first fit.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def query_splits(cv: Any, X: Any, y: Any, queries: Queries) -> list[tuple[np.nda
     DataError
         When a part is empty or a query lies in both parts of a split.
     OptionError
-        When ``cv`` is none of these or gives no split.
+        When ``cv`` is not one of these or gives no split.
     """
     number = queries.numbers()
     if is_integer(cv):
@@ -279,7 +279,7 @@ def query_splits(cv: Any, X: Any, y: Any, queries: Queries) -> list[tuple[np.nda
 
 
 def _part(estimator: Any, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:
-    """Rows of X; where they are kernels of documents with each other, those with the documents trained on."""
+    """Rows of X; for a precomputed kernel, their kernel values with the training documents."""
     tags = getattr(estimator, "__sklearn_tags__", None)
     if tags is not None and tags().input_tags.pairwise:
         return np.asarray(X)[np.ix_(rows, training_rows)]

@@ -1,4 +1,4 @@
-"""progressive_validation: rank each query first, then learn from it."""
+"""Progressive (prequential) validation: each query is ranked first, then learnt from."""
 
 import contextlib
 import dataclasses
@@ -24,32 +24,32 @@ from ranksvm.metrics.cumulative import check_scale
 
 __all__ = ["ProgressiveValidation", "progressive_validation"]
 
-# Queries of data that a model is given at once, and rows of a stream whose scores wait until they are measured at once:
-# enough that the calls cost little.
+# Queries of data passed to a model at once, and rows of a stream whose scores are buffered and evaluated together:
+# large enough to make the cost of calls small.
 _QUERIES, _ROWS = 256, 1 << 16
 
-# Features, labels and query ids of the rows of some queries that came.
+# Features, labels and query ids of the rows of some queries.
 Batch = tuple[Any, np.ndarray, Any]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class ProgressiveValidation:
-    """What `progressive_validation` found; queries stand in the order in which they came.
+    """The result of `progressive_validation`; queries are in the order in which they arrived.
 
     Parameters
     ----------
     per_query : dict of str to ndarray of float64, shape (n_orders, n_queries)
-        Metric name -> value of each query, ranked before it was learnt from; NaN where the metric is not defined.
+        Metric name -> value of each query, ranked before it was learnt from; NaN where the metric is undefined.
     weights : dict of str to ndarray of float64, shape (n_orders, n_queries)
         Metric name -> weight of each query in the means, 0 where the value is NaN.
     qid : ndarray, shape (n_orders, n_queries)
-        Ids of the queries; of a stream of queries without ids their numbers, from 0.
+        Ids of the queries; for a stream of queries without ids, their numbers from 0.
     models : list
-        The model that each order left.
+        The final model of each order.
     convention : str
         Name of the convention.
     rank_seconds, learn_seconds : ndarray of float64, shape (n_orders, n_queries), or None
-        Wall-clock time of ranking each query and of learning from it, where asked for.
+        Wall-clock time of ranking each query and of learning from it, on request.
     """
 
     per_query: dict[str, np.ndarray]
@@ -96,18 +96,18 @@ class ProgressiveValidation:
         metric : str or Metric
             One of those that were evaluated.
         window : int, optional
-            Number of last queries that count, which shows where a model is that must follow a change; None: all so
-            far.
+            Number of last queries for a moving mean, which shows the current quality of a model under drift; None: all
+            so far.
 
         Returns
         -------
         ndarray of float64, shape (n_orders, n_queries)
-            The means; NaN where no query of them has a value.
+            The means; NaN if no query among them has a value.
 
         Raises
         ------
         OptionError
-            When the metric was not evaluated, or the window is no positive integer.
+            When the metric was not evaluated, or the window is not a positive integer.
         """
         name = self._name(metric)
         if window is not None and not (is_integer(window) and window >= 1):
@@ -120,7 +120,7 @@ class ProgressiveValidation:
         return np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)
 
     def to_dict(self, per_query: bool = False) -> dict[str, Any]:
-        """Plain Python values, ready for JSON; a value that is not defined is None.
+        """Plain Python values, ready for JSON; an undefined value is None.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class ProgressiveValidation:
         Returns
         -------
         dict
-            ``convention``, ``n_orders``, ``n_queries``, ``means``, ``stds``, and if asked for ``qid``, ``per_query``.
+            ``convention``, ``n_orders``, ``n_queries``, ``means``, ``stds``, and on request ``qid``, ``per_query``.
         """
         out: dict[str, Any] = {
             "convention": self.convention,
@@ -155,7 +155,7 @@ class ProgressiveValidation:
     def _name(self, metric: str | Metric) -> str:
         name = parse_metric(metric).name
         if name not in self.per_query:
-            raise OptionError(f"{name!r} was not evaluated: there are {', '.join(self.per_query)}.")
+            raise OptionError(f"{name!r} was not evaluated: choose from {', '.join(self.per_query)}.")
         return name
 
     def _ends(self, name: str) -> np.ndarray:
@@ -176,40 +176,40 @@ def progressive_validation(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> ProgressiveValidation:
-    """Let a model rank one query after another, each before it learns from it, and measure the rankings.
+    """Progressive (prequential) validation: evaluate a model on each query before it learns from the query.
 
-    Every ranking is of a query that the model has not seen, so nothing needs to be held out. Before it has learnt
-    anything all scores are equal: the documents of the first query stay as they come, or count with the mean over their
-    orders, as the convention has it.
+    Every ranked query is new to the model, so no data need to be held out. Before the model has learnt anything all
+    scores are equal: the documents of the first query keep their order, or are evaluated by the mean over their orders,
+    depending on the convention.
 
     Parameters
     ----------
     model : object
-        Has ``predict(X)`` and ``partial_fit(X, y)``, of one query, and can be cloned: one of the online rankers, or a
-        model in a `Refit`. It stays as it is; a clone, which has learnt nothing, learns from each order.
+        Has ``predict(X)`` and ``partial_fit(X, y)`` for one query, and can be cloned: an online ranker, or a model in a
+        `Refit`. It is not changed; an unfitted clone learns from each order.
     stream : RankingData, array-like, sparse matrix or DataFrame of shape (n_rows, n_features), or iterable
-        Data, whose queries come in the order in which they first appear, or in random ones; without ``y`` an iterable
-        of queries ``(X, y)``, of batches of whole queries ``(X, y, qid)`` or `RankingData`, which come as they do. Of
-        an iterable nothing is kept but a few numbers for each query, so that it may be longer than memory.
+        Data, whose queries are used in the order in which they first appear, or in random orders; or, without ``y``, an
+        iterable of queries ``(X, y)``, of batches of whole queries ``(X, y, qid)`` or `RankingData`, used in its own
+        order. Only a few numbers per query of an iterable are stored, so it may be larger than memory.
     y : array-like of shape (n_rows,), optional
-        Labels, where ``stream`` has the features of data.
+        Labels, if ``stream`` holds features.
     qid : array-like of shape (n_rows,) or str, optional
-        Query of each row of these, in any order, or the column that has them.
+        Query of each of these rows, in any order, or the column that has them.
     metrics : str, Metric, or iterable of either, default ("ndcg@1", "ndcg@5", "ndcg@10", "map")
         As in `ranksvm.metrics.evaluate`.
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
     n_orders : int, optional
-        Number of random orders of the queries of data; None: one run, in the order that they have.
+        Number of random orders of the queries of data; None: one run, in their own order.
     max_label : float, optional
-        Highest grade of the scale, for ERR; None: the highest label of the data. An iterable does not tell it.
+        Highest grade of the scale, for ERR; None: the highest label of the data. Required for ERR of an iterable.
     timing : bool, default False
-        Whether each query is timed; queries are then given to the model one by one, which takes longer. With several
+        Whether to time each query; queries are then passed to the model one by one, which takes longer. With several
         threads, orders slow each other down.
     random_state : int, numpy.random.RandomState or None, default None
-        Seed of the orders. What is random in the model is its own.
+        Seed of the orders. The model has its own seed.
     n_jobs : int or None, default None
-        Number of threads, each with an order; None: all processors.
+        Number of threads, one order each; None: all processors.
 
     Returns
     -------
@@ -219,10 +219,10 @@ def progressive_validation(
     Raises
     ------
     DataError
-        When data are of different lengths, or there are no queries.
+        When lengths differ, or there are no queries.
     OptionError
-        When the model has no ``partial_fit``, an option, a metric or the convention is unknown, several orders of an
-        iterable are wanted, or ERR of an iterable without ``max_label``.
+        When the model has no ``partial_fit``, an option, a metric or the convention is unknown, or several orders, or
+        ERR without ``max_label``, are requested for an iterable.
 
     See Also
     --------
@@ -250,9 +250,7 @@ def progressive_validation(
     data = _data(stream, y, qid)
     if data is None:
         if n_orders is not None:
-            raise OptionError(
-                "an iterable comes in one order, its own: n_orders is for data that are there as a whole."
-            )
+            raise OptionError("an iterable has only one order: n_orders needs data in memory.")
         check_scale(parsed, max_label)
         runs = [_run(clone(model), _batches(stream), parsed, rules, max_label, timing)]
     else:
@@ -280,11 +278,11 @@ def progressive_validation(
     )
 
 
-# -- queries as they come ----------------------------------------------------------------------------------------------
+# -- queries in order --------------------------------------------------------------------------------------------------
 
 
 def _data(stream: Any, y: Any, qid: Any) -> Batch | None:
-    """Features, labels and query ids of data that are there as a whole; None of an iterable."""
+    """Features, labels and query ids of data in memory; None for an iterable."""
     if isinstance(stream, RankingData):
         if y is not None or qid is not None:
             raise OptionError("a RankingData has its own labels and queries: give neither y nor qid.")
@@ -313,7 +311,7 @@ def _checked(X: Any, y: Any, qid: Any) -> Batch:
 
 
 def _in_order(X: Any, y: np.ndarray, queries: Queries, order: np.ndarray) -> Iterator[Batch]:
-    """The queries of data, some at once, in an order."""
+    """The queries of data in a given order, in batches."""
     ids = queries.ids[queries.numbers()] if queries.n_queries else queries.ids
     for first in range(0, len(order), _QUERIES):
         rows = np.concatenate([queries.rows(query) for query in order[first : first + _QUERIES]])
@@ -321,7 +319,7 @@ def _in_order(X: Any, y: np.ndarray, queries: Queries, order: np.ndarray) -> Ite
 
 
 def _batches(stream: Iterable[Any]) -> Iterator[Batch]:
-    """The batches of an iterable, checked; a query without an id has its number."""
+    """The validated batches of an iterable; the id of a query without one is its number."""
     n_queries = 0
     for place, item in enumerate(stream):
         if isinstance(item, RankingData):
@@ -344,7 +342,7 @@ def _batches(stream: Iterable[Any]) -> Iterator[Batch]:
 
 @dataclasses.dataclass(eq=False)
 class _Run:
-    """What one order gives: values and weights by metric, ids, the model, and seconds (rank, learn) of each query."""
+    """Result for one order: values and weights by metric, ids, the model, and seconds (rank, learn) of each query."""
 
     values: dict[str, np.ndarray]
     weights: dict[str, np.ndarray]
@@ -364,7 +362,7 @@ def _run(
     seconds: list[tuple[float, float]] = []
     waiting: list[
         tuple[np.ndarray, np.ndarray, np.ndarray]
-    ] = []  # labels, scores and sizes of queries not measured yet
+    ] = []  # labels, scores and sizes of queries not yet evaluated
     measured, ids, n_waiting = [], [], 0
 
     def measure() -> None:
@@ -397,12 +395,12 @@ def _run(
 
 
 def _one_by_one(model: Any, X: Any, y: np.ndarray, queries: Queries, seconds: list[tuple[float, float]]) -> np.ndarray:
-    """Scores of queries before the model learnt from them, a call for each; the times are added to ``seconds``."""
+    """Scores of queries before the model learnt from them, one call each; appends the times to ``seconds``."""
     scores = np.zeros(len(y))
     for _, rows in queries:
         own = take_rows(X, rows)
         started = time.perf_counter()
-        with contextlib.suppress(NotFittedError):  # which has learnt nothing yet: all scores are equal
+        with contextlib.suppress(NotFittedError):  # a new model: all scores are equal
             scores[rows] = model.predict(own)
         middle = time.perf_counter()
         model.partial_fit(own, y[rows])

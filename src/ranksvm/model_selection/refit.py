@@ -1,4 +1,4 @@
-"""Refit: a model of all queries at once, made to learn query by query the costly way."""
+"""Refit: a batch learner that learns query by query through repeated full fits."""
 
 from typing import Any, Self
 
@@ -14,23 +14,23 @@ __all__ = ["Refit"]
 
 
 class Refit(BaseEstimator):
-    """A model that is fitted anew to all queries seen, whenever some more have come.
+    """A model that is fitted again to all queries seen after every ``every`` new queries.
 
-    With it `progressive_validation` compares a batch learner with online ones. It is what they avoid: all documents are
-    kept, and each fit takes longer than the one before.
+    It lets `progressive_validation` compare a batch learner with online learners. Unlike those it stores all documents,
+    and each fit takes longer than the previous one.
 
     Parameters
     ----------
     estimator : object
-        Has ``fit(X, y, qid=...)`` and ``predict(X)``; a clone is fitted again and again. Where it has a parameter
-        ``warm_start``, as `RankSVM` has, True begins each fit at the weights of the last one.
+        Has ``fit(X, y, qid=...)`` and ``predict(X)``; a clone is fitted repeatedly. If it has a parameter
+        ``warm_start``, as `RankSVM` does, True starts each fit from the weights of the last one.
     every : int, default 1
-        Number of new queries after which it is fitted.
+        Number of new queries between fits.
 
     Attributes
     ----------
     estimator_ : object
-        The model; fitted once there have been ``every`` queries, one with two different labels among them.
+        The model; first fitted after ``every`` queries, at least one of which has two different labels.
     n_queries_ : int
         Number of queries seen.
     n_fits_ : int
@@ -50,7 +50,7 @@ class Refit(BaseEstimator):
         self.every = every
 
     def partial_fit(self, X: Any, y: Any, *, qid: Any = None) -> Self:
-        """Add queries to those seen, and fit where enough have come since the last fit.
+        """Add queries to those seen, and fit if there are enough new ones since the last fit.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class Refit(BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels.
         qid : array-like of shape (n_samples,), optional
-            Query of each row; None: all rows are one query. A query that comes in a later call is another one.
+            Query of each row; None: all rows are one query. A query in a later call is a different query.
 
         Returns
         -------
@@ -69,10 +69,10 @@ class Refit(BaseEstimator):
         Raises
         ------
         DataError
-            When lengths differ, or the number of features is not that of the queries seen. This, and an error of the
-            fit, leave the model as it was.
+            When lengths differ, or the number of features differs from that of the queries seen. This, or an error of
+            the fit, leaves the model unchanged.
         OptionError
-            When ``every`` is no positive integer.
+            When ``every`` is not a positive integer.
         """
         if not is_integer(self.every, 1):
             raise OptionError(f"every must be a positive integer, got {self.every!r}.")
@@ -98,7 +98,7 @@ class Refit(BaseEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Scores by the last fit; before the first one all are 0.
+        """Scores of the last fit; all 0 before the first fit.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class Refit(BaseEstimator):
         return self.estimator_.predict(_rows(X))
 
     def _fit(self, seen: list[tuple[Any, np.ndarray, np.ndarray]]) -> list[tuple[Any, np.ndarray, np.ndarray]]:
-        """Fit to all queries, and give them joined."""
+        """Fit to all queries; returns them joined."""
         parts, labels, qid = zip(*seen, strict=True)
         X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
         y, numbers = np.concatenate(labels), np.concatenate(qid)
@@ -124,5 +124,5 @@ class Refit(BaseEstimator):
 
 
 def _rows(X: Any) -> Any:
-    """CSR or an array: what is fitted and what is ranked are both without the names of a DataFrame."""
+    """CSR or an array, so that fitting and ranking both use X without the names of a DataFrame."""
     return X.tocsr() if sp.issparse(X) else np.asarray(X)

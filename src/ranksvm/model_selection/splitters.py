@@ -1,4 +1,4 @@
-"""Splitters: cross-validation in which a query is never divided."""
+"""Splitters for cross-validation that keep the rows of a query together."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ __all__ = ["QueryKFold", "QueryShuffleSplit"]
 
 
 class _QuerySplitter(BaseCrossValidator):
-    """Splits queries, then says which rows they are."""
+    """Splits queries, and returns their rows."""
 
     # With routing on, scikit-learn passes qid and no groups (its base class has taken these out of the requests, which
     # before scikit-learn 1.7 may be done but once); with routing off only `groups` can reach a splitter.
@@ -31,7 +31,7 @@ class _QuerySplitter(BaseCrossValidator):
         Parameters
         ----------
         X, y, groups, qid : object, optional
-            Not used; here because scikit-learn passes them.
+            Not used; present because scikit-learn passes them.
 
         Returns
         -------
@@ -52,7 +52,7 @@ class _QuerySplitter(BaseCrossValidator):
         y : array-like of shape (n_rows,), optional
             Not used.
         groups : array-like of shape (n_rows,), optional
-            The query ids, where ``qid`` is not given: scikit-learn passes them so when metadata routing is off.
+            The query ids, if ``qid`` is not given: scikit-learn passes them in this way when metadata routing is off.
         qid : array-like of shape (n_rows,), optional
             Query id of each row, in any order, or the name of a column of ``X``.
 
@@ -93,17 +93,17 @@ class _QuerySplitter(BaseCrossValidator):
 class QueryKFold(_QuerySplitter):
     """K folds of whole queries; each is the test part once.
 
-    The folds have equally many queries, give or take one (not equally many rows: metrics are means over queries).
-    They are blocks of queries in order of first appearance, or of a random order.
+    The numbers of queries of the folds differ by at most one (not the numbers of rows: metrics are means over queries).
+    The folds are blocks of queries in order of first appearance, or in random order.
 
     Parameters
     ----------
     n_splits : int, default 5
         Number of folds, at least 2.
     shuffle : bool, default False
-        Whether the queries are put in random order first.
+        Whether to shuffle the queries first.
     random_state : int, RandomState or None, default None
-        Where the random order comes from.
+        Source of the random order.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class QueryShuffleSplit(_QuerySplitter):
     test_size : float or int, default 0.2
         Share (between 0 and 1, rounded up) or number of the queries in the test part.
     random_state : int, RandomState or None, default None
-        Where the random choices come from.
+        Source of the random choices.
     """
 
     def __init__(self, n_splits: int = 10, *, test_size: float = 0.2, random_state: Any = None):

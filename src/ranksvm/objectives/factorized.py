@@ -16,7 +16,7 @@ __all__ = ["FactorizedDual"]
 
 # Bytes of X that a part of an epoch reads: a part takes about 50 ms, and between two of them a fit can be interrupted.
 PART_BYTES = 1 << 28
-# Shares of a pass over all rows: as many whatever the number of threads, so that sums do not depend on it. Each adds to
+# Shares of a pass over all rows: as many for any number of threads, so that sums do not depend on it. Each adds to
 # sums of its own, which must not cost more than its rows do: of few or very sparse rows there are fewer shares.
 SHARES = 8
 SHARE_BYTES = 1 << 20

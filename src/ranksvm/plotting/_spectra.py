@@ -1,4 +1,4 @@
-"""What the displays of dual spectra share."""
+"""Code shared by the displays of dual spectra."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,35 +10,35 @@ Spectra = DualSpectra | Mapping[str, DualSpectra]
 
 
 def by_name(spectra: Spectra) -> dict[str, DualSpectra]:
-    """Spectra of one model or of several, by name; that of a single one is empty."""
+    """Spectra of one model or of several, by name; the name of a single one is empty."""
     if isinstance(spectra, DualSpectra):
         return {"": spectra}
     if not isinstance(spectra, Mapping) or not all(isinstance(item, DualSpectra) for item in spectra.values()):
-        raise OptionError(f"what dual_spectra gave is needed, or a dict of such by name, got {spectra!r}.")
+        raise OptionError(f"spectra must be a result of dual_spectra, or a dict of results by name, got {spectra!r}.")
     if not spectra:
         raise OptionError("there are no spectra to draw.")
     return dict(spectra)
 
 
 def percent(t: float) -> str:
-    """A part of the energy for a label."""
+    """A share of the energy as a label."""
     return f"{100 * t:g} %"
 
 
 def series_name(name: str, t: float, several_t: bool) -> str:
-    """Of the dimensions for t of a model, in a legend."""
+    """Name in the legend of the dimensions for t of a model."""
     what = "rank" if t == 1.0 else f"dimensions for {percent(t)}"
     return f"{name}: {what}" if name and several_t else name or what
 
 
 def legend(ax: Any, **options: Any) -> None:
-    """A legend where there is something to tell apart."""
+    """Add a legend if there are several series."""
     if any(ax.get_legend_handles_labels()[1]):
         ax.legend(frameon=False, fontsize="small", **options)
 
 
 def count_axis(ax: Any, which: str) -> None:
-    """Make the axis "x" or "y" logarithmic, ticks written out: powers of ten, and where few, 2 and 5 times them."""
+    """Make the axis "x" or "y" logarithmic; plain tick labels at powers of ten, and if few, at 2 and 5 times them."""
     getattr(ax, f"set_{which}scale")("log")
     axis = getattr(ax, f"{which}axis")
     low, high = axis.get_view_interval()

@@ -1,4 +1,4 @@
-"""DimensionHistogramDisplay: which share of the dimensions of their dual variables queries need."""
+"""DimensionHistogramDisplay: histogram of the share of dimensions that the dual variables of queries need."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,16 +13,16 @@ __all__ = ["DimensionHistogramDisplay"]
 
 
 class DimensionHistogramDisplay:
-    """Histograms of ``Dim_t`` over the queries, one beside another for each t, with a bar for each model.
+    """Histograms of ``Dim_t`` over the queries, side by side for each t, with a bar for each model.
 
-    As Fig. 2 of Xu et al. (IEEE TKDE 2019). Made by `from_spectra`, which draws at once.
+    As in Fig. 2 of Xu et al. (IEEE TKDE 2019). `from_spectra` creates and draws it.
 
     Parameters
     ----------
     spectra : DualSpectra, or mapping of str to DualSpectra
-        What `ranksvm.analysis.dual_spectra` gave: of one model, or of several by name.
+        The result of `ranksvm.analysis.dual_spectra`, for one model or for several by name.
     energy : sequence of float, optional
-        Parts t of the energy; None: those of the (first) spectra.
+        Shares t of the energy; None: those of the (first) spectra.
     bins : int, default 10
         Number of equal parts of [0, 1].
 
@@ -62,9 +62,9 @@ class DimensionHistogramDisplay:
         Parameters
         ----------
         spectra : DualSpectra, or mapping of str to DualSpectra
-            Of one model, or of several by name.
+            For one model, or for several by name.
         energy : sequence of float, optional
-            Parts t of the energy; None: those of the (first) spectra.
+            Shares t of the energy; None: those of the (first) spectra.
         bins : int, default 10
             Number of equal parts of [0, 1].
         axes : sequence of matplotlib Axes, optional
@@ -78,14 +78,14 @@ class DimensionHistogramDisplay:
         Raises
         ------
         OptionError
-            When spectra, energy or bins are none, or there is not one of the axes for each t.
+            When spectra, energy or bins are invalid, or there is not one of the axes for each t.
         MissingDependencyError
             When matplotlib is not installed.
         """
         return cls(spectra, energy=energy, bins=bins).plot(axes)
 
     def plot(self, axes: Any = None, *, bar_kw: dict[str, Any] | None = None) -> "DimensionHistogramDisplay":
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class DimensionHistogramDisplay:
         Raises
         ------
         OptionError
-            When spectra, energy or bins are none, or there is not one of the axes for each t.
+            When spectra, energy or bins are invalid, or there is not one of the axes for each t.
         MissingDependencyError
             When matplotlib is not installed.
         """
@@ -113,7 +113,7 @@ class DimensionHistogramDisplay:
         axes = axes_or_new(axes, nrows=1, ncols=len(energy), sharey=True, figsize=size, layout="constrained")
         axes = np.atleast_1d(np.asarray(axes, dtype=object))
         if axes.shape != (len(energy),):
-            raise OptionError(f"there are {len(energy)} parts of the energy: give as many axes, got {axes.size}.")
+            raise OptionError(f"there are {len(energy)} shares of the energy: give as many axes, got {axes.size}.")
         for place, (ax, t) in enumerate(zip(axes, energy, strict=True)):
             self._plot_one(ax, t, counts[place], list(spectra), bar_kw or {})
             if place == 0:
@@ -123,7 +123,7 @@ class DimensionHistogramDisplay:
         return self
 
     def _plot_one(self, ax: Any, t: float, counts: list[np.ndarray], names: list[str], bar_kw: dict[str, Any]) -> None:
-        # a little air between bins, none between the models of one
+        # a small gap between bins, none between the models of one bin
         width = 0.88 / self.bins / len(names)
         middles = (np.arange(self.bins) + 0.5) / self.bins
         for model, (name, heights) in enumerate(zip(names, counts, strict=True)):

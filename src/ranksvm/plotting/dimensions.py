@@ -16,20 +16,20 @@ _ALL = {"marker": "_", "linestyle": "none", "color": "0.7", "zorder": 1, "label"
 
 
 class DimensionsDisplay:
-    """How many dimensions the dual variables of each query need, against its documents or pairs, on logarithmic axes.
+    """Number of dimensions that the dual variables of each query need, against its documents or pairs, in log scale.
 
-    A grey dash above each query marks the number of dimensions of its block, which no rank exceeds. Each t has its
-    marker, and each model its colour, that of `DimensionHistogramDisplay`; of one model each t has one. Queries without
-    pairs are left out, and those without energy have no points. Made by `from_spectra`, which draws at once.
+    A grey dash marks the number of dimensions of each block, the upper bound of its rank. Each t has its own marker,
+    and each model the same colour as in `DimensionHistogramDisplay`; with one model each t has its own colour. Queries
+    without pairs are omitted, and those without energy have no points. `from_spectra` creates and draws it.
 
     Parameters
     ----------
     spectra : DualSpectra, or mapping of str to DualSpectra
-        What `ranksvm.analysis.dual_spectra` gave: of one model, or of several by name.
+        The result of `ranksvm.analysis.dual_spectra`, for one model or for several by name.
     energy : sequence of float, optional
-        Parts t of the energy, each a series of points; 1.0 is the rank. None: those of the (first) spectra.
+        Shares t of the energy, each a series of points; 1.0 is the rank. None: those of the (first) spectra.
     against : {"documents", "pairs"}, default "documents"
-        What the horizontal axis counts.
+        Quantity on the horizontal axis.
 
     Attributes
     ----------
@@ -55,13 +55,13 @@ class DimensionsDisplay:
         Parameters
         ----------
         spectra : DualSpectra, or mapping of str to DualSpectra
-            Of one model, or of several by name.
+            For one model, or for several by name.
         energy : sequence of float, optional
-            Parts t of the energy; None: those of the (first) spectra.
+            Shares t of the energy; None: those of the (first) spectra.
         against : {"documents", "pairs"}, default "documents"
-            What the horizontal axis counts.
+            Quantity on the horizontal axis.
         ax : matplotlib Axes, optional
-            Where to draw; None: on a new figure.
+            Axes to draw on; None: those of a new figure.
 
         Returns
         -------
@@ -71,19 +71,19 @@ class DimensionsDisplay:
         Raises
         ------
         OptionError
-            When spectra, energy or against are none of these.
+            When spectra, energy or against are invalid.
         MissingDependencyError
             When matplotlib is not installed.
         """
         return cls(spectra, energy=energy, against=against).plot(ax)
 
     def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> "DimensionsDisplay":
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; None: on a new figure.
+            Axes to draw on; None: those of a new figure.
         line_kw : dict, optional
             Passed to ``ax.plot`` for the points.
 
@@ -95,7 +95,7 @@ class DimensionsDisplay:
         Raises
         ------
         OptionError
-            When spectra, energy or against are none of these.
+            When spectra, energy or against are invalid.
         MissingDependencyError
             When matplotlib is not installed.
         """
@@ -125,7 +125,7 @@ class DimensionsDisplay:
         ax.set_ylabel("dimensions" if one is None or not next(iter(spectra)) else series_name("", one, True))
         ax.grid(color="0.92")
         ax.set_axisbelow(True)
-        # outside, since points may be anywhere inside
+        # outside, because points may be anywhere inside
         legend(
             ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3 if len(self.lines_) < 3 else 2, handletextpad=0.3
         )

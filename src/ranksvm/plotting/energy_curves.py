@@ -1,4 +1,4 @@
-"""EnergyDisplay: the energy of dual variables along the dimensions."""
+"""EnergyDisplay: cumulative energy of dual variables against the number of dimensions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,15 +15,15 @@ _OTHER_QUERY = {"color": "0.8", "linewidth": 0.7, "zorder": 1}
 
 
 class EnergyDisplay:
-    """Which part of the energy of a query's dual variables the first dimensions hold, a curve for each query.
+    """Share of the energy of the dual variables in the first dimensions, with a curve for each query.
 
-    Of one model all queries are drawn, the chosen ones in colour and the others in grey; of several models the chosen
-    ones alone, a colour for each query and a kind of line for each model. Made by `from_spectra`, which draws at once.
+    For one model all queries are drawn, the chosen ones in colour and the others in grey; for several models only the
+    chosen ones, with a colour for each query and a line style for each model. `from_spectra` creates and draws it.
 
     Parameters
     ----------
     spectra : DualSpectra, or mapping of str to DualSpectra
-        What `ranksvm.analysis.dual_spectra` gave: of one model, or of several by name.
+        The result of `ranksvm.analysis.dual_spectra`, for one model or for several by name.
     queries : iterable of query ids, optional
         The queries to name; None: the three with the most pairs.
 
@@ -34,7 +34,7 @@ class EnergyDisplay:
     figure_ : matplotlib Figure
         Their figure.
     lines_ : list of matplotlib Line2D
-        The curves of the queries named, those of the first model first.
+        The curves of the named queries, those of the first model first.
     """
 
     def __init__(self, spectra: Spectra, *, queries: Iterable[Any] | None = None):
@@ -48,11 +48,11 @@ class EnergyDisplay:
         Parameters
         ----------
         spectra : DualSpectra, or mapping of str to DualSpectra
-            Of one model, or of several by name.
+            For one model, or for several by name.
         queries : iterable of query ids, optional
             The queries to name; None: the three with the most pairs.
         ax : matplotlib Axes, optional
-            Where to draw; None: on a new figure.
+            Axes to draw on; None: those of a new figure.
 
         Returns
         -------
@@ -64,19 +64,19 @@ class EnergyDisplay:
         DataError
             When there is no such query.
         OptionError
-            When spectra are none.
+            When spectra are invalid.
         MissingDependencyError
             When matplotlib is not installed.
         """
         return cls(spectra, queries=queries).plot(ax)
 
     def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> "EnergyDisplay":
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; None: on a new figure.
+            Axes to draw on; None: those of a new figure.
         line_kw : dict, optional
             Passed to ``ax.plot`` for the queries named.
 
@@ -90,7 +90,7 @@ class EnergyDisplay:
         DataError
             When there is no such query.
         OptionError
-            When spectra are none.
+            When spectra are invalid.
         MissingDependencyError
             When matplotlib is not installed.
         """
@@ -118,7 +118,7 @@ class EnergyDisplay:
         ax.set_xlim(left=1)
         ax.set_ylim(top=1.01)
         ax.set_xlabel("dimensions")
-        ax.set_ylabel("part of the energy")
+        ax.set_ylabel("share of the energy")
         legend(ax, loc="lower right")
         self.ax_, self.figure_ = ax, ax.figure
         return self

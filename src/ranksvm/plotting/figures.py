@@ -1,4 +1,4 @@
-"""matplotlib, asked for when something is drawn."""
+"""matplotlib, imported when a plot is drawn."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ def axes_or_new(ax: Any = None, **figure: Any) -> Any:
 
 
 def figure_in_memory(**figure: Any) -> Any:
-    """A figure that no window will ever show, which pyplot does not keep: for writing a file."""
+    """A figure that is not registered with pyplot and not shown in a window, for writing to a file."""
     _pyplot()
     from matplotlib.figure import Figure
 
@@ -25,7 +25,7 @@ def axes_in_memory(**figure: Any) -> Any:
 
 
 def picture_formats() -> list[str]:
-    """The formats of picture files that figures can be saved in: "png", "svg" and others."""
+    """The file formats in which figures can be saved: "png", "svg" and others."""
     _pyplot()
     from matplotlib.backend_bases import FigureCanvasBase
 

@@ -18,9 +18,9 @@ _OTHER_FEATURE = {"color": "0.75", "linewidth": 0.8, "zorder": 1}
 
 
 class PathDisplay:
-    """Scores along C with a band of one standard error, or weights along C; the chosen C marked and named.
+    """Scores along C with a band of one standard error, or weights along C; the chosen C is marked and labelled.
 
-    Made by `from_estimator` (scores) or `from_path` (weights), which draw at once; the constructor takes the numbers.
+    `from_estimator` (scores) and `from_path` (weights) create and draw it; the constructor takes the numbers.
 
     Parameters
     ----------
@@ -35,11 +35,11 @@ class PathDisplay:
     coefs : ndarray of float64, shape (n_Cs, n_features), optional
         Weights for each C.
     feature_names : sequence of str, optional
-        Names of the features; ``x0``, ``x1``, ... without.
+        Names of the features; by default ``x0``, ``x1``, ...
     chosen_C : float, optional
         The C to mark.
     rule : {"best", "one_standard_error"}, optional
-        By which it was chosen.
+        The rule by which it was chosen.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class PathDisplay:
     fill_between_ : matplotlib.collections.PolyCollection or None
         The band of one standard error.
     fold_lines_ : list of matplotlib.lines.Line2D
-        The score of each test part, where there are several.
+        The score of each test part, if there are several.
     coef_lines_ : list of matplotlib.lines.Line2D
         The weight of each feature along C.
     chosen_line_ : matplotlib.lines.Line2D or None
@@ -107,11 +107,11 @@ class PathDisplay:
         Parameters
         ----------
         estimator : RankSVMCV
-            A fitted one.
+            A fitted estimator.
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; None: those of a new figure.
         **options : dict
-            As `plot` takes them.
+            Options of `plot`.
 
         Returns
         -------
@@ -121,7 +121,7 @@ class PathDisplay:
         Raises
         ------
         OptionError
-            When the estimator is no RankSVMCV.
+            When the estimator is not a RankSVMCV.
         NotFittedError
             When it is not fitted.
         MissingDependencyError
@@ -129,8 +129,8 @@ class PathDisplay:
         """
         if not isinstance(estimator, RankSVMCV):
             raise OptionError(
-                f"PathDisplay.from_estimator shows how a RankSVMCV chose C, got a {type(estimator).__name__}. Of a "
-                "Pipeline take the last step, pipeline[-1]; PathDisplay.from_path shows a regularization_path."
+                f"PathDisplay.from_estimator shows how a RankSVMCV chose C, got a {type(estimator).__name__}. For a "
+                "Pipeline pass the last step, pipeline[-1]; PathDisplay.from_path shows a regularization_path."
             )
         check_is_fitted(estimator, "scores_")
         display = cls(
@@ -159,15 +159,15 @@ class PathDisplay:
         Parameters
         ----------
         path : RegularizationPath
-            What `regularization_path` gave.
+            The result of `regularization_path`.
         chosen_C : float, optional
-            The C to mark; the features named are those of the largest weights there, or else at the largest C.
+            The C to mark; the named features are those with the largest weights there, or else at the largest C.
         feature_names : sequence of str, optional
             Names of the features; None: those of the DataFrame the path was computed from, if it was one.
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; None: those of a new figure.
         **options : dict
-            As `plot` takes them.
+            Options of `plot`.
 
         Returns
         -------
@@ -195,14 +195,14 @@ class PathDisplay:
         line_kw: dict[str, Any] | None = None,
         fill_between_kw: dict[str, Any] | None = None,
     ) -> "PathDisplay":
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; None: those of a new figure.
         n_named : int, default 8
-            How many features of large weight have a colour and a name; the others are grey.
+            Number of features, by weight, that have a colour and a name; the others are grey.
         line_kw : dict, optional
             Passed to ``ax.plot`` for the mean score or the weights of the features named.
         fill_between_kw : dict, optional
@@ -234,12 +234,12 @@ class PathDisplay:
         if self.chosen_C is not None:
             self.chosen_line_ = self.ax_.axvline(self.chosen_C, **_CHOSEN, label=self._chosen_name())
             named.append(self.chosen_line_)
-        # outside, since lines may be anywhere inside
+        # outside, because lines may be anywhere inside
         self.ax_.legend(handles=named, fontsize="small", frameon=False, **place)
         return self
 
     def _plot_scores(self, line_kw: dict[str, Any], fill_between_kw: dict[str, Any]) -> list[Any]:
-        """Draw the scores; what the legend is to name."""
+        """Draw the scores; returns the handles of the legend."""
         n_parts = self.scores.shape[1]
         if n_parts > 1:
             self.fold_lines_ = self.ax_.plot(self.Cs, self.scores, **_FOLD)
@@ -255,7 +255,7 @@ class PathDisplay:
             named.append(self.fill_between_)
             if self.rule == "one_standard_error":
                 limit = low[np.nanargmax(self.mean_scores)]
-                style = {"color": "C0", "linestyle": ":", "linewidth": 1.0, "label": "best less its standard error"}
+                style = {"color": "C0", "linestyle": ":", "linewidth": 1.0, "label": "best minus its standard error"}
                 named.append(self.ax_.axhline(limit, **style))
         if self.chosen_C in self.Cs:
             score = self.mean_scores[np.flatnonzero(self.Cs == self.chosen_C)[0]]
@@ -264,12 +264,12 @@ class PathDisplay:
         return named
 
     def _plot_coefs(self, n_named: int, line_kw: dict[str, Any]) -> list[Any]:
-        """Draw the weights; what the legend is to name."""
+        """Draw the weights; returns the handles of the legend."""
         n_features = self.coefs.shape[1]
         names = [f"x{number}" for number in range(n_features)] if self.feature_names is None else self.feature_names
         at = -1 if self.chosen_C is None else int(np.argmin(np.abs(np.log(self.Cs / self.chosen_C))))
         named = np.argsort(-np.abs(self.coefs[at]), kind="stable")[:n_named]
-        # in the order in which the lines end, beside the legend
+        # in the order of the right ends of the lines, next to the legend
         named = named[np.argsort(-self.coefs[-1][named], kind="stable")]
         self.coef_lines_ = self.ax_.plot(self.Cs, self.coefs, **_OTHER_FEATURE)
         for place, feature in enumerate(named):

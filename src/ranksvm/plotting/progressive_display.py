@@ -1,4 +1,4 @@
-"""ProgressiveDisplay: how good, or how slow, models are as queries come."""
+"""ProgressiveDisplay: quality or time of models in progressive (prequential) validation."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,25 +13,25 @@ from ranksvm.plotting.figures import axes_or_new
 __all__ = ["ProgressiveDisplay"]
 
 SECONDS = {"rank_seconds": "seconds to rank a query", "learn_seconds": "seconds to learn from a query"}
-# The part of the queries, from the first, whose values may lie outside the axes: means of a few queries jump about.
+# The share of the first queries whose values may lie outside the axes, because means of a few queries vary strongly.
 _BEGINNING = 0.05
 
 
 class ProgressiveDisplay:
-    """A metric of one model or several against the number of queries that came, or the time that a query took.
+    """Progressive (prequential) validation: a metric, or the time per query, against the number of queries.
 
     The lines are means over the orders of the queries, with a band of one standard deviation to each side (Figs. 2 and
-    3 of Wang et al., ACL 2015). Made by `from_result`, which draws at once.
+    3 of Wang et al., ACL 2015). `from_result` creates and draws it.
 
     Parameters
     ----------
     results : ProgressiveValidation, or mapping of str to ProgressiveValidation
-        What `progressive_validation` gave: of one model, or of several by name.
+        The result of `progressive_validation`, for one model or for several by name.
     metric : str, optional
-        What to draw: a metric, or on a logarithmic axis ``"learn_seconds"`` or ``"rank_seconds"``; None: the first
+        Quantity to draw: a metric, or on a logarithmic axis ``"learn_seconds"`` or ``"rank_seconds"``; None: the first
         metric.
     window : int, optional
-        Number of last queries over which a metric's mean and the median of seconds are; None: the mean over all queries
+        Number of last queries for a metric's moving mean and for the median of seconds; None: the mean over all queries
         so far, and the seconds of each query.
 
     Attributes
@@ -43,7 +43,7 @@ class ProgressiveDisplay:
     lines_ : list of matplotlib Line2D
         The means of each model.
     bands_ : list of matplotlib PolyCollection
-        The bands of those with several orders.
+        The bands of models with several orders.
     """
 
     def __init__(
@@ -66,19 +66,19 @@ class ProgressiveDisplay:
         window: int | None = None,
         ax: Any = None,
     ) -> "ProgressiveDisplay":
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         results : ProgressiveValidation, or mapping of str to ProgressiveValidation
-            Of one model, or of several by name.
+            For one model, or for several by name.
         metric : str, optional
             A metric, ``"learn_seconds"`` or ``"rank_seconds"``; None: the first metric.
         window : int, optional
-            Number of last queries over which a metric's mean and the median of seconds are; None: the mean over all
+            Number of last queries for a metric's moving mean and for the median of seconds; None: the mean over all
             queries so far, and the seconds of each query.
         ax : matplotlib Axes, optional
-            Where to draw; None: on a new figure.
+            Axes to draw on; None: those of a new figure.
 
         Returns
         -------
@@ -88,19 +88,19 @@ class ProgressiveDisplay:
         Raises
         ------
         OptionError
-            When results are none, a metric was not evaluated, or queries were not timed.
+            When results are invalid, a metric was not evaluated, or queries were not timed.
         MissingDependencyError
             When matplotlib is not installed.
         """
         return cls(results, metric=metric, window=window).plot(ax)
 
     def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> "ProgressiveDisplay":
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; None: on a new figure.
+            Axes to draw on; None: those of a new figure.
         line_kw : dict, optional
             Passed to ``ax.plot`` for the lines.
 
@@ -112,7 +112,7 @@ class ProgressiveDisplay:
         Raises
         ------
         OptionError
-            When results are none, a metric was not evaluated, or queries were not timed.
+            When results are invalid, a metric was not evaluated, or queries were not timed.
         MissingDependencyError
             When matplotlib is not installed.
         """
@@ -132,7 +132,7 @@ class ProgressiveDisplay:
             settled = slice(int(_BEGINNING * len(mean)), None)
             limits += [np.nanmin((mean - off)[settled]), np.nanmax((mean + off)[settled])]
         if metric in SECONDS:
-            # the bottom is the fastest mean: a logarithm has no place for a band that reaches 0
+            # the lower limit is the fastest mean: a logarithmic axis cannot show a band that reaches 0
             ax.set_yscale("log", nonpositive="clip")
             ax.set_ylim(bottom=0.5 * min(np.nanmin(line.get_ydata()) for line in self.lines_))
             ax.set_ylabel(SECONDS[metric])
@@ -152,18 +152,18 @@ class ProgressiveDisplay:
 
 
 def _by_name(results: Any) -> dict[str, ProgressiveValidation]:
-    """Results of one model or of several, by name; that of a single one is empty."""
+    """Results of one model or of several, by name; the name of a single one is empty."""
     if isinstance(results, ProgressiveValidation):
         return {"": results}
     if not isinstance(results, Mapping) or not all(isinstance(one, ProgressiveValidation) for one in results.values()):
-        raise OptionError(f"what progressive_validation gave is needed, or a dict of such by name, got {results!r}.")
+        raise OptionError(f"results must come from progressive_validation, one or a dict by name, got {results!r}.")
     if not results:
         raise OptionError("there are no results to draw.")
     return dict(results)
 
 
 def _curve(result: ProgressiveValidation, metric: str, window: int | None) -> np.ndarray:
-    """What is drawn of a model, shape (n_orders, n_queries)."""
+    """The drawn values of a model, shape (n_orders, n_queries)."""
     if metric not in SECONDS:
         return result.curve(metric, window)
     seconds = getattr(result, metric)
@@ -171,5 +171,5 @@ def _curve(result: ProgressiveValidation, metric: str, window: int | None) -> np
         raise OptionError("queries were not timed: give progressive_validation(..., timing=True).")
     if window is None:
         return seconds
-    # the median of those that end with each query: now and then the machine does something else
+    # a moving median, because other work of the machine disturbs some timings
     return median_filter(seconds, size=(1, window), origin=(0, (window - 1) // 2), mode="mirror")

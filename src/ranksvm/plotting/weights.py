@@ -9,14 +9,14 @@ from ranksvm.plotting.figures import axes_or_new
 
 __all__ = ["WeightsDisplay"]
 
-# Height of a weight's line and of what is around them all, in inches.
+# Height of a weight's line and of the margins, in inches.
 ROW_HEIGHT, MARGIN = 0.26, 1.1
 
 
 class WeightsDisplay:
     """Weights of a linear ranker with their confidence intervals, the largest on top.
 
-    A weight whose interval holds 0 is drawn hollow and grey: its sign is not settled.
+    A weight whose interval contains 0 is drawn hollow and grey: its sign is uncertain.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class WeightsDisplay:
         top: int | None = 20,
         ax: Any = None,
     ) -> "WeightsDisplay":
-        """Draw what `ranksvm.analysis.bootstrap_weights` found.
+        """Draw the result of `ranksvm.analysis.bootstrap_weights`.
 
         Parameters
         ----------
@@ -63,9 +63,9 @@ class WeightsDisplay:
         method : {"percentile", "basic"}, default "percentile"
             Kind of the intervals, as in `BootstrapWeights.interval`.
         top : int or None, default 20
-            How many weights to draw, the largest in absolute value; None: all.
+            Number of weights to draw, the largest in absolute value; None: all.
         ax : matplotlib Axes, optional
-            Where to draw; None: on a new figure.
+            Axes to draw on; None: those of a new figure.
 
         Returns
         -------
@@ -77,7 +77,7 @@ class WeightsDisplay:
         MissingDependencyError
             When matplotlib is not installed.
         OptionError
-            When level or method is none of these.
+            When level or method is invalid.
         """
         low, high = weights.interval(level, method)
         level = weights.level if level is None else level
@@ -89,9 +89,9 @@ class WeightsDisplay:
         Parameters
         ----------
         top : int or None, default 20
-            How many weights to draw, the largest in absolute value; None: all.
+            Number of weights to draw, the largest in absolute value; None: all.
         ax : matplotlib Axes, optional
-            Where to draw; None: on a new figure.
+            Axes to draw on; None: those of a new figure.
 
         Returns
         -------
@@ -110,8 +110,8 @@ class WeightsDisplay:
         settled = (low > 0) | (high < 0)
         ax.axvline(0.0, color="0.3", linewidth=1.0, zorder=1)
         for chosen, color, face, text in (
-            (settled, "tab:blue", "tab:blue", "sign settled"),
-            (~settled, "0.6", "white", "interval holds 0"),
+            (settled, "tab:blue", "tab:blue", "sign certain"),
+            (~settled, "0.6", "white", "interval contains 0"),
         ):
             if chosen.any():
                 ax.hlines(places[chosen], low[chosen], high[chosen], color=color, linewidth=2)

@@ -1,4 +1,4 @@
-"""The dual of a ranker: the alpha over the pairs of one query after another, never all at once."""
+"""The dual of a ranker: the alpha over the pairs of one query after another, not all at once."""
 
 import operator
 from collections.abc import Callable, Iterator
@@ -13,19 +13,19 @@ from ranksvm.losses import Pairs
 
 __all__ = ["AlphaOfPairs", "DualBlock", "DualCoef", "KeptDualCoef", "WholeBlocks"]
 
-# Number of a query, rows of the preferred documents of pairs of it, rows of the other ones, weights of the pairs -> the
-# alpha of the pairs.
+# (number of a query, rows of the preferred documents of its pairs, rows of the other documents, weights of the pairs)
+# -> alpha of the pairs.
 AlphaOfPairs = Callable[[int, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DualBlock:
-    """The alpha of the pairs of one query, preferred documents by other ones.
+    """The alpha of the pairs of one query, preferred documents by other documents.
 
-    Both are sorted by label, the highest first, so that the block is block-triangular: where a document of
+    Both are sorted by label, the highest first, so that the block is block-triangular: if a document of
     ``preferred_rows`` has no higher label than one of ``other_rows`` there is no pair, and alpha is 0. With two levels
-    it is one full rectangle, relevant by irrelevant. Of explicit pairs, without labels, both are sorted by row, and a
-    pair given twice has the sum of its two alpha. A query without pairs has a block of shape (0, 0).
+    it is a full rectangle, relevant by irrelevant. For explicit pairs, without labels, both are sorted by row, and a
+    pair listed twice has the sum of its two alpha. A query without pairs has a block of shape (0, 0).
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class DualBlock:
     preferred_rows : ndarray of int64, shape (n_preferred,)
         Rows of the documents that are preferred to another one.
     other_rows : ndarray of int64, shape (n_other,)
-        Rows of the documents to which another one is preferred; of three levels and more, many are in both.
+        Rows of the documents to which another one is preferred; with three or more levels, many are in both.
     alpha : ndarray of float64, shape (n_preferred, n_other)
         The dual variables.
     weights : ndarray of float64, shape (n_preferred, n_other)
@@ -63,21 +63,20 @@ class DualBlock:
 class DualCoef:
     """The alpha of a fitted model over all pairs, as a sequence of `DualBlock`, one for each query.
 
-    A block is computed when it is asked for and not kept. Beyond what the model keeps this takes 16 bytes for each
-    entry of the block, and about 90 for each pair of its query while it is made (measured on 2,000 documents of five
-    levels).
+    A block is computed on access and not stored. In addition to the model this takes 16 bytes for each entry of the
+    block, and about 90 for each pair of its query during the computation (measured on 2,000 documents of five levels).
 
     Parameters
     ----------
     pairs : ComparablePairs or PairList
         The pairs.
     queries : Queries
-        The rows grouped.
+        The grouping of the rows.
     labels : ndarray of float64, shape (n_samples,), or None
         Label of each row; None: documents stay in the order of rows.
     alpha : callable
-        From the number of a query, the rows of the preferred documents of pairs of it, the rows of the other ones and
-        the weights of the pairs, to the alpha of each pair.
+        Function of the number of a query, the rows of the preferred and of the other documents of its pairs, and the
+        weights of the pairs, that gives the alpha of each pair.
 
     Attributes
     ----------
@@ -97,7 +96,7 @@ class DualCoef:
         self._ids = queries.ids.tolist()
         self._labels = np.zeros(queries.n_rows) if labels is None else labels
         self._alpha = alpha
-        # Explicit pairs come in connected parts of queries.
+        # Explicit pairs are grouped into connected components of queries.
         filled = pairs.pointers[:-1] < pairs.pointers[1:]
         first_rows = pairs.pointers[:-1][filled] if pairs.rows is None else pairs.rows[pairs.pointers[:-1][filled]]
         query_of_part = queries.numbers()[first_rows]
@@ -116,7 +115,7 @@ class DualCoef:
     def entries_per_query(self) -> np.ndarray:
         """Number of entries of each query's block, at most (documents of weight 0 count): int64, shape (n_queries,).
 
-        Of two levels it is that of the pairs; where most documents are of a level between two others it is far larger.
+        With two levels this is the number of pairs; if most documents have an intermediate level it is far larger.
         """
         pairs, counts = self._pairs, []
         filled = pairs.pointers[:-1] < pairs.pointers[1:]
@@ -146,11 +145,11 @@ class DualCoef:
         return self[self._queries.number(query)]
 
     def per_document(self) -> np.ndarray:
-        """What each document has in all: ``beta_i = sum over j of (alpha_ij - alpha_ji)``, block by block.
+        """Sum over the pairs of each document: ``beta_i = sum over j of (alpha_ij - alpha_ji)``, block by block.
 
-        The weights of a linear model are ``X' beta``: of one with a duality gap up to ``sqrt(2 * duality_gap_)`` in the
-        Euclidean norm, of a low-rank one as they are. Of a kernel model ``sum of beta_i k(x_i, .)`` is the scoring
-        function up to as much in the norm of its RKHS.
+        The weights of a linear model are ``X' beta``: up to ``sqrt(2 * duality_gap_)`` in the Euclidean norm for a
+        model with a duality gap, exactly for a low-rank model. For a kernel model ``sum of beta_i k(x_i, .)`` is the
+        scoring function up to the same distance in the norm of its RKHS.
 
         Returns
         -------
@@ -164,12 +163,12 @@ class DualCoef:
         return beta
 
     def to_coo(self) -> scipy.sparse.coo_array:
-        """All at once, as a sparse matrix: alpha_ij in row i (the preferred document), column j.
+        """All alpha as one sparse matrix: alpha_ij in row i (the preferred document), column j.
 
         Returns
         -------
         coo_array of float64, shape (n_samples, n_samples)
-            The alpha that are not 0: 24 bytes for each.
+            The nonzero alpha, 24 bytes each.
         """
         data, preferred, other = [], [], []
         for block in self:
@@ -194,14 +193,14 @@ class DualCoef:
         return map(self._block, range(len(self)))
 
     def __repr__(self) -> str:
-        return f"DualCoef({len(self)} queries, {self.n_pairs} pairs): one block for each query, made when asked for"
+        return f"DualCoef({len(self)} queries, {self.n_pairs} pairs): one block for each query, computed on access"
 
     def _block(self, number: int) -> DualBlock:
         preferred, other, weights = self._explicit(number)
         preferred_rows, i = self._by_label(preferred)
         other_rows, j = self._by_label(other)
         dense_weights = np.zeros((len(preferred_rows), len(other_rows)))
-        # added up: a user may list a pair twice
+        # summed, because a user may list a pair twice
         np.add.at(dense_weights, (i, j), weights)
         frame = DualBlock(self._ids[number], preferred_rows, other_rows, np.zeros_like(dense_weights), dense_weights)
         self._fill(number, frame, (i, j), preferred, other, weights)
@@ -216,11 +215,11 @@ class DualCoef:
         other: np.ndarray,
         weights: np.ndarray,
     ) -> None:
-        """Write alpha into a block of zeros, from its pairs: their places in it, rows and weights."""
+        """Write alpha into a block of zeros, from its pairs: their positions in it, rows and weights."""
         np.add.at(block.alpha, places, self._alpha(number, preferred, other, weights))
 
     def _explicit(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pairs of a query written out: preferred rows, other rows, weights."""
+        """The pairs of a query as a list: preferred rows, other rows, weights."""
         parts = self._parts[self._first_part[number] : self._first_part[number + 1]]
         if len(parts) == 0:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -230,7 +229,7 @@ class DualCoef:
         return (preferred, other, weights) if rows is None else (rows[preferred], rows[other], weights)
 
     def _by_label(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The documents among some rows, highest label first, and the place of each row among them."""
+        """The documents among some rows, highest label first, and the position of each row among them."""
         documents, place = np.unique(rows, return_inverse=True)
         order = np.argsort(-self._labels[documents], kind="stable")
         places = np.empty(len(documents), dtype=np.int64)
@@ -260,9 +259,9 @@ class KeptDualCoef(DualCoef):
 
 
 class WholeBlocks(DualCoef):
-    """As `DualCoef`, of numbers that entries have whether they are pairs or not; ``weights`` tells which are.
+    """Like `DualCoef`, with values also for entries that are not pairs; ``weights`` shows which are pairs.
 
-    Parameters are those of `DualCoef`; its ``alpha`` is asked for all entries.
+    Parameters are those of `DualCoef`; its ``alpha`` is called for all entries.
     """
 
     def _fill(self, number, block, places, preferred, other, weights):

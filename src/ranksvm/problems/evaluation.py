@@ -1,4 +1,4 @@
-"""Data on which a fit is evaluated: ``eval_set``, ``eval_qid`` and ``eval_group``, as LightGBM has them."""
+"""Data on which a fit is evaluated: ``eval_set``, ``eval_qid`` and ``eval_group``, as in LightGBM."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ranksvm.metrics import Convention, Evaluation, Metric, evaluate
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSet:
-    """Documents with labels and queries, in the form that models are scored on, checked.
+    """Documents with labels and queries, in the form used for scoring, validated.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class EvaluationSet:
     numbers : ndarray of int, shape (n_rows,)
         Number of the query of each row.
     sample_weight : array-like of shape (n_rows,) or None
-        A query counts with the mean weight of its rows.
+        A query is weighted by the mean weight of its rows.
     """
 
     X: Any
@@ -36,7 +36,7 @@ class EvaluationSet:
     def evaluate(
         self, scores: Callable[[Any], np.ndarray], metric: str | Metric, convention: str | Convention = "default"
     ) -> Evaluation:
-        """The metric of the ranking that a scoring function, from features to scores, gives."""
+        """The metric of the ranking by a scoring function from features to scores."""
         found = scores(self.X)
         return evaluate(self.y, found, self.numbers, [metric], convention=convention, sample_weight=self.sample_weight)
 
@@ -44,10 +44,10 @@ class EvaluationSet:
 def evaluation_sets(
     estimator: Any, eval_set: Any, eval_qid: Any, eval_group: Any, n_queries: int
 ) -> list[EvaluationSet]:
-    """The sets that ``fit`` was given, checked against the training data; none without ``eval_set``.
+    """The evaluation sets passed to ``fit``, validated against the training data; none without ``eval_set``.
 
-    Raises DataError, with the set's name as in ``evals_result_``, where one cannot be used, or lacks its queries though
-    the training data have ``n_queries`` of them.
+    Raises DataError, with the set's name as in ``evals_result_``, if a set cannot be used, or lacks query ids although
+    the training data have ``n_queries`` queries.
     """
     if eval_set is None:
         for name, value in (("eval_qid", eval_qid), ("eval_group", eval_group)):
@@ -69,7 +69,7 @@ def evaluation_sets(
 
 
 def evals_result(evaluations: Sequence[Sequence[Evaluation]]) -> dict[str, dict[str, list[float]]]:
-    """Set -> metric -> value of one model after another, as LightGBM has it; each item holds a model's sets."""
+    """Set -> metric -> values of consecutive models, as in LightGBM; each item holds the evaluations of one model."""
     by_set = zip(*evaluations, strict=True)
     return {
         set_name(number): {metric: [each.means[metric] for each in models] for metric in models[0].means}
@@ -78,7 +78,7 @@ def evals_result(evaluations: Sequence[Sequence[Evaluation]]) -> dict[str, dict[
 
 
 def set_name(number: int) -> str:
-    """Name of an evaluation set, by its number from 0, as LightGBM has it."""
+    """Name of an evaluation set, by its number from 0, as in LightGBM."""
     return f"valid_{number}"
 
 
@@ -87,7 +87,7 @@ def _is_pair(pair: Any) -> bool:
 
 
 def _one_for_each(name: str, values: Any, pairs: list) -> list[Any]:
-    """Queries of each set: they may come as a list of one for each, or, for one set, as they are."""
+    """Queries of each set: given as a list with one item for each set, or, for one set, directly."""
     if values is None or isinstance(values, str):
         return [values] * len(pairs)
     if isinstance(values, list | tuple) and len(values) == len(pairs):
@@ -108,7 +108,7 @@ def _checked(estimator: Any, X: Any, y: Any, qid: Any, group: Any, n_queries: in
     elif group is None:
         qid = estimator._query_ids(X, qid)
         if qid is None and n_queries > 1:
-            raise DataError(f"the training data have {n_queries} queries: give this set's by eval_qid or eval_group.")
+            raise DataError(f"the training data have {n_queries} queries: give this set's in eval_qid or eval_group.")
     X = estimator._without_qid_column(X)
     X, y = validation.features_and_labels(estimator, X, y, n_threads=effective_n_jobs(estimator.n_jobs), reset=False)
     return EvaluationSet(X, y, validation.queries(qid, group, len(y)).numbers())

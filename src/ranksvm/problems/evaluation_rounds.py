@@ -1,4 +1,4 @@
-"""A fit in rounds, evaluated after each: the trace, when to stop early, and the best model of all."""
+"""A fit in rounds, evaluated after each: the trace, early stopping, and the best model."""
 
 import logging
 from collections.abc import Callable
@@ -21,14 +21,14 @@ logger = logging.getLogger("ranksvm.estimators")
 
 @dataclass(frozen=True)
 class Trace(Record):
-    """What rounds gave on evaluation sets.
+    """Metrics of the rounds on evaluation sets.
 
     Parameters
     ----------
     evals_result : dict
         Set -> metric -> value after each round.
     best_iteration, best_score : int and float, or None
-        The best round, from 1, and its value on the first set, where there is a patience.
+        The best round, from 1, and its value on the first set, if there is a patience.
     """
 
     evals_result: dict[str, dict[str, list[float]]]
@@ -37,17 +37,17 @@ class Trace(Record):
 
 
 class EvaluationRounds:
-    """What the linear model of each round gives on evaluation sets.
+    """Evaluation of the linear model of each round on evaluation sets.
 
     Parameters
     ----------
     sets : list of EvaluationSet
         The sets; none: nothing is evaluated.
     metric : Metric
-        What is evaluated on each.
+        The metric evaluated on each.
     patience : int or None
-        After so many rounds without a better value on the first set it is time to stop; None: never, and no model is
-        kept.
+        Number of rounds without a better value on the first set after which to stop; None: never stop, and keep no
+        model.
     n_threads : int
         Number of threads for the scores.
     """
@@ -63,14 +63,14 @@ class EvaluationRounds:
         self._rounds: list[list[Evaluation]] = []
 
     def record(self, coef: np.ndarray, model: Callable[[], Any]) -> bool:
-        """Evaluate the weights of a round; whether to stop after it.
+        """Evaluate the weights of a round; returns whether to stop after it.
 
         Parameters
         ----------
         coef : ndarray of float64, shape (n_features,)
             The weights.
         model : callable
-            What to keep of the round; called, without arguments, when it is the best one so far.
+            Returns what to keep of the round; called without arguments if it is the best one so far.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class EvaluationRounds:
         return len(self._rounds) - self.best_round >= self.patience
 
     def trace(self) -> "Trace":
-        """What all rounds gave, and the best of them."""
+        """The metrics of all rounds, and the best round."""
         return Trace(evals_result(self._rounds), self.best_round, self.best_score)
 
 
@@ -102,8 +102,8 @@ def evaluation_rounds(
 ) -> EvaluationRounds:
     """The rounds of a fit of an estimator with ``eval_metric`` and ``early_stopping_rounds``.
 
-    ``n_queries`` are those of the training data. Raises OptionError or DataError where the sets, the metric or the
-    number of rounds cannot be used.
+    ``n_queries`` is the number of queries of the training data. Raises OptionError or DataError if the sets, the metric
+    or the number of rounds cannot be used.
     """
     metric, patience = parse_metric(estimator.eval_metric), estimator.early_stopping_rounds
     if patience is not None:

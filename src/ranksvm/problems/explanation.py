@@ -1,4 +1,4 @@
-"""Why documents stand where they do: differences of linear scores shared out among the features."""
+"""Per-feature attribution of score differences of linear models."""
 
 import operator
 from typing import Any
@@ -14,25 +14,25 @@ __all__ = ["Explanation"]
 
 
 class Explanation:
-    """The scores of a linear ranker, shared out among the features; a method for every question.
+    """Attribution of the scores of a linear ranker to the features, for documents, pairs and queries.
 
     A score is a sum over the features, so a difference of scores is one too. Document i ranks above document j of its
-    query because ``s_i - s_j = sum of w_f (x_if - x_jf)`` (`pair`), and it stands where it does because its score
-    differs from the mean score of its query by the sum of ``w_f (x_if - mean_f)`` (`document`), the mean of its
-    differences from all documents of the query. These are the Shapley values of the features with the query's documents
-    as the background ("linear SHAP", Lundberg & Lee, "A unified approach to interpreting model predictions", NIPS
-    2017), exact for a linear model. Nothing is computed before it is asked for.
+    query because ``s_i - s_j = sum of w_f (x_if - x_jf)`` (`pair`), and its score differs from the mean score of its
+    query by the sum of ``w_f (x_if - mean_f)`` (`document`), the mean of its differences from all documents of the
+    query. These are the Shapley values of the features with the query's documents as the background ("linear SHAP",
+    Lundberg & Lee, "A unified approach to interpreting model predictions", NIPS 2017), exact for a linear model. All
+    values are computed on access.
 
     Parameters
     ----------
     X : ndarray or CSR matrix, shape (n_samples, n_features)
-        The features; kept, not copied.
+        The features; referenced, not copied.
     coef : ndarray of float64, shape (n_features,)
         The weights.
     scores : ndarray of float64, shape (n_samples,)
         ``X @ coef``.
     queries : Queries
-        The rows grouped.
+        The grouping of the rows.
     feature_names : ndarray of str, shape (n_features,), or None
         Names of the features.
 
@@ -41,9 +41,9 @@ class Explanation:
     scores : ndarray of float64, shape (n_samples,)
         Score of each document.
     mean_scores : ndarray of float64, shape (n_samples,)
-        Mean score of each document's query, from which `contributions` lead to its own.
+        Mean score of each document's query; with the sum of `contributions` it gives the document's score.
     ranks : ndarray of int64, shape (n_samples,)
-        Place of each document in its query, from 1; equal scores in row order.
+        Rank of each document in its query, from 1; equal scores in row order.
     """
 
     def __init__(self, X: Any, coef: np.ndarray, scores: np.ndarray, queries: Queries, feature_names: Any = None):
@@ -63,10 +63,10 @@ class Explanation:
     def contributions(self) -> Any:
         """Contribution of every feature to every document's distance from the mean score of its query.
 
-        Shape (n_samples, n_features), float64, computed anew at each access; each row adds up to ``scores -
-        mean_scores``. Of a CSR X it is CSR, and holds in the rows of a query the features that any of its documents
-        has, which can be many more than X does. For the plots of SHAP:
-        ``shap.Explanation(values=e.contributions, base_values=e.mean_scores, feature_names=e.feature_names)``.
+        Shape (n_samples, n_features), float64, computed at each access; each row adds up to ``scores - mean_scores``.
+        For a CSR X it is CSR, and stores in the rows of a query the features of all its documents, which can be many
+        more than in X. For the plots of SHAP: ``shap.Explanation(values=e.contributions, base_values=e.mean_scores,
+        feature_names=e.feature_names)``.
         """
         if not scipy.sparse.issparse(self._X):
             out = np.empty(self._X.shape)
@@ -79,7 +79,7 @@ class Explanation:
         return stacked if self.queries.order is None else stacked[np.argsort(self.queries.order)]
 
     def document(self, row: int) -> ScoreDifference:
-        """Why a document stands where it does in its query: its score against the mean score of the query.
+        """Attribution of the difference between a document's score and the mean score of its query.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class Explanation:
         Returns
         -------
         ScoreDifference
-            What each feature contributes.
+            The contribution of each feature.
 
         Raises
         ------
@@ -110,7 +110,7 @@ class Explanation:
         Returns
         -------
         ScoreDifference
-            What each feature contributes to the score of the first less that of the second.
+            The contribution of each feature to the score of the first minus that of the second.
 
         Raises
         ------
@@ -199,7 +199,7 @@ class Explanation:
         try:
             number = operator.index(row)
         except TypeError:
-            raise DataError(f"a document is named by its row, a whole number, got {row!r}.") from None
+            raise DataError(f"a document is identified by its row, a whole number, got {row!r}.") from None
         if not 0 <= number < len(self):
             raise DataError(f"there is no row {number}: X has rows 0 to {len(self) - 1}.")
         return number

@@ -1,4 +1,4 @@
-"""The optimisation problems of kernel models: exact ones, and linear ones of features that stand for a kernel."""
+"""The optimisation problems of kernel models: exact ones, and linear ones with features that approximate a kernel."""
 
 import logging
 import threading
@@ -50,20 +50,20 @@ logger = logging.getLogger("ranksvm.estimators")
 # 2^-1, C 1: 194, 131, 98, and 1.15, 1.01, 1.09; at gamma 2^-1, C 32: 1313, 714, 514, and 9.4, 5.8, 5.1. On 30,117 rows
 # of MQ2007 at gamma 2^-3, C 1 without, with 300 and with 600: 339, 122, 85, and 41, 14, 14 s.
 N_LANDMARKS = 300
-# Fewer rows are not worth any, and their values, held twice, may take this part of the memory.
+# For fewer rows preconditioning does not pay off. Their values, stored twice, may use this share of the memory.
 LANDMARK_ROWS = 3000
 LANDMARK_SHARE = 0.25
-# Vectors of the length of the rows that the solver and what it stands on hold at most, in float64.
+# Largest number of float64 vectors of the length of the rows that the solver and the objective hold.
 SOLVER_VECTORS = 50
-# What rounding of Q may do to the Hessian, as part of the identity in it: at 1 the problem need not be convex. On
-# MQ2008 at gamma = 2^-5 it is 0.09 at C = 32; at C = 1e4 a gap of 1e-5 was reported of an objective 1.3 % too high.
+# Largest effect of the rounding of Q on the Hessian, relative to its identity term: at 1 the problem may not be convex.
+# On MQ2008 at gamma = 2^-5 it is 0.09 at C = 32; at C = 1e4 a gap of 1e-5 was reported of an objective 1.3 % too high.
 ROUNDING = 0.5
 
 
 def kernel_training_set(estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
-    """The data that a kernel estimator's ``fit`` was given, and its hyper-parameters, all of it checked.
+    """The validated data and hyper-parameters of a kernel estimator's ``fit``.
 
-    ``data`` is the rest of them, by the names of `training_set`.
+    ``data`` holds the other arguments, by the names of `training_set`.
     """
     check_kernel_options(estimator)
     problem_options(estimator)
@@ -75,7 +75,7 @@ def kernel_training_set(estimator: Any, X: Any, y: Any, **data: Any) -> Training
 
 
 def kernel_problem(estimator: Any, data: TrainingSet, gamma: float | None) -> "KernelOrFeatureProblem":
-    """The problem that a kernel estimator solves for the data of ``fit``, with this gamma if its kernel reads one."""
+    """The problem that a kernel estimator solves for the data of ``fit``, with this gamma if its kernel has one."""
     options = problem_options(estimator)
     options |= {"memory": memory_bytes(estimator.memory_limit), "dtype": estimator.kernel_dtype}
     if is_precomputed(estimator.kernel):
@@ -84,7 +84,7 @@ def kernel_problem(estimator: Any, data: TrainingSet, gamma: float | None) -> "K
     if estimator.approximation is None:
         return KernelProblem(data, kernel, gamma, **options)
     if callable(estimator.kernel):
-        data = replace(data, n_threads=1)  # a function of the user's may not be made for threads
+        data = replace(data, n_threads=1)  # a function of the user may not be thread-safe
     n_components, random_state = estimator.n_components, estimator.random_state
     if estimator.approximation == "fourier":
         features = FourierFeatures.drawn(kernel, data.X.shape[1], n_components, random_state)
@@ -107,9 +107,9 @@ class KernelProblem(RankSVMProblem):
     gamma : float or None
         Its gamma, if it has one.
     memory : int
-        Bytes that the kernel matrix may take.
+        Bytes that the kernel matrix may use.
     dtype : {"float32", "float64"}
-        What it is stored in.
+        Type in which it is stored.
     **options : optional
         Those of `RankSVMProblem`.
     """
@@ -140,8 +140,8 @@ class KernelProblem(RankSVMProblem):
     ) -> SolverResult:
         """The solution for one C: see `RankSVMProblem.solve`.
 
-        Where C is so large that the problem with Q in float32 is not convex, or rounding has stopped the solver or
-        moved the objective by more than ``tol`` of itself, Q is made again in float64, and kept so.
+        If C is so large that the problem with Q in float32 is not convex, or rounding has stopped the solver or changed
+        the objective by more than a relative ``tol``, Q is recomputed in float64, and kept so.
         """
         if self._too_coarse(C):
             start, point = None, self._refined(C, start if point is None else point.w)
@@ -152,7 +152,7 @@ class KernelProblem(RankSVMProblem):
 
     @cached_property
     def matrix(self) -> KernelMatrix:
-        """Q, made when it is first needed."""
+        """Q, computed on first use."""
         memory = self._memory - self._bytes_beside - self._landmark_bytes * self._n_landmarks
         how: dict[str, Any] = {"memory": memory, "dtype": self.dtype, "n_threads": self.n_threads}
         if self.kernel is None:
@@ -168,7 +168,7 @@ class KernelProblem(RankSVMProblem):
 
     @cached_property
     def objective(self) -> KernelObjective | CoefficientObjective:
-        """The objective, as the solver wants it."""
+        """The objective in the form required by the solver."""
         if self.solver == "tron":
             return CoefficientObjective(self.matrix, self.pairwise, 1.0, self.pass_threads, **self.smoothing)
         landmarks = None
@@ -179,19 +179,19 @@ class KernelProblem(RankSVMProblem):
         return KernelObjective(self.matrix, self.pairwise, 1.0, self.pass_threads, landmarks, **self.smoothing)
 
     def _too_coarse(self, C: float, result: SolverResult | None = None) -> bool:
-        """Whether float32 is too coarse for this C: for a solution, or for any, as far as all pairs tell."""
+        """Whether float32 is too coarse for this C: at a solution, or, without one, by a bound over all pairs."""
         if self.dtype == "float64" or (self.kernel is None and self.X.dtype == np.float32):
-            return False  # there is nothing finer
+            return False  # float64 is the finest type
         if result is None:
             return self.objective.rounding(C) > ROUNDING
         if result.status is Status.PRECISION or self.objective.rounding(C, result.point) > ROUNDING:
             return True
-        # what is certified is to hold for the kernel as it is, too
+        # the certificate should also hold for the unrounded kernel
         return self.objective.value_rounding(result.point) > self.tol * result.value
 
     def _refined(self, C: float, w: np.ndarray | None) -> KernelPoint | None:
-        """Make Q in float64: where to go on there from a solution in float32, None where that is no good beginning."""
-        logger.info("%sfloat32 is too coarse for this C and tol: the kernel matrix is made in float64", self.label)
+        """Compute Q in float64; returns a starting point from a solution in float32, None if that is not suitable."""
+        logger.info("%sfloat32 is too coarse for this C and tol: recomputing the kernel matrix in float64", self.label)
         coefficients = None if w is None else self.objective.coefficients(w)
         self._earlier_products = self.n_products
         width = self.objective.width
@@ -202,14 +202,14 @@ class KernelProblem(RankSVMProblem):
             return None
         self.objective.reweight(C)
         point, origin = (self.objective.evaluate(self.objective.vector(b)) for b in (coefficients, None))
-        # in directions that float32 knows nothing of coefficients can be anything
+        # in directions that float32 cannot resolve, coefficients are arbitrary
         return point if point.value < origin.value else None
 
     @property
     def _bytes_beside(self) -> int:
-        """Memory of what there is beside Q: the documents in order, and as the model keeps them; the solver's vectors.
+        """Memory in addition to Q: the sorted documents, the documents stored in the model, and the solver's vectors.
 
-        Without documents, of a precomputed kernel, there are only the vectors.
+        A precomputed kernel has no documents, so there are only the vectors.
         """
         X, n = self.X, len(self.rows)
         documents = 0
@@ -219,7 +219,7 @@ class KernelProblem(RankSVMProblem):
 
     @property
     def _landmark_bytes(self) -> int:
-        """Memory of a landmark's values, and of what they are made from."""
+        """Memory of a landmark's values, and of the data they are computed from."""
         return 2 * 8 * len(self.rows)
 
     @property
@@ -237,30 +237,30 @@ class KernelProblem(RankSVMProblem):
 
     @property
     def n_products(self) -> int:
-        """Products with Q that solutions took."""
+        """Number of products with Q so far."""
         if "matrix" in vars(self):
             self._n_products = self._earlier_products + self.matrix.n_products - self._products_before
         return self._n_products
 
     def release(self) -> None:
-        """Let go of Q."""
+        """Free Q."""
         self._n_products = self.n_products
         del self.objective, self.matrix
 
     def start_from(self, estimator: Any) -> np.ndarray:
-        """The solution that an estimator has, where it was fitted to the same rows, as a place to begin.
+        """The solution of an estimator as a starting point; it must have been fitted to the same rows.
 
-        Raises DataError where it was not.
+        Raises DataError if it was not.
         """
         support = self._support_of(estimator)
         return self.objective.vector(scattered(estimator.dual_coef_, support, self.n_rows)[self.rows])
 
     def _support_of(self, estimator: Any) -> np.ndarray:
-        """The rows that an estimator's coefficients belong to, once they are found to be the same documents as then."""
+        """The rows of an estimator's coefficients, after checking that they are the same documents as in its fit."""
         if not hasattr(estimator, "dual_coef_"):
             raise DataError(
-                "warm_start: the last fit was one of random Fourier features and has no coefficients of documents. "
-                "Begin from approximation='nystroem' or an exact fit."
+                "warm_start: the last fit used random Fourier features and has no coefficients of documents. "
+                "Start from approximation='nystroem' or an exact fit."
             )
         support, vectors = estimator.support_, getattr(estimator, "support_vectors_", None)
         known = (vectors is None) == (self.kernel is None) and (len(support) == 0 or support[-1] < self.n_rows)
@@ -277,7 +277,7 @@ class KernelProblem(RankSVMProblem):
         return self.objective.vector()
 
     def _terms(self, w: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
-        """Rows whose coefficients are not 0, ascending; their documents, None of a precomputed kernel; coefficients."""
+        """Rows with nonzero coefficients, ascending; their documents, None for a precomputed kernel; coefficients."""
         b = w if self.solver == "tron" else w[0]
         positions = np.flatnonzero(b)
         positions = positions[np.argsort(self.rows[positions])]
@@ -290,10 +290,10 @@ class KernelProblem(RankSVMProblem):
 
 
 class FeatureProblem(LinearProblem):
-    """``1/2 |w|^2 + C * loss(phi(X) w)`` for features phi whose inner products stand for a kernel.
+    """``1/2 |w|^2 + C * loss(phi(X) w)`` for features phi whose inner products approximate a kernel.
 
-    They are computed of the rows of queries that have pairs. Features so made are alike in size, and the trust region
-    method needs few products: of solver "auto" it is taken where Hessians cost more.
+    The features are computed for the rows of queries that have pairs. They have similar scales, so the trust region
+    method needs few products: solver "auto" uses it if Hessians cost more.
 
     Parameters
     ----------
@@ -304,9 +304,9 @@ class FeatureProblem(LinearProblem):
     gamma : float or None
         The kernel's gamma, if it has one.
     memory : int
-        Bytes that the features of the documents may take; beyond, they are computed at every pass.
+        Bytes that the features of the documents may use; if they need more, they are recomputed at every pass.
     dtype : {"float32", "float64"}
-        What they are stored in.
+        Type in which they are stored.
     **options : optional
         Those of `RankSVMProblem`.
     """
@@ -327,19 +327,19 @@ class FeatureProblem(LinearProblem):
         return Expansion(self.features, self.features.coefficients(w)).scores(X, self.n_threads)
 
     def release(self) -> None:
-        """Let go of the features of the documents."""
+        """Free the features of the documents."""
         del self.objective
 
     def model(self, w: np.ndarray) -> KernelModel:
         return KernelModel(self._function(self.features.coefficients(w)), self.gamma, self.dtype, 0)
 
     def _function(self, coef: np.ndarray) -> KernelTerms | Fourier:
-        """The function with these coefficients of the features, or of what they are made of."""
+        """The function with these coefficients of the features, or of the terms of which the features consist."""
         raise NotImplementedError
 
 
 class NystroemProblem(FeatureProblem):
-    """The same with functions that span the kernels of landmarks, some rows of X.
+    """The same with a basis of the span of the kernel functions of landmarks, some rows of X.
 
     Parameters
     ----------
@@ -362,13 +362,13 @@ class NystroemProblem(FeatureProblem):
         super().__init__(data, NystroemFeatures(kernel, self.vectors), gamma, **options)
 
     def start_from(self, estimator: Any) -> np.ndarray:
-        """The orthogonal projection of the function that an estimator has, in the RKHS, as a place to begin.
+        """The orthogonal projection, in the RKHS, of an estimator's function as a starting point.
 
-        Raises DataError where it is no function of such documents.
+        Raises DataError if it is not a function of such documents.
         """
         known = getattr(estimator, "support_vectors_", getattr(estimator, "frequencies_", None))
         if known is None or known.shape[1] != self.vectors.shape[1]:
-            raise DataError("warm_start: the last fit was not one of documents with as many features as X has.")
+            raise DataError("warm_start: the last fit had another number of features than X, or no documents.")
         return self.features.gathered(estimator._scores(self.vectors))
 
     def _function(self, coef: np.ndarray) -> KernelTerms:
@@ -381,15 +381,15 @@ class FourierProblem(FeatureProblem):
     features: FourierFeatures
 
     def start_from(self, estimator: Any) -> np.ndarray:
-        """The solution that an estimator has, where it has the same features.
+        """The solution of an estimator with the same features.
 
-        Raises DataError where it has others.
+        Raises DataError if it has other features.
         """
         known = getattr(estimator, "frequencies_", np.empty((0, 0)))
         if not np.array_equal(known, self.features.frequencies):
             raise DataError(
-                "warm_start: the last fit has other features, or none. Random Fourier features are the same with the "
-                "same gamma, n_components and a whole number as random_state; or set warm_start=False."
+                "warm_start: the last fit has other features, or none. Random Fourier features are equal for the "
+                "same gamma, n_components and integer random_state; or set warm_start=False."
             )
         return estimator.feature_coef_
 
@@ -401,7 +401,7 @@ KernelOrFeatureProblem = KernelProblem | NystroemProblem | FourierProblem
 
 
 def _taken(X: Any, rows: np.ndarray) -> Any:
-    """Rows of X; X itself where that is all of them in their order."""
+    """Rows of X; X itself if these are all rows in order."""
     return X if np.array_equal(rows, np.arange(X.shape[0])) else X[rows]
 
 

@@ -15,14 +15,14 @@ PRECOMPUTED = "precomputed"
 KERNEL_NAMES = (*KERNELS, PRECOMPUTED)
 APPROXIMATIONS = ("nystroem", "fourier")
 KERNEL_DTYPES = ("float32", "float64")
-# Kernels that read gamma.
+# Kernels that have a gamma.
 _WITH_GAMMA = ("rbf", "poly", "laplacian")
-# Rows over which a variance is added up at a time.
+# Rows per block in the sum of a variance.
 VARIANCE_ROWS = 1 << 14
 
 
 def check_kernel_options(estimator: Any) -> None:
-    """Refuse what the hyper-parameters that only kernel models have cannot be; an estimator may have no one gamma."""
+    """Refuse invalid hyper-parameters of kernel models; an estimator may lack a single gamma."""
     kernel = estimator.kernel
     _options.check(
         kernel=None if callable(kernel) else _options.one_of(kernel, KERNEL_NAMES),
@@ -39,10 +39,9 @@ def check_kernel_options(estimator: Any) -> None:
 
 
 def gamma_of(kernel: Any, gamma: Any, X: Any) -> float | None:
-    """The gamma of a kernel on the data of ``fit``; None where the kernel reads none.
+    """The gamma of a kernel on the data of ``fit``; None if the kernel has none.
 
-    "scale" is ``1 / (n_features * X.var())`` (1 where X is constant), "auto" ``1 / n_features``, as of scikit-learn's
-    SVC.
+    "scale" is ``1 / (n_features * X.var())`` (1 if X is constant), "auto" ``1 / n_features``, as in scikit-learn's SVC.
     """
     if callable(kernel) or kernel not in _WITH_GAMMA:
         return None
@@ -55,17 +54,17 @@ def gamma_of(kernel: Any, gamma: Any, X: Any) -> float | None:
 
 
 def kernel_with(kernel: Any, gamma: float | None, degree: int, coef0: float) -> Kernel:
-    """The kernel that a name or a callable stands for, with those of the parameters that it reads."""
+    """The kernel given by a name or a callable, with those of the parameters that it uses."""
     return kernel_named(kernel, gamma=1.0 if gamma is None else gamma, degree=degree, coef0=float(coef0))
 
 
 def is_precomputed(kernel: Any) -> bool:
-    """Whether a kernel, named or callable, stands for kernels given in place of features."""
+    """Whether kernel values are given in place of features."""
     return isinstance(kernel, str) and kernel == PRECOMPUTED
 
 
 def refuse_sparse_kernels(kernel: Any, X: Any) -> None:
-    """Raise DataError where kernels are given in place of features, as a sparse matrix."""
+    """Raise DataError if kernel values are given in place of features, as a sparse matrix."""
     if is_precomputed(kernel) and scipy.sparse.issparse(X):
         raise DataError("A sparse precomputed kernel is not supported: give a dense array.")
 
@@ -89,7 +88,7 @@ def _wrong_approximation(approximation: Any, kernel: Any) -> str | None:
     if complaint is not None:
         return complaint.replace("one of", "None or one of")
     if is_precomputed(kernel):
-        return f"{approximation!r} computes kernels of documents, and kernel='precomputed' has none: leave it at None"
+        return f"{approximation!r} needs features of documents, and kernel='precomputed' has none: leave it at None"
     if approximation == "fourier" and (callable(kernel) or kernel not in FOURIER_KERNELS):
         known = " and ".join(map(repr, FOURIER_KERNELS))
         return f"'fourier' is for the kernels {known}, not for {_kernel_name(kernel)}: use 'nystroem'"

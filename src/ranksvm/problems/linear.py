@@ -32,11 +32,11 @@ class LinearProblem(RankSVMProblem):
     Parameters
     ----------
     data : TrainingSet
-        Pairs and what else was given.
+        Pairs, labels and options of the fit.
     design : DesignMatrix
         Features of its rows.
     **options : optional
-        Those of `RankSVMProblem`; of solver "auto" the cheaper one is taken.
+        Those of `RankSVMProblem`; solver "auto" uses the cheapest one.
     """
 
     def __init__(self, data: TrainingSet, design: DesignMatrix, **options: Any):
@@ -98,9 +98,9 @@ class LinearProblem(RankSVMProblem):
         return linear_scores(X, w, self.n_threads)
 
     def start_from(self, estimator: Any) -> np.ndarray | None:
-        """The weights or alpha that an estimator has, as a place to begin, None where there are none.
+        """The weights or alpha of an estimator as a starting point, None if there are none.
 
-        Raises DataError where it has not as many weights as X has features.
+        Raises DataError if the number of weights differs from the number of features.
         """
         n_features = self.objective.n_variables
         if estimator.coef_.shape != (n_features,):
@@ -119,9 +119,9 @@ class LinearProblem(RankSVMProblem):
 
 
 def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem:
-    """The problem that a linear estimator's ``fit`` solves for the data it was given, all of it checked.
+    """The problem that a linear estimator's ``fit`` solves for its data, which are validated.
 
-    ``data`` is the rest of them, by the names of `training_set`.
+    ``data`` holds the other arguments, by the names of `training_set`.
     """
     options = problem_options(estimator, LINEAR_SOLVERS)
     found = training_set(estimator, X, y, **data)

@@ -1,4 +1,4 @@
-"""The optimisation problem of any RankSVM: the pairs and the loss of the data given, solutions, and what is kept."""
+"""The optimisation problem of any RankSVM: pairs and loss, solutions, and stored state."""
 
 import threading
 import warnings
@@ -24,7 +24,7 @@ PAIR_WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
 
 
 def problem_options(estimator: Any, solvers: tuple[str, ...] = SOLVERS) -> dict[str, Any]:
-    """The hyper-parameters of an estimator that choose loss and solver (one of ``solvers``), checked."""
+    """The hyper-parameters of an estimator that choose loss and solver (one of ``solvers``), validated."""
     _options.check(
         loss=_complaint(estimator.loss),
         huber_width=_options.positive(estimator.huber_width),
@@ -39,14 +39,14 @@ def problem_options(estimator: Any, solvers: tuple[str, ...] = SOLVERS) -> dict[
 
 
 def loss_of(loss: Any, huber_width: float) -> LossSpec:
-    """The loss that the hyper-parameters of an estimator choose."""
+    """The loss chosen by the hyper-parameters of an estimator."""
     if not isinstance(loss, str):
         return LossSpec("custom", function=loss)
     return LossSpec(loss, float(huber_width) if loss == "huber" else None)
 
 
 def _complaint(loss: Any) -> str | None:
-    """What is wrong with a loss by name, or with a function of the margin in its place."""
+    """The error of a loss, by name or as a function of the margin; None if it is valid."""
     if isinstance(loss, str) or not any(hasattr(loss, name) for name in ("value", "derivative", "curvature")):
         complaint = _options.one_of(loss, LOSSES)
         return None if complaint is None else f"{complaint} (or give an object with value, derivative and curvature)"
@@ -54,12 +54,12 @@ def _complaint(loss: Any) -> str | None:
 
 
 def interruptible_if(wanted: bool) -> AbstractContextManager[threading.Event | None]:
-    """Context in which Ctrl-C sets an event instead of raising KeyboardInterrupt, if that is wanted."""
+    """Context in which Ctrl-C sets an event instead of raising KeyboardInterrupt, if ``wanted``."""
     return interruptible() if wanted else nullcontext()
 
 
 class RankSVMProblem:
-    """``1/2 |f|^2 + C * loss(scores)`` for one data set and one C after another; what f is, a subclass says.
+    """``1/2 |f|^2 + C * loss(scores)`` for one data set and one C after another; a subclass defines f.
 
     A subclass sets ``objective`` and ``solver`` ("newton", "adaptive" or "tron").
 
@@ -68,11 +68,11 @@ class RankSVMProblem:
     data : TrainingSet
         The data.
     pairs : ComparablePairs or PairList
-        Their pairs, over the rows that the objective is one of.
+        Their pairs, over the rows of the objective.
     loss : LossSpec
         The loss.
     solver : str
-        By name.
+        Name of the solver.
     tol : float
         Relative duality gap to reach.
     max_iter : int
@@ -80,7 +80,7 @@ class RankSVMProblem:
     """
 
     objective: Any
-    # put before C in the log
+    # prefix of C in the log
     label = ""
     # the form of Newton's method that suits the objective
     newton: ClassVar[Callable[..., SolverResult]] = staticmethod(newton)
@@ -104,9 +104,9 @@ class RankSVMProblem:
         self.max_iter = max_iter
         self.loss = loss
         self.pairwise = loss.over(pairs)
-        # a function of the user's may not be made for threads
+        # a function of the user may not be thread-safe
         self.pass_threads = data.n_threads if loss.function is None else 1
-        # how an objective begins to smooth it
+        # the initial smoothing of the objective
         self.smoothing: dict[str, Any] = {"width": loss.first_width, "reducible": loss.smoothed}
 
     def solve(
@@ -119,7 +119,7 @@ class RankSVMProblem:
     ) -> SolverResult:
         """The solution for one C.
 
-        It begins at f = 0, at the variables ``start``, or at a ``point`` that the objective has evaluated.
+        It starts at f = 0, at the variables ``start``, or at a ``point`` that the objective has evaluated.
         """
         objective = self.objective
         if point is None:
@@ -143,18 +143,18 @@ class RankSVMProblem:
         return replace(result, width=objective.width)
 
     def start_from(self, estimator: Any) -> np.ndarray | None:
-        """The variables of the solution that an estimator has; raises DataError where it is one of other data."""
+        """The variables of an estimator's solution; raises DataError if it belongs to other data."""
         raise NotImplementedError
 
     def release(self) -> None:
-        """Free memory that only further solutions use."""
+        """Free memory used only by later solves."""
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
-        """What documents, checked, score under a solution's variables."""
+        """Scores of validated documents under a solution's variables."""
         raise NotImplementedError
 
     def outcome(self, result: SolverResult) -> Outcome:
-        """How a solution ended; a warning where it did not converge."""
+        """The outcome of a solution; warns if it did not converge."""
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
             from sklearn.exceptions import ConvergenceWarning
 
@@ -175,7 +175,7 @@ class RankSVMProblem:
         )
 
     def model(self, w: np.ndarray) -> Record:
-        """What a solution's variables score with."""
+        """The scoring function given by a solution's variables."""
         raise NotImplementedError
 
     def _origin(self) -> np.ndarray:

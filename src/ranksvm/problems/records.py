@@ -1,4 +1,4 @@
-"""What a fit leaves, as records: each field is the fitted attribute of its name with an underscore behind it."""
+"""Records of the results of a fit: each field is the fitted attribute of its name with a trailing underscore."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -18,12 +18,12 @@ class Record:
 
 @dataclass(frozen=True, eq=False)
 class Outcome(Record):
-    """How a solve ended, and what it was a solve of.
+    """The outcome of a solve, and the size of its problem.
 
     Parameters
     ----------
     objective, duality_gap : float
-        Value of the objective, and how far at most it is above its minimum.
+        Value of the objective, and an upper bound on its distance from the minimum.
     converged : bool
         Whether the gap met the tolerance.
     status : str
@@ -37,9 +37,9 @@ class Outcome(Record):
     n_pairs, n_queries : int
         Numbers of pairs and of queries.
     width : float or None
-        Width of the Huberised hinge that was minimised last, if it was one.
+        Width of the Huberised hinge that was minimised last, if any.
     pair_alpha : ndarray of float64, shape (n_pairs,), or None
-        Dual variables of the pairs, query by query, where the dual was solved.
+        Dual variables of the pairs, query by query, if the dual was solved.
     """
 
     objective: float
@@ -81,7 +81,7 @@ class KernelTerms(Record):
     support_vectors : ndarray or CSR matrix, shape (n_support, n_features), or None
         The documents; None with a precomputed kernel.
     coef : ndarray of float64, shape (n_features,), or None
-        Weights of the features where the kernel is linear.
+        Weights of the features if the kernel is linear.
     """
 
     dual_coef: np.ndarray
@@ -90,7 +90,7 @@ class KernelTerms(Record):
     coef: np.ndarray | None = None
 
     def attributes(self) -> dict[str, Any]:
-        """Name of each fitted attribute -> its value; there is none for what is None."""
+        """Name of each fitted attribute -> its value; fields that are None are omitted."""
         return {name: value for name, value in super().attributes().items() if value is not None}
 
 
@@ -112,7 +112,7 @@ class Fourier(Record):
 
 @dataclass(frozen=True, eq=False)
 class KernelModel(Record):
-    """A function of a kernel, and what it was computed with.
+    """A function of a kernel, and how it was computed.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class KernelModel(Record):
     gamma : float or None
         The kernel's gamma, if it has one.
     kernel_dtype : str
-        What the kernel matrix, or features, were stored in.
+        Type in which the kernel matrix, or features, were stored.
     n_kernel_products : int
         Products with the kernel matrix.
     """
@@ -132,7 +132,7 @@ class KernelModel(Record):
     n_kernel_products: int
 
     def attributes(self) -> dict[str, Any]:
-        """Name of each fitted attribute -> its value, those of the function among them."""
+        """Name of each fitted attribute -> its value, including those of the function."""
         found = super().attributes()
         del found["function_"]
         return self.function.attributes() | found

@@ -1,4 +1,4 @@
-"""What explanations consist of: a difference of two scores, and a query's ranking, feature by feature."""
+"""Parts of an explanation: a difference of two scores, and a query's ranking, by feature."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,21 +15,21 @@ LISTED = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreDifference:
-    """A difference of two scores, and what each feature contributes to it.
+    """A difference of two scores, and the contribution of each feature.
 
     ``contributions[k] = weights[k] * (values[k] - other_values[k])``, largest in absolute value first; features that
-    contribute nothing are left out. They add up to ``difference``, but for round-off.
+    contribute nothing are omitted. They add up to ``difference`` up to round-off.
 
     Attributes
     ----------
     query : object
         Id of the query.
     row : int
-        The document that is explained.
+        The explained document.
     other_row : int or None
         The document it is compared with; None: the mean of its query's documents.
     rank, other_rank : int or None
-        Their places in the query, from 1; None for the mean.
+        Their ranks in the query, from 1; None for the mean.
     n_documents : int
         Number of documents of the query.
     score, other_score : float
@@ -39,7 +39,7 @@ class ScoreDifference:
     names : list of str or None
         Their names, where known.
     weights, values, other_values, contributions : ndarray of float64, shape (n_contributing,)
-        Weight and both values of each of them, and what it contributes.
+        Weight, both values and contribution of each of these features.
     """
 
     query: Any
@@ -59,7 +59,7 @@ class ScoreDifference:
 
     @property
     def difference(self) -> float:
-        """``score - other_score``: what the contributions add up to."""
+        """``score - other_score``, the sum of the contributions."""
         return self.score - self.other_score
 
     def to_dict(self, top: int | None = None) -> dict[str, Any]:
@@ -68,14 +68,14 @@ class ScoreDifference:
         Parameters
         ----------
         top : int, optional
-            Only so many features, those that contribute most.
+            Number of features, those that contribute most; None: all.
 
         Returns
         -------
         dict
-            The fields by name; "n_features", how many contribute; under "features" one dict of column, name (None
-            where not known), weight, value, other_value and contribution for each, and under "rest" the sum of those
-            left out.
+            The fields by name; "n_features", the number that contribute; under "features" one dict of column, name
+            (None if unknown), weight, value, other_value and contribution for each, and under "rest" the sum of the
+            omitted ones.
         """
         names = [None] * len(self.columns) if self.names is None else self.names
         of_features = zip(
@@ -118,7 +118,7 @@ class ScoreDifference:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QueryExplanation:
-    """A query's ranking, and which features spread its documents.
+    """A query's ranking, and the importance of the features for it.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class QueryExplanation:
         Parameters
         ----------
         top : int, optional
-            Only so many documents, the best, and features, the most important.
+            Number of documents (the best) and features (the most important); None: all.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The data that a fit is given, checked, and the pairs that they imply."""
+"""The validated data of a fit, and the pairs that they imply."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["TrainingSet", "check_source_of_pairs", "training_pairs", "training_s
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """What ``fit`` was given, checked.
+    """The validated arguments of ``fit``.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ class TrainingSet:
     n_queries : int
         Number of queries, with pairs or not.
     n_threads : int
-        Number of threads to work with.
+        Number of threads.
     labels : ndarray of float64, shape (n_rows,), or None
-        Labels of the rows; None where pairs were given.
+        Labels of the rows; None if pairs were given.
     """
 
     X: Any
@@ -54,7 +54,7 @@ def training_set(
     pair_weight: Any = None,
     **weights: Any,
 ) -> TrainingSet:
-    """The data that an estimator's ``fit`` was given, all of it checked; it takes note of the features.
+    """The validated data of an estimator's ``fit``; the estimator stores the names of the features.
 
     ``weights`` are ``sample_weight``, ``query_weight`` and ``propensity``.
     """
@@ -85,7 +85,7 @@ def training_pairs(
     n_threads: int,
     **weights: Any,
 ) -> Pairs:
-    """The pairs that a fit learns from: those that labels imply, or those listed in ``pairs``."""
+    """The pairs that a fit learns from: those implied by labels, or those listed in ``pairs``."""
     if pairs is None:
         return ComparablePairs.from_labels(
             grouping, y, selection=selection, weighting=weighting, n_threads=n_threads, **weights
@@ -94,7 +94,7 @@ def training_pairs(
 
 
 def check_source_of_pairs(selection: str, weighting: str, y: Any, pairs: Any, pair_weight: Any) -> None:
-    """Refuse what labels, or explicit pairs, cannot be combined with."""
+    """Refuse options that conflict with labels, or with explicit pairs."""
     if pairs is None:
         if pair_weight is not None:
             raise DataError("pair_weight is given without pairs.")
