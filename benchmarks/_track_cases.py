@@ -1,0 +1,122 @@
+"""The cases that are tracked from version to version: what is fitted, and the counts that each fit is held to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from _common import data_folder, read
+from _speed_data import real_labels, small_integers
+from ranksvm import KernelRankSVM, RankingData, RankSVM, make_ranking
+
+SEED = 0
+
+
+class Counts(NamedTuple):
+    """What a fit took: evaluations (passes over the rows for a value and gradient), steps, and Hessian products."""
+
+    evaluations: int
+    iterations: int
+    products: int
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fit.
+
+    Parameters
+    ----------
+    load : callable
+        Gives the data.
+    model : callable
+        Gives the estimator, unfitted, of one thread.
+    most : Counts
+        Bounds that the tests hold the counts to.
+    dataset : str or None
+        Real data that it needs.
+    """
+
+    load: Callable[[], RankingData]
+    model: Callable[[], Any]
+    most: Counts
+    dataset: str | None = None
+
+    def available(self) -> bool:
+        """Whether the data are there."""
+        folder = data_folder()
+        return self.dataset is None or (folder is not None and (folder / self.dataset).is_dir())
+
+
+def linear(**options: Any) -> Callable[[], RankSVM]:
+    """A linear model of one thread."""
+    return lambda: RankSVM(n_jobs=1, **options)
+
+
+def real(dataset: str, most: tuple[int, int, int], **options: Any) -> Case:
+    """A fit to the training part of fold 1."""
+    sparse = {"sparse": True} if dataset == "WikiQA-wordpairs" else {}
+    return Case(lambda: read(dataset, **sparse), linear(**options), Counts(*most), dataset)
+
+
+def listed() -> RankingData:
+    """Two rows a query, so many features that a Hessian is not made: as pairs of answers are."""
+    return make_ranking(2_000, 2, 200, n_levels=2, random_state=SEED)
+
+
+def text_like() -> RankingData:
+    """CSR rows of 20 of 20,000 features."""
+    return make_ranking(100, 20, 20_000, density=0.001, random_state=SEED)
+
+
+def long_list() -> RankingData:
+    """One query of distinct labels."""
+    return make_ranking(1, 20_000, 20, n_levels=None, random_state=SEED)
+
+
+def large() -> RankingData:
+    """Rows as the large fits of the speed page have them, a thirtieth of them."""
+    return make_ranking(200, 120, 136, random_state=SEED)
+
+
+def kernel_rows() -> RankingData:
+    """Few rows for a kernel."""
+    return make_ranking(40, 20, 10, random_state=SEED)
+
+
+def kernel() -> KernelRankSVM:
+    """An exact RBF kernel."""
+    return KernelRankSVM(kernel="rbf", gamma=0.05, C=0.1, n_jobs=1, random_state=SEED)
+
+
+# About what was measured when they were set, and a little more: to be lowered when a change makes them less.
+CASES: dict[str, Case] = {
+    "mq2008": real("MQ2008", (6, 5, 9), C=1.0),
+    "mq2008-hinge": real("MQ2008", (60, 30, 60), C=2.0**-8, loss="hinge"),
+    "ohsumed": real("OHSUMED", (6, 5, 9), C=1.0),
+    "wikiqa": real("WikiQA-wordpairs", (12, 10, 90), C=1.0),
+    "large-small-C": Case(large, linear(C=1e-4), Counts(5, 4, 6)),
+    "large": Case(large, linear(C=1.0), Counts(7, 6, 9)),
+    "small-integers": Case(lambda: small_integers(300), linear(C=128.0), Counts(40, 30, 120)),
+    "real-labels": Case(lambda: real_labels(10), linear(C=1.0), Counts(12, 10, 20)),
+    "tron-text": Case(text_like, linear(C=1.0, solver="tron"), Counts(15, 12, 60)),
+    "long-list": Case(long_list, linear(C=1e-6), Counts(6, 5, 8)),
+    "two-rows-a-query": Case(listed, linear(C=1.0), Counts(12, 10, 30)),
+    "kernel-rbf": Case(kernel_rows, kernel, Counts(12, 10, 60)),
+}
+
+
+def fit(case: Case, data: RankingData) -> Any:
+    """The fitted estimator."""
+    return case.model().fit(data.X, data.y, qid=data.qid)
+
+
+def counts(model: Any) -> Counts:
+    """What a fit took."""
+    history = model.history_
+    return Counts(int(history["evaluations"][-1]), int(model.n_iter_), int(history["hessian_products"][-1]))
+
+
+def relative_gap(model: Any) -> float:
+    """The certificate."""
+    return float(np.divide(model.duality_gap_, model.objective_))
