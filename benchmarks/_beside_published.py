@@ -66,15 +66,16 @@ def _render_fits(wanted: dict[str, tuple[Case, int]], found: list[Found]) -> lis
         "## Beside the published solver, at equal accuracy",
         "Ratios of times, published / ours with one thread / ours with all, least of the rounds; over 1 is ours. The "
         "published solver (Lee and Lin 2014; `_published_tron.cpp`, `c++ -O3`, one thread) stops at the first iterate "
-        "that is close enough, ours has the loosest `tol` that is; its data are already in its own form without zeros, "
-        "ours are checked as in every fit. Accuracy is the relative distance to the optimum: that of the published solver "
-        f"at its default eps of {DEFAULT_EPS:g}, 1e-5, that of ours at its default `tol`. In brackets the goal: twice the "
-        f"ratio measured before issue 12, and at least {LEAST_RATIO:g}, with the threads of the last column. How the "
-        "made data are made stands in `_speed_data.py`.",
+        "that is close enough, ours has the loosest `tol` that is. The data of the published solver are already in its "
+        "own form without zeros, ours are checked as in every fit. Accuracy is the relative distance to the optimum: "
+        f"that of the published solver at its default eps of {DEFAULT_EPS:g}, 1e-5, that of ours at its default `tol`. "
+        "In brackets is the goal: twice the ratio measured before short lists had loops of their own and solvers were "
+        f"chosen by cost, and at least {LEAST_RATIO:g}, with the threads of the last column. `_speed_data.py` says how "
+        "the made data are made.",
         table(["data, C", "instruction set", *(f"at {name}" for name in ACCURACIES.values()), "threads"], summary_rows),
         "## The same in full",
-        "Seconds, least / median of the rounds. Steps of the published solver; `tol` of ours; distances below 1e-10 are "
-        "round-off.",
+        "Seconds, least / median of the rounds. Steps of the published solver; `tol` of ours; distances below 1e-10 "
+        "are round-off.",
         table(
             [
                 *("data, C", "instruction set", "accuracy", "distance of published (steps)", "of ours (tol)"),

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ranksvm import KernelRankSVM, RankingData
-from ranksvm.estimators._kernel_problem import KernelProblem, kernel_problem, kernel_training_set
-from ranksvm.estimators._problem import RankSVMProblem
 from ranksvm.objectives import KernelObjective
+from ranksvm.problems.kernel import KernelProblem, kernel_problem, kernel_training_set
+from ranksvm.problems.problem import RankSVMProblem
 from ranksvm.solvers import SolverResult
 
 # Newton as it is by default, the same without landmarks, and the published method.
@@ -51,7 +51,7 @@ def traced(problem: KernelProblem, solver: str, C: float, tol: float, patience: 
     vars(problem).pop("objective", None)
     started, products_before = time.perf_counter(), matrix.n_products
     if solver == PLAIN:
-        problem.objective = KernelObjective(matrix, problem.pairwise, 1.0, problem.n_threads)
+        problem.objective = KernelObjective(matrix, problem.pairwise, 1.0, problem.n_threads, **problem.smoothing)
     objective = problem.objective
     certificate, last = objective.certificate, [None]
 

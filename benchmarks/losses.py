@@ -25,7 +25,7 @@ from _common import (
 from published import FOLDS, REFERENCE, svm_rank_table
 from ranksvm import RankingData, RankSVM, RankSVMCV, make_ranking, read_letor
 from ranksvm.data import ComparablePairs
-from ranksvm.losses import Hinge, SquaredHinge, Width
+from ranksvm.losses import Hinge, SquaredHinge
 
 SEED = 0
 # most times the default squared-hinge fit that a hinge fit to the same tolerance may take
@@ -159,15 +159,15 @@ def parts_of_a_pass(data: RankingData, repeats: int) -> list[str]:
     scores = (data.X @ (0.3 * w)).astype(np.float64)
     v, out = rng.standard_normal(data.n_rows), np.empty(data.n_rows)
     actions = {"X @ w, NumPy's own threads": lambda: data.X @ w}
-    for name, loss in {
-        "squared hinge": SquaredHinge(pairs),
-        "hinge, width 1": Hinge(pairs, Width(1.0)),
-        "hinge, width 0.02": Hinge(pairs, Width(0.02)),
+    for name, (loss, width) in {
+        "squared hinge": (SquaredHinge(pairs), None),
+        "hinge, width 1": (Hinge(pairs), 1.0),
+        "hinge, width 0.02": (Hinge(pairs), 0.02),
     }.items():
         state = loss.new_state()
 
-        def evaluate(loss=loss, state=state):
-            loss.evaluate(scores, state, 0, pairs.n_queries, out)
+        def evaluate(loss=loss, state=state, width=width):
+            loss.evaluate(scores, state, width, 0, pairs.n_queries, out)
 
         def product(loss=loss, state=state):
             loss.curvature_product(state, 0, pairs.n_queries, v, out)

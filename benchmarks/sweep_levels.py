@@ -42,7 +42,7 @@ def actions(queries, y, scores, v):
         gradient, out = np.empty(pairs.n_rows), np.empty(pairs.n_rows)
 
         def evaluate(loss=loss, state=state, gradient=gradient):
-            return loss.evaluate(scores, state, 0, queries.n_queries, gradient)
+            return loss.evaluate(scores, state, None, 0, queries.n_queries, gradient)
 
         def product(loss=loss, state=state, out=out):
             loss.curvature_product(state, 0, queries.n_queries, v, out)

@@ -5,17 +5,47 @@ import pytest
 
 from oracle import ExplicitPairs, centred
 from ranksvm.data import ComparablePairs, PairList, Queries
-from ranksvm.losses import Hinge, HuberHinge, SquaredHinge, Width
+from ranksvm.losses import FunctionLoss, Hinge, HuberHinge, SquaredHinge
 
 DIRECT, TREE = 1 << 20, 0
-# name -> the loss over some pairs (Hinge of some width), and the width for the oracle
+
+
+class SquaredHingeFunction:
+    """The squared hinge as a user would write it."""
+
+    def value(self, margins):
+        return np.maximum(0.0, 1.0 - margins) ** 2
+
+    def derivative(self, margins):
+        return -2.0 * np.maximum(0.0, 1.0 - margins)
+
+    def curvature(self, margins):
+        return np.where(margins < 1.0, 2.0, 0.0)
+
+
+class AtWidth:
+    """A loss that is evaluated at one width."""
+
+    def __init__(self, loss, width=None):
+        self.loss, self.width = loss, width
+
+    def __getattr__(self, name):
+        return getattr(self.loss, name)
+
+    def evaluate(self, scores, state, first, last, gradient_range):
+        return self.loss.evaluate(scores, state, self.width, first, last, gradient_range)
+
+
+# name -> the loss over some pairs, and the width for the oracle
 WIDTH = 0.37
 LOSSES = {
-    "squared_hinge": (SquaredHinge, None),
-    "huber": (lambda pairs: HuberHinge(pairs, WIDTH), WIDTH),
-    "wide huber": (lambda pairs: HuberHinge(pairs, 2.5), 2.5),
-    "hinge": (lambda pairs: Hinge(pairs, Width(1e-3)), 1e-3),
+    "squared_hinge": (lambda pairs: AtWidth(SquaredHinge(pairs)), None),
+    "huber": (lambda pairs: AtWidth(HuberHinge(pairs), WIDTH), WIDTH),
+    "wide huber": (lambda pairs: AtWidth(HuberHinge(pairs), 2.5), 2.5),
+    "hinge": (lambda pairs: AtWidth(Hinge(pairs), 1e-3), 1e-3),
 }
+# the same with one that visits every pair
+EVERY_LOSS = LOSSES | {"function": (lambda pairs: AtWidth(FunctionLoss(pairs, SquaredHingeFunction())), None)}
 
 
 def make_pairs(y, qid, direct_limit=None, **options):
@@ -58,7 +88,7 @@ def check_against_pairs(y, qid, scores, direct_limit=None, *, name="squared_hing
 
     ``pairs`` are row numbers (preferred, other) instead of those that the labels imply.
     """
-    make, width = LOSSES[name]
+    make, width = EVERY_LOSS[name]
     if pairs is None:
         over = make_pairs(y, qid, direct_limit, **options)
     else:

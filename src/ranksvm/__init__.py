@@ -35,6 +35,7 @@ _API = {
     "cross_validate": "ranksvm.model_selection",
     "progressive_validation": "ranksvm.model_selection",
     "Refit": "ranksvm.model_selection",
+    "environment": "ranksvm._environment",
 }
 
 _MODULES = ("analysis", "data", "exceptions", "metrics", "model_selection", "plotting")

@@ -4,12 +4,12 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from numbers import Integral
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from ranksvm._checks import is_integer
 from ranksvm.exceptions import OptionError
 
 Task = TypeVar("Task")
@@ -37,7 +37,7 @@ def effective_n_jobs(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return available_cpus()
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+    if not is_integer(n_jobs) or n_jobs == 0:
         raise OptionError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}.")
     n_jobs = int(n_jobs)
     return n_jobs if n_jobs > 0 else max(1, available_cpus() + 1 + n_jobs)

@@ -1,8 +1,8 @@
 """Save and load fitted models: one zip file of plain arrays and a JSON header, without pickle.
 
 A model file holds ``header.json`` and one ``.npy`` file per array (so `numpy.load` reads it too). Nothing in it is
-ever executed: loading creates an object of a class named in a fixed list, gives its constructor the parameters and
-sets its fitted attributes. Checksums detect a truncated or altered file; they are no signature.
+ever executed: loading creates an object of a class that registered for this, gives its constructor the parameters
+and sets its fitted attributes. Checksums detect a truncated or altered file; they are no signature.
 """
 
 import hashlib
@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ranksvm.data._files import atomic_write
+from ranksvm._registry import STORABLE
+from ranksvm.data.atomic_files import atomic_write
 from ranksvm.exceptions import ModelFileError, OptionError
 
 __all__ = ["save", "load", "read_header", "read_notes"]
@@ -27,23 +28,8 @@ __all__ = ["save", "load", "read_header", "read_notes"]
 FORMAT = "ranksvm-model"
 VERSION = 1
 
-# Public classes a file may name, and the module each is taken from. ranksvm's own are found through the public API,
-# which keeps this module below the estimators it saves.
-_CLASSES = {
-    "RankSVM": "ranksvm",
-    "RankSVMCV": "ranksvm",
-    "KernelRankSVM": "ranksvm",
-    "KernelRankSVMCV": "ranksvm",
-    "FactorizedRankSVM": "ranksvm",
-    "RegularizedRankSVM": "ranksvm",
-    "SOLARRanker": "ranksvm",
-    "PRanker": "ranksvm",
-    "PairwisePerceptronRanker": "ranksvm",
-    "CommitteePerceptronRanker": "ranksvm",
-    "QueryMinMaxScaler": "ranksvm",
-    "QueryStandardScaler": "ranksvm",
-    "QueryKFold": "ranksvm",
-    "QueryShuffleSplit": "ranksvm",
+# Public classes of scikit-learn that a file may name, and the module of each; ranksvm's own register (`storable`).
+_SKLEARN = {
     "StandardScaler": "sklearn.preprocessing",
     "MinMaxScaler": "sklearn.preprocessing",
     "MaxAbsScaler": "sklearn.preprocessing",
@@ -187,10 +173,10 @@ def read_notes(path: str | os.PathLike) -> dict[str, Any] | None:
 def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """``{"class", "params", "fitted"}`` of an object; its arrays are added to ``arrays`` under dotted names."""
     name = type(obj).__name__
-    if name not in _CLASSES or type(obj) is not _public_class(name):
+    if type(obj) is not _class_named(name):
         raise OptionError(
-            f"{where} is a {type(obj).__module__}.{name}, which a model file cannot hold. "
-            f"It can hold: {', '.join(_CLASSES)}."
+            f"{where} is a {type(obj).__module__}.{name}, which a model file cannot hold. It can hold the estimators, "
+            f"scalers and splitters of ranksvm and, of scikit-learn, {', '.join(_SKLEARN)}."
         )
     fitted = {name: value for name, value in vars(obj).items() if _FITTED_NAME.fullmatch(name)}
     return {
@@ -235,7 +221,7 @@ def _encode(value: Any, where: str, name: str, arrays: dict[str, np.ndarray]) ->
             for i, (key, item) in enumerate(value.items())
         ]
         return {"type": "dict", "items": items}
-    if type(value).__name__ in _CLASSES:
+    if _class_named(type(value).__name__) is not None:
         return {"type": "object", **_encode_object(value, where, f"{name}.", arrays)}
     described = getattr(value, "__qualname__", None) or type(value).__name__
     raise OptionError(
@@ -275,17 +261,20 @@ def _member_name(name: str, arrays: dict[str, np.ndarray]) -> str:
 
 def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     name = encoded["class"]
-    if name not in _CLASSES:
+    found = _class_named(name)
+    if found is None:
         raise ModelFileError(
             f"it holds a {name!r}, which this version of ranksvm does not know; a newer version may: "
             "pip install --upgrade ranksvm."
         )
     params = {key: _decode(value, arrays) for key, value in encoded["params"].items()}
-    obj = _public_class(name)(**params)
+    obj = found(**params)
     for key, value in encoded["fitted"].items():
         if not _FITTED_NAME.fullmatch(key):
             raise ModelFileError(f"{key!r} is no name of a fitted attribute.")
         setattr(obj, key, _decode(value, arrays))
+    if hasattr(obj, "_complete_older_file"):
+        obj._complete_older_file()
     return obj
 
 
@@ -325,8 +314,15 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 _DECODERS: dict[int, Callable[[dict[str, Any], dict[str, np.ndarray]], Any]] = {1: _decode_object}
 
 
-def _public_class(name: str) -> Any:
-    return getattr(importlib.import_module(_CLASSES[name]), name)
+def _class_named(name: str) -> Any:
+    """The class that a file may name so; None where there is none."""
+    if name in _SKLEARN:
+        return getattr(importlib.import_module(_SKLEARN[name]), name)
+    import ranksvm
+
+    if name not in STORABLE and name in ranksvm.__all__:
+        getattr(ranksvm, name)  # public names are imported on first use, and their classes register then
+    return STORABLE.get(name)
 
 
 # ---- the file

@@ -11,6 +11,7 @@ FOLDER = pathlib.Path(__file__).parents[2] / "benchmarks"
 TABLES = {
     "published": "| **mean: SVM-rank** |",
     "speed": "| instruction set | C | seconds | units (least) |",
+    "solver_choice": "| data | C | newton, ms |",
     "sweep_levels": "| k | evaluate, direct, ms |",
     "peers": "| RankSVM (ours) |",
     "sparse": "| loss | C | solver | tol |",

@@ -105,3 +105,17 @@ def test_a_damaged_model(ranksvm, model, tmp_path):
     cut = tmp_path / "model"
     cut.write_bytes(model.read_bytes()[:-100])
     assert "truncated or damaged" in ranksvm("info", cut, code=1).stderr
+
+
+def test_environment_names_the_instruction_set(ranksvm_json):
+    document = ranksvm_json("info", "--environment")
+    assert document["kind"] == "environment"
+    assert document["ranksvm"] == package.__version__
+    assert document["instruction set"] in document["available"].split(", ")
+
+
+def test_environment_takes_no_file(ranksvm, tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text("1 qid:a 1:1\n")
+    for arguments in (("info",), ("info", path, "--environment")):
+        assert "either a FILE or --environment" in ranksvm(*arguments, code=2).stderr

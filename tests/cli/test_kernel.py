@@ -5,16 +5,16 @@ import pytest
 
 import ranksvm as package
 from ranksvm.cli import kernel_options
-from ranksvm.estimators import _kernel_options
 from ranksvm.kernels import LANDMARK_METHODS
+from ranksvm.problems import kernel_options as options_of_kernels
 
 
 def test_the_choices_are_those_of_the_library():
     names = kernel_options.CHOICES
-    assert [*names["kernel"], "precomputed"] == list(_kernel_options.KERNEL_NAMES)
-    assert names["approximation"] == list(_kernel_options.APPROXIMATIONS)
+    assert [*names["kernel"], "precomputed"] == list(options_of_kernels.KERNEL_NAMES)
+    assert names["approximation"] == list(options_of_kernels.APPROXIMATIONS)
     assert names["landmarks"] == list(LANDMARK_METHODS)
-    assert names["kernel_dtype"] == list(_kernel_options.KERNEL_DTYPES)
+    assert names["kernel_dtype"] == list(options_of_kernels.KERNEL_DTYPES)
     parameters = package.KernelRankSVM().get_params()
     assert set(kernel_options.KERNEL_OPTIONS) <= set(parameters)
 

@@ -6,9 +6,10 @@ from click.testing import CliRunner
 
 from ranksvm.cli.options import CONVENTIONS, OUTPUT_FILE, CommaList, Name, NameList, Number, NumberRange
 from ranksvm.cli.training_options import CHOICES, RULES
-from ranksvm.estimators import _problem
+from ranksvm.losses import LOSSES
 from ranksvm.metrics import CONVENTIONS as KNOWN_CONVENTIONS
 from ranksvm.model_selection import choice
+from ranksvm.problems import problem
 
 
 def convert(kind, text):
@@ -83,9 +84,9 @@ def test_the_conventions_are_those_of_the_library():
 
 
 def test_the_choices_are_those_of_the_library():
-    assert CHOICES["loss"] == list(_problem.LOSSES)
-    assert CHOICES["pair_selection"] == list(_problem.PAIR_SELECTIONS)
-    assert CHOICES["pair_weighting"] == list(_problem.PAIR_WEIGHTINGS)
+    assert CHOICES["loss"] == list(LOSSES)
+    assert CHOICES["pair_selection"] == list(problem.PAIR_SELECTIONS)
+    assert CHOICES["pair_weighting"] == list(problem.PAIR_WEIGHTINGS)
     assert list(choice.RULES) == RULES
 
 

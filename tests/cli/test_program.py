@@ -40,6 +40,53 @@ def program_that_raises(error):
     return program_that(action)
 
 
+# What none of these commands uses. scikit-learn's base loads scipy.stats, narwhals and joblib, and what they load.
+NEVER = {
+    "matplotlib",
+    "rich",
+    "sklearn.metrics",
+    "sklearn.model_selection",
+    "sklearn.pipeline",
+    "sklearn.preprocessing",
+}
+NOT_WITHOUT_MODEL = {"joblib", "narwhals", "pandas", "pyarrow", "scipy.special", "scipy.stats", "sklearn"}
+
+
+@pytest.fixture(scope="module")
+def small_files(tmp_path_factory):
+    """A data file, a model of it, its scores."""
+    folder = tmp_path_factory.mktemp("small")
+    train, model, scores = folder / "train.txt", folder / "a.rsvm", folder / "scores.txt"
+    train.write_text("1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25 2:0\n2 qid:2 1:0.75\n0 qid:2 2:0.5\n")
+    main(["train", str(train), "-o", str(model), "-q", "--json"], standalone_mode=False)
+    main(["predict", str(model), str(train), "-o", str(scores), "-q"], standalone_mode=False)
+    return {"TRAIN": train, "MODEL": model, "SCORES": scores, "NEW": folder / "new"}
+
+
+@pytest.mark.parametrize(
+    ("command", "unused"),
+    [
+        ("train TRAIN -o NEW.rsvm --json", NEVER),
+        ("predict MODEL TRAIN -o NEW.txt", NEVER),
+        ("evaluate TRAIN -m MODEL --json", NEVER),
+        ("evaluate TRAIN -s SCORES --json", NEVER | NOT_WITHOUT_MODEL),
+        ("convert TRAIN NEW.rsd", NEVER | NOT_WITHOUT_MODEL),
+    ],
+)
+def test_a_command_loads_only_what_it_uses(command, unused, small_files):
+    for name, path in small_files.items():
+        command = command.replace(name, str(path))
+    script = (
+        "import sys\n"
+        "from ranksvm.cli import main\n"
+        "main(sys.argv[1:], standalone_mode=False)\n"
+        "print('loaded', *sys.modules)"
+    )
+    arguments = [sys.executable, "-c", script, *command.split()]
+    result = subprocess.run(arguments, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    assert not unused & set(result.stdout.split("loaded ")[-1].split())
+
+
 def test_help_lists_the_commands_in_the_order_of_use():
     result = CliRunner().invoke(main, ["--help"])
     assert result.exit_code == 0

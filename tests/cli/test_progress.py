@@ -7,6 +7,7 @@ import time
 import pytest
 from rich.console import Console
 
+from ranksvm._logging import PASSING
 from ranksvm.cli import progress as module
 from ranksvm.cli.progress import Progress, Stopwatch
 
@@ -16,10 +17,14 @@ def logger():
     return logging.getLogger("ranksvm.solvers")
 
 
+def iteration(logger, text, *args):
+    logger.info(text, *args, extra=PASSING)
+
+
 def test_lines_and_log_records_go_to_stderr(capsys, logger):
     with Progress() as progress:
         progress.line("Read [bold] file")
-        logger.info("iteration %d", 1)
+        iteration(logger, "iteration %d", 1)
         logging.getLogger("ranksvm.estimators").info("C = %g", 0.5)
         progress.now("passing")
     captured = capsys.readouterr()
@@ -31,13 +36,13 @@ def test_quiet_is_silent(capsys, logger):
     with Progress(quiet=True) as progress:
         progress.line("Read")
         progress.now("Training")
-        logger.info("iteration 1")
+        iteration(logger, "iteration 1")
     assert capsys.readouterr() == ("", "")
 
 
 def test_iterations_may_be_left_out_where_there_is_no_terminal(capsys, logger):
     with Progress(iterations=False):
-        logger.info("iteration 1")
+        iteration(logger, "iteration 1")
         logger.warning("trouble")
         logging.getLogger("ranksvm.estimators").info("C = 0.5")
     assert capsys.readouterr().err.splitlines() == ["trouble", "C = 0.5"]
@@ -66,8 +71,9 @@ def test_on_a_terminal_iterations_pass_and_lines_stay(monkeypatch, logger):
         return Console(file=terminal, force_terminal=True, width=80, color_system=None)
 
     monkeypatch.setattr("rich.console.Console", console)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with Progress() as progress:
-        logger.info("iteration 1: objective [1, 2]")
+        iteration(logger, "iteration 1: objective [1, 2]")
         time.sleep(0.2)  # the live line is drawn ten times a second or so
         progress.line("C = 1 done")
         progress.heading = "1 of 2 compared "

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from ranksvm import QueryMinMaxScaler, QueryStandardScaler, RankSVM
-from ranksvm.data import _frames
+from ranksvm.data import frames
 from ranksvm.exceptions import DataError, MissingDependencyError
 
 MAKERS = {
@@ -30,7 +30,7 @@ def columns(*dtypes):
 
 def fitted_array(frame):
     """The features that an estimator sees."""
-    return _frames.validated(RankSVM(), frame, reset=True, accept_sparse="csr", dtype=(np.float64, np.float32))
+    return frames.validated(RankSVM(), frame, reset=True, accept_sparse="csr", dtype=(np.float64, np.float32))
 
 
 @ANY_LIBRARY
@@ -55,6 +55,19 @@ def test_float32_stays_float32(make, dtypes, expected):
 def test_a_C_contiguous_pandas_frame_is_not_copied():
     X = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
     assert np.shares_memory(fitted_array(pd.DataFrame(X, copy=False)), X)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_plain_types_are_read_together(make, monkeypatch):
+    monkeypatch.setattr(frames, "_any_columns", None)  # not called
+    monkeypatch.setattr(frames, "_BLOCK_VALUES", 1)  # in blocks of few columns
+    source = columns(*["float32", "int8", "int64", "float64"] * 9)
+    np.testing.assert_array_equal(fitted_array(make(source)), np.column_stack(list(source.values())).astype(float))
+
+
+def test_columns_may_be_named_by_numbers():
+    frame = pd.DataFrame({1: pd.array([1, 2, 3, 4, 5], dtype="Int64"), 0: [0.5, 1.0, 2.0, 3.0, 4.0]})
+    np.testing.assert_array_equal(fitted_array(frame), frame.to_numpy(dtype=float))
 
 
 @ANY_LIBRARY
@@ -138,10 +151,10 @@ def test_scalers_can_give_frames():
 @ANY_LIBRARY
 def test_rows_and_columns(make):
     frame = make({"query": ["x", "y", "z"], "a": [1, 2, 3]})
-    some = _frames.take_rows(frame, np.array([2, 0]))
+    some = frames.take_rows(frame, np.array([2, 0]))
     assert type(some) is type(frame)
-    assert _frames.column(some, "query").tolist() == ["z", "x"]
-    assert _frames.has_column(frame, "a")
-    assert not _frames.has_column(_frames.drop_column(frame, "a"), "a")
-    assert not _frames.has_column(frame, ["a"])
-    assert _frames.take_rows([5, 6, 7], np.array([1])).tolist() == [6]
+    assert frames.column(some, "query").tolist() == ["z", "x"]
+    assert frames.has_column(frame, "a")
+    assert not frames.has_column(frames.drop_column(frame, "a"), "a")
+    assert not frames.has_column(frame, ["a"])
+    assert frames.take_rows([5, 6, 7], np.array([1])).tolist() == [6]

@@ -118,7 +118,7 @@ def test_integers_and_views(tmp_path):
         (([[1.0]], [1], ["a#b"]), {}, "qid 'a#b' in row 0"),
         (([[1.0]], [1], [""]), {}, "qid is empty in row 0"),
         (([[1.0]], [1], [1]), {"docid": ["a\nb"]}, "docid .* in row 0 holds"),
-        (([[1.0]], [1, 2]), {}, "y has shape"),
+        (([[1.0]], [1, 2]), {}, "y has 2 entries but X has 1 rows"),
         (([1.0], [1]), {}, "two-dimensional"),
     ],
 )

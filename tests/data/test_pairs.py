@@ -127,7 +127,7 @@ def test_no_pair_to_learn_from(y, qid, weights, message):
     ("weights", "message"),
     [
         ({"sample_weight": ["a", "b", "c"]}, "sample_weight must be numbers: could not convert string"),
-        ({"sample_weight": [1, 1]}, "sample_weight has shape .2,. but X has 3 rows"),
+        ({"sample_weight": [1, 1]}, "sample_weight has 2 entries but X has 3 rows"),
         ({"sample_weight": [1, -1, 1]}, "sample_weight is -1.0 in row 1"),
         ({"query_weight": [1, np.nan, 1]}, "query_weight is nan in row 1"),
         ({"sample_weight": [1, 1, np.inf]}, "sample_weight is inf in row 2"),

@@ -87,3 +87,13 @@ def test_a_missing_id_of_pandas_is_named_by_its_row(dtype):
     with pytest.raises(DataError, match=r"qid is (missing|NaN) in row 1: every row needs a query id"):
         Queries.from_qid(pandas.Series(values, dtype=dtype))
     assert Queries.from_qid(pandas.Series(values, dtype=dtype)[::2]).n_queries == 1
+
+
+@pytest.mark.parametrize("ids", [[1, 1, 2, 5], ["a", "a", "b"], [-1.5, 0.0, 0.0], [False, True]])
+def test_rows_sorted_by_query_are_grouped_without_sorting(ids, monkeypatch):
+    monkeypatch.setattr("ranksvm.data.queries._unique", None)  # not called
+    queries = Queries.from_qid(ids)
+    values, sizes = np.unique(ids, return_counts=True)
+    assert queries.order is None
+    assert queries.ids.tolist() == values.tolist()
+    assert queries.sizes.tolist() == sizes.tolist()

@@ -250,9 +250,9 @@ def test_repr_and_sizes():
     ("arguments", "message"),
     [
         (([1.0], [1]), "X must be two-dimensional"),
-        (([[1.0]], [1, 2]), r"y has shape \(2,\) but X has 1 rows"),
-        (([[1.0]], [1], [1, 2]), "qid has shape"),
-        (([[1.0]], [1], [1], ["a", "b"]), "docid has shape"),
+        (([[1.0]], [1, 2]), "y has 2 entries but X has 1 rows"),
+        (([[1.0]], [1], [1, 2]), "qid has 2 entries but X has 1 rows"),
+        (([[1.0]], [1], [1], ["a", "b"]), "docid has 2 entries but X has 1 rows"),
         (([[1.0]], [1], [1], ["a"], ["x", "y"]), "there are 2 feature names but X has 1 columns"),
     ],
 )

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ranksvm.data import Queries, _spread
-from ranksvm.data._spread import within_query_variance
+from ranksvm.data import Queries, spread
+from ranksvm.data.spread import within_query_variance
 
 
 def brute_force(X, qid):
@@ -17,7 +17,7 @@ def brute_force(X, qid):
 
 @pytest.fixture(params=[1 << 18, 50, 7], ids=["one block", "several blocks", "long queries in chunks"])
 def block(request, monkeypatch):
-    monkeypatch.setattr(_spread, "BLOCK", request.param)
+    monkeypatch.setattr(spread, "BLOCK", request.param)
 
 
 def rows_and_queries(seed, shuffled, n_rows=60, n_features=4):

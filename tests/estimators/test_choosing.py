@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from ranksvm import KernelRankSVMCV, RankSVMCV, make_ranking
-from ranksvm.estimators import _kernel_problem
+from ranksvm.problems import kernel
 
 DATA = make_ranking(n_queries=12, n_docs=6, n_features=4, random_state=0)
 VALIDATION = make_ranking(n_queries=6, n_docs=6, n_features=4, random_state=1)
@@ -15,7 +15,7 @@ VALIDATION = make_ranking(n_queries=6, n_docs=6, n_features=4, random_state=1)
 @pytest.fixture(params=["kernel_matrix", "feature_design"])
 def made(request, monkeypatch):
     """How many were there already whenever another one was made (by one thread: others let go a little later)."""
-    original, known, alive = getattr(_kernel_problem, request.param), [], []
+    original, known, alive = getattr(kernel, request.param), [], []
 
     def make(*args, **options):
         alive.append(sum(reference() is not None for reference in known))
@@ -23,7 +23,7 @@ def made(request, monkeypatch):
         known.append(weakref.ref(result))
         return result
 
-    monkeypatch.setattr(_kernel_problem, request.param, make)
+    monkeypatch.setattr(kernel, request.param, make)
     return request.param, alive
 
 

@@ -155,6 +155,6 @@ def test_sets_that_cannot_be_used(data, make, options, message, monkeypatch):
     def never(*args, **kwargs):
         raise AssertionError("refused only after the fit")
 
-    monkeypatch.setattr("ranksvm.estimators._problem.RankSVMProblem.solve", never)
+    monkeypatch.setattr("ranksvm.problems.problem.RankSVMProblem.solve", never)
     with pytest.raises(DataError, match=message):
         make().fit(data.X, data.y, qid=data.qid, **options)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from ranksvm import KernelRankSVM, KernelRankSVMCV, QueryKFold, load, make_ranking
-from ranksvm.estimators import _kernel_problem
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import evaluate
 from ranksvm.objectives import KernelObjective
+from ranksvm.problems import kernel
 
 CS = [1e-3, 1e-1, 10.0]
 GAMMAS = [0.01, 0.1, 0.5]
@@ -30,13 +30,13 @@ def validation():
 def matrices(monkeypatch):
     """The kernel matrices made, and whether one was made while another one was held."""
     made = []
-    original = _kernel_problem.kernel_matrix
+    original = kernel.kernel_matrix
 
     def kernel_matrix(kernel, X, **options):
         made.append(kernel.parameters.get("gamma"))
         return original(kernel, X, **options)
 
-    monkeypatch.setattr(_kernel_problem, "kernel_matrix", kernel_matrix)
+    monkeypatch.setattr(kernel, "kernel_matrix", kernel_matrix)
     return made
 
 

@@ -185,13 +185,13 @@ PAIRS = np.array([[0, 1]])
         ({"pairs": [[0, -1]]}, DataError, r"pairs\[0\] is \(0, -1\)"),
         ({"pairs": [[0, 1], [2, 2]]}, DataError, r"pairs\[1\] compares row 2 with itself"),
         ({"pairs": [[1, 2]]}, DataError, r"pairs\[0\] joins row 1 of query 'a' with row 2 of query 'b'"),
-        ({"pairs": PAIRS, "pair_weight": [1.0, 2.0]}, DataError, r"pair_weight has shape \(2,\) but pairs has 1 rows"),
+        ({"pairs": PAIRS, "pair_weight": [1.0, 2.0]}, DataError, "pair_weight has 2 entries but pairs has 1 rows"),
         ({"pairs": PAIRS, "pair_weight": [-1.0]}, DataError, "pair_weight is -1.0 in row 0"),
         ({"pairs": PAIRS, "pair_weight": [0.0]}, NoComparablePairsError, "All 1 pairs have zero weight"),
         ({"y": [1, 0, 0, 1], "pair_weight": [1.0]}, DataError, "pair_weight is given without pairs"),
         ({"y": [1, 0, 0, 1], "propensity": [0.5, 0.5, 0.0, 1.0]}, DataError, "propensity is 0.0 in row 2"),
         ({"y": [1, 0, 0, 1], "propensity": [0.5, 0.5, 1.5, 1.0]}, DataError, r"propensity is 1.5 in row 2.*\(0, 1\]"),
-        ({"y": [1, 0, 0, 1], "propensity": [0.5]}, DataError, r"propensity has shape \(1,\) but X has 4 rows"),
+        ({"y": [1, 0, 0, 1], "propensity": [0.5]}, DataError, "propensity has 1 entries but X has 4 rows"),
     ],
 )
 def test_what_fit_refuses(arguments, error, message):

@@ -57,8 +57,8 @@ def test_fifteen_Cs_cost_less_than_five_fits(solver, monkeypatch):
     passes = []
     original = path_module.RankSVMProblem.solve
 
-    def solve(problem, C, start=None, interrupted=None):
-        result = original(problem, C, start, interrupted)
+    def solve(problem, C, *args, **kwargs):
+        result = original(problem, C, *args, **kwargs)
         passes.append(result.history.evaluations[-1] + result.history.hessian_products[-1])
         return result
 

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import ranksvm
 from oracle import ExplicitPairs
 from ranksvm import RankSVM, make_ranking
-from ranksvm.estimators import _inputs
+from ranksvm.data import validation
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics import evaluate
 
@@ -143,8 +143,8 @@ def test_storage_does_not_matter(solver, dtype):
 def test_floats_in_C_order_and_CSR_are_used_where_they_lie(monkeypatch):
     X, y, qid, _ = make_data()
     seen = []
-    original = _inputs.features_and_labels
-    monkeypatch.setattr(_inputs, "features_and_labels", lambda *a, **k: seen.append(original(*a, **k)) or seen[-1])
+    original = validation.features_and_labels
+    monkeypatch.setattr(validation, "features_and_labels", lambda *a, **k: seen.append(original(*a, **k)) or seen[-1])
     for dtype in (np.float32, np.float64):
         dense = X.astype(dtype)
         dense.setflags(write=False)
@@ -370,6 +370,23 @@ def test_a_value_that_is_not_finite_is_named_with_its_place(bad, name, storage, 
         fit(storage(X), y, qid)
     with pytest.raises(DataError, match=f"{name} in row 17, column 2"):
         model.predict(storage(X))
+    model.coef_ = np.zeros(4)  # inf * 0 is not finite either
+    with pytest.raises(DataError, match=f"{name} in row 17, column 2"):
+        model.predict(storage(X))
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_predict_reads_finite_features_once(storage, monkeypatch):
+    X, y, qid, _ = make_data()
+    model = fit(X, y, qid)
+    with monkeypatch.context() as patched:
+        patched.setattr(validation, "check_finite", None)  # not called
+        np.testing.assert_allclose(model.predict(storage(X)), X @ model.coef_)
+    model.coef_ = np.full(4, 1e300)
+    X[0], X[1] = 1e300, 0.0
+    scores = model.predict(storage(X))  # one overflows, but no feature is to blame
+    assert scores[0] == np.inf
+    assert scores[1] == 0.0
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
@@ -381,7 +398,7 @@ def test_a_value_that_is_not_finite_is_named_with_its_place(bad, name, storage, 
         (lambda d: {**d, "qid": np.zeros(79)}, DataError, "qid has 79 entries but X has 80 rows"),
         (lambda d: {**d, "y": d["y"][:-1]}, ValueError, "inconsistent numbers of samples"),
         (lambda d: {**d, "y": np.where(d["y"] > 1, np.nan, 0.0)}, ValueError, "NaN"),
-        (lambda d: {**d, "sample_weight": np.ones(3)}, DataError, "sample_weight has shape"),
+        (lambda d: {**d, "sample_weight": np.ones(3)}, DataError, "sample_weight has 3 entries but X has 80 rows"),
         (lambda d: {**d, "sample_weight": -np.ones(80)}, DataError, "sample_weight is -1.0 in row 0"),
         (lambda d: {**d, "query_weight": np.arange(80.0)}, DataError, "query_weight varies within query"),
         (lambda d: {**d, "group": [40, 40]}, DataError, "not both"),

@@ -22,7 +22,7 @@ from ranksvm import (
     cross_validate,
     make_ranking,
 )
-from ranksvm.estimators import _choosing
+from ranksvm.estimators import choosing_ranker
 from ranksvm.exceptions import DataError
 
 
@@ -33,7 +33,7 @@ def one_query_twice(monkeypatch):
     def splits(cv, X, y, queries):
         return [(np.arange(queries.n_rows), np.arange(queries.n_rows))]
 
-    monkeypatch.setattr(_choosing, "query_splits", splits)
+    monkeypatch.setattr(choosing_ranker, "query_splits", splits)
 
 
 @pytest.mark.usefixtures("one_query_twice")

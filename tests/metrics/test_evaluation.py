@@ -106,7 +106,7 @@ def test_data_that_cannot_be_used(arguments, message):
         ({"relevance": np.nan}, OptionError, "relevance must be a finite number"),
         ({"sample_weight": [1, -1]}, DataError, "sample_weight is -1.0 in row 1"),
         ({"sample_weight": [1]}, DataError, "sample_weight has 1 entries but y has 2"),
-        ({"docid": ["a"]}, DataError, "docid has shape"),
+        ({"docid": ["a"]}, DataError, "docid has 1 entries but y has 2 rows"),
     ],
 )
 def test_options_that_cannot_be(options, error, message):

@@ -204,9 +204,9 @@ def test_results_as_plain_values(data):
         (([],), {}, DataError, "there are no queries"),
         ((np.eye(3),), {}, DataError, "labels are missing"),
         ((3,), {}, DataError, "labels are missing"),
-        ((np.eye(3), [1, 2]), {}, DataError, r"y has shape \(2,\) but X has 3 rows"),
+        ((np.eye(3), [1, 2]), {}, DataError, "y has 2 entries but X has 3 rows"),
         ((np.eye(3), ["a", "b", "c"]), {}, DataError, "y must hold numbers"),
-        (([(np.eye(3), [1, 2])],), {}, DataError, r"y has shape \(2,\) but X has 3 rows"),
+        (([(np.eye(3), [1, 2])],), {}, DataError, "y has 2 entries but X has 3 rows"),
         (([np.eye(3)],), {}, DataError, "item 0 of the stream .* is a ndarray"),
         ((RankingData(np.empty((0, 2)), np.empty(0), np.empty(0)),), {}, DataError, "there are no queries"),
     ],
@@ -258,7 +258,7 @@ def test_refit_after_some_queries_waits_for_pairs():
 def test_refit_errors():
     with pytest.raises(OptionError, match="every must be a positive integer, got 0"):
         Refit(RankSVM(), every=0).partial_fit(np.eye(2), [0, 1])
-    with pytest.raises(DataError, match="y has shape"):
+    with pytest.raises(DataError, match="y has"):
         Refit(RankSVM()).partial_fit(np.eye(2), [0, 1, 2])
 
 

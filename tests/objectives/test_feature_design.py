@@ -10,9 +10,9 @@ from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels import FourierFeatures, NystroemFeatures, kernel_named
 from ranksvm.losses import SquaredHinge
-from ranksvm.objectives import LinearObjective
+from ranksvm.objectives import LinearObjective, ThreadedTerm, hessian_cost
 from ranksvm.objectives import feature_design as module
-from ranksvm.objectives import linear as linear_module
+from ranksvm.objectives import threaded_term as threaded_module
 from ranksvm.objectives.feature_design import ComputedDesign, feature_design
 from ranksvm.solvers import newton
 
@@ -38,7 +38,7 @@ def make_design(X, features, kept, **options):
 
 def make_objective(design, y, qid, n_threads=1, C=0.7):
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y)
-    return LinearObjective(design, SquaredHinge(pairs), C, n_threads)
+    return LinearObjective(ThreadedTerm(design, SquaredHinge(pairs), n_threads), C)
 
 
 @pytest.fixture(params=[1, 5, 1 << 20], ids=["chunks of a row", "chunks of 5 rows", "one chunk"])
@@ -100,7 +100,7 @@ def test_scores_and_gradient_of_a_block_compute_its_features_once(monkeypatch):
             calls.append(X.shape[0])
             return super().basis(X)
 
-    monkeypatch.setattr(linear_module, "BLOCK_BYTES", 4 * 9 * 20)
+    monkeypatch.setattr(threaded_module, "BLOCK_BYTES", 4 * 9 * 20)
     objective = make_objective(ComputedDesign(X, Counted(KERNEL, X[:9])), y, qid)
     objective.evaluate(np.ones(9))
     assert len(calls) > 2
@@ -131,8 +131,8 @@ def test_chunks_are_as_small_as_memory_is_and_too_little_is_refused():
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("kind", ["nystroem", "fourier"])
 def test_value_gradient_and_hessian_against_explicit_pairs(kind, n_threads, monkeypatch):
-    monkeypatch.setattr(linear_module, "PARALLEL_WORK", 0)
-    monkeypatch.setattr(linear_module, "BLOCK_BYTES", 500)
+    monkeypatch.setattr(threaded_module, "PARALLEL_WORK", 0)
+    monkeypatch.setattr(threaded_module, "BLOCK_BYTES", 500)
     X, y, qid, random = make_data()
     order = random.permutation(70)
     X, y, qid = X[order], y[order], qid[order]
@@ -154,9 +154,9 @@ def test_value_gradient_and_hessian_against_explicit_pairs(kind, n_threads, monk
 @pytest.mark.parametrize("kind", ["nystroem", "fourier"])
 def test_the_fitted_model_is_that_of_the_dense_array_however_features_are_stored(kind, monkeypatch):
     # the Hessian of a sample, and conjugate gradients, as large data have them
-    monkeypatch.setattr(linear_module, "EXACT_HESSIAN_WORK", 0)
-    monkeypatch.setattr(linear_module, "SAMPLE_PASSES", 0.0)
-    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", (8, 8))
+    monkeypatch.setattr(hessian_cost, "EXACT_HESSIAN_WORK", 0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_PASSES", 0.0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_ROWS_PER_VARIABLE", (8, 8))
     X, y, qid, _ = make_data(n=500)
     features = make_features(X, kind)
     designs = [DenseDesign(features.transform(X))]

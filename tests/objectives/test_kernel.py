@@ -6,11 +6,11 @@ import pytest
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries
 from ranksvm.kernels import kernel_matrix, kernel_named
-from ranksvm.losses import Hinge, HuberHinge, SquaredHinge, Width
+from ranksvm.losses import Hinge, HuberHinge, SquaredHinge
 from ranksvm.objectives import CoefficientObjective, KernelObjective, Landmarks
 from ranksvm.solvers import Status, newton_cg, tron
 
-LOSSES = {"squared_hinge": (SquaredHinge, None), "huber": (lambda pairs: HuberHinge(pairs, 0.5), 0.5)}
+LOSSES = {"squared_hinge": (SquaredHinge, None), "huber": (HuberHinge, 0.5)}
 C = 0.3
 
 
@@ -25,7 +25,7 @@ def make_problem(loss="squared_hinge", objective=KernelObjective, n=60, landmark
     values, vectors = np.linalg.eigh(matrix.columns(np.arange(n)))
     features = vectors * np.sqrt(np.maximum(values, 0.0))
     oracle = ExplicitPairs(y, qid, features, width=width, **weights)
-    return objective(matrix, make(pairs), C, n_threads, chosen), oracle, rng
+    return objective(matrix, make(pairs), C, n_threads, chosen, width), oracle, rng
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -74,7 +74,7 @@ def test_along_a_line_and_between(kind):
     for alpha in (0.0, 0.3, 1.0):
         b = near.coefficients + alpha * (far.coefficients - near.coefficients)
         w, step = oracle.X.T @ b, oracle.X.T @ (far.coefficients - near.coefficients)
-        value, slope = along(alpha)
+        (value,), (slope,) = along(np.array([alpha]))
         assert value == pytest.approx(oracle.value(w, C), rel=1e-10)
         assert slope == pytest.approx(oracle.gradient(w, C) @ step, rel=1e-9)
     assert objective.matrix.n_products == before
@@ -141,7 +141,7 @@ def test_the_sample_is_the_problem_over_functions_of_landmarks():
     objective, _, rng = make_problem(landmarks=9)
     sample = objective.sample()
     coordinates = rng.normal(size=sample.n_variables)
-    w = objective.from_sample(coordinates)
+    w = objective.from_sample(objective.sample(), coordinates)
     assert np.count_nonzero(w[0]) == 9
     np.testing.assert_allclose(objective.matrix.product(w[0]), w[1], atol=1e-7)
     assert sample.evaluate(coordinates).value == pytest.approx(objective.evaluate(w).value, rel=1e-8)
@@ -174,11 +174,10 @@ def test_tron_in_the_coefficients_reaches_the_same_optimum_at_more_products():
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])
 def test_the_hinge_is_certified_pair_by_pair(landmarks, tol):
     objective, oracle, _ = make_problem(landmarks=landmarks)
-    width = Width()
-    objective = KernelObjective(objective.matrix, Hinge(objective.pairs, width), C, 1, objective.landmarks)
+    objective = KernelObjective(objective.matrix, Hinge(objective.pairs), C, 1, objective.landmarks, 1.0, True)
     result = newton_cg(objective, objective.vector(), tol=tol)
     assert result.status is Status.CONVERGED
-    oracle.width = width.value
+    oracle.width = objective.width
     w = oracle.X.T @ result.w[0]
     assert result.value == pytest.approx(oracle.hinge_value(w, C), rel=1e-9)
     assert result.gap == pytest.approx(result.value - oracle.dual_value(w, C, hinge=True), rel=1e-3, abs=1e-9)
@@ -187,9 +186,12 @@ def test_the_hinge_is_certified_pair_by_pair(landmarks, tol):
 
 def test_the_sample_of_a_hinge_is_smoothed_as_it_is_and_stays_so():
     objective, _, _ = make_problem(landmarks=9)
-    width = Width(0.7)
-    objective = KernelObjective(objective.matrix, Hinge(objective.pairs, width), C, 1, objective.landmarks)
+    objective = KernelObjective(objective.matrix, Hinge(objective.pairs), C, 1, objective.landmarks, 0.7, True)
     sample = objective.sample()
-    assert not sample.loss.sharpen(0.5)
-    assert (width.value, sample.loss.width) == (0.7, 0.7)
-    assert make_problem(landmarks=9)[0].sample().loss.sharpen(0.5) is False
+    assert (sample.width, sample.reducible) == (0.7, False)
+    point = sample.evaluate(np.zeros(sample.n_variables))
+    assert point.at.sums.slack == 0.0
+    assert sample.reduce_smoothing(point, 1e-9) == (point, 0)
+    objective.from_sample(sample, point.w)
+    assert objective.width == 0.7
+    assert not make_problem(landmarks=9)[0].sample().reducible

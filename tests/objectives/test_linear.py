@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.losses import SquaredHinge
-from ranksvm.objectives import LinearObjective
-from ranksvm.objectives import linear as linear_module
+from ranksvm.objectives import LinearObjective, ThreadedTerm, hessian_cost
+from ranksvm.objectives import threaded_term as threaded_module
 
 STORAGES = {"dense": np.ascontiguousarray, "csr": sp.csr_array}
 
 
 def make_objective(X, y, qid, C=1.0, n_threads=1, **weights):
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), np.asarray(y, dtype=float), **weights)
-    return LinearObjective(as_design_matrix(X), SquaredHinge(pairs), C, n_threads)
+    return LinearObjective(ThreadedTerm(as_design_matrix(X), SquaredHinge(pairs), n_threads), C)
 
 
 def make_data(seed=0, n=60, n_features=5, n_queries=6, levels=4, dtype=np.float64):
@@ -29,9 +29,9 @@ def make_data(seed=0, n=60, n_features=5, n_queries=6, levels=4, dtype=np.float6
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of a few rows and threads for the smallest data, so that every path is taken."""
-    monkeypatch.setattr(linear_module, "BLOCK_BYTES", 300)
-    monkeypatch.setattr(linear_module, "HESSIAN_BLOCK_ROWS", 7)
-    monkeypatch.setattr(linear_module, "PARALLEL_WORK", 0)
+    monkeypatch.setattr(threaded_module, "BLOCK_BYTES", 300)
+    monkeypatch.setattr(threaded_module, "HESSIAN_BLOCK_ROWS", 7)
+    monkeypatch.setattr(threaded_module, "PARALLEL_WORK", 0)
 
 
 def check(objective, oracle, C, w, v):
@@ -43,7 +43,7 @@ def check(objective, oracle, C, w, v):
     assert objective.gap(point) == pytest.approx(0.5 * g @ g, rel=1e-9, abs=1e-20 * size)
     np.testing.assert_allclose(objective.hessian_product(point, v), H @ v, rtol=1e-10, atol=1e-12 * size)
     np.testing.assert_allclose(objective.hessian(point), H, rtol=1e-10, atol=1e-12 * size)
-    if objective.design.dense:
+    if objective.term.dense:
         diagonal = np.diagonal(H)
     else:
         degrees = np.diagonal(oracle.loss_hessian(oracle.X @ w))
@@ -63,7 +63,7 @@ def test_value_gradient_and_hessian(storage, dtype, n_threads, weighted, small_b
         if weighted:
             weights["query_weight"] = 1.0 + ids
         objective = make_objective(STORAGES[storage](X), y, ids, 0.3, n_threads, **weights)
-        assert objective.n_threads == n_threads
+        assert objective.term.n_threads == n_threads
         oracle = ExplicitPairs(y, ids, X, **weights)
         for scale in (0.0, 0.1, 3.0):
             check(objective, oracle, 0.3, scale * rng.normal(size=5), rng.normal(size=5))
@@ -82,11 +82,11 @@ def test_any_shape(n, n_features, n_queries, n_threads, storage, seed):
     X, y, qid, rng = make_data(seed, n, n_features, n_queries, 3)
     y[:2], qid[:2] = (0, 1), 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear_module, "PARALLEL_WORK", 0)
-        patch.setattr(linear_module, "BLOCK_BYTES", int(rng.integers(1, 4000)))
-        patch.setattr(linear_module, "HESSIAN_BLOCK_ROWS", int(rng.integers(1, 30)))
+        patch.setattr(threaded_module, "PARALLEL_WORK", 0)
+        patch.setattr(threaded_module, "BLOCK_BYTES", int(rng.integers(1, 4000)))
+        patch.setattr(threaded_module, "HESSIAN_BLOCK_ROWS", int(rng.integers(1, 30)))
         objective = make_objective(STORAGES[storage](X), y, qid, 2.0, n_threads)
-        planned = [block for task in objective._tasks for block in task] + objective._large
+        planned = [block for task in objective.term._tasks for block in task] + objective.term._large
         covered = np.concatenate([np.arange(start, stop) for _, _, start, stop in planned])
         assert sorted(covered) == list(range(n))
         check(objective, ExplicitPairs(y, qid, X), 2.0, rng.normal(size=n_features), rng.normal(size=n_features))
@@ -96,13 +96,15 @@ def test_one_large_query_is_shared_among_the_threads(small_blocks):
     X, y, _, rng = make_data(n=200)
     qid = np.repeat([0, 1, 2], [10, 180, 10])
     objective = make_objective(X, y, qid, 0.5, 2)
-    assert objective._large == [(1, 2, 10, 190)]
-    assert make_objective(X, y, qid, 0.5, 1)._large == []
+    assert objective.term._large == [(1, 2, 10, 190)]
+    assert make_objective(X, y, qid, 0.5, 1).term._large == []
     oracle = ExplicitPairs(y, qid, X)
     w, step = rng.normal(size=(2, 5))
     point = check(objective, oracle, 0.5, w, rng.normal(size=5))
     trial = objective.evaluate(w + step, point)
-    assert objective.line(point, trial)(0.25)[0] == pytest.approx(oracle.value(w + 0.25 * step, 0.5), rel=1e-12)
+    assert objective.line(point, trial)(np.array([0.25]))[0] == pytest.approx(
+        oracle.value(w + 0.25 * step, 0.5), rel=1e-12
+    )
     between = objective.between(point, trial, 0.25)
     np.testing.assert_allclose(between.gradient, oracle.gradient(w + 0.25 * step, 0.5), rtol=1e-10)
 
@@ -118,7 +120,7 @@ def test_a_segment_is_followed_without_reading_X(n_threads, small_blocks):
     along = objective.line(point, trial)
     for alpha in (0.0, 0.1, 0.5, 0.9, 1.0):
         at = w + alpha * step
-        value, slope = along(alpha)
+        (value,), (slope,) = along(np.array([alpha]))
         assert value == pytest.approx(oracle.value(at, 0.7), rel=1e-12)
         assert slope == pytest.approx(oracle.gradient(at, 0.7) @ step, rel=1e-9)
         between, fresh = objective.between(point, trial, alpha), objective.evaluate(at)
@@ -152,7 +154,7 @@ def test_another_C_needs_no_pass_over_X(monkeypatch):
     w = rng.normal(size=5)
     point = objective.evaluate(w)
     before = objective.hessian(point)
-    monkeypatch.setattr(objective, "_pass", None)
+    monkeypatch.setattr(objective.term, "_pass", None)
     objective.reweight(8.0, point)
     assert point.value == pytest.approx(oracle.value(w, 8.0), rel=1e-12)
     np.testing.assert_allclose(point.gradient, oracle.gradient(w, 8.0), rtol=1e-10)
@@ -165,30 +167,37 @@ def test_another_C_needs_no_pass_over_X(monkeypatch):
 def test_the_sampled_hessian_is_that_of_the_sample(weighted, monkeypatch):
     X, y, qid, rng = make_data(4, n=400, n_queries=40)
     weights = {"sample_weight": rng.random(400)} if weighted else {}
-    monkeypatch.setattr(linear_module, "EXACT_HESSIAN_WORK", 0)
-    monkeypatch.setattr(linear_module, "SAMPLE_PASSES", 0.0)
-    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", (16, 16))
+    monkeypatch.setattr(hessian_cost, "EXACT_HESSIAN_WORK", 0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_PASSES", 0.0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_ROWS_PER_VARIABLE", (16, 16))
     objective = make_objective(X, y, qid, 0.2, **weights)
     assert objective.hessian_fraction == pytest.approx(0.2)
     objective.reweight(0.6)
     sample = objective.sample()
-    rows = sample.pairs.rows
-    assert 80 <= len(rows) < 120 + 2 * sample.pairs.n_queries
+    rows = sample.term.pairs.rows
+    assert 80 <= len(rows) < 120 + 2 * sample.term.pairs.n_queries
     assert len(np.unique(rows)) == len(rows)
-    assert sample.C * sample.pairs.weight == pytest.approx(0.6 * objective.pairs.weight)
+    assert sample.C * sample.term.pairs.weight == pytest.approx(0.6 * objective.term.pairs.weight)
     w = rng.normal(size=5)
     part = {}
-    if sample.pairs.preferred is not None:
-        part = {"sample_weight": sample.pairs.other, "query_weight": sample.pairs.preferred / sample.pairs.other}
+    pairs = sample.term.pairs
+    if pairs.preferred is not None:
+        part = {
+            "sample_weight": pairs.other,
+            "query_weight": pairs.preferred / pairs.other,
+        }
     if weighted:
         np.testing.assert_array_equal(part["sample_weight"], weights["sample_weight"][rows])
     oracle = ExplicitPairs(y[rows], qid[rows], X[rows], **part)
     point = objective.evaluate(w)
-    np.testing.assert_allclose(objective.hessian(point), oracle.hessian(w, sample.C), rtol=1e-9)
+    # multiplied in float32
+    expected = oracle.hessian(w, sample.C)
+    np.testing.assert_allclose(objective.hessian(point), expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
     assert sample.evaluate(w).value == pytest.approx(oracle.value(w, sample.C), rel=1e-11)
     objective.reweight(1.2)
-    assert pytest.approx(2 * 0.6 * objective.pairs.weight / sample.pairs.weight) == objective.sample().C
-    np.testing.assert_allclose(objective.earlier_hessian(), oracle.hessian(w, sample.C), rtol=1e-9)
+    assert pytest.approx(2 * 0.6 * objective.term.pairs.weight / sample.term.pairs.weight) == objective.sample().C
+    expected = oracle.hessian(w, objective.sample().C)
+    np.testing.assert_allclose(objective.earlier_hessian(), expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
 
 
 def test_released_memory_serves_the_next_point():
@@ -196,10 +205,10 @@ def test_released_memory_serves_the_next_point():
     objective = make_objective(X, y, qid)
     w = rng.normal(size=(3, 5))
     first = objective.evaluate(w[0])
-    scores, value = first.scores, first.value
+    scores, value = first.at.scores, first.value
     objective.release(first)
     second = objective.evaluate(w[1])
-    assert second.scores is scores
+    assert second.at.scores is scores
     assert objective.evaluate(w[0]).value == pytest.approx(value, rel=1e-14)
 
 

@@ -22,7 +22,7 @@ def make_objective(C=0.3, gamma=0.4, lam=0.7, n_levels=3, n_threads=1):
 
 def alphas(objective, w):
     """Dual variables for the present target."""
-    scores = objective.linear.design.X @ w
+    scores = objective.linear.term.design.X @ w
     return [objective.loss.alpha(scores, query) for query in range(objective.blocks.n_queries)]
 
 
@@ -35,13 +35,13 @@ def primal(objective, alpha, matrices):
         beta[other] -= a.sum(axis=0)
         value += -a.sum() + objective.lam * ((a - A) ** 2).sum()
         value += objective.gamma * np.linalg.norm(A, "nuc") if A.size else 0.0
-    w = objective.linear.design.X.T @ beta
+    w = objective.linear.term.design.X.T @ beta
     return 0.5 * w @ w + value
 
 
 def bound(objective, w, Y):
     """The lower bound of the docstring for weights and matrices of spectral norm at most gamma."""
-    scores, value = objective.linear.design.X @ w, -0.5 * w @ w
+    scores, value = objective.linear.term.design.X @ w, -0.5 * w @ w
     for query, own in enumerate(Y):
         preferred, other = objective.blocks.documents(query)
         hinge = np.maximum(0.0, 1.0 - (scores[preferred][:, None] - scores[other]) - own)
@@ -84,7 +84,7 @@ def test_two_steps_against_dense_matrices(n_levels, n_threads):
             np.testing.assert_allclose(found, own, atol=1e-9)
         point = objective.step(0.0)
         # the dual variables for this reflection: (15) without its last terms, plus the distance over twice the length
-        scores = objective.linear.design.X @ point.w
+        scores = objective.linear.term.design.X @ point.w
         alpha = []
         for query, own in enumerate(reflection):
             preferred, other = objective.blocks.documents(query)

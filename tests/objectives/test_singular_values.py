@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from ranksvm.objectives import leading_eigenpairs, singular_values
-from ranksvm.objectives.leading_eigenpairs import all_above, found_from
-from ranksvm.objectives.singular_values import LowRank, soft_threshold
+from ranksvm.objectives.singular_values import soft_threshold
 
 SHAPES = [(1, 1), (1, 9), (9, 1), (2, 2), (5, 4), (4, 5), (30, 30), (40, 90), (90, 40), (3, 400), (400, 3)]
 # Thresholds as shares of the largest singular value.
@@ -34,8 +32,8 @@ def random_block(m, n, rank=None, seed=0):
     return rng.standard_normal((m, rank)) @ rng.standard_normal((rank, n))
 
 
-def check(block, threshold, previous=None):
-    found = soft_threshold(block, threshold, previous)
+def check(block, threshold):
+    found = soft_threshold(block, threshold)
     largest = np.linalg.norm(block, 2)
     error = np.linalg.norm(found.dense() - by_full_decomposition(block, threshold), 2)
     assert error <= ACCURACY * largest
@@ -46,22 +44,6 @@ def check(block, threshold, previous=None):
     assert np.all(found.values > 0.0)
     assert np.all(np.diff(found.values) <= ACCURACY * largest)
     return found
-
-
-@pytest.fixture
-def refines(monkeypatch):
-    """Let blocks of any size be refined from the previous ones, and count how often that gave an answer."""
-    answers = []
-
-    def counted(matrix, bound, start):
-        answer = found_from(matrix, bound, start)
-        answers.append(answer is not None)
-        return answer
-
-    monkeypatch.setattr(singular_values, "WORTH_REFINING", 1)
-    monkeypatch.setattr(leading_eigenpairs, "ROWS_A_VECTOR", leading_eigenpairs.N_BLOCKS)
-    monkeypatch.setattr(singular_values, "found_from", counted)
-    return answers
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -152,18 +134,6 @@ def test_is_the_minimum_of_a_convex_solver(shape, threshold):
     np.testing.assert_allclose(found.dense(), A.value, atol=1e-3)
 
 
-@pytest.mark.parametrize("shape", [(120, 150), (150, 120)], ids=str)
-def test_refines_the_previous_matrix(shape, refines):
-    rng = np.random.default_rng(0)
-    block = random_block(*shape, rank=6) + 0.1 * rng.standard_normal(shape)
-    previous = check(block, 10.0)
-    for _ in range(3):
-        block += 0.01 * rng.standard_normal(shape)
-        previous = check(block, 10.0, previous)
-        assert previous.rank == 6
-    assert refines == [True] * 3
-
-
 @pytest.mark.parametrize(
     ("values", "threshold"),
     [
@@ -189,48 +159,8 @@ def test_refines_the_previous_matrix(shape, refines):
         "all equal",
     ],
 )
-@pytest.mark.parametrize("start", ["right", "wrong", "orthogonal", "empty", "too many"])
-def test_misses_no_value_above_the_threshold(start, values, threshold, refines):
-    block = with_singular_values(values, 100, 130, seed=1)
-    left = np.linalg.svd(block)[0]
-    rank = min(int(np.sum(values > threshold)), 8)
-    span = {
-        "right": left[:, :rank],
-        "wrong": random_orthonormal(np.random.default_rng(5), 100, 4),
-        "orthogonal": left[:, -4:],  # of the largest singular vectors there is nothing in it
-        "empty": left[:, :0],
-        "too many": left[:, : rank + 3],
-    }[start]
-    previous = LowRank(span, np.ones(span.shape[1]), np.zeros((span.shape[1], 130)))
-    check(block, threshold, previous)
-    assert len(refines) == 1
-
-
-def test_proof_finds_a_value_that_the_subspace_cannot_see(monkeypatch):
-    # No random vectors: a space of eigenvectors stays what it is, and nothing but the proof can tell.
-    monkeypatch.setattr(leading_eigenpairs, "N_GUARDS", 0)
-    monkeypatch.setattr(leading_eigenpairs, "N_BLOCKS", 1)
-    matrix = np.diag(np.concatenate([[9.0, 8.0, 7.0], np.full(97, 0.5)]))
-    seen_all, missed_one = np.eye(100)[:, [0, 1, 2, 3]], np.eye(100)[:, [0, 2, 3]]
-    np.testing.assert_allclose(found_from(matrix, 1.0, seen_all)[0], [9.0, 8.0, 7.0])
-    assert found_from(matrix, 1.0, missed_one) is None
-
-
-def test_refined_pairs_are_all_pairs(monkeypatch):
-    monkeypatch.setattr(leading_eigenpairs, "ROWS_A_VECTOR", leading_eigenpairs.N_BLOCKS)
-    block = random_block(150, 200, rank=5) + 0.1 * random_block(150, 200, seed=1)
-    gram = block @ block.T
-    values, vectors = all_above(gram, 100.0)
-    assert len(values) == 5
-    moved = np.linalg.qr(vectors + 0.01 * random_block(150, 5, seed=2))[0]
-    found, refined = found_from(gram, 100.0, moved)
-    np.testing.assert_allclose(found, values, rtol=1e-12)
-    np.testing.assert_allclose(refined @ refined.T, vectors @ vectors.T, atol=1e-10)
-
-
-def test_gives_up_where_the_rank_is_not_small():
-    gram = random_block(100, 100)
-    assert found_from(gram @ gram.T, 1.0, np.eye(100)[:, :10]) is None
+def test_of_spectra_without_a_gap_at_the_threshold(values, threshold):
+    check(with_singular_values(values, 100, 130), threshold)
 
 
 def test_dense_writes_where_it_is_told():

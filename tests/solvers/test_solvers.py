@@ -11,99 +11,13 @@ from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.exceptions import DataError
 from ranksvm.losses import SquaredHinge
-from ranksvm.objectives import LinearObjective
-from ranksvm.objectives import linear as linear_module
-from ranksvm.solvers import Status, newton, newton_cg, tron
+from ranksvm.objectives import LinearObjective, ThreadedTerm, hessian_cost
+from ranksvm.solvers import Status, adaptive, newton, newton_cg, tron
+from solver_problems import Hinges, ranking
 
-SOLVERS = pytest.mark.parametrize("solver", [newton, tron])
+SOLVERS = pytest.mark.parametrize("solver", [newton, adaptive, tron])
 # newton_cg is for objectives with a preconditioner of their own
-ALL_SOLVERS = pytest.mark.parametrize("solver", [newton, newton_cg, tron])
-
-
-class Point:
-    def __init__(self, w, value, gradient):
-        self.w, self.value, self.gradient = w, value, gradient
-
-
-class Hinges:
-    """``offset + 1/2 |w|^2 + C sum max(0, 1 - D w)^2`` with D small and explicit: an Objective of its own."""
-
-    hessian_fraction = 1.0
-
-    def __init__(self, D, C, offset=0.0):
-        self.D, self.C, self.offset = np.atleast_2d(np.asarray(D, dtype=float)), C, offset
-        self.curvature_rank, self.n_variables = self.D.shape
-        self.n_evaluations = 0
-
-    def evaluate(self, w, near=None):
-        self.n_evaluations += 1
-        hinge = np.maximum(0.0, 1.0 - self.D @ w)
-        value = self.offset + 0.5 * w @ w + self.C * hinge @ hinge
-        return Point(w, float(value), w - 2.0 * self.C * self.D.T @ hinge)
-
-    def inner(self, u, v):
-        return float(u @ v)
-
-    def gap(self, point):
-        return 0.5 * float(point.gradient @ point.gradient)
-
-    def certificate(self, point):
-        return point.value, self.gap(point)
-
-    def goal(self, point, tol):
-        return tol * point.value
-
-    def sharp(self, point, tol):
-        return True
-
-    def sharpen(self, point, tol):
-        return point, 0
-
-    def line(self, point, trial):
-        step = trial.w - point.w
-
-        def along(alpha):
-            at = self.evaluate(point.w + alpha * step)
-            return at.value, float(at.gradient @ step)
-
-        return along
-
-    def between(self, point, trial, alpha):
-        return self.evaluate(point.w + alpha * (trial.w - point.w))
-
-    def hessian(self, point):
-        active = (self.D @ point.w < 1.0).astype(float)
-        return np.eye(self.n_variables) + 2.0 * self.C * (self.D.T * active) @ self.D
-
-    def earlier_hessian(self):
-        return None
-
-    def refine(self):
-        return False
-
-    def hessian_product(self, point, v):
-        return self.hessian(point) @ v
-
-    def hessian_diagonal(self, point):
-        return np.diagonal(self.hessian(point)).copy()
-
-    def release(self, point):
-        point.gradient = None  # whoever reads it still is wrong
-
-    def sample(self):
-        return None
-
-    def preconditioner(self, point):
-        return np.copy
-
-
-def ranking(seed=0, n=300, n_features=6, n_queries=30, C=0.1, scales=None, **weights):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, n_features)) * (1.0 if scales is None else scales)
-    y = np.digitize(X @ (rng.normal(size=n_features) / np.std(X, axis=0)) + rng.normal(size=n), [-1, 0, 2])
-    qid = rng.integers(0, n_queries, n)
-    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, n), y.astype(float), **weights)
-    return LinearObjective(as_design_matrix(X), SquaredHinge(pairs), C), ExplicitPairs(y, qid, X, **weights)
+ALL_SOLVERS = pytest.mark.parametrize("solver", [newton, adaptive, newton_cg, tron])
 
 
 @ALL_SOLVERS
@@ -187,9 +101,9 @@ def test_unscaled_features(solver):
 @pytest.mark.parametrize("cg_only", [False, True])
 @pytest.mark.parametrize("C", [1e-4, 1e-1, 1e2])
 def test_newton_by_sampled_hessians(C, cg_only, monkeypatch):
-    monkeypatch.setattr(linear_module, "EXACT_HESSIAN_WORK", 0)
-    monkeypatch.setattr(linear_module, "SAMPLE_PASSES", 0.0)
-    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", (10, 10) if cg_only else (60, 60))
+    monkeypatch.setattr(hessian_cost, "EXACT_HESSIAN_WORK", 0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_PASSES", 0.0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_ROWS_PER_VARIABLE", (10, 10) if cg_only else (60, 60))
     objective, oracle = ranking(n=2000, n_queries=300, C=C)
     assert 0.0 < objective.hessian_fraction < 0.4
     result = newton(objective, np.zeros(6), tol=1e-9)
@@ -204,9 +118,9 @@ def test_newton_by_sampled_hessians(C, cg_only, monkeypatch):
 
 def test_newton_takes_a_larger_sample_where_one_misleads(monkeypatch):
     """Few rows a variable and a large C: the sample's Hessian says little of the others'."""
-    monkeypatch.setattr(linear_module, "EXACT_HESSIAN_WORK", 0)
-    monkeypatch.setattr(linear_module, "SAMPLE_PASSES", 0.0)
-    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", (2, 2))
+    monkeypatch.setattr(hessian_cost, "EXACT_HESSIAN_WORK", 0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_PASSES", 0.0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_ROWS_PER_VARIABLE", (2, 2))
     objective, oracle = ranking(n=4000, n_features=60, n_queries=400, C=100.0)
     fraction = objective.hessian_fraction
     result = newton(objective, np.zeros(60), tol=1e-9)
@@ -219,15 +133,15 @@ def test_newton_takes_a_larger_sample_where_one_misleads(monkeypatch):
 
 @pytest.mark.parametrize("one_relevant", [False, True])
 def test_newton_on_a_sample_of_one_large_query(one_relevant, monkeypatch):
-    monkeypatch.setattr(linear_module, "EXACT_HESSIAN_WORK", 0)
-    monkeypatch.setattr(linear_module, "SAMPLE_PASSES", 0.0)
-    monkeypatch.setattr(linear_module, "SAMPLE_ROWS_PER_VARIABLE", (10, 10))
+    monkeypatch.setattr(hessian_cost, "EXACT_HESSIAN_WORK", 0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_PASSES", 0.0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_ROWS_PER_VARIABLE", (10, 10))
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 5))
     y = np.zeros(1500) if one_relevant else X[:, 0] + rng.normal(size=1500)
     y[3] = 9.0
     pairs = ComparablePairs.from_labels(Queries.from_qid(None, 1500), y)
-    result = newton(LinearObjective(as_design_matrix(X), SquaredHinge(pairs), 0.1), np.zeros(5), tol=1e-8)
+    result = newton(LinearObjective(ThreadedTerm(as_design_matrix(X), SquaredHinge(pairs)), 0.1), np.zeros(5), tol=1e-8)
     assert result.status is Status.CONVERGED
     oracle = ExplicitPairs(y, np.zeros(1500), X)
     assert 0.5 * np.sum(oracle.gradient(result.w, 0.1) ** 2) <= 1.001e-8 * oracle.value(result.w, 0.1)
@@ -250,12 +164,12 @@ def test_the_trace_has_an_entry_per_iterate(solver):
 def test_a_point_of_another_solve_is_where_it_goes_on(solver):
     objective, oracle = ranking(C=1.0)
     first = solver(objective, np.zeros(6), tol=1e-8)
-    again = solver(objective, first.point, tol=1e-8)
+    again = solver(objective, first.w, point=first.point, tol=1e-8)
     assert again.n_iter == 0
     assert again.history.evaluations == [0]
     objective.reweight(1.5, first.point)
-    options = {"warm_start": True} if solver is newton else {}
-    second = solver(objective, first.point, tol=1e-8, **options)
+    options = {"warm_start": True} if solver is not tron else {}
+    second = solver(objective, first.w, point=first.point, tol=1e-8, **options)
     assert second.value == pytest.approx(oracle.value(oracle.solve(1.5), 1.5), rel=1e-7)
     np.testing.assert_allclose(first.w, oracle.solve(1.0), rtol=1e-3)  # not written over
 
@@ -317,6 +231,6 @@ def test_tron_on_sparse_data_of_far_more_variables_than_pairs(C):
     X = scipy.sparse.random(300, 3000, density=0.01, format="csr", random_state=rng)
     y = (rng.random(300) < 0.3).astype(float)
     pairs = ComparablePairs.from_labels(Queries.from_qid(np.repeat(np.arange(30), 10)), y)
-    result = tron(LinearObjective(as_design_matrix(X), SquaredHinge(pairs), C), np.zeros(3000), tol=1e-4)
+    result = tron(LinearObjective(ThreadedTerm(as_design_matrix(X), SquaredHinge(pairs)), C), np.zeros(3000), tol=1e-4)
     assert result.status is Status.CONVERGED
     assert result.gap <= 1e-4 * result.value

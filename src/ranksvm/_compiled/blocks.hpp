@@ -4,34 +4,17 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
+#include "blocks_loops.hpp"
 #include "portable.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int64_t;
 
-struct Blocks {
-    const int64_t *pointers;   // (n_queries + 1,) first position of each query
-    const int64_t *rows;       // (n_queries + 1,) first row of each block among all of them
-    const int64_t *columns;    // (n_queries + 1,) first column of each block
-    const int64_t *offsets;    // (n_queries + 1,) first entry of each block
-    const int64_t *preferred;  // position of the document of each row
-    const int64_t *other;      // position of the document of each column
-    const int64_t *first;      // column of its block at which the pairs of each row begin
-};
-
-// A pair's hinge is h = 1 - (s_i - s_j) + raise * target_ij, its loss 0 below 0, h^2 / (2 d) up to the width d, and
-// h - d / 2 beyond. `target` has the entries of all blocks.
-struct ShiftedHinge {
-    const double *target;
-    double raise, width;
-};
-
 // The numbers of some documents, in the order of the rows or columns of a block.
 struct Gathered {
-    std::vector<double> memory;
+    Vector<double> memory;
     // values[0] belongs to the position `origin`
     const double *take(const double *values, int64_t origin, const int64_t *positions, int64_t n) {
         if (static_cast<int64_t>(memory.size()) < n) memory.resize(n);
@@ -41,7 +24,6 @@ struct Gathered {
 };
 
 // Losses of the pairs of one row; adds what they pull at the columns, and how many of them bend there.
-RANKSVM_CLONES
 static double shifted_row(const double *RANKSVM_RESTRICT scores, const double *RANKSVM_RESTRICT target, int64_t n,
                           double score, double raise, double width, double *RANKSVM_RESTRICT pull,
                           double *RANKSVM_RESTRICT bend, double *row_pull, double *row_bend) {
@@ -72,7 +54,7 @@ static double shifted_hinge(const Blocks &blocks, int64_t first_query, int64_t l
     std::fill_n(counts + origin, end - origin, 0.0);
     double value = 0.0;
     Gathered others;
-    std::vector<double> pull, bend;
+    Vector<double> pull, bend;
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t n_columns = blocks.columns[q + 1] - blocks.columns[q];
         const int64_t *other = blocks.other + blocks.columns[q];
@@ -96,7 +78,6 @@ static double shifted_hinge(const Blocks &blocks, int64_t first_query, int64_t l
     return value;
 }
 
-RANKSVM_CLONES
 static double flow_of_row(const double *RANKSVM_RESTRICT scores, const double *RANKSVM_RESTRICT target, int64_t n,
                           double score, double raise, double width, double own, const double *RANKSVM_RESTRICT v,
                           double *RANKSVM_RESTRICT out) {
@@ -117,7 +98,7 @@ static void shifted_laplacian(const Blocks &blocks, int64_t first_query, int64_t
     const int64_t origin = blocks.pointers[first_query];
     std::fill_n(out_range, blocks.pointers[last_query] - origin, 0.0);
     Gathered others, values;
-    std::vector<double> out;
+    Vector<double> out;
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t n_columns = blocks.columns[q + 1] - blocks.columns[q];
         const int64_t *other = blocks.other + blocks.columns[q];
@@ -160,6 +141,6 @@ static void shifted_bends(const Blocks &blocks, int64_t q, const double *scores,
     fill_block(blocks, q, scores, loss, [](double scaled) { return scaled >= 0.0 && scaled <= 1.0 ? 1.0 : 0.0; }, out);
 }
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

@@ -7,7 +7,9 @@ Arrays over documents are in sorted order; arguments named ``*_range`` hold thos
 
 from libc.stdint cimport int64_t
 
-cdef extern from "blocks.hpp" namespace "ranksvm" nogil:
+from ranksvm._compiled.instruction_set cimport chosen
+
+cdef extern from "blocks_loops.hpp" namespace "ranksvm" nogil:
     cdef struct Blocks:
         const int64_t *pointers
         const int64_t *rows
@@ -22,14 +24,15 @@ cdef extern from "blocks.hpp" namespace "ranksvm" nogil:
         double raise_ "raise"
         double width
 
-    double c_shifted_hinge "ranksvm::shifted_hinge"(
-        const Blocks &, int64_t, int64_t, const double *, const ShiftedHinge &, double *, double *)
-    void c_shifted_laplacian "ranksvm::shifted_laplacian"(
-        const Blocks &, int64_t, int64_t, const double *, const ShiftedHinge &, const double *, double *)
-    void c_shifted_pulls "ranksvm::shifted_pulls"(
-        const Blocks &, int64_t, const double *, const ShiftedHinge &, double *)
-    void c_shifted_bends "ranksvm::shifted_bends"(
-        const Blocks &, int64_t, const double *, const ShiftedHinge &, double *)
+    cppclass BlockLoops:
+        double (*hinge)(const Blocks &, int64_t, int64_t, const double *, const ShiftedHinge &, double *,
+                        double *) except +
+        void (*laplacian)(const Blocks &, int64_t, int64_t, const double *, const ShiftedHinge &, const double *,
+                          double *) except +
+        void (*pulls)(const Blocks &, int64_t, const double *, const ShiftedHinge &, double *) except +
+        void (*bends)(const Blocks &, int64_t, const double *, const ShiftedHinge &, double *) except +
+
+    const Loops &loops_of[Loops](int)
 
 
 cdef class BlockArrays:
@@ -68,7 +71,8 @@ def shifted_hinge(BlockArrays arrays, int64_t first, int64_t last, const double[
     cdef ShiftedHinge loss = _loss(target, raise_, width)
     cdef double value
     with nogil:
-        value = c_shifted_hinge(arrays.blocks, first, last, &scores[0], loss, &counts[0], &gradient_range[0])
+        value = loops_of[BlockLoops](chosen).hinge(
+            arrays.blocks, first, last, &scores[0], loss, &counts[0], &gradient_range[0])
     return value
 
 
@@ -80,7 +84,7 @@ def shifted_laplacian(BlockArrays arrays, int64_t first, int64_t last, const dou
         return
     cdef ShiftedHinge loss = _loss(target, raise_, width)
     with nogil:
-        c_shifted_laplacian(arrays.blocks, first, last, &scores[0], loss, &v_range[0], &out_range[0])
+        loops_of[BlockLoops](chosen).laplacian(arrays.blocks, first, last, &scores[0], loss, &v_range[0], &out_range[0])
 
 
 def shifted_pulls(BlockArrays arrays, int64_t query, const double[::1] scores, const double[::1] target,
@@ -90,7 +94,7 @@ def shifted_pulls(BlockArrays arrays, int64_t query, const double[::1] scores, c
         return
     cdef ShiftedHinge loss = _loss(target, raise_, width)
     with nogil:
-        c_shifted_pulls(arrays.blocks, query, &scores[0], loss, &out[0, 0])
+        loops_of[BlockLoops](chosen).pulls(arrays.blocks, query, &scores[0], loss, &out[0, 0])
 
 
 def shifted_bends(BlockArrays arrays, int64_t query, const double[::1] scores, const double[::1] target,
@@ -100,4 +104,4 @@ def shifted_bends(BlockArrays arrays, int64_t query, const double[::1] scores, c
         return
     cdef ShiftedHinge loss = _loss(target, raise_, width)
     with nogil:
-        c_shifted_bends(arrays.blocks, query, &scores[0], loss, &out[0, 0])
+        loops_of[BlockLoops](chosen).bends(arrays.blocks, query, &scores[0], loss, &out[0, 0])

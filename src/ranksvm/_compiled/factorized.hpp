@@ -6,30 +6,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
+#include "factorized_loops.hpp"
 #include "linear.hpp"
 #include "portable.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Sums over the levels of a query
 
-// Factors have a stride of whole groups of lanes; what is beyond K is 0 and stays so.
-constexpr int kFactorLanes = 4;
-
-struct FactorArrays {
-    const int64_t *pointers;
-    const int32_t *levels;
-    const int32_t *n_levels;
-    int64_t stride;
-};
-
 // Of each level: sums over the documents below it less those above it, and over both.
 struct LevelSums {
-    std::vector<double> own, difference, both;
-    std::vector<double> total, below;
+    Vector<double> own, difference, both;
+    Vector<double> total, below;
 
     void reset(int64_t n_levels, int64_t stride) {
         own.assign(static_cast<size_t>(n_levels * stride), 0.0);
@@ -66,7 +56,7 @@ RANKSVM_INLINE double inner(const double *u, const double *v, int64_t stride) {
     return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
-RANKSVM_INLINE void sum_levels(LevelSums &sums, const int32_t *levels, int64_t m, int64_t n_levels, int64_t stride,
+static void sum_levels(LevelSums &sums, const int32_t *levels, int64_t m, int64_t n_levels, int64_t stride,
                                const double *V, const double *weights) {
     sums.reset(n_levels, stride);
     for (int64_t i = 0; i < m; ++i)
@@ -90,7 +80,7 @@ struct Direction {
 
 struct QueryWork {
     LevelSums factors, scored, moved;
-    std::vector<double> scores, G, D, c1, c2;
+    Vector<double> scores, G, D, c1, c2;
 
     void resize(int64_t m, int64_t stride) {
         const size_t size = static_cast<size_t>(m);
@@ -107,7 +97,7 @@ struct QueryWork {
 };
 
 // Gradient G of the query's factors, from its scores less their mean (which no pair sees, and which would cost digits).
-RANKSVM_INLINE void gradient_of_query(QueryWork &work, const int32_t *levels, int64_t m, int64_t n_levels, int64_t stride,
+static void gradient_of_query(QueryWork &work, const int32_t *levels, int64_t m, int64_t n_levels, int64_t stride,
                                       const double *V, double *scores, double *G) {
     double mean = 0.0;
     for (int64_t i = 0; i < m; ++i) mean += scores[i];
@@ -129,7 +119,7 @@ RANKSVM_INLINE void gradient_of_query(QueryWork &work, const int32_t *levels, in
 
 // The coefficients of c(t) = c0 + t c1 + t^2 c2 and of the sum over the pairs, both bilinear in V, for the direction D
 // whose sums over each level's own documents are in `moved`; `factors` has those of V.
-RANKSVM_INLINE void expand_along(LevelSums &factors, LevelSums &moved, const int32_t *levels, int64_t m,
+static void expand_along(LevelSums &factors, LevelSums &moved, const int32_t *levels, int64_t m,
                                  int64_t n_levels, int64_t stride, const double *V, const double *D, double *c1,
                                  double *c2, double *pairs1, double *pairs2) {
     moved.finish(n_levels, stride);
@@ -158,7 +148,7 @@ RANKSVM_INLINE void expand_along(LevelSums &factors, LevelSums &moved, const int
 
 // D = P(V - step G) - V, P the projection on the box, and all about it that the rows of X are not needed for. Step 0 is
 // one that takes the largest entry of G as far as the largest one of V is.
-RANKSVM_INLINE Direction direction_of_query(QueryWork &work, const int32_t *levels, int64_t m, int64_t n_levels,
+static Direction direction_of_query(QueryWork &work, const int32_t *levels, int64_t m, int64_t n_levels,
                                             int64_t stride, double upper, double step, const double *V) {
     const double *G = work.G.data();
     if (step == 0.0) {
@@ -201,19 +191,17 @@ RANKSVM_INLINE Direction direction_of_query(QueryWork &work, const int32_t *leve
 // ---------------------------------------------------------------------------------------------------------------------
 // The step
 
-// q1 t + q2 t^2 + q3 t^3 + q4 t^4
-struct Quartic {
-    double q1, q2, q3, q4;
-    double value(double t) const { return t * (q1 + t * (q2 + t * (q3 + t * q4))); }
-    double slope(double t) const { return q1 + t * (2.0 * q2 + t * (3.0 * q3 + t * 4.0 * q4)); }
-};
+RANKSVM_INLINE double value_at(const Quartic &of, double t) { return t * (of.q1 + t * (of.q2 + t * (of.q3 + t * of.q4))); }
+RANKSVM_INLINE double slope_at(const Quartic &of, double t) {
+    return of.q1 + t * (2.0 * of.q2 + t * (3.0 * of.q3 + t * 4.0 * of.q4));
+}
 
 // Where the slope is 0 between two places where it has different signs and is monotone.
 static double root_between(const Quartic &quartic, double low, double high) {
-    const double at_low = quartic.slope(low);
+    const double at_low = slope_at(quartic, low);
     double t = 0.5 * (low + high);
     for (int iteration = 0; iteration < 100; ++iteration) {
-        const double slope = quartic.slope(t);
+        const double slope = slope_at(quartic, t);
         if ((slope < 0.0) == (at_low < 0.0)) low = t;
         else high = t;
         const double curvature = 2.0 * quartic.q2 + t * (6.0 * quartic.q3 + t * 12.0 * quartic.q4);
@@ -242,9 +230,9 @@ static double least(const Quartic &quartic) {
     double best = 1.0;
     for (int part = 0; part + 1 < n_cuts; ++part) {
         const double low = cuts[part], high = cuts[part + 1];
-        if (!(quartic.slope(low) < 0.0 && quartic.slope(high) > 0.0)) continue;
+        if (!(slope_at(quartic, low) < 0.0 && slope_at(quartic, high) > 0.0)) continue;
         const double root = root_between(quartic, low, high);
-        if (quartic.value(root) < quartic.value(best)) best = root;
+        if (value_at(quartic, root) < value_at(quartic, best)) best = root;
     }
     return best;
 }
@@ -256,11 +244,13 @@ struct Products {
     double pp, pr, rr;
 };
 
+constexpr int kSums = 16;
+
 template <class Real>
 struct DenseRows {
     const Real *X;
     int64_t n;
-    std::vector<double> p, r;
+    Vector<double> p, r;
 
     DenseRows(const Real *X, int64_t n) : X(X), n(n), p(static_cast<size_t>(n)), r(static_cast<size_t>(n)) {}
 
@@ -292,16 +282,16 @@ struct DenseRows {
                 R[f] += c2[t - start] * static_cast<double>(x[f]);
             }
         }
-        double pp[kLanes] = {0.0}, pr[kLanes] = {0.0}, rr[kLanes] = {0.0};
+        double pp[kSums] = {0.0}, pr[kSums] = {0.0}, rr[kSums] = {0.0};
         int64_t f = 0;
-        for (; f + kLanes <= n; f += kLanes)
-            for (int c = 0; c < kLanes; ++c) {
+        for (; f + kSums <= n; f += kSums)
+            for (int c = 0; c < kSums; ++c) {
                 pp[c] += P[f + c] * P[f + c];
                 pr[c] += P[f + c] * R[f + c];
                 rr[c] += R[f + c] * R[f + c];
             }
         Products out = {0.0, 0.0, 0.0};
-        for (int c = 0; c < kLanes; ++c) out.pp += pp[c], out.pr += pr[c], out.rr += rr[c];
+        for (int c = 0; c < kSums; ++c) out.pp += pp[c], out.pr += pr[c], out.rr += rr[c];
         for (; f < n; ++f) out.pp += P[f] * P[f], out.pr += P[f] * R[f], out.rr += R[f] * R[f];
         return out;
     }
@@ -323,9 +313,9 @@ struct SparseRows {
     const Real *data;
     const Index *indices;
     const Index *indptr;
-    std::vector<double> p, r;
-    std::vector<char> seen;
-    std::vector<int64_t> touched;
+    Vector<double> p, r;
+    Vector<char> seen;
+    Vector<int64_t> touched;
 
     SparseRows(const Real *data, const Index *indices, const Index *indptr, int64_t n)
         : data(data), indices(indices), indptr(indptr), p(static_cast<size_t>(n)), r(static_cast<size_t>(n)),
@@ -366,18 +356,9 @@ struct SparseRows {
 // ---------------------------------------------------------------------------------------------------------------------
 // Visits, one query after another
 
-struct Visits {
-    FactorArrays arrays;
-    const int64_t *rows;
-    const int64_t *order;  // the queries to visit
-    int64_t n_visits;
-    double upper;       // side of the box
-    double fixed_step;  // 0: spectral step lengths and an exact line search
-};
-
 // Returns the sum of |P(V - G) - V|^2, of each query when it was visited.
 template <class Rows>
-RANKSVM_INLINE double visit_queries(Rows &X, const Visits &visits, double *V, double *beta, double *steps,
+static double visit_queries(Rows &X, const Visits &visits, double *V, double *beta, double *steps,
                                     double *pairs) {
     const FactorArrays &arrays = visits.arrays;
     const int64_t stride = arrays.stride;
@@ -406,9 +387,9 @@ RANKSVM_INLINE double visit_queries(Rows &X, const Visits &visits, double *V, do
             const Quartic quartic = {direction.slope, direction.score_product + 0.5 * products.pp - direction.pairs2,
                                      products.pr, 0.5 * products.rr};
             t = least(quartic);
-            if (!(quartic.value(t) < 0.0)) continue;  // round-off
+            if (!(value_at(quartic, t) < 0.0)) continue;  // round-off
             // the spectral step length of Barzilai and Borwein, <S, S> / <S, Y> with the step S = t D
-            const double turned = quartic.slope(t) - quartic.q1;
+            const double turned = slope_at(quartic, t) - quartic.q1;
             steps[q] = turned > 0.0 ? t * direction.length2 / turned : 0.0;
             X.move(t, beta);
         }
@@ -419,19 +400,15 @@ RANKSVM_INLINE double visit_queries(Rows &X, const Visits &visits, double *V, do
     return projected2;
 }
 
-RANKSVM_CLONES double visit_dense_f32(const float *X, int64_t n, const Visits &visits, double *V, double *beta,
-                                      double *steps, double *pairs) {
-    DenseRows<float> rows(X, n);
-    return visit_queries(rows, visits, V, beta, steps, pairs);
-}
-RANKSVM_CLONES double visit_dense_f64(const double *X, int64_t n, const Visits &visits, double *V, double *beta,
-                                      double *steps, double *pairs) {
-    DenseRows<double> rows(X, n);
+template <class Real>
+static double visit_dense(const Real *X, int64_t n, const Visits &visits, double *V, double *beta, double *steps,
+                          double *pairs) {
+    DenseRows<Real> rows(X, n);
     return visit_queries(rows, visits, V, beta, steps, pairs);
 }
 template <class Real, class Index>
-double visit_sparse(const Real *data, const Index *indices, const Index *indptr, int64_t n, const Visits &visits,
-                    double *V, double *beta, double *steps, double *pairs) {
+static double visit_sparse(const Real *data, const Index *indices, const Index *indptr, int64_t n, const Visits &visits,
+                           double *V, double *beta, double *steps, double *pairs) {
     SparseRows<Real, Index> rows(data, indices, indptr, n);
     return visit_queries(rows, visits, V, beta, steps, pairs);
 }
@@ -439,7 +416,7 @@ double visit_sparse(const Real *data, const Index *indices, const Index *indptr,
 // ---------------------------------------------------------------------------------------------------------------------
 // Queries first .. last all at once: the coefficients c of beta = X'c and the sums of <v_i, v_j>; the gradient
 
-RANKSVM_CLONES void factor_coefficients(const FactorArrays &arrays, int64_t first, int64_t last, const double *V,
+static void factor_coefficients(const FactorArrays &arrays, int64_t first, int64_t last, const double *V,
                                         double *c_range, double *pairs) {
     LevelSums sums;
     const int64_t stride = arrays.stride, origin = arrays.pointers[first];
@@ -458,7 +435,7 @@ RANKSVM_CLONES void factor_coefficients(const FactorArrays &arrays, int64_t firs
 
 // What led from `previous` to V, once more: D = P(2 V - previous) - V, which takes the place of `previous`, with the
 // coefficients of `expand_along` of each position and of each query.
-RANKSVM_CLONES void factor_momentum(const FactorArrays &arrays, int64_t first, int64_t last, double upper, const double *V,
+static void factor_momentum(const FactorArrays &arrays, int64_t first, int64_t last, double upper, const double *V,
                                     double *previous, double *c1_range, double *c2_range, double *pairs1,
                                     double *pairs2) {
     LevelSums factors, moved;
@@ -478,7 +455,7 @@ RANKSVM_CLONES void factor_momentum(const FactorArrays &arrays, int64_t first, i
 }
 
 // V + t D in the place of V, which takes that of D.
-RANKSVM_CLONES void factor_move(int64_t size, double upper, double t, double *RANKSVM_RESTRICT V,
+static void factor_move(int64_t size, double upper, double t, double *RANKSVM_RESTRICT V,
                                 double *RANKSVM_RESTRICT D) {
     for (int64_t e = 0; e < size; ++e) {
         const double before = V[e];
@@ -487,7 +464,7 @@ RANKSVM_CLONES void factor_move(int64_t size, double upper, double t, double *RA
     }
 }
 
-RANKSVM_CLONES void factor_gradient(const FactorArrays &arrays, int64_t first, int64_t last, const double *V,
+static void factor_gradient(const FactorArrays &arrays, int64_t first, int64_t last, const double *V,
                                     double *scores_range, double *G_range) {
     QueryWork work;
     const int64_t stride = arrays.stride, origin = arrays.pointers[first];
@@ -498,6 +475,6 @@ RANKSVM_CLONES void factor_gradient(const FactorArrays &arrays, int64_t first, i
     }
 }
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

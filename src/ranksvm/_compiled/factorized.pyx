@@ -7,7 +7,9 @@ they are the same). Factors have ``stride`` entries a row, a multiple of `LANES`
 
 from libc.stdint cimport int32_t, int64_t
 
-cdef extern from "factorized.hpp" namespace "ranksvm" nogil:
+from ranksvm._compiled.instruction_set cimport chosen
+
+cdef extern from "factorized_loops.hpp" namespace "ranksvm" nogil:
     int kFactorLanes
 
     cdef struct FactorArrays:
@@ -30,17 +32,22 @@ cdef extern from "factorized.hpp" namespace "ranksvm" nogil:
         double q3
         double q4
 
-    double least(const Quartic &)
-    double visit_dense_f32(const float *, int64_t, const Visits &, double *, double *, double *, double *) except +
-    double visit_dense_f64(const double *, int64_t, const Visits &, double *, double *, double *, double *) except +
-    double c_visit_sparse "ranksvm::visit_sparse"[Real, Index](
-        const Real *, const Index *, const Index *, int64_t, const Visits &, double *, double *, double *,
-        double *) except +
-    void factor_coefficients(const FactorArrays &, int64_t, int64_t, const double *, double *, double *) except +
-    void factor_momentum(const FactorArrays &, int64_t, int64_t, double, const double *, double *, double *, double *,
+    cppclass FactorLoops:
+        double (*least)(const Quartic &)
+        void (*coefficients)(const FactorArrays &, int64_t, int64_t, const double *, double *, double *) except +
+        void (*momentum)(const FactorArrays &, int64_t, int64_t, double, const double *, double *, double *, double *,
                          double *, double *) except +
-    void factor_move(int64_t, double, double, double *, double *)
-    void factor_gradient(const FactorArrays &, int64_t, int64_t, const double *, double *, double *) except +
+        void (*move)(int64_t, double, double, double *, double *)
+        void (*gradient)(const FactorArrays &, int64_t, int64_t, const double *, double *, double *) except +
+
+    cppclass DenseVisitLoops[Real]:
+        double (*visit)(const Real *, int64_t, const Visits &, double *, double *, double *, double *) except +
+
+    cppclass SparseVisitLoops[Real, Index]:
+        double (*visit)(const Real *, const Index *, const Index *, int64_t, const Visits &, double *, double *,
+                        double *, double *) except +
+
+    const Loops &loops_of[Loops](int)
 
 ctypedef fused real:
     float
@@ -99,12 +106,8 @@ def visit_dense(const real[:, ::1] X, QueryFactors factors, const int64_t[::1] o
     cdef Visits visits = factors.visits(order, upper, fixed_step)
     cdef int64_t n = X.shape[1]
     with nogil:
-        if real is float:
-            projected2 = visit_dense_f32(&X[0, 0], n, visits, factors.factors, &beta[0], factors.steps,
-                                         factors.pair_sums)
-        else:
-            projected2 = visit_dense_f64(&X[0, 0], n, visits, factors.factors, &beta[0], factors.steps,
-                                         factors.pair_sums)
+        projected2 = loops_of[DenseVisitLoops[real]](chosen).visit(&X[0, 0], n, visits, factors.factors, &beta[0],
+                                                                   factors.steps, factors.pair_sums)
     return projected2
 
 
@@ -117,7 +120,8 @@ def visit_sparse(const real[::1] data, const index[::1] indices, const index[::1
     cdef Visits visits = factors.visits(order, upper, fixed_step)
     cdef int64_t n = beta.shape[0]
     with nogil:
-        projected2 = c_visit_sparse(&data[0], &indices[0], &indptr[0], n, visits, factors.factors, &beta[0],
+        projected2 = loops_of[SparseVisitLoops[real, index]](chosen).visit(
+            &data[0], &indices[0], &indptr[0], n, visits, factors.factors, &beta[0],
                                     factors.steps, factors.pair_sums)
     return projected2
 
@@ -127,7 +131,8 @@ def coefficients(QueryFactors factors, int64_t first, int64_t last, double[::1] 
     if c_range.shape[0] == 0:
         return
     with nogil:
-        factor_coefficients(factors.arrays, first, last, factors.factors, &c_range[0], factors.pair_sums)
+        loops_of[FactorLoops](chosen).coefficients(
+            factors.arrays, first, last, factors.factors, &c_range[0], factors.pair_sums)
 
 
 def momentum(QueryFactors factors, int64_t first, int64_t last, double upper, double[:, ::1] previous,
@@ -139,7 +144,8 @@ def momentum(QueryFactors factors, int64_t first, int64_t last, double upper, do
     if c1_range.shape[0] == 0:
         return
     with nogil:
-        factor_momentum(factors.arrays, first, last, upper, factors.factors, &previous[0, 0], &c1_range[0], &c2_range[0],
+        loops_of[FactorLoops](chosen).momentum(
+            factors.arrays, first, last, upper, factors.factors, &previous[0, 0], &c1_range[0], &c2_range[0],
                         &pairs1[0], &pairs2[0])
 
 
@@ -148,7 +154,8 @@ def move(double[:, ::1] V_range, double[:, ::1] D_range, double upper, double t)
     if V_range.shape[0] == 0:
         return
     with nogil:
-        factor_move(V_range.shape[0] * V_range.shape[1], upper, t, &V_range[0, 0], &D_range[0, 0])
+        loops_of[FactorLoops](chosen).move(
+            V_range.shape[0] * V_range.shape[1], upper, t, &V_range[0, 0], &D_range[0, 0])
 
 
 def gradient(QueryFactors factors, int64_t first, int64_t last, double[::1] scores_range, double[:, ::1] G_range):
@@ -156,11 +163,12 @@ def gradient(QueryFactors factors, int64_t first, int64_t last, double[::1] scor
     if scores_range.shape[0] == 0:
         return
     with nogil:
-        factor_gradient(factors.arrays, first, last, factors.factors, &scores_range[0], &G_range[0, 0])
+        loops_of[FactorLoops](chosen).gradient(
+            factors.arrays, first, last, factors.factors, &scores_range[0], &G_range[0, 0])
 
 
 def least_of_quartic(double q1, double q2, double q3, double q4):
     """Where in [0, 1] ``q1 t + q2 t^2 + q3 t^3 + q4 t^4``, of ``q1 < 0``, is least, and the value there."""
     cdef Quartic quartic = Quartic(q1, q2, q3, q4)
-    cdef double t = least(quartic)
+    cdef double t = loops_of[FactorLoops](chosen).least(quartic)
     return t, t * (q1 + t * (q2 + t * (q3 + t * q4)))

@@ -7,20 +7,22 @@ The triangle comes as panels of ``height`` consecutive rows, one after the other
 
 from libc.stdint cimport int32_t, int64_t
 
-cdef extern from "kernel_product.hpp" namespace "ranksvm" nogil:
-    void panels_product_f32(const float *, int64_t, int64_t, int64_t, int64_t, const double *, double *)
-    void panels_product_f64(const double *, int64_t, int64_t, int64_t, int64_t, const double *, double *)
-    void block_product_f32(const float *, int64_t, int64_t, int64_t, const double *, double *, const double *, double *)
-    void block_product_f64(const double *, int64_t, int64_t, int64_t, const double *, double *, const double *, double *)
-    void square_product_f32(const float *, int64_t, int64_t, const double *, double *)
-    void square_product_f64(const double *, int64_t, int64_t, const double *, double *)
+from ranksvm._compiled.instruction_set cimport chosen
 
-cdef extern from "kernel_distances.hpp" namespace "ranksvm" nogil:
-    void c_dense_distances "ranksvm::dense_distances"(
-        const double *, int64_t, const double *, int64_t, int64_t, double *)
-    void c_sparse_distances "ranksvm::sparse_distances"[Index](
-        const double *, const Index *, const Index *, int64_t, const double *, const Index *, const Index *, int64_t,
-        int64_t, double *)
+cdef extern from "kernel_loops.hpp" namespace "ranksvm" nogil:
+    cppclass ProductLoops[Real]:
+        void (*panels)(const Real *, int64_t, int64_t, int64_t, int64_t, const double *, double *)
+        void (*block)(const Real *, int64_t, int64_t, int64_t, const double *, double *, const double *, double *)
+        void (*square)(const Real *, int64_t, int64_t, const double *, double *)
+
+    cppclass DistanceLoops:
+        void (*dense)(const double *, int64_t, const double *, int64_t, int64_t, double *) except +
+
+    cppclass SparseDistanceLoops[Index]:
+        void (*sparse)(const double *, const Index *, const Index *, int64_t, const double *, const Index *,
+                       const Index *, int64_t, int64_t, double *) except +
+
+    const Loops &loops_of[Loops](int)
 
 ctypedef fused real:
     float
@@ -37,10 +39,7 @@ def panels_product(const real[::1] panels, int64_t n_rows, int64_t height, int64
     if first >= last:
         return
     with nogil:
-        if real is float:
-            panels_product_f32(&panels[0], n_rows, height, first, last, &b[0], &s[0])
-        else:
-            panels_product_f64(&panels[0], n_rows, height, first, last, &b[0], &s[0])
+        loops_of[ProductLoops[real]](chosen).panels(&panels[0], n_rows, height, first, last, &b[0], &s[0])
 
 
 def block_product(const real[:, ::1] block, int64_t row, int64_t column, const double[::1] b, double[::1] s):
@@ -49,10 +48,8 @@ def block_product(const real[:, ::1] block, int64_t row, int64_t column, const d
     if n_rows == 0 or n_columns == 0:
         return
     with nogil:
-        if real is float:
-            block_product_f32(&block[0, 0], n_columns, n_rows, n_columns, &b[row], &s[row], &b[column], &s[column])
-        else:
-            block_product_f64(&block[0, 0], n_columns, n_rows, n_columns, &b[row], &s[row], &b[column], &s[column])
+        loops_of[ProductLoops[real]](chosen).block(
+            &block[0, 0], n_columns, n_rows, n_columns, &b[row], &s[row], &b[column], &s[column])
 
 
 def square_product(const real[:, ::1] block, int64_t row, const double[::1] b, double[::1] s):
@@ -61,10 +58,7 @@ def square_product(const real[:, ::1] block, int64_t row, const double[::1] b, d
     if n == 0:
         return
     with nogil:
-        if real is float:
-            square_product_f32(&block[0, 0], n, n, &b[row], &s[row])
-        else:
-            square_product_f64(&block[0, 0], n, n, &b[row], &s[row])
+        loops_of[ProductLoops[real]](chosen).square(&block[0, 0], n, n, &b[row], &s[row])
 
 
 def dense_distances(const double[:, ::1] X, const double[:, ::1] Z, double[:, ::1] out):
@@ -78,7 +72,7 @@ def dense_distances(const double[:, ::1] X, const double[:, ::1] Z, double[:, ::
         out[:, :] = 0.0
         return
     with nogil:
-        c_dense_distances(&X[0, 0], X.shape[0], &Z[0, 0], Z.shape[0], n, &out[0, 0])
+        loops_of[DistanceLoops](chosen).dense(&X[0, 0], X.shape[0], &Z[0, 0], Z.shape[0], n, &out[0, 0])
 
 
 def sparse_distances(const double[::1] x_data, const index[::1] x_indices, const index[::1] x_indptr,
@@ -93,5 +87,6 @@ def sparse_distances(const double[::1] x_data, const index[::1] x_indices, const
     cdef const index *x_features = &x_indices[0] if x_indices.shape[0] else NULL
     cdef const index *z_features = &z_indices[0] if z_indices.shape[0] else NULL
     with nogil:
-        c_sparse_distances(x_values, x_features, &x_indptr[0], out.shape[0], z_values, z_features, &z_indptr[0],
+        loops_of[SparseDistanceLoops[index]](chosen).sparse(
+            x_values, x_features, &x_indptr[0], out.shape[0], z_values, z_features, &z_indptr[0],
                            out.shape[1], n_features, &out[0, 0])

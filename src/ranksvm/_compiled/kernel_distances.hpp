@@ -6,11 +6,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "portable.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int64_t;
 
@@ -20,8 +19,8 @@ constexpr int kBeside = 16;
 constexpr int kShare = 4;
 
 // out[i, j] = |X[i] - Z[j]|_1
-RANKSVM_CLONES void dense_distances(const double *X, int64_t n_x, const double *Z, int64_t n_z, int64_t n, double *out) {
-    std::vector<double> beside(static_cast<size_t>(n * kBeside));
+static void dense_distances(const double *X, int64_t n_x, const double *Z, int64_t n_z, int64_t n, double *out) {
+    Vector<double> beside(static_cast<size_t>(n * kBeside));
     for (int64_t left = 0; left < n_z; left += kBeside) {
         const int64_t width = std::min<int64_t>(kBeside, n_z - left);
         for (int64_t c = 0; c < kBeside; ++c) {
@@ -45,10 +44,10 @@ RANKSVM_CLONES void dense_distances(const double *X, int64_t n_x, const double *
 
 // The same for CSR: |x|_1 and, for every entry of z, what it changes.
 template <class Index>
-RANKSVM_INLINE void sparse_distances(const double *x_data, const Index *x_indices, const Index *x_indptr, int64_t n_x,
+static void sparse_distances(const double *x_data, const Index *x_indices, const Index *x_indptr, int64_t n_x,
                                      const double *z_data, const Index *z_indices, const Index *z_indptr, int64_t n_z,
                                      int64_t n, double *out) {
-    std::vector<double> x(static_cast<size_t>(n));
+    Vector<double> x(static_cast<size_t>(n));
     for (int64_t i = 0; i < n_x; ++i) {
         double norm = 0.0;
         for (int64_t e = x_indptr[i]; e < x_indptr[i + 1]; ++e) x[static_cast<size_t>(x_indices[e])] = x_data[e];
@@ -65,6 +64,6 @@ RANKSVM_INLINE void sparse_distances(const double *x_data, const Index *x_indice
     }
 }
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

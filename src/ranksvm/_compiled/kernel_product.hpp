@@ -9,7 +9,7 @@
 
 #include "portable.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int64_t;
 
@@ -85,7 +85,7 @@ RANKSVM_INLINE void square_product(const Real *Q, int64_t stride, int64_t n, con
 // Panels of `height` rows, each with the columns up to its last row, one after the other: s += the part of Q that the
 // panels first .. last stand for, times b.
 template <class Real>
-RANKSVM_INLINE void panels_product(const Real *panels, int64_t n, int64_t height, int64_t first, int64_t last,
+static void panels_product(const Real *panels, int64_t n, int64_t height, int64_t first, int64_t last,
                                    const double *b, double *s) {
     for (int64_t p = first; p < last; ++p) {
         const int64_t start = p * height, stop = std::min(start + height, n);
@@ -95,32 +95,6 @@ RANKSVM_INLINE void panels_product(const Real *panels, int64_t n, int64_t height
     }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Entry points that are compiled for the processor at hand
-
-RANKSVM_CLONES void panels_product_f32(const float *panels, int64_t n, int64_t height, int64_t first, int64_t last,
-                                       const double *b, double *s) {
-    panels_product(panels, n, height, first, last, b, s);
-}
-RANKSVM_CLONES void panels_product_f64(const double *panels, int64_t n, int64_t height, int64_t first, int64_t last,
-                                       const double *b, double *s) {
-    panels_product(panels, n, height, first, last, b, s);
-}
-RANKSVM_CLONES void block_product_f32(const float *Q, int64_t stride, int64_t n_rows, int64_t n_columns,
-                                      const double *b_row, double *s_row, const double *b_column, double *s_column) {
-    block_product(Q, stride, n_rows, n_columns, b_row, s_row, b_column, s_column);
-}
-RANKSVM_CLONES void block_product_f64(const double *Q, int64_t stride, int64_t n_rows, int64_t n_columns,
-                                      const double *b_row, double *s_row, const double *b_column, double *s_column) {
-    block_product(Q, stride, n_rows, n_columns, b_row, s_row, b_column, s_column);
-}
-RANKSVM_CLONES void square_product_f32(const float *Q, int64_t stride, int64_t n, const double *b, double *s) {
-    square_product(Q, stride, n, b, s);
-}
-RANKSVM_CLONES void square_product_f64(const double *Q, int64_t stride, int64_t n, const double *b, double *s) {
-    square_product(Q, stride, n, b, s);
-}
-
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

@@ -3,13 +3,11 @@
 #define RANKSVM_LEVELS_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <vector>
 
 #include "sorted_query.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 static void compress_levels(const int64_t *pointers, int64_t first_query, int64_t last_query, const double *y,
                             int32_t *levels, int32_t *n_levels) {
@@ -21,12 +19,12 @@ static void compress_levels(const int64_t *pointers, int64_t first_query, int64_
         bool small = true;
         for (int64_t t = first; t < last && small; ++t) {
             const double label = y[t];
-            small = label >= 0.0 && label < kSmall && label == std::floor(label);
+            small = label >= 0.0 && label < kSmall && label == static_cast<double>(static_cast<int>(label));
             if (small) mask |= uint64_t{1} << static_cast<int>(label);
         }
         if (small) {
             int32_t rank[kSmall], k = 0;
-            for (int label = 0; label < kSmall; ++label) {
+            for (int label = 0; label < kSmall && mask >> label; ++label) {
                 rank[label] = k;
                 k += static_cast<int32_t>((mask >> label) & 1);
             }
@@ -56,7 +54,7 @@ static void compress_levels(const int64_t *pointers, int64_t first_query, int64_
 static void count_pairs(const Pairs &pairs, int64_t first_query, int64_t last_query, double *n_pairs, double *weight) {
     // of each level: its documents, and the sums of a, a g, b and b g
     enum { kDocuments, kA, kAg, kB, kBg, kSums };
-    std::vector<double> sums;
+    Vector<double> sums;
     for (int64_t q = first_query; q < last_query; ++q) {
         const size_t k = static_cast<size_t>(pairs.n_levels[q]);
         sums.assign(k * kSums, 0.0);
@@ -79,6 +77,6 @@ static void count_pairs(const Pairs &pairs, int64_t first_query, int64_t last_qu
     }
 }
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

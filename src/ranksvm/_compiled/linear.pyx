@@ -8,22 +8,26 @@
 from libc.stdint cimport int32_t, int64_t
 from libcpp cimport bool as cbool
 
-cdef extern from "linear.hpp" namespace "ranksvm" nogil:
-    void dense_scores_f32(const float *, int64_t, const int64_t *, int64_t, int64_t, const double *, double *)
-    void dense_scores_f64(const double *, int64_t, const int64_t *, int64_t, int64_t, const double *, double *)
-    void dense_accumulate_f32(const float *, int64_t, const int64_t *, int64_t, int64_t, const double *, double *)
-    void dense_accumulate_f64(const double *, int64_t, const int64_t *, int64_t, int64_t, const double *, double *)
-    cbool dense_finite_f32(const float *, int64_t)
-    cbool dense_finite_f64(const double *, int64_t)
-    void dense_gather_f32(const float *, int64_t, const int64_t *, int64_t, int64_t, double *)
-    void dense_gather_f64(const double *, int64_t, const int64_t *, int64_t, int64_t, double *)
-    void c_sparse_scores "ranksvm::sparse_scores"[Real, Index](
-        const Real *, const Index *, const Index *, const int64_t *, int64_t, int64_t, const double *, double *)
-    void c_sparse_accumulate "ranksvm::sparse_accumulate"[Real, Index](
-        const Real *, const Index *, const Index *, const int64_t *, int64_t, int64_t, const double *, cbool, double *)
-    void c_sparse_gather "ranksvm::sparse_gather"[Real, Index](
-        const Real *, const Index *, const Index *, int64_t, const int64_t *, int64_t, int64_t, double *)
-    void c_centre_queries "ranksvm::centre_queries"(const int64_t *, int64_t, int64_t, int64_t, double *)
+from ranksvm._compiled.instruction_set cimport chosen
+
+cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
+    cppclass DenseLoops[Real]:
+        void (*scores)(const Real *, int64_t, const int64_t *, int64_t, int64_t, const double *, double *)
+        void (*accumulate)(const Real *, int64_t, const int64_t *, int64_t, int64_t, const double *, double *)
+        void (*gather)(const Real *, int64_t, const int64_t *, int64_t, int64_t, double *)
+        cbool (*finite)(const Real *, int64_t)
+
+    cppclass SparseLoops[Real, Index]:
+        void (*scores)(const Real *, const Index *, const Index *, const int64_t *, int64_t, int64_t, const double *,
+                       double *)
+        void (*accumulate)(const Real *, const Index *, const Index *, const int64_t *, int64_t, int64_t, const double *,
+                           cbool, double *)
+        void (*gather)(const Real *, const Index *, const Index *, int64_t, const int64_t *, int64_t, int64_t, double *)
+
+    cppclass CentreLoops:
+        void (*centre_queries)(const int64_t *, int64_t, int64_t, int64_t, double *)
+
+    const Loops &loops_of[Loops](int)
 
 ctypedef fused real:
     float
@@ -50,10 +54,7 @@ def dense_scores(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, i
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = X.shape[1]
     with nogil:
-        if real is float:
-            dense_scores_f32(&X[0, 0], n, map, start, stop, &w[0], &out_range[0])
-        else:
-            dense_scores_f64(&X[0, 0], n, map, start, stop, &w[0], &out_range[0])
+        loops_of[DenseLoops[real]](chosen).scores(&X[0, 0], n, map, start, stop, &w[0], &out_range[0])
 
 
 def dense_accumulate(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
@@ -64,10 +65,7 @@ def dense_accumulate(const real[:, ::1] X, const int64_t[::1] rows, int64_t star
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = X.shape[1]
     with nogil:
-        if real is float:
-            dense_accumulate_f32(&X[0, 0], n, map, start, stop, &u_range[0], &out[0])
-        else:
-            dense_accumulate_f64(&X[0, 0], n, map, start, stop, &u_range[0], &out[0])
+        loops_of[DenseLoops[real]](chosen).accumulate(&X[0, 0], n, map, start, stop, &u_range[0], &out[0])
 
 
 def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
@@ -78,10 +76,7 @@ def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, i
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = X.shape[1]
     with nogil:
-        if real is float:
-            dense_gather_f32(&X[0, 0], n, map, start, stop, &out_range[0, 0])
-        else:
-            dense_gather_f64(&X[0, 0], n, map, start, stop, &out_range[0, 0])
+        loops_of[DenseLoops[real]](chosen).gather(&X[0, 0], n, map, start, stop, &out_range[0, 0])
 
 
 def all_finite(const real[::1] values):
@@ -90,10 +85,7 @@ def all_finite(const real[::1] values):
     if values.shape[0] == 0:
         return True
     with nogil:
-        if real is float:
-            finite = dense_finite_f32(&values[0], values.shape[0])
-        else:
-            finite = dense_finite_f64(&values[0], values.shape[0])
+        finite = loops_of[DenseLoops[real]](chosen).finite(&values[0], values.shape[0])
     return finite
 
 
@@ -104,7 +96,8 @@ def sparse_scores(const real[::1] data, const index[::1] indices, const index[::
         return
     cdef const int64_t *map = _map(rows)
     with nogil:
-        c_sparse_scores(&data[0], &indices[0], &indptr[0], map, start, stop, &w[0], &out_range[0])
+        loops_of[SparseLoops[real, index]](chosen).scores(
+            &data[0], &indices[0], &indptr[0], map, start, stop, &w[0], &out_range[0])
 
 
 def sparse_accumulate(const real[::1] data, const index[::1] indices, const index[::1] indptr,
@@ -115,7 +108,8 @@ def sparse_accumulate(const real[::1] data, const index[::1] indices, const inde
         return
     cdef const int64_t *map = _map(rows)
     with nogil:
-        c_sparse_accumulate(&data[0], &indices[0], &indptr[0], map, start, stop, &u_range[0], squares, &out[0])
+        loops_of[SparseLoops[real, index]](chosen).accumulate(
+            &data[0], &indices[0], &indptr[0], map, start, stop, &u_range[0], squares, &out[0])
 
 
 def sparse_gather(const real[::1] data, const index[::1] indices, const index[::1] indptr, const int64_t[::1] rows,
@@ -126,7 +120,8 @@ def sparse_gather(const real[::1] data, const index[::1] indices, const index[::
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = out_range.shape[1]
     with nogil:
-        c_sparse_gather(&data[0], &indices[0], &indptr[0], n, map, start, stop, &out_range[0, 0])
+        loops_of[SparseLoops[real, index]](chosen).gather(
+            &data[0], &indices[0], &indptr[0], n, map, start, stop, &out_range[0, 0])
 
 
 def centre_queries(const int64_t[::1] pointers, int64_t first, int64_t last, double[:, ::1] X_range):
@@ -135,4 +130,4 @@ def centre_queries(const int64_t[::1] pointers, int64_t first, int64_t last, dou
         return
     cdef int64_t n = X_range.shape[1]
     with nogil:
-        c_centre_queries(&pointers[0], first, last, n, &X_range[0, 0])
+        loops_of[CentreLoops](chosen).centre_queries(&pointers[0], first, last, n, &X_range[0, 0])

@@ -5,26 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
-#include <vector>
 
-#include "linear.hpp"
+#include "online_loops.hpp"
 #include "portable.hpp"
 
-namespace ranksvm {
-
-// Pairs of documents of one query, numbered within it, in the order in which they are learnt from.
-struct OnlinePairs {
-    const int32_t *preferred;
-    const int32_t *other;
-    const double *weight;  // null: all 1
-    int64_t size;
-};
-
-// What a stretch of pairs did: how many changed the model, and the sum of weight times squared hinge before each.
-struct OnlineSums {
-    int64_t updates;
-    double loss;
-};
+namespace ranksvm::RANKSVM_VARIANT {
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Pairs that labels imply, shuffled
@@ -43,7 +28,7 @@ struct SplitMix {
 };
 
 static int64_t count_online_pairs(const double *y, int64_t n) {
-    std::vector<double> sorted(y, y + n);
+    Vector<double> sorted(y, y + n);
     std::sort(sorted.begin(), sorted.end());
     int64_t pairs = 0, level_begin = 0;
     for (int64_t t = 0; t < n; ++t) {
@@ -56,7 +41,7 @@ static int64_t count_online_pairs(const double *y, int64_t n) {
 // All pairs (preferred, other), documents by label and then by number, in this order or one that seed and stream draw.
 static void fill_online_pairs(const double *y, int64_t n, bool shuffle, uint64_t seed, uint64_t stream,
                               int32_t *preferred, int32_t *other) {
-    std::vector<int32_t> order(n);
+    Vector<int32_t> order(n);
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [y](int32_t a, int32_t b) { return y[a] > y[b]; });
     int64_t next = 0;
@@ -86,15 +71,15 @@ class DenseRows {
     RANKSVM_INLINE_METHOD void subtract(int32_t i, int32_t j, const double *RANKSVM_RESTRICT w, double *margin, double *square) {
         const Real *RANKSVM_RESTRICT x = X_ + i * n_, *RANKSVM_RESTRICT y = X_ + j * n_;
         double *RANKSVM_RESTRICT z = z_.data();
-        Four m[2] = {}, s[2] = {};
+        Lanes m[2] = {}, s[2] = {};
         double total_m = 0.0, total_s = 0.0;
         int64_t f = 0;
-        for (; f + 8 <= n_; f += 8)
+        for (; f + 2 * kWidth <= n_; f += 2 * kWidth)
             for (int c = 0; c < 2; ++c) {
-                const int64_t at = f + 4 * c;
-                const Four d = four_at(x + at) - four_at(y + at);
-                put_four(z + at, d);
-                m[c] = m[c] + d * four_at(w + at);
+                const int64_t at = f + kWidth * c;
+                const Lanes d = lanes_at(x + at) - lanes_at(y + at);
+                put_lanes(z + at, d);
+                m[c] = m[c] + d * lanes_at(w + at);
                 s[c] = s[c] + d * d;
             }
         for (; f < n_; ++f) {
@@ -134,7 +119,7 @@ class DenseRows {
   private:
     const Real *X_;
     int64_t n_;
-    std::vector<double> z_;
+    Vector<double> z_;
 };
 
 // Of rows whose columns ascend: only features that either of them has are visited.
@@ -192,20 +177,12 @@ class SparseRows {
     const Real *data_;
     const Index *indices_, *pointers_;
     int64_t size_;
-    std::vector<double> z_;
-    std::vector<int64_t> at_;
+    Vector<double> z_;
+    Vector<int64_t> at_;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The learners
-
-// A model, and what its mean over all pairs needs: after T pairs that is w - lag / T. `lag` is null where no mean is asked
-// for; `count` are the pairs before the next one.
-struct OnlineModel {
-    double *w;
-    double *lag;
-    double count;
-};
 
 // Go through the pairs; `learn(h, square, weight)` changes the model by those whose margin is below `hinge_at` by h > 0
 // (by h >= 0 where that is 0, as the perceptron has it).
@@ -232,7 +209,7 @@ RANKSVM_INLINE void move(OnlineModel &model, int64_t f, double by) {
 
 // SOLAR-I: w += z h / (|z|^2 + 1 / (2 C a)).
 template <class Rows>
-RANKSVM_INLINE OnlineSums solar_first(Rows &rows, const OnlinePairs &pairs, double C, OnlineModel &model) {
+static OnlineSums solar_first(Rows &rows, const OnlinePairs &pairs, double C, OnlineModel &model) {
     return go_through(rows, pairs, model, 1.0, [&](double h, double square, double a) {
         const double length = h / (square + 0.5 / (C * a));
         rows.each([&](int64_t f, double z) { move(model, f, length * z); });
@@ -241,7 +218,7 @@ RANKSVM_INLINE OnlineSums solar_first(Rows &rows, const OnlinePairs &pairs, doub
 
 // The perceptron: w += a z where the pair is not in order.
 template <class Rows>
-RANKSVM_INLINE OnlineSums perceptron(Rows &rows, const OnlinePairs &pairs, OnlineModel &model) {
+static OnlineSums perceptron(Rows &rows, const OnlinePairs &pairs, OnlineModel &model) {
     return go_through(rows, pairs, model, 0.0, [&](double, double, double a) {
         rows.each([&](int64_t f, double z) { move(model, f, a * z); });
     });
@@ -249,7 +226,7 @@ RANKSVM_INLINE OnlineSums perceptron(Rows &rows, const OnlinePairs &pairs, Onlin
 
 // SOLAR-II with the diagonal of the covariance only.
 template <class Rows>
-RANKSVM_INLINE OnlineSums solar_diagonal(Rows &rows, const OnlinePairs &pairs, double gamma, double *S, OnlineModel &model) {
+static OnlineSums solar_diagonal(Rows &rows, const OnlinePairs &pairs, double gamma, double *S, OnlineModel &model) {
     return go_through(rows, pairs, model, 1.0, [&](double h, double, double a) {
         double b = gamma / a;
         rows.each([&](int64_t f, double z) { b += S[f] * z * z; });
@@ -261,16 +238,8 @@ RANKSVM_INLINE OnlineSums solar_diagonal(Rows &rows, const OnlinePairs &pairs, d
     });
 }
 
-// The committee perceptron (Elsas et al., 2008): a perceptron, and of the models it has had those that survived most pairs.
-struct Committee {
-    double *experts;    // (size, n)
-    double *survivals;  // (size,) pairs in order before the expert met one that was not; 0: no expert yet
-    int64_t size;
-    double *survival;   // of the present model
-};
-
 template <class Rows>
-RANKSVM_INLINE OnlineSums committee_perceptron(Rows &rows, const OnlinePairs &pairs, int64_t n, Committee committee,
+static OnlineSums committee_perceptron(Rows &rows, const OnlinePairs &pairs, int64_t n, const Committee &committee,
                                                OnlineModel &model) {
     double at_last_error = model.count - *committee.survival;
     const OnlineSums sums = go_through(rows, pairs, model, 0.0, [&](double, double, double a) {
@@ -311,10 +280,10 @@ RANKSVM_INLINE void symmetric_product(const double *S, const double *RANKSVM_RES
 
 // SOLAR-II: b = z'Sz + gamma / a; w += (h / b) S z; S -= (S z)(S z)' / b, of S the lower triangle.
 template <class Real>
-RANKSVM_INLINE OnlineSums solar_second(DenseRows<Real> &rows, const OnlinePairs &pairs, double gamma, double *S,
+static OnlineSums solar_second(DenseRows<Real> &rows, const OnlinePairs &pairs, double gamma, double *S,
                                        OnlineModel &model) {
     const int64_t n = rows.n();
-    std::vector<double> memory(n);
+    Vector<double> memory(n);
     return go_through(rows, pairs, model, 1.0, [&](double h, double, double a) {
         double *RANKSVM_RESTRICT u = memory.data();
         const double *RANKSVM_RESTRICT z = rows.z();
@@ -333,7 +302,7 @@ RANKSVM_INLINE OnlineSums solar_second(DenseRows<Real> &rows, const OnlinePairs 
 // PRank (Crammer & Singer, NIPS 2001): a document's level is the number of thresholds that its score is not below; where
 // that is wrong, each threshold on the wrong side moves by 1 and w by x for each of these. Returns how many were wrong.
 template <class Rows>
-RANKSVM_INLINE int64_t prank(Rows &rows, const int32_t *documents, const int32_t *levels, int64_t size, double *thresholds,
+static int64_t prank(Rows &rows, const int32_t *documents, const int32_t *levels, int64_t size, double *thresholds,
                              int64_t n_thresholds, OnlineModel &model) {
     int64_t updates = 0;
     for (int64_t t = 0; t < size; ++t, model.count += 1.0) {
@@ -358,11 +327,9 @@ RANKSVM_INLINE int64_t prank(Rows &rows, const int32_t *documents, const int32_t
 // ---------------------------------------------------------------------------------------------------------------------
 // One entry for each storage
 
-enum class OnlineMethod { solar_first, solar_second, solar_diagonal, perceptron };
-
 // `parameter` is C of the first order and gamma of the second, S the covariance (n x n, or its diagonal).
 template <class Rows>
-RANKSVM_INLINE OnlineSums learn(OnlineMethod method, Rows &rows, const OnlinePairs &pairs, double parameter, double *S,
+static OnlineSums learn(OnlineMethod method, Rows &rows, const OnlinePairs &pairs, double parameter, double *S,
                                 OnlineModel &model) {
     if (method == OnlineMethod::solar_first) return solar_first(rows, pairs, parameter, model);
     if (method == OnlineMethod::solar_diagonal) return solar_diagonal(rows, pairs, parameter, S, model);
@@ -370,40 +337,30 @@ RANKSVM_INLINE OnlineSums learn(OnlineMethod method, Rows &rows, const OnlinePai
 }
 
 template <class Real>
-RANKSVM_INLINE OnlineSums learn_dense(OnlineMethod method, const Real *X, int64_t n, const OnlinePairs &pairs,
-                                      double parameter, double *S, OnlineModel &model) {
+static OnlineSums learn_dense(OnlineMethod method, const Real *X, int64_t n, const OnlinePairs &pairs, double parameter,
+                              double *S, OnlineModel model) {
     DenseRows<Real> rows(X, n);
     if (method == OnlineMethod::solar_second) return solar_second(rows, pairs, parameter, S, model);
     return learn(method, rows, pairs, parameter, S, model);
 }
 
-RANKSVM_CLONES
-static OnlineSums learn_f32(OnlineMethod method, const float *X, int64_t n, OnlinePairs pairs, double parameter, double *S,
-                            OnlineModel model) {
-    return learn_dense(method, X, n, pairs, parameter, S, model);
+template <class Real, class Index>
+static OnlineSums learn_sparse(OnlineMethod method, const Real *data, const Index *indices, const Index *pointers,
+                               const OnlinePairs &pairs, double parameter, double *S, OnlineModel model) {
+    SparseRows<Real, Index> rows(data, indices, pointers);
+    return learn(method, rows, pairs, parameter, S, model);
 }
 
-RANKSVM_CLONES
-static OnlineSums learn_f64(OnlineMethod method, const double *X, int64_t n, OnlinePairs pairs, double parameter, double *S,
-                            OnlineModel model) {
-    return learn_dense(method, X, n, pairs, parameter, S, model);
-}
-
-RANKSVM_CLONES
-static OnlineSums committee_f32(const float *X, int64_t n, OnlinePairs pairs, Committee committee, OnlineModel model) {
-    DenseRows<float> rows(X, n);
-    return committee_perceptron(rows, pairs, n, committee, model);
-}
-
-RANKSVM_CLONES
-static OnlineSums committee_f64(const double *X, int64_t n, OnlinePairs pairs, Committee committee, OnlineModel model) {
-    DenseRows<double> rows(X, n);
+template <class Real>
+static OnlineSums committee_dense(const Real *X, int64_t n, const OnlinePairs &pairs, const Committee &committee,
+                                  OnlineModel model) {
+    DenseRows<Real> rows(X, n);
     return committee_perceptron(rows, pairs, n, committee, model);
 }
 
 template <class Real, class Index>
 static OnlineSums committee_sparse(const Real *data, const Index *indices, const Index *pointers, int64_t n,
-                                   OnlinePairs pairs, Committee committee, OnlineModel model) {
+                                   const OnlinePairs &pairs, const Committee &committee, OnlineModel model) {
     SparseRows<Real, Index> rows(data, indices, pointers);
     return committee_perceptron(rows, pairs, n, committee, model);
 }
@@ -423,13 +380,6 @@ static int64_t prank_sparse(const Real *data, const Index *indices, const Index 
     return prank(rows, documents, levels, size, thresholds, n_thresholds, model);
 }
 
-template <class Real, class Index>
-static OnlineSums learn_sparse(OnlineMethod method, const Real *data, const Index *indices, const Index *pointers,
-                               OnlinePairs pairs, double parameter, double *S, OnlineModel model) {
-    SparseRows<Real, Index> rows(data, indices, pointers);
-    return learn(method, rows, pairs, parameter, S, model);
-}
-
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

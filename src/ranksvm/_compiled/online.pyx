@@ -7,7 +7,9 @@ models is asked for, and ``count`` the number of pairs before.
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
-cdef extern from "online.hpp" namespace "ranksvm" nogil:
+from ranksvm._compiled.instruction_set cimport chosen
+
+cdef extern from "online_loops.hpp" namespace "ranksvm" nogil:
     cdef struct OnlinePairs:
         const int32_t *preferred
         const int32_t *other
@@ -32,20 +34,26 @@ cdef extern from "online.hpp" namespace "ranksvm" nogil:
     cdef enum OnlineMethod "ranksvm::OnlineMethod":
         pass
 
-    int64_t count_online_pairs(const double *, int64_t)
-    void fill_online_pairs(const double *, int64_t, bint, uint64_t, uint64_t, int32_t *, int32_t *)
-    OnlineSums learn_f32(OnlineMethod, const float *, int64_t, OnlinePairs, double, double *, OnlineModel)
-    OnlineSums learn_f64(OnlineMethod, const double *, int64_t, OnlinePairs, double, double *, OnlineModel)
-    OnlineSums c_learn_sparse "ranksvm::learn_sparse"[Real, Index](
-        OnlineMethod, const Real *, const Index *, const Index *, OnlinePairs, double, double *, OnlineModel)
-    OnlineSums committee_f32(const float *, int64_t, OnlinePairs, Committee, OnlineModel)
-    OnlineSums committee_f64(const double *, int64_t, OnlinePairs, Committee, OnlineModel)
-    OnlineSums c_committee_sparse "ranksvm::committee_sparse"[Real, Index](
-        const Real *, const Index *, const Index *, int64_t, OnlinePairs, Committee, OnlineModel)
-    int64_t c_prank_dense "ranksvm::prank_dense"[Real](
-        const Real *, int64_t, const int32_t *, const int32_t *, int64_t, double *, int64_t, OnlineModel)
-    int64_t c_prank_sparse "ranksvm::prank_sparse"[Real, Index](
-        const Real *, const Index *, const Index *, const int32_t *, const int32_t *, int64_t, double *, int64_t, OnlineModel)
+    cppclass OnlinePairLoops:
+        int64_t (*count)(const double *, int64_t) except +
+        void (*fill)(const double *, int64_t, bint, uint64_t, uint64_t, int32_t *, int32_t *) except +
+
+    cppclass DenseOnlineLoops[Real]:
+        OnlineSums (*learn)(OnlineMethod, const Real *, int64_t, const OnlinePairs &, double, double *,
+                            OnlineModel) except +
+        OnlineSums (*committee)(const Real *, int64_t, const OnlinePairs &, const Committee &, OnlineModel) except +
+        int64_t (*prank)(const Real *, int64_t, const int32_t *, const int32_t *, int64_t, double *, int64_t,
+                         OnlineModel) except +
+
+    cppclass SparseOnlineLoops[Real, Index]:
+        OnlineSums (*learn)(OnlineMethod, const Real *, const Index *, const Index *, const OnlinePairs &, double,
+                            double *, OnlineModel) except +
+        OnlineSums (*committee)(const Real *, const Index *, const Index *, int64_t, const OnlinePairs &,
+                                const Committee &, OnlineModel) except +
+        int64_t (*prank)(const Real *, const Index *, const Index *, const int32_t *, const int32_t *, int64_t, double *,
+                         int64_t, OnlineModel) except +
+
+    const Loops &loops_of[Loops](int)
 
 ctypedef fused real:
     float
@@ -118,7 +126,7 @@ cdef OnlinePairs _pairs(const int32_t[::1] preferred, const int32_t[::1] other, 
 
 def count_pairs(const double[::1] y):
     """Number of pairs of documents with different labels."""
-    return count_online_pairs(&y[0], y.shape[0]) if y.shape[0] else 0
+    return loops_of[OnlinePairLoops](chosen).count(&y[0], y.shape[0]) if y.shape[0] else 0
 
 
 def fill_pairs(const double[::1] y, bint shuffle, uint64_t seed, uint64_t stream, int32_t[::1] preferred,
@@ -127,7 +135,7 @@ def fill_pairs(const double[::1] y, bint shuffle, uint64_t seed, uint64_t stream
     if preferred.shape[0] == 0:
         return
     with nogil:
-        fill_online_pairs(&y[0], y.shape[0], shuffle, seed, stream, &preferred[0], &other[0])
+        loops_of[OnlinePairLoops](chosen).fill(&y[0], y.shape[0], shuffle, seed, stream, &preferred[0], &other[0])
 
 
 def learn_dense(Model model, int method, double parameter, double[::1] S, const real[:, ::1] X,
@@ -142,10 +150,8 @@ def learn_dense(Model model, int method, double parameter, double[::1] S, const 
         if S is not None:
             covariance = &S[0]
         with nogil:
-            if real is float:
-                sums = learn_f32(<OnlineMethod>method, &X[0, 0], X.shape[1], pairs, parameter, covariance, now)
-            else:
-                sums = learn_f64(<OnlineMethod>method, &X[0, 0], X.shape[1], pairs, parameter, covariance, now)
+            sums = loops_of[DenseOnlineLoops[real]](chosen).learn(
+                <OnlineMethod>method, &X[0, 0], X.shape[1], pairs, parameter, covariance, now)
     model.add(preferred.shape[0], sums.updates, sums.loss)
 
 
@@ -162,7 +168,8 @@ def learn_sparse(Model model, int method, double parameter, double[::1] S, const
         if S is not None:
             covariance = &S[0]
         with nogil:
-            sums = c_learn_sparse(<OnlineMethod>method, &data[0], &indices[0], &indptr[0], pairs, parameter, covariance,
+            sums = loops_of[SparseOnlineLoops[real, index]](chosen).learn(
+                <OnlineMethod>method, &data[0], &indices[0], &indptr[0], pairs, parameter, covariance,
                                   now)
     model.add(preferred.shape[0], sums.updates, sums.loss)
 
@@ -179,10 +186,7 @@ def committee_dense(Model model, double[:, ::1] experts, double[::1] survivals, 
         pairs = _pairs(preferred, other, weight)
         committee = Committee(&experts[0, 0], &survivals[0], survivals.shape[0], &survival[0])
         with nogil:
-            if real is float:
-                sums = committee_f32(&X[0, 0], X.shape[1], pairs, committee, now)
-            else:
-                sums = committee_f64(&X[0, 0], X.shape[1], pairs, committee, now)
+            sums = loops_of[DenseOnlineLoops[real]](chosen).committee(&X[0, 0], X.shape[1], pairs, committee, now)
     model.add(preferred.shape[0], sums.updates, sums.loss)
 
 
@@ -198,7 +202,8 @@ def committee_sparse(Model model, double[:, ::1] experts, double[::1] survivals,
         pairs = _pairs(preferred, other, weight)
         committee = Committee(&experts[0, 0], &survivals[0], survivals.shape[0], &survival[0])
         with nogil:
-            sums = c_committee_sparse(&data[0], &indices[0], &indptr[0], <int64_t>experts.shape[1], pairs, committee, now)
+            sums = loops_of[SparseOnlineLoops[real, index]](chosen).committee(
+                &data[0], &indices[0], &indptr[0], <int64_t>experts.shape[1], pairs, committee, now)
     model.add(preferred.shape[0], sums.updates, sums.loss)
 
 
@@ -212,7 +217,8 @@ def prank_dense(Model model, double[::1] thresholds, const real[:, ::1] X, const
         if thresholds.shape[0]:
             limits = &thresholds[0]
         with nogil:
-            updates = c_prank_dense(&X[0, 0], <int64_t>X.shape[1], &documents[0], &levels[0],
+            updates = loops_of[DenseOnlineLoops[real]](chosen).prank(
+                &X[0, 0], <int64_t>X.shape[1], &documents[0], &levels[0],
                                     <int64_t>documents.shape[0], limits, <int64_t>thresholds.shape[0], now)
     model.add(documents.shape[0], updates, 0.0)
 
@@ -227,6 +233,7 @@ def prank_sparse(Model model, double[::1] thresholds, const real[::1] data, cons
         if thresholds.shape[0]:
             limits = &thresholds[0]
         with nogil:
-            updates = c_prank_sparse(&data[0], &indices[0], &indptr[0], &documents[0], &levels[0],
+            updates = loops_of[SparseOnlineLoops[real, index]](chosen).prank(
+                &data[0], &indices[0], &indptr[0], &documents[0], &levels[0],
                                      <int64_t>documents.shape[0], limits, <int64_t>thresholds.shape[0], now)
     model.add(documents.shape[0], updates, 0.0)

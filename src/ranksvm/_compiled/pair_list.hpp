@@ -7,20 +7,13 @@
 #include <limits>
 
 #include "loss_sums.hpp"
+#include "pair_list_loops.hpp"
 #include "portable.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int32_t;
 using std::int64_t;
-
-struct PairList {
-    const int64_t *pointers;       // (n_queries + 1,) first position of each query
-    const int64_t *pair_pointers;  // (n_queries + 1,) first pair of each query
-    const int32_t *preferred;      // (n_pairs,) documents, numbered within their query
-    const int32_t *other;          // (n_pairs,)
-    const double *weight;          // (n_pairs,)
-};
 
 // Loss of one pair of a margin below the threshold; `pull` is minus the derivative, `bend` whether it curves there.
 struct SquaredHingeOfPair {
@@ -125,6 +118,6 @@ static void laplacian_rows_of_list(const PairList &pairs, int64_t first_query, i
     }
 }
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

@@ -7,7 +7,9 @@ Arrays over rows are in sorted order; arguments named ``*_range`` hold the rows 
 
 from libc.stdint cimport int32_t, int64_t
 
-cdef extern from "pair_list.hpp" namespace "ranksvm" nogil:
+from ranksvm._compiled.instruction_set cimport chosen
+
+cdef extern from "pair_list_loops.hpp" namespace "ranksvm" nogil:
     cdef struct PairList:
         const int64_t *pointers
         const int64_t *pair_pointers
@@ -20,11 +22,14 @@ cdef extern from "pair_list.hpp" namespace "ranksvm" nogil:
         double excess
         double slack
 
-    LossSums squared_hinge_of_list(PairList, int64_t, int64_t, const double *, double, double *, double *, double *)
-    LossSums huber_of_list(PairList, int64_t, int64_t, const double *, double, double *, double *, double *)
-    void laplacian_of_list(PairList, int64_t, int64_t, const double *, const double *, double *)
-    void laplacian_rows_of_list(PairList, int64_t, int64_t, const double *, const double *, const double *, int64_t,
-                                double *)
+    cppclass PairListLoops:
+        LossSums (*squared_hinge)(PairList, int64_t, int64_t, const double *, double, double *, double *, double *)
+        LossSums (*huber)(PairList, int64_t, int64_t, const double *, double, double *, double *, double *)
+        void (*laplacian)(PairList, int64_t, int64_t, const double *, const double *, double *)
+        void (*laplacian_rows)(PairList, int64_t, int64_t, const double *, const double *, const double *, int64_t,
+                               double *)
+
+    const Loops &loops_of[Loops](int)
 
 
 cdef class ListArrays:
@@ -50,7 +55,8 @@ def squared_hinge(ListArrays arrays, int64_t first, int64_t last, const double[:
     if gradient_range.shape[0] == 0 or curvature.shape[0] == 0:
         return 0.0
     with nogil:
-        sums = squared_hinge_of_list(arrays.pairs, first, last, &scores[0], threshold, &curvature[0], &counts[0],
+        sums = loops_of[PairListLoops](chosen).squared_hinge(
+            arrays.pairs, first, last, &scores[0], threshold, &curvature[0], &counts[0],
                                      &gradient_range[0])
     return sums.value
 
@@ -62,7 +68,8 @@ def huber(ListArrays arrays, int64_t first, int64_t last, const double[::1] scor
     if gradient_range.shape[0] == 0 or curvature.shape[0] == 0:
         return 0.0, 0.0, 0.0
     with nogil:
-        sums = huber_of_list(arrays.pairs, first, last, &scores[0], width, &curvature[0], &counts[0],
+        sums = loops_of[PairListLoops](chosen).huber(
+            arrays.pairs, first, last, &scores[0], width, &curvature[0], &counts[0],
                              &gradient_range[0])
     return sums.value, sums.excess, sums.slack
 
@@ -73,7 +80,7 @@ def laplacian(ListArrays arrays, int64_t first, int64_t last, const double[::1] 
     if v_range.shape[0] == 0 or curvature.shape[0] == 0:
         return
     with nogil:
-        laplacian_of_list(arrays.pairs, first, last, &curvature[0], &v_range[0], &out_range[0])
+        loops_of[PairListLoops](chosen).laplacian(arrays.pairs, first, last, &curvature[0], &v_range[0], &out_range[0])
 
 
 def laplacian_rows(ListArrays arrays, int64_t first, int64_t last, const double[::1] curvature,
@@ -82,5 +89,6 @@ def laplacian_rows(ListArrays arrays, int64_t first, int64_t last, const double[
     if X_range.shape[0] == 0 or X_range.shape[1] == 0 or curvature.shape[0] == 0:
         return
     with nogil:
-        laplacian_rows_of_list(arrays.pairs, first, last, &curvature[0], &counts[0], &X_range[0, 0],
+        loops_of[PairListLoops](chosen).laplacian_rows(
+            arrays.pairs, first, last, &curvature[0], &counts[0], &X_range[0, 0],
                                X_range.shape[1], &Z_range[0, 0])

@@ -12,7 +12,7 @@
 #include "sorted_query.hpp"
 #include "window_sums.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 // Every column of numbers as head + tail, the heads multiples of one power of two, so coarse that their running sums are
 // exact: the difference of two of these is then as good as a sum over the documents between them.
@@ -97,6 +97,6 @@ RANKSVM_INLINE const double *pair_sums(const Pairs &pairs, SortedQuery &query, c
     return sums;
 }
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

@@ -2,7 +2,14 @@
 #ifndef RANKSVM_PORTABLE_HPP
 #define RANKSVM_PORTABLE_HPP
 
+#include <cstddef>
 #include <cstdint>
+#include <new>
+#include <vector>
+
+#if defined(__SSE2__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
 
 #if defined(_MSC_VER)
 #define RANKSVM_INLINE static __forceinline
@@ -16,47 +23,87 @@
 #define RANKSVM_PREFETCH(address) __builtin_prefetch(address)
 #endif
 
-// One source, one wheel, the widest vectors of the processor at hand: GCC on glibc picks a clone at load time.
-// Everything that such a function calls in its loops is RANKSVM_INLINE, so that it is compiled along with it.
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
-#define RANKSVM_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define RANKSVM_CLONES
-#endif
+// A vector whose functions belong to this namespace (instruction_set.hpp says why).
+namespace ranksvm::RANKSVM_VARIANT {
+template <class T>
+struct Allocator {
+    using value_type = T;
+    Allocator() = default;
+    template <class U>
+    Allocator(const Allocator<U> &) {}
+    T *allocate(std::size_t n) { return static_cast<T *>(::operator new(n * sizeof(T))); }
+    void deallocate(T *memory, std::size_t) { ::operator delete(memory); }
+    friend bool operator==(const Allocator &, const Allocator &) { return true; }
+    friend bool operator!=(const Allocator &, const Allocator &) { return false; }
+};
+template <class T>
+using Vector = std::vector<T, Allocator<T>>;
+}  // namespace ranksvm::RANKSVM_VARIANT
 
-// Four doubles at a time. GCC 12 makes a loop over eight of them, floats converted, twice as slow as its vectors are.
-namespace ranksvm {
-#if defined(__GNUC__)
-typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
-typedef float FourFloats __attribute__((vector_size(16), aligned(4), may_alias));
-RANKSVM_INLINE Four four_at(const double *p) { return *reinterpret_cast<const Four *>(p); }
-RANKSVM_INLINE Four four_at(const float *p) {
-    return __builtin_convertvector(*reinterpret_cast<const FourFloats *>(p), Four);
-}
-RANKSVM_INLINE void put_four(double *p, Four v) { *reinterpret_cast<Four *>(p) = v; }
+// As many doubles as a vector of the instruction set holds. (With AVX-512 four too: eight are no faster over rows of up to
+// 1,024 features, and slower over few. GCC 12 makes a plain loop over floats converted to eight doubles twice as slow.)
+namespace ranksvm::RANKSVM_VARIANT {
+#if defined(__AVX2__)
+constexpr int kWidth = 4;
 #else
-struct Four {
-    double v[4];
+constexpr int kWidth = 2;
+#endif
+#if defined(__GNUC__)
+typedef double Lanes __attribute__((vector_size(8 * kWidth), aligned(8), may_alias));
+typedef float FloatLanes __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
+RANKSVM_INLINE Lanes lanes_at(const double *p) { return *reinterpret_cast<const Lanes *>(p); }
+RANKSVM_INLINE Lanes lanes_at(const float *p) {
+#if defined(__AVX2__)
+    return reinterpret_cast<Lanes>(_mm256_cvtps_pd(_mm_loadu_ps(p)));  // GCC 12 would convert it by halves
+#elif defined(__SSE2__)
+    return reinterpret_cast<Lanes>(_mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(p)))));
+#else
+    return __builtin_convertvector(*reinterpret_cast<const FloatLanes *>(p), Lanes);
+#endif
+}
+RANKSVM_INLINE void put_lanes(double *p, const Lanes &a) { *reinterpret_cast<Lanes *>(p) = a; }
+#else
+struct Lanes {
+    double v[kWidth];
     double operator[](int c) const { return v[c]; }
 };
 template <class Real>
-RANKSVM_INLINE Four four_at(const Real *p) {
-    return Four{{static_cast<double>(p[0]), static_cast<double>(p[1]), static_cast<double>(p[2]), static_cast<double>(p[3])}};
+RANKSVM_INLINE Lanes lanes_at(const Real *p) {
+    Lanes out;
+    for (int c = 0; c < kWidth; ++c) out.v[c] = static_cast<double>(p[c]);
+    return out;
 }
-RANKSVM_INLINE void put_four(double *p, const Four &a) {
-    for (int c = 0; c < 4; ++c) p[c] = a.v[c];
+RANKSVM_INLINE void put_lanes(double *p, const Lanes &a) {
+    for (int c = 0; c < kWidth; ++c) p[c] = a.v[c];
 }
-RANKSVM_INLINE Four operator+(const Four &a, const Four &b) {
-    return Four{{a.v[0] + b.v[0], a.v[1] + b.v[1], a.v[2] + b.v[2], a.v[3] + b.v[3]}};
+RANKSVM_INLINE Lanes operator+(const Lanes &a, const Lanes &b) {
+    Lanes out;
+    for (int c = 0; c < kWidth; ++c) out.v[c] = a.v[c] + b.v[c];
+    return out;
 }
-RANKSVM_INLINE Four operator-(const Four &a, const Four &b) {
-    return Four{{a.v[0] - b.v[0], a.v[1] - b.v[1], a.v[2] - b.v[2], a.v[3] - b.v[3]}};
+RANKSVM_INLINE Lanes operator-(const Lanes &a, const Lanes &b) {
+    Lanes out;
+    for (int c = 0; c < kWidth; ++c) out.v[c] = a.v[c] - b.v[c];
+    return out;
 }
-RANKSVM_INLINE Four operator*(const Four &a, const Four &b) {
-    return Four{{a.v[0] * b.v[0], a.v[1] * b.v[1], a.v[2] * b.v[2], a.v[3] * b.v[3]}};
+RANKSVM_INLINE Lanes operator*(const Lanes &a, const Lanes &b) {
+    Lanes out;
+    for (int c = 0; c < kWidth; ++c) out.v[c] = a.v[c] * b.v[c];
+    return out;
+}
+RANKSVM_INLINE Lanes operator*(double factor, const Lanes &a) {
+    Lanes out;
+    for (int c = 0; c < kWidth; ++c) out.v[c] = factor * a.v[c];
+    return out;
 }
 #endif
-RANKSVM_INLINE double sum_of(const Four &a) { return (a[0] + a[1]) + (a[2] + a[3]); }
-}  // namespace ranksvm
+RANKSVM_INLINE double sum_of(const Lanes &a) {
+#if defined(__AVX2__)
+    return (a[0] + a[2]) + (a[1] + a[3]);
+#else
+    return a[0] + a[1];
+#endif
+}
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

@@ -17,25 +17,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "portable.hpp"
+#include "sweep_loops.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int32_t;
 using std::int64_t;
-
-struct Pairs {
-    const int64_t *pointers;   // (n_queries + 1,) first position of each query
-    const int32_t *levels;     // (n_rows,) rank of the label in its query
-    const int32_t *n_levels;   // (n_queries,)
-    const double *preferred;   // (n_rows,) a, or null
-    const double *other;       // (n_rows,) b, or null
-    const double *gain;        // (n_rows,) g, ascending with the level, or null; needs a and b
-    int32_t adjacent;          // whether only the pairs of neighbouring levels count
-    int32_t direct_limit;      // queries of up to so many levels take the direct form
-};
 
 // One query, its documents sorted by score; also the scratch memory of a thread.
 
@@ -48,13 +37,13 @@ struct SortedQuery {
     int64_t m = 0;
     int32_t n_levels = 0;
     bool weighted = false, gaps = false;
-    std::vector<Keyed> keyed, spread;
-    std::vector<double> z, a, b, g;                           // centred scores, weights and gains, sorted
-    std::vector<int32_t> level, start[2];                     // sorted levels; first document of lower(i)
+    Vector<Keyed> keyed, spread;
+    Vector<double> z, a, b, g;                           // centred scores, weights and gains, sorted
+    Vector<int32_t> level, start[2];                     // sorted levels; first document of lower(i)
     const int32_t *window[2] = {nullptr, nullptr};            // sorted; the outer one, the inner one
-    std::vector<double> table, split, v, values, weighed;     // scratch
-    std::vector<double> columns;                              // window sums
-    std::vector<double> sums;                                 // pair sums
+    Vector<double> table, split, v, values, weighed;     // scratch
+    Vector<double> columns;                              // window sums
+    Vector<double> sums;                                 // pair sums
 
     void resize(int64_t size) {
         m = size;
@@ -74,7 +63,7 @@ struct SortedQuery {
 };
 
 // Memory for so many numbers.
-RANKSVM_INLINE double *at_least(std::vector<double> &memory, int64_t size) {
+RANKSVM_INLINE double *at_least(Vector<double> &memory, int64_t size) {
     if (static_cast<int64_t>(memory.size()) < size) memory.resize(static_cast<size_t>(size));
     return memory.data();
 }
@@ -108,7 +97,7 @@ RANKSVM_INLINE void bucket_sort(const Keyed *keyed, int64_t m, double low, doubl
 }
 
 // Sort in O(m) where keys spread, in O(m log m) at worst; bucket and next are scratch of m numbers each.
-RANKSVM_INLINE void sort_keyed(std::vector<Keyed> &keyed, std::vector<Keyed> &spread, int64_t m, double low, double high,
+RANKSVM_INLINE void sort_keyed(Vector<Keyed> &keyed, Vector<Keyed> &spread, int64_t m, double low, double high,
                                int32_t *bucket, int32_t *next) {
     const double range = high - low;
     // (a range so small or so large that positions in it overflow is left to std::sort)
@@ -122,15 +111,14 @@ RANKSVM_INLINE void sort_keyed(std::vector<Keyed> &keyed, std::vector<Keyed> &sp
 
 // Sort by score, beginning from `order` (the documents in the order of an earlier score vector): where few have moved,
 // insertion alone is enough. Leaves the sorted scores less the middle one in z. False if a score is NaN.
-template <class Real>
-RANKSVM_INLINE bool sort_by_score(const Real *scores, int32_t *order, SortedQuery &query) {
+RANKSVM_INLINE bool sort_by_score(const double *scores, int32_t *order, SortedQuery &query) {
     const int64_t m = query.m;
     Keyed *keyed = query.keyed.data();
     int64_t descents = 0;
     bool ordered = true;
     double last = -std::numeric_limits<double>::infinity(), low = std::numeric_limits<double>::infinity(), high = last;
     for (int64_t i = 0; i < m; ++i) {
-        const double score = static_cast<double>(scores[order[i]]);
+        const double score = scores[order[i]];
         keyed[i] = {score, order[i]};
         descents += score < last;
         ordered = ordered && score == score;
@@ -215,6 +203,6 @@ RANKSVM_INLINE void gather_pairs(const Pairs &pairs, int64_t first, const int32_
     }
 }
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

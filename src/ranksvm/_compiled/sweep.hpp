@@ -6,19 +6,17 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "loss_sums.hpp"
 #include "pair_sums.hpp"
 #include "portable.hpp"
 #include "sorted_query.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 // Sort one query and find the windows of one or two thresholds (the inner window may be null). Where there is nothing to do
 // (one level) or a score is NaN, fill in 0 or NaN and say no.
-template <class Real>
-RANKSVM_INLINE bool sort_query(const Pairs &pairs, int64_t q, const Real *scores, double outer_threshold,
+RANKSVM_INLINE bool sort_query(const Pairs &pairs, int64_t q, const double *scores, double outer_threshold,
                                double inner_threshold, int32_t *order, int32_t *outer, int32_t *inner, double *counts,
                                double *gradient, double *value, SortedQuery &query) {
     const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
@@ -44,8 +42,7 @@ RANKSVM_INLINE bool sort_query(const Pairs &pairs, int64_t q, const Real *scores
 // Squared hinge: sum of a_ij max(0, t - (s_i - s_j))^2 over the pairs. With the weighted counts c+, c- and score sums S+, S-
 // of the violating pairs that i loses and wins, the hinges of i as the other document add up to c+ (t + s_i) - S+, as the
 // preferred one to c- (t - s_i) + S-.
-template <class Real>
-RANKSVM_INLINE double squared_hinge_range(const Pairs &pairs, int64_t first_query, int64_t last_query, const Real *scores,
+static double squared_hinge(const Pairs &pairs, int64_t first_query, int64_t last_query, const double *scores,
                                           double threshold, int32_t *order, int32_t *window, double *counts,
                                           double *gradient_range) {
     SortedQuery query;
@@ -80,8 +77,7 @@ RANKSVM_INLINE double squared_hinge_range(const Pairs &pairs, int64_t first_quer
 // Huberised hinge of width d: 0 for a margin from 1 up, h^2 / (2d) in the ring 1 - d <= margin < 1 (h = 1 - margin), h - d/2
 // below it. Also what the hinge loss itself has more, and the sum of h (1 - h/d) over the ring: what the duality gap of the
 // hinge problem has beyond the gradient's part. The ring is summed by itself, so that narrow ones do not cancel.
-template <class Real>
-RANKSVM_INLINE LossSums huber_range(const Pairs &pairs, int64_t first_query, int64_t last_query, const Real *scores,
+static LossSums huber(const Pairs &pairs, int64_t first_query, int64_t last_query, const double *scores,
                                     double width, int32_t *order, int32_t *outer, int32_t *inner, double *counts,
                                     double *gradient_range) {
     SortedQuery query;
@@ -126,7 +122,7 @@ RANKSVM_INLINE void subtract_pairs(const Pairs &pairs, SortedQuery &query, const
     for (int64_t i = 0; i < query.m; ++i) out[order[i]] -= sums[2 * kWindows * i] + sums[(2 * i + 1) * kWindows];
 }
 
-RANKSVM_INLINE void laplacian_range(const Pairs &pairs, int64_t first_query, int64_t last_query, const int32_t *order,
+static void laplacian(const Pairs &pairs, int64_t first_query, int64_t last_query, const int32_t *order,
                                     const int32_t *outer, const int32_t *inner, const double *counts,
                                     const double *v_range, double *out_range) {
     SortedQuery query;
@@ -163,7 +159,7 @@ RANKSVM_INLINE void add_scaled(double *RANKSVM_RESTRICT y, double scale, const d
 
 class LevelVectors {
    public:
-    LevelVectors(int32_t n_levels, bool adjacent, int64_t n, std::vector<double> &memory)
+    LevelVectors(int32_t n_levels, bool adjacent, int64_t n, Vector<double> &memory)
         : n_levels_(n_levels), adjacent_(adjacent), few_(n_levels <= kFewLevels), n_(n), memory_(memory) {
         memory_.assign(static_cast<size_t>(n_levels) * n, 0.0);
     }
@@ -193,7 +189,7 @@ class LevelVectors {
     int32_t n_levels_;
     bool adjacent_, few_;
     int64_t n_;
-    std::vector<double> &memory_;
+    Vector<double> &memory_;
 };
 
 RANKSVM_INLINE void add_other(const SortedQuery &query, int64_t p, double sign, const double *x, LevelVectors &others,
@@ -203,11 +199,11 @@ RANKSVM_INLINE void add_other(const SortedQuery &query, int64_t p, double sign, 
     if (query.gaps) gains.add(query.level[p], weight * query.g[p], x);
 }
 
-RANKSVM_INLINE void laplacian_rows_range(const Pairs &pairs, int64_t first_query, int64_t last_query,
+static void laplacian_rows(const Pairs &pairs, int64_t first_query, int64_t last_query,
                                          const int32_t *order, const int32_t *outer, const int32_t *inner,
                                          const double *counts, const double *X_range, int64_t n, double *Z_range) {
     SortedQuery query;
-    std::vector<double> plain, times_gain;
+    Vector<double> plain, times_gain;
     const int64_t origin = pairs.pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
@@ -241,45 +237,6 @@ RANKSVM_INLINE void laplacian_rows_range(const Pairs &pairs, int64_t first_query
     }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// Entry points, compiled for the processor at hand
-
-RANKSVM_CLONES double squared_hinge_f64(Pairs pairs, int64_t first_query, int64_t last_query, const double *scores,
-                                        double threshold, int32_t *order, int32_t *window, double *counts,
-                                        double *gradient_range) {
-    return squared_hinge_range(pairs, first_query, last_query, scores, threshold, order, window, counts, gradient_range);
-}
-
-RANKSVM_CLONES double squared_hinge_f32(Pairs pairs, int64_t first_query, int64_t last_query, const float *scores,
-                                        double threshold, int32_t *order, int32_t *window, double *counts,
-                                        double *gradient_range) {
-    return squared_hinge_range(pairs, first_query, last_query, scores, threshold, order, window, counts, gradient_range);
-}
-
-RANKSVM_CLONES LossSums huber_f64(Pairs pairs, int64_t first_query, int64_t last_query, const double *scores,
-                                  double width, int32_t *order, int32_t *outer, int32_t *inner, double *counts,
-                                  double *gradient_range) {
-    return huber_range(pairs, first_query, last_query, scores, width, order, outer, inner, counts, gradient_range);
-}
-
-RANKSVM_CLONES LossSums huber_f32(Pairs pairs, int64_t first_query, int64_t last_query, const float *scores, double width,
-                                  int32_t *order, int32_t *outer, int32_t *inner, double *counts,
-                                  double *gradient_range) {
-    return huber_range(pairs, first_query, last_query, scores, width, order, outer, inner, counts, gradient_range);
-}
-
-RANKSVM_CLONES void laplacian(Pairs pairs, int64_t first_query, int64_t last_query, const int32_t *order,
-                              const int32_t *outer, const int32_t *inner, const double *counts, const double *v_range,
-                              double *out_range) {
-    laplacian_range(pairs, first_query, last_query, order, outer, inner, counts, v_range, out_range);
-}
-
-RANKSVM_CLONES void laplacian_rows(Pairs pairs, int64_t first_query, int64_t last_query, const int32_t *order,
-                                   const int32_t *outer, const int32_t *inner, const double *counts,
-                                   const double *X_range, int64_t n, double *Z_range) {
-    laplacian_rows_range(pairs, first_query, last_query, order, outer, inner, counts, X_range, n, Z_range);
-}
-
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

@@ -7,10 +7,9 @@ All arrays over rows are in sorted order (`ranksvm.data.Queries`): query ``q`` h
 
 from libc.stdint cimport int32_t, int64_t
 
-cdef extern from "levels.hpp":
-    pass
+from ranksvm._compiled.instruction_set cimport chosen
 
-cdef extern from "sweep.hpp" namespace "ranksvm" nogil:
+cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
     cdef struct Pairs:
         const int64_t *pointers
         const int32_t *levels
@@ -26,26 +25,19 @@ cdef extern from "sweep.hpp" namespace "ranksvm" nogil:
         double excess
         double slack
 
-    double squared_hinge_f64(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *, double *,
-                             double *) except +
-    double squared_hinge_f32(Pairs, int64_t, int64_t, const float *, double, int32_t *, int32_t *, double *,
-                             double *) except +
-    LossSums huber_f64(Pairs, int64_t, int64_t, const double *, double, int32_t *, int32_t *, int32_t *, double *,
-                        double *) except +
-    LossSums huber_f32(Pairs, int64_t, int64_t, const float *, double, int32_t *, int32_t *, int32_t *, double *,
-                        double *) except +
-    void c_laplacian "ranksvm::laplacian"(Pairs, int64_t, int64_t, const int32_t *, const int32_t *, const int32_t *,
-                                          const double *, const double *, double *) except +
-    void c_laplacian_rows "ranksvm::laplacian_rows"(Pairs, int64_t, int64_t, const int32_t *, const int32_t *,
-                                                    const int32_t *, const double *, const double *, int64_t,
-                                                    double *) except +
-    void c_compress_levels "ranksvm::compress_levels"(const int64_t *, int64_t, int64_t, const double *, int32_t *,
-                                                      int32_t *) except +
-    void c_count_pairs "ranksvm::count_pairs"(Pairs, int64_t, int64_t, double *, double *) except +
+    cppclass SweepLoops:
+        double (*squared_hinge)(const Pairs &, int64_t, int64_t, const double *, double, int32_t *, int32_t *, double *,
+                                double *) except +
+        LossSums (*huber)(const Pairs &, int64_t, int64_t, const double *, double, int32_t *, int32_t *, int32_t *,
+                          double *, double *) except +
+        void (*laplacian)(const Pairs &, int64_t, int64_t, const int32_t *, const int32_t *, const int32_t *,
+                          const double *, const double *, double *) except +
+        void (*laplacian_rows)(const Pairs &, int64_t, int64_t, const int32_t *, const int32_t *, const int32_t *,
+                               const double *, const double *, int64_t, double *) except +
+        void (*compress_levels)(const int64_t *, int64_t, int64_t, const double *, int32_t *, int32_t *) except +
+        void (*count_pairs)(const Pairs &, int64_t, int64_t, double *, double *) except +
 
-ctypedef fused real:
-    float
-    double
+    const Loops &loops_of[Loops](int)
 
 
 cdef class PairArrays:
@@ -73,7 +65,7 @@ cdef class PairArrays:
         self.pairs.direct_limit = direct_limit
 
 
-def squared_hinge(PairArrays arrays, int64_t first, int64_t last, const real[::1] scores, double threshold,
+def squared_hinge(PairArrays arrays, int64_t first, int64_t last, const double[::1] scores, double threshold,
                   int32_t[::1] order, int32_t[::1] window, double[::1] counts, double[::1] gradient_range):
     """Sum of ``a_i b_j max(0, t - (s_i - s_j))^2`` over the pairs of a range of queries.
 
@@ -85,16 +77,13 @@ def squared_hinge(PairArrays arrays, int64_t first, int64_t last, const real[::1
     if gradient_range.shape[0] == 0:
         return 0.0
     with nogil:
-        if real is float:
-            value = squared_hinge_f32(arrays.pairs, first, last, &scores[0], threshold, &order[0], &window[0],
-                                      &counts[0], &gradient_range[0])
-        else:
-            value = squared_hinge_f64(arrays.pairs, first, last, &scores[0], threshold, &order[0], &window[0],
-                                      &counts[0], &gradient_range[0])
+        value = loops_of[SweepLoops](chosen).squared_hinge(
+            arrays.pairs, first, last, &scores[0], threshold, &order[0], &window[0], &counts[0],
+                                &gradient_range[0])
     return value
 
 
-def huber(PairArrays arrays, int64_t first, int64_t last, const real[::1] scores, double width, int32_t[::1] order,
+def huber(PairArrays arrays, int64_t first, int64_t last, const double[::1] scores, double width, int32_t[::1] order,
           int32_t[::1] outer, int32_t[::1] inner, double[::1] counts, double[::1] gradient_range):
     """Sums over the pairs of a range of queries: Huberised hinge, how much more the hinge is, and ``h (1 - h / width)``.
 
@@ -105,12 +94,9 @@ def huber(PairArrays arrays, int64_t first, int64_t last, const real[::1] scores
     if gradient_range.shape[0] == 0:
         return 0.0, 0.0, 0.0
     with nogil:
-        if real is float:
-            sums = huber_f32(arrays.pairs, first, last, &scores[0], width, &order[0], &outer[0], &inner[0], &counts[0],
-                             &gradient_range[0])
-        else:
-            sums = huber_f64(arrays.pairs, first, last, &scores[0], width, &order[0], &outer[0], &inner[0], &counts[0],
-                             &gradient_range[0])
+        sums = loops_of[SweepLoops](chosen).huber(
+            arrays.pairs, first, last, &scores[0], width, &order[0], &outer[0], &inner[0], &counts[0],
+                       &gradient_range[0])
     return sums.value, sums.excess, sums.slack
 
 
@@ -120,7 +106,8 @@ def laplacian(PairArrays arrays, int64_t first, int64_t last, const int32_t[::1]
     if v_range.shape[0] == 0:
         return
     with nogil:
-        c_laplacian(arrays.pairs, first, last, &order[0], &outer[0], &inner[0] if inner is not None else NULL,
+        loops_of[SweepLoops](chosen).laplacian(
+            arrays.pairs, first, last, &order[0], &outer[0], &inner[0] if inner is not None else NULL,
                     &counts[0], &v_range[0], &out_range[0])
 
 
@@ -131,7 +118,8 @@ def laplacian_rows(PairArrays arrays, int64_t first, int64_t last, const int32_t
     if X_range.shape[0] == 0 or X_range.shape[1] == 0:
         return
     with nogil:
-        c_laplacian_rows(arrays.pairs, first, last, &order[0], &outer[0], &inner[0] if inner is not None else NULL,
+        loops_of[SweepLoops](chosen).laplacian_rows(
+            arrays.pairs, first, last, &order[0], &outer[0], &inner[0] if inner is not None else NULL,
                          &counts[0], &X_range[0, 0], X_range.shape[1], &Z_range[0, 0])
 
 
@@ -141,7 +129,7 @@ def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, co
     if first >= last or y.shape[0] == 0:
         return
     with nogil:
-        c_compress_levels(&pointers[0], first, last, &y[0], &levels[0], &n_levels[0])
+        loops_of[SweepLoops](chosen).compress_levels(&pointers[0], first, last, &y[0], &levels[0], &n_levels[0])
 
 
 def count_pairs(PairArrays arrays, int64_t first, int64_t last, double[::1] n_pairs, double[::1] weight):
@@ -149,4 +137,4 @@ def count_pairs(PairArrays arrays, int64_t first, int64_t last, double[::1] n_pa
     if first >= last:
         return
     with nogil:
-        c_count_pairs(arrays.pairs, first, last, &n_pairs[0], &weight[0])
+        loops_of[SweepLoops](chosen).count_pairs(arrays.pairs, first, last, &n_pairs[0], &weight[0])

@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "portable.hpp"
 #include "sorted_query.hpp"
 
-namespace ranksvm {
+namespace ranksvm::RANKSVM_VARIANT {
 
 // The sums over upper(i) are read off running sums from the front, those over lower(i) off running sums from the back:
 // as total less running sum, a score far off, in no violating pair, would cost all others their digits.
@@ -288,6 +287,6 @@ RANKSVM_INLINE const double *window_sums(const Pairs &pairs, SortedQuery &query,
     return out;
 }
 
-}  // namespace ranksvm
+}  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

@@ -7,9 +7,9 @@ from ranksvm.analysis.duals import dual_coef, low_rank_coef
 from ranksvm.analysis.explanations import explain, feature_importance
 from ranksvm.analysis.online import OnlineBounds, online_bounds
 from ranksvm.analysis.spectra import DualSpectra, compare_ranks
-from ranksvm.estimators._dual import DualBlock, DualCoef
-from ranksvm.estimators._explanation import Explanation
-from ranksvm.estimators._score_difference import QueryExplanation, ScoreDifference
+from ranksvm.problems.dual import DualBlock, DualCoef
+from ranksvm.problems.explanation import Explanation
+from ranksvm.problems.score_difference import QueryExplanation, ScoreDifference
 
 __all__ = [
     "explain",

@@ -7,8 +7,8 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from ranksvm.data import _frames
-from ranksvm.estimators._kernel_ranker import KernelRanker
+from ranksvm.data import frames
+from ranksvm.estimators.kernel_ranker import KernelRanker
 from ranksvm.exceptions import DataError, OptionError
 
 
@@ -65,7 +65,7 @@ def last_step_input(model: Any, X: Any, qid: Any = None, feature_names: Any = No
     *steps, ranker = _steps(model)
     if not steps:
         return RankerInput(ranker, X, qid, feature_names)
-    X, qid, _ = _frames.split_qid(X, qid)
+    X, qid, _ = frames.split_qid(X, qid)
     names = feature_names
     for step in steps:
         if step in (None, "passthrough"):

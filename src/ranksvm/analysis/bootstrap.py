@@ -8,11 +8,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ranksvm import _options
 from ranksvm._parallel import effective_n_jobs, one_blas_thread, parallel_map
 from ranksvm.analysis._pipelines import ranker_input
 from ranksvm.analysis.bootstrap_weights import BootstrapWeights, checked_level
-from ranksvm.data import _frames
-from ranksvm.estimators import RankSVM, RankSVMCV, _inputs, _options
+from ranksvm.data import frames, validation
+from ranksvm.estimators import RankSVM, RankSVMCV
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 
 __all__ = ["bootstrap_weights"]
@@ -104,8 +105,8 @@ def bootstrap_weights(
     n_threads = effective_n_jobs(n_jobs)
     ranker, X, qid, names = ranker_input(model, X, qid, feature_names)
     full = _on_one_thread(ranker, tol)
-    X, qid, _ = _frames.split_qid(X, qid)
-    queries = _inputs.queries(qid, group, X.shape[0] if hasattr(X, "shape") else len(X))
+    X, qid, _ = frames.split_qid(X, qid)
+    queries = validation.queries(qid, group, X.shape[0] if hasattr(X, "shape") else len(X))
     if queries.n_queries < 2:
         raise DataError("all rows are of one query: intervals come from differences between queries, so give qid.")
     query = queries.numbers()
@@ -115,7 +116,7 @@ def bootstrap_weights(
     with one_blas_thread():
         full.fit(X, y, qid=query, sample_weight=sample_weight, query_weight=query_weight, **fit_params)
         names = getattr(full, "feature_names_in_", None) if names is None else np.asarray(names)
-        X = _inputs.features(full, X, n_threads=n_threads)  # converted once, not by every refit
+        X = validation.features(full, X, n_threads=n_threads)  # converted once, not by every refit
 
         def refit(seed: int) -> tuple[np.ndarray, float]:
             drawn = np.random.default_rng(seed).integers(queries.n_queries, size=queries.n_queries)

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.estimators._score_difference import LISTED, aligned, label
+from ranksvm._plain import plain
 from ranksvm.exceptions import OptionError
-from ranksvm.metrics.plain import plain
+from ranksvm.problems.score_difference import LISTED, aligned, label
 
 __all__ = ["BootstrapWeights"]
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from ranksvm.analysis._pipelines import last_step_input
-from ranksvm.estimators._dual import DualCoef
 from ranksvm.exceptions import OptionError
+from ranksvm.problems.dual import DualCoef
 
 __all__ = ["dual_coef", "low_rank_coef"]
 

@@ -1,13 +1,13 @@
 """DualSpectra: how few dimensions hold the dual variables of each query."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from ranksvm._checks import is_integer, is_number
+from ranksvm._plain import plain
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.metrics.plain import plain
 
 __all__ = ["DualSpectra", "compare_ranks"]
 
@@ -163,7 +163,7 @@ class DualSpectra:
         OptionError
             When t or bins is no such number.
         """
-        if isinstance(bins, bool) or not isinstance(bins, Integral) or bins < 1:
+        if not is_integer(bins, 1):
             raise OptionError(f"bins must be a positive integer, got {bins!r}.")
         counted = self.counted
         bin_of_query = self.dimensions(t)[counted] * int(bins) // self.n_dimensions[counted]
@@ -377,7 +377,7 @@ def checked_energy(energy: Any) -> tuple[float, ...]:
     """Parts of the energy; OptionError where they are none."""
     parts = tuple(energy) if np.iterable(energy) and not isinstance(energy, str) else (energy,)
     for t in parts:
-        if isinstance(t, bool) or not isinstance(t, Real) or not 0.0 < float(t) <= 1.0:
+        if not is_number(t) or not 0.0 < float(t) <= 1.0:
             raise OptionError(f"a part of the energy must be a number above 0 and at most 1, such as 0.9, got {t!r}.")
     if not parts:
         raise OptionError("energy must name at least one part, such as 0.9.")
@@ -386,7 +386,7 @@ def checked_energy(energy: Any) -> tuple[float, ...]:
 
 def checked_tol(tol: Any) -> float | None:
     """The tolerance of numerical ranks; OptionError where it is none."""
-    if tol is None or (isinstance(tol, Real) and not isinstance(tol, bool) and 0.0 <= float(tol) < 1.0):
+    if tol is None or (is_number(tol) and 0.0 <= float(tol) < 1.0):
         return None if tol is None else float(tol)
     raise OptionError(f"tol must be None or a number from 0 to less than 1, got {tol!r}.")
 

@@ -216,9 +216,9 @@ def _value_lines(spectra: dict[str, Any]) -> Iterator[str]:
 
 def _draw(spectra: dict[str, Any], path: Path) -> None:
     """The histograms in one row; below them, ranks against documents and against pairs."""
-    from ranksvm.data._files import atomic_write
+    from ranksvm.data.atomic_files import atomic_write
     from ranksvm.plotting import DimensionHistogramDisplay, DimensionsDisplay
-    from ranksvm.plotting._matplotlib import figure_in_memory
+    from ranksvm.plotting.figures import figure_in_memory
 
     drawn = spectra if len(spectra) > 1 else next(iter(spectra.values()))
     energy = next(iter(spectra.values())).energy

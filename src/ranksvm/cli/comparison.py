@@ -115,10 +115,11 @@ class Comparison:
 
     def check(self) -> None:
         """Refuse what pairs, or labels, cannot be combined with, before the first fit."""
-        from ranksvm.estimators._problem import check_source_of_pairs
+        from ranksvm.problems.training_set import check_source_of_pairs
 
         for settings in self.combinations:
-            check_source_of_pairs(self._ranker(settings), None, self._data.pairs, None)
+            ranker = self._ranker(settings)
+            check_source_of_pairs(ranker.pair_selection, ranker.pair_weighting, None, self._data.pairs, None)
 
     def run(self, progress: Progress, watch: Stopwatch) -> None:
         """Try every combination; what was tried stays where Ctrl-C ends it."""
@@ -206,7 +207,7 @@ def _one_thread_each(X: Any) -> bool:
     Eight combinations on MQ2008 fold 1, by five folds, take 0.99 s so on two idle cores, 1.43 s one by one.
     """
     from ranksvm.data import as_design_matrix
-    from ranksvm.objectives.linear import worth_threads
+    from ranksvm.objectives.threaded_term import worth_threads
 
     return not worth_threads(as_design_matrix(X), X.shape[0])
 

@@ -197,7 +197,7 @@ def _pair(words: list[str]) -> tuple[int, int, float]:
 
 
 def _text(path: Path, expected: str) -> str:
-    from ranksvm.data._compression import BrokenStreamError, compression_of, decompressed
+    from ranksvm.data.compression import BrokenStreamError, compression_of, decompressed
     from ranksvm.exceptions import DataError
 
     try:
@@ -253,7 +253,7 @@ def write_text(path: Path | None, lines: Iterable[str]) -> None:
         for line in lines:
             click.echo(line)
         return
-    from ranksvm.data._files import atomic_text_file
+    from ranksvm.data.atomic_files import atomic_text_file
 
     with atomic_text_file(path) as file:
         file.writelines(f"{line}\n".encode() for line in lines)

@@ -49,7 +49,7 @@ def described_data(data: TrainingData) -> dict[str, Any]:
 def fit_report(ranker: Any, scaler: str, means: dict[str, dict[str, float]], convention: str) -> dict[str, Any]:
     """What was fitted, its certificate, and what it gives on every part."""
     return {
-        "C": float(ranker.C_ if hasattr(ranker, "C_") else ranker.C),
+        "C": float(ranker.fitted_params_["C"]),
         "kernel": described_kernel(ranker),
         "low_rank": described_low_rank(ranker),
         **_loss_and_pairs(ranker),
@@ -73,18 +73,20 @@ def certificate(ranker: Any) -> dict[str, float | None]:
     gap = getattr(ranker, "duality_gap_", None)
     if gap is None:
         return {"duality_gap": None, "relative_gap": None}
-    objective = abs(ranker.objective_)
-    return {"duality_gap": float(gap), "relative_gap": float(gap / objective) if objective else 0.0}
+    from ranksvm.solvers import relative_gap
+
+    return {"duality_gap": float(gap), "relative_gap": float(relative_gap(gap, ranker.objective_))}
 
 
 def _loss_and_pairs(ranker: Any) -> dict[str, Any]:
     """The loss and its pairs: of low-rank models there is one choice only, which is no parameter."""
-    loss = getattr(ranker, "loss", "hinge")
+    fitted = ranker.fitted_params_
+    loss = fitted.get("loss", "hinge")
     return {
         "loss": loss,
-        "huber_width": float(ranker.huber_width) if loss == "huber" else None,
-        "pair_selection": getattr(ranker, "pair_selection", "all"),
-        "pair_weighting": getattr(ranker, "pair_weighting", "uniform"),
+        "huber_width": float(fitted["huber_width"]) if loss == "huber" else None,
+        "pair_selection": fitted.get("pair_selection", "all"),
+        "pair_weighting": fitted.get("pair_weighting", "uniform"),
     }
 
 
@@ -96,7 +98,7 @@ def described_low_rank(ranker: Any) -> dict[str, Any] | None:
         best = ranker.best_iteration_
         return {
             "model": "factorized",
-            "n_components": ranker.n_components,
+            "n_components": ranker.fitted_params_["n_components"],
             "best_iteration": best,
             "best_score": ranker.best_score_,
             "metric": None if best is None else parse_metric(ranker.eval_metric).name,
@@ -104,8 +106,8 @@ def described_low_rank(ranker: Any) -> dict[str, Any] | None:
     if hasattr(ranker, "ranks_"):
         return {
             "model": "regularized",
-            "gamma": float(ranker.gamma),
-            "lam": float(ranker.lam),
+            "gamma": float(ranker.fitted_params_["gamma"]),
+            "lam": float(ranker.fitted_params_["lam"]),
             "mean_rank": float(ranker.ranks_.mean()),
             "largest_rank": int(ranker.ranks_.max()),
         }
@@ -130,17 +132,19 @@ def described_kernel(ranker: Any) -> dict[str, Any] | None:
     """The kernel of a model and its size; None of a linear one."""
     if not hasattr(ranker, "kernel"):
         return None
-    name = ranker.kernel if isinstance(ranker.kernel, str) else getattr(ranker.kernel, "__qualname__", "callable")
-    approximation = ranker.approximation
+    fitted = ranker.fitted_params_
+    kernel = fitted["kernel"]
+    name = kernel if isinstance(kernel, str) else getattr(kernel, "__qualname__", "callable")
+    approximation = fitted["approximation"]
     coef = ranker.feature_coef_ if approximation == "fourier" else ranker.dual_coef_
     return {
         "name": name,
         "gamma": ranker.gamma_,
-        "degree": ranker.degree if name == "poly" else None,
-        "coef0": float(ranker.coef0) if name == "poly" else None,
+        "degree": fitted["degree"] if name == "poly" else None,
+        "coef0": float(fitted["coef0"]) if name == "poly" else None,
         "approximation": approximation,
-        "n_components": None if approximation is None else ranker.n_components,
-        "landmarks": ranker.landmarks if approximation == "nystroem" else None,
+        "n_components": None if approximation is None else fitted["n_components"],
+        "landmarks": fitted["landmarks"] if approximation == "nystroem" else None,
         "terms": len(coef),
         "products": ranker.n_kernel_products_,
         "pruned": getattr(ranker, "pruned_", {}).get("n_dropped", 0),

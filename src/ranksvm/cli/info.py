@@ -1,4 +1,4 @@
-"""``ranksvm info``: what is in a data file or a model file."""
+"""``ranksvm info``: what is in a data file or a model file, and what ranksvm runs on."""
 
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,8 @@ LISTED_LEVELS = 20
 
 
 @click.command("info", short_help="Show what is in a data or model file.")
-@click.argument("file", type=EXISTING_FILE)
+@click.argument("file", type=EXISTING_FILE, required=False)
+@click.option("--environment", is_flag=True, help="Show versions and the instruction set in use instead; without FILE.")
 @click.option(
     "--weights", type=click.IntRange(min=0), default=15, show_default=True, help="Largest weights of a model to list."
 )
@@ -44,12 +45,19 @@ LISTED_LEVELS = 20
 @json_option
 @quiet_option
 @debug_option
-def info_command(file: Path, weights: int, zero_based: bool | None, as_json: bool, quiet: bool) -> None:
+def info_command(
+    file: Path | None, environment: bool, weights: int, zero_based: bool | None, as_json: bool, quiet: bool
+) -> None:
     """Show what is in FILE: rows, queries, levels and pairs of data; parameters, certificate and weights of a model.
 
     Features are counted from 0: in the usual LETOR text, whose ids begin at 1, column 0 is feature 1.
     """
-    if _is_model(file):
+    if environment == (file is not None):
+        raise click.UsageError("Give either a FILE or --environment.")
+    if file is None:
+        report = _describe_environment()
+        show = _show_environment
+    elif _is_model(file):
         report = _describe_model(file, None if as_json else weights)
         show = _show_model
     else:
@@ -61,6 +69,16 @@ def info_command(file: Path, weights: int, zero_based: bool | None, as_json: boo
         print_json(report)
     else:
         show(report)
+
+
+def _describe_environment() -> dict[str, Any]:
+    from ranksvm import environment
+
+    return {"command": "info", "kind": "environment", **environment()}
+
+
+def _show_environment(report: dict[str, Any]) -> None:
+    print_facts((name, value) for name, value in report.items() if name not in ("command", "kind"))
 
 
 def _is_model(file: Path) -> bool:

@@ -14,7 +14,7 @@ OTHERS_SHOWN = 7
 
 def check_plot(path: Path) -> None:
     """Refuse a picture that cannot be drawn, before any work."""
-    from ranksvm.plotting._matplotlib import picture_formats
+    from ranksvm.plotting.figures import picture_formats
 
     formats = picture_formats()
     if path.suffix.lower().lstrip(".") not in formats:
@@ -24,9 +24,9 @@ def check_plot(path: Path) -> None:
 
 def write_plot(comparison: Comparison, path: Path) -> None:
     """Draw the best combination with its folds and standard error, the next ones as lines."""
-    from ranksvm.data._files import atomic_write
+    from ranksvm.data.atomic_files import atomic_write
     from ranksvm.plotting import PathDisplay
-    from ranksvm.plotting._matplotlib import axes_in_memory
+    from ranksvm.plotting.figures import axes_in_memory
 
     best, *others = comparison.ranked
     # wider where the legend is beside the curves

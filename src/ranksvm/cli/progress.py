@@ -1,11 +1,16 @@
 """What a command is doing, on stderr: a live line on a terminal, plain lines elsewhere, nothing when quiet."""
 
 import logging
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
+
+import click
+
+from ranksvm._logging import is_passing
 
 __all__ = ["Progress", "Stopwatch"]
 
@@ -52,10 +57,10 @@ class Progress:
     def __enter__(self) -> "Progress":
         if self.quiet:
             return self
-        from rich.console import Console
+        if sys.stderr.isatty():
+            from rich.console import Console
 
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        if self._console.is_terminal:
+            self._console = Console(stderr=True, highlight=False, soft_wrap=True)
             self._status = self._console.status("")
             self._status.start()
         self._level = self._logger.level
@@ -76,6 +81,8 @@ class Progress:
         """Print a line that stays."""
         if self._console is not None:
             self._console.print(text, markup=False)
+        elif not self.quiet:
+            click.echo(text, err=True)
 
     def now(self, text: str) -> None:
         """Say what is going on now, after the ``heading``, in a live line that the next one replaces, on a terminal."""
@@ -93,7 +100,7 @@ class Progress:
 
 
 class _Handler(logging.Handler):
-    """Log records become progress: those of the solvers, of a path of C and of epochs are passing, all others stay."""
+    """Log records become progress: iterations, values of C and epochs pass, all others stay."""
 
     def __init__(self, progress: Progress):
         super().__init__(logging.INFO)
@@ -102,8 +109,7 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = record.getMessage()
-            iteration = record.name.startswith("ranksvm.solvers") or record.module in ("path", "_evaluation_rounds")
-            passing = iteration or self._progress.log_passes
+            passing = is_passing(record) or self._progress.log_passes
             if passing and record.levelno < logging.WARNING:
                 self._progress.iteration(f"  {text}")
             else:

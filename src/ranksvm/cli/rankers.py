@@ -17,7 +17,7 @@ def make_ranker(options: dict[str, Any], **changes: Any) -> Any:
 
     Ranges are ``Cs`` and ``gammas``. An option that is None is left alone; ``changes`` go before ``options``.
     """
-    from ranksvm import KernelRankSVM, KernelRankSVMCV, RankSVM, RankSVMCV
+    import ranksvm  # whose names are imported on first use: of them only the one that is needed here
 
     options = options | changes
     if options.get("low_rank") is not None:
@@ -26,12 +26,12 @@ def make_ranker(options: dict[str, Any], **changes: Any) -> Any:
     given = {name: options[name] for name in names if options.get(name) is not None}
     kernel = "kernel" in given
     if not chooses(options):
-        return KernelRankSVM(C=options["C"], **given) if kernel else RankSVM(C=options["C"], **given)
+        return (ranksvm.KernelRankSVM if kernel else ranksvm.RankSVM)(C=options["C"], **given)
     given |= {"cv": options["folds"], **{name: options[name] for name in _CHOICE}}
     if not kernel:
-        return RankSVMCV(**given)
+        return ranksvm.RankSVMCV(**given)
     given["Cs"] = [options["C"]] if options["Cs"] is None else options["Cs"]
-    return KernelRankSVMCV(gammas=options["gammas"], **given)
+    return ranksvm.KernelRankSVMCV(gammas=options["gammas"], **given)
 
 
 def _low_rank_ranker(options: dict[str, Any]) -> Any:
@@ -59,6 +59,8 @@ def chooses(options: dict[str, Any]) -> bool:
 
 def with_scaler(scaler: Any, ranker: Any) -> Any:
     """The model to save: a Pipeline where features are scaled."""
+    if scaler is None:
+        return ranker
     from sklearn.pipeline import Pipeline
 
-    return ranker if scaler is None else Pipeline([("scaler", scaler), ("ranker", ranker)])
+    return Pipeline([("scaler", scaler), ("ranker", ranker)])

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from ranksvm._plain import plain
+
 __all__ = [
     "aligned",
     "count",
@@ -94,7 +96,7 @@ def print_json(document: dict[str, Any]) -> None:
 
 def json_text(document: dict[str, Any]) -> str:
     """The document as JSON; numbers that it has no name for (nan, inf) are null."""
-    return json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+    return json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False, default=str)
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -171,18 +173,3 @@ def _print(title: str | None, table: Any) -> None:
     # rich fills lines up with spaces
     for line in capture.get().splitlines():
         click.echo(line.rstrip())
-
-
-def _plain(value: Any) -> Any:
-    """Builtins for NumPy's arrays and scalars, and None for what JSON cannot hold."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)

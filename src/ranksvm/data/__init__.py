@@ -1,5 +1,8 @@
 """Ranking data: queries, pairs, files, scalers, generators. The only place where user input is judged."""
 
+from typing import TYPE_CHECKING
+
+from ranksvm._lazy import lazy_names
 from ranksvm.data.clicks import pairs_from_clicks
 from ranksvm.data.design_matrix import DesignMatrix, as_design_matrix
 from ranksvm.data.files import read_data, write_data
@@ -10,11 +13,17 @@ from ranksvm.data.letor_writer import write_letor
 from ranksvm.data.pair_blocks import PairBlocks
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
+from ranksvm.data.partition import partition
 from ranksvm.data.queries import Queries
 from ranksvm.data.ranking_data import RankingData
-from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
 from ranksvm.data.shared_documents import SharedDocuments, shared_documents
 from ranksvm.data.streams import iter_data
+
+if TYPE_CHECKING:
+    from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
+
+# They are estimators: scikit-learn, which takes longer to load than all else, is loaded with the first of them.
+__getattr__ = lazy_names(__name__, dict.fromkeys(("QueryMinMaxScaler", "QueryStandardScaler"), "ranksvm.data.scalers"))
 
 __all__ = [
     "ComparablePairs",
@@ -33,6 +42,7 @@ __all__ = [
     "make_ranking",
     "make_ranking_stream",
     "pairs_from_clicks",
+    "partition",
     "SharedDocuments",
     "shared_documents",
     "QueryMinMaxScaler",

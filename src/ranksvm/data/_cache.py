@@ -9,16 +9,18 @@ import mmap
 import os
 import struct
 import zlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from ranksvm.data._files import atomic_write
-from ranksvm.data.ranking_data import RankingData
+from ranksvm.data.atomic_files import atomic_write
 from ranksvm.exceptions import DataError, ModelFileError
 
 __all__ = ["MAGIC", "read_cache", "write_cache"]
+
+T = TypeVar("T")
 
 # CR LF and ^Z show a transfer in text mode, as in PNG.
 MAGIC = b"ranksvm-data\r\n\x1a\n"
@@ -28,8 +30,8 @@ _ALIGNMENT = 64
 _KINDS = "biufUS"  # of array types: numbers and text of fixed width
 
 
-def write_cache(path: Any, data: RankingData) -> None:
-    """Write a RankingData."""
+def write_cache(path: Any, data: Any) -> None:
+    """Write a RankingData (which imports this module, not the other way round)."""
     arrays = _arrays(data)
     entries = []
     offset = 0
@@ -53,8 +55,8 @@ def write_cache(path: Any, data: RankingData) -> None:
             file.write(bytes(-array.nbytes % _ALIGNMENT))
 
 
-def read_cache(path: Any, *, mapped: bool, verify: bool | None) -> RankingData:
-    """The RankingData that was saved.
+def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool | None) -> T:
+    """What ``make``, RankingData, gives for the fields of the data that were saved.
 
     Raises
     ------
@@ -80,7 +82,7 @@ def read_cache(path: Any, *, mapped: bool, verify: bool | None) -> RankingData:
             entry["name"]: _array(name, content, start, entry, mapped and verify is None, verify is not False)
             for entry in header["arrays"]
         }
-        return _data(header, arrays)
+        return make(**_fields(header, arrays))
     except ModelFileError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -121,7 +123,7 @@ def _header(name: str, file: Any, preamble: bytes) -> tuple[dict[str, Any], int]
     return header, start
 
 
-def _arrays(data: RankingData) -> dict[str, np.ndarray]:
+def _arrays(data: Any) -> dict[str, np.ndarray]:
     if sp.issparse(data.X):
         arrays = {"X.data": data.X.data, "X.indices": data.X.indices, "X.indptr": data.X.indptr}
     else:
@@ -147,7 +149,7 @@ def _arrays(data: RankingData) -> dict[str, np.ndarray]:
     return {name: np.ascontiguousarray(array) for name, array in arrays.items()}
 
 
-def _data(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> RankingData:
+def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     fields: dict[str, Any] = {"y": arrays["y"], "feature_names": header["feature_names"]}
     if "X" in arrays:
         fields["X"] = arrays["X"]
@@ -166,7 +168,7 @@ def _data(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> RankingData:
             fields[field] = np.array(words, dtype=object)
         else:
             fields[field] = arrays.get(field)
-    return RankingData(**fields)
+    return fields
 
 
 def _as_bytes(array: Any) -> memoryview:

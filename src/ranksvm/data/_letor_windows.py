@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ranksvm._checks import is_integer
 from ranksvm._parallel import effective_n_jobs
-from ranksvm.data._compression import BrokenStreamError
 from ranksvm.data._letor_text import Layout, Piece, Settings, pack_strings, parse_text, probe, widened
+from ranksvm.data.compression import BrokenStreamError
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 
@@ -56,7 +57,7 @@ def settings_of(
     path: Any, n_features: Any, dtype: Any, sparse: Any, zero_based: Any, docids: Any, n_jobs: int | None
 ) -> Settings:
     """The options of a reader, judged."""
-    if n_features is not None and not (isinstance(n_features, int | np.integer) and n_features >= 1):
+    if n_features is not None and not is_integer(n_features, 1):
         raise OptionError(f"n_features must be None or a positive integer, got {n_features!r}.")
     if dtype not in (np.float32, np.float64, "float32", "float64", np.dtype(np.float32), np.dtype(np.float64)):
         raise OptionError(f"dtype must be numpy.float32 or numpy.float64, got {dtype!r}.")

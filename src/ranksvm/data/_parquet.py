@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ranksvm.data._files import atomic_write
+from ranksvm.data.atomic_files import atomic_write
 from ranksvm.exceptions import DataError, MissingDependencyError
 
 __all__ = ["read_blocks", "read_parquet", "write_parquet"]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ranksvm._checks import is_integer
 from ranksvm.data._letor_windows import join_strings
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
@@ -16,8 +17,7 @@ __all__ = ["checked_batch_queries", "whole_queries"]
 
 def checked_batch_queries(batch_queries: Any) -> int:
     """The number of queries of a batch; OptionError where it is none."""
-    whole = isinstance(batch_queries, int | np.integer) and not isinstance(batch_queries, bool)
-    if not whole or batch_queries < 1:
+    if not is_integer(batch_queries, 1):
         raise OptionError(f"batch_queries must be a positive integer, got {batch_queries!r}.")
     return int(batch_queries)
 

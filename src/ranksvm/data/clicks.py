@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._checks import check_one_per_row
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError, OptionError
 
@@ -162,8 +163,7 @@ def _flags(clicked: Any) -> np.ndarray:
 
 def _ranks(rank: Any, n_rows: int) -> np.ndarray:
     values = _one_dimensional("rank", rank)
-    if len(values) != n_rows:
-        raise DataError(f"rank has {len(values)} entries but clicked has {n_rows}: they must agree.")
+    check_one_per_row("rank", values, n_rows, "clicked")
     if values.dtype.kind not in "iuf":
         try:
             values = values.astype(np.float64)
@@ -178,8 +178,7 @@ def _ranks(rank: Any, n_rows: int) -> np.ndarray:
 def _times(click_time: Any, clicked: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Times of the clicked positions."""
     values = _one_dimensional("click_time", click_time)
-    if len(values) != len(rows):
-        raise DataError(f"click_time has {len(values)} entries but clicked has {len(rows)}: they must agree.")
+    check_one_per_row("click_time", values, len(rows), "clicked")
     if values.dtype.kind not in "iufmM":
         raise DataError(f"click_time must be numbers or datetime64, got {values.dtype}.")
     times = values[rows[clicked]]

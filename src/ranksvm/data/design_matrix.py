@@ -36,6 +36,9 @@ class DesignMatrix(Protocol):
     def gather(self, rows: np.ndarray | None, start: int, stop: int, out_range: np.ndarray) -> None:
         """``out = X``, dense and in float64."""
 
+    def taken(self, rows: np.ndarray) -> "DesignMatrix":
+        """A design matrix of some rows of its own."""
+
 
 class DenseDesign:
     """A C-contiguous float32 or float64 array.
@@ -67,6 +70,9 @@ class DenseDesign:
 
     def gather(self, rows, start, stop, out_range):
         linear.dense_gather(self.X, rows, start, stop, out_range)
+
+    def taken(self, rows):
+        return DenseDesign(self.X[rows])
 
     def visit_factors(self, factors, order, upper, fixed_step, beta):
         return factorized.visit_dense(self.X, factors, order, upper, fixed_step, beta)
@@ -100,6 +106,11 @@ class SparseDesign:
 
     def gather(self, rows, start, stop, out_range):
         linear.sparse_gather(*self._csr, rows, start, stop, out_range)
+
+    def taken(self, rows):
+        data, indices, pointers = self._csr
+        whole = scipy.sparse.csr_array((data, indices, pointers), shape=(len(pointers) - 1, self.n_features))
+        return SparseDesign(whole[rows])
 
     def visit_factors(self, factors, order, upper, fixed_step, beta):
         return factorized.visit_sparse(*self._csr, factors, order, upper, fixed_step, beta)

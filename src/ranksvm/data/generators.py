@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import ndtri
-from sklearn.utils import check_random_state
 
+from ranksvm._checks import is_integer
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import OptionError
@@ -88,6 +87,8 @@ def make_ranking(
     shares = _shares(n_levels, level_probabilities)
     _check_count("n_queries", n_queries)
     _check(n_features, density, noise, dtype)
+    from sklearn.utils import check_random_state
+
     random = check_random_state(random_state)
     seed = np.random.SeedSequence(random.randint(0, 1 << 32, size=4, dtype=np.uint64).tolist())
     head, *streams = seed.spawn(1 + -(-n_queries * _most_docs(n_docs) * n_features // _BLOCK_VALUES))
@@ -174,6 +175,9 @@ def make_ranking_stream(
     _most_docs(n_docs)
     if drift not in (None, "sudden", "gradual"):
         raise OptionError(f"drift must be None, 'sudden' or 'gradual', got {drift!r}.")
+    from scipy.special import ndtri
+    from sklearn.utils import check_random_state
+
     seeds = check_random_state(random_state).randint(0, 1 << 32, size=4, dtype=np.uint64).tolist()
     rng = np.random.default_rng(seeds)
     cuts = None if shares is None else ndtri(np.clip(np.cumsum(shares)[:-1], 0, 1)) * np.hypot(1.0, noise)
@@ -215,7 +219,7 @@ def _direction(n_features: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _check_count(name: str, value: Any) -> None:
-    if not isinstance(value, int | np.integer) or value < 1:
+    if not is_integer(value, 1):
         raise OptionError(f"{name} must be a positive integer, got {value!r}.")
 
 
@@ -230,14 +234,14 @@ def _check(n_features: Any, density: Any, noise: Any, dtype: Any) -> None:
 
 
 def _most_docs(n_docs: Any) -> int:
-    low, high = (n_docs, n_docs) if isinstance(n_docs, int | np.integer) else tuple(n_docs)
-    if not (isinstance(low, int | np.integer) and isinstance(high, int | np.integer) and 1 <= low <= high):
+    low, high = (n_docs, n_docs) if is_integer(n_docs) else tuple(n_docs)
+    if not (is_integer(low, 1) and is_integer(high, low)):
         raise OptionError(f"n_docs must be a positive integer or a range (low, high) of them, got {n_docs!r}.")
     return int(high)
 
 
 def _sizes(n_docs: Any, n_queries: int, rng: np.random.Generator) -> np.ndarray:
-    if isinstance(n_docs, int | np.integer):
+    if is_integer(n_docs):
         return np.full(n_queries, n_docs, dtype=np.int64)
     return rng.integers(n_docs[0], n_docs[1], size=n_queries, endpoint=True)
 
@@ -245,7 +249,7 @@ def _sizes(n_docs: Any, n_queries: int, rng: np.random.Generator) -> np.ndarray:
 def _shares(n_levels: int | None, level_probabilities: Any) -> np.ndarray | None:
     if n_levels is None:
         return None
-    if not isinstance(n_levels, int | np.integer) or n_levels < 1:
+    if not is_integer(n_levels, 1):
         raise OptionError(f"n_levels must be None or a positive integer, got {n_levels!r}.")
     if isinstance(level_probabilities, str):
         if level_probabilities not in ("skewed", "uniform"):

@@ -10,7 +10,6 @@ from typing import IO, Any
 import numpy as np
 
 from ranksvm._parallel import parallel_map
-from ranksvm.data._compression import BrokenStreamError, compression_of, decompressed
 from ranksvm.data._letor_text import Layout, Piece, Settings, empty_pages, split, widened
 from ranksvm.data._letor_windows import (
     WINDOW,
@@ -24,6 +23,7 @@ from ranksvm.data._letor_windows import (
     text_start,
     windows,
 )
+from ranksvm.data.compression import BrokenStreamError, compression_of, decompressed
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError, ParseError
 

@@ -9,10 +9,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from ranksvm.data._compression import BrokenStreamError, compression_of, decompressed
 from ranksvm.data._letor_text import Layout, Settings, split
 from ranksvm.data._letor_windows import WINDOW, assemble, parse_whole, parse_window, settings_of, text_start, windows
 from ranksvm.data._whole_queries import checked_batch_queries, whole_queries
+from ranksvm.data.compression import BrokenStreamError, compression_of, decompressed
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError, ParseError
 

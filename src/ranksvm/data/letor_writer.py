@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import ranksvm._compiled.letor as _compiled
 from ranksvm._parallel import effective_n_jobs, parallel_map
-from ranksvm.data._files import atomic_text_file
+from ranksvm.data.atomic_files import atomic_text_file
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError
 

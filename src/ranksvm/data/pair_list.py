@@ -1,10 +1,10 @@
 """Pairs written out by the user: preferences, as clicks give them, without labels."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ranksvm._compiled.pair_list import ListArrays
 from ranksvm.data.pair_weights import PairWeights, check_total, checked_weights
@@ -54,6 +54,11 @@ class PairList:
         self.pairs_per_query = np.diff(pair_pointers).astype(float)
         # reduceat, and not cumulated sums: a component of large weights would cost the next ones their digits
         self.weight_per_query = np.add.reduceat(pair_weight, pair_pointers[:-1])
+
+    def __reduce__(self):
+        # the compiled view of the arrays is made anew
+        parts = self.pair_pointers, self.preferred, self.other, self.pair_weight
+        return PairList, (self.pointers, self.rows, *parts)
 
     @classmethod
     def from_pairs(
@@ -115,6 +120,8 @@ class PairList:
         present = np.zeros(max(preferred.max(), other.max()) + 1, dtype=bool)
         present[preferred] = present[other] = True
         rows = np.flatnonzero(present)
+        from scipy.sparse.csgraph import connected_components
+
         number = np.cumsum(present) - 1
         preferred, other = number[preferred], number[other]
         graph = coo_array((np.ones(len(weight), dtype=bool), (preferred, other)), shape=(len(rows), len(rows)))
@@ -190,6 +197,30 @@ class PairList:
         first = self.pointers[query]
         return self.preferred[part] + first, self.other[part] + first, self.pair_weight[part]
 
+    def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The pairs of a range of components, a part at a time: see `ComparablePairs.chunks`.
+
+        Parameters
+        ----------
+        first, last : int
+            The components ``first .. last``.
+        limit : int
+            Largest number of pairs of a part.
+
+        Yields
+        ------
+        preferred, other : ndarray of int64
+            Positions of the two documents of each pair.
+        weight : ndarray of float64
+            Weight of each.
+        """
+        start, stop = int(self.pair_pointers[first]), int(self.pair_pointers[last])
+        for at in range(start, stop, limit):
+            part = slice(at, min(at + limit, stop))
+            component = np.searchsorted(self.pair_pointers, np.arange(part.start, part.stop), side="right") - 1
+            begin = self.pointers[component]
+            yield self.preferred[part] + begin, self.other[part] + begin, self.pair_weight[part]
+
     def comparable(self) -> tuple["PairList", np.ndarray]:
         """The same pairs, their rows numbered as the positions are: see `ComparablePairs.comparable`.
 
@@ -200,9 +231,40 @@ class PairList:
         rows : ndarray of int64, shape (pairs.n_rows,)
             The row of each position.
         """
-        parts = self.pair_pointers, self.preferred, self.other, self.pair_weight
-        rows = np.arange(self.n_rows) if self.rows is None else self.rows
-        return PairList(self.pointers, None, *parts), rows
+        return self.renumbered(), np.arange(self.n_rows) if self.rows is None else self.rows
+
+    def of_queries(self, queries: np.ndarray) -> "PairList":
+        """The pairs of some components.
+
+        Parameters
+        ----------
+        queries : ndarray of int64
+            Numbers of the components, ascending.
+
+        Returns
+        -------
+        PairList
+            Their pairs; there may be none.
+        """
+        chosen = np.zeros(self.n_queries, dtype=bool)
+        chosen[queries] = True
+        sizes, n_pairs = np.diff(self.pointers), np.diff(self.pair_pointers)
+        positions, kept = np.flatnonzero(np.repeat(chosen, sizes)), np.repeat(chosen, n_pairs)
+        pointers, pair_pointers = (
+            np.concatenate(([0], np.cumsum(each[chosen]))).astype(np.int64) for each in (sizes, n_pairs)
+        )
+        rows = positions if self.rows is None else self.rows[positions]
+        return PairList(pointers, rows, pair_pointers, self.preferred[kept], self.other[kept], self.pair_weight[kept])
+
+    def renumbered(self) -> "PairList":
+        """The same pairs over rows that are numbered as the positions are: for X with its rows taken in that order.
+
+        Returns
+        -------
+        PairList
+            The pairs.
+        """
+        return PairList(self.pointers, None, self.pair_pointers, self.preferred, self.other, self.pair_weight)
 
     def sample(self, n_rows: int, seed: int = 0) -> tuple["PairList", np.ndarray]:
         """A random part of the components; of large ones a random part of their pairs, weighted to stand for all.
@@ -223,17 +285,22 @@ class PairList:
         """
         random = np.random.default_rng(seed)
         chosen, limit = choose_queries(np.diff(self.pointers), self.weight_per_query, n_rows, random)
-        parts = []
-        for query in chosen:
+        is_long = (np.diff(self.pointers)[chosen] > limit) & (2 * np.diff(self.pair_pointers)[chosen] > limit)
+        # millions of short components one by one would take longer than what the sample is for
+        is_chosen = np.zeros(self.n_queries, dtype=bool)
+        is_chosen[chosen[~is_long]] = True
+        component = np.repeat(np.arange(self.n_queries), np.diff(self.pair_pointers))
+        part = np.flatnonzero(is_chosen[component])
+        first = self.pointers[component[part]]
+        parts = [(self.preferred[part] + first, self.other[part] + first, self.pair_weight[part])]
+        for query in chosen[is_long]:
             preferred, other, weight = self.explicit(query)
-            if self.pointers[query + 1] - self.pointers[query] > limit and 2 * len(weight) > limit:
-                share = weight / weight.sum()
-                wanted = min(max(1, limit // 2), int(np.count_nonzero(share)))
-                kept = random.choice(len(weight), wanted, replace=False, p=share)
-                preferred, other = preferred[kept], other[kept]
-                # drawn with probabilities as their weights, so that they count alike
-                weight = np.full(len(kept), self.weight_per_query[query] / len(kept))
-            parts.append((preferred, other, weight))
+            share = weight / weight.sum()
+            wanted = min(max(1, limit // 2), int(np.count_nonzero(share)))
+            kept = random.choice(len(weight), wanted, replace=False, p=share)
+            # drawn with probabilities as their weights, so that they count alike
+            weight = np.full(len(kept), self.weight_per_query[query] / len(kept))
+            parts.append((preferred[kept], other[kept], weight))
         pairs = PairList._grouped(*(np.concatenate(part) for part in zip(*parts, strict=True)))
         _, positions = pairs.comparable()
         pairs.rows = positions if self.rows is None else self.rows[positions]

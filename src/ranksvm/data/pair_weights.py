@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._checks import check_one_per_row
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError
 
@@ -78,8 +79,7 @@ def checked_weights(name: str, values: Any, n: int, owner: str) -> np.ndarray:
         raise DataError(f"{name} must be numbers: {error}.") from error
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
-    if weights.shape != (n,):
-        raise DataError(f"{name} has shape {weights.shape} but {owner} has {n} rows: one weight per row.")
+    check_one_per_row(name, weights, n, owner)
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
         raise DataError(f"{name} is {weights[bad[0]]} in row {bad[0]}: weights must be finite and not negative.")

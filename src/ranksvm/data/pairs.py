@@ -1,6 +1,6 @@
 """The comparable pairs of a data set: who is preferred to whom and with what weight, never listed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -18,6 +18,10 @@ __all__ = ["ComparablePairs"]
 # Queries of up to this many levels take the direct form of the sweep, O(k) a document, others the parting, O(log k).
 # Measured by benchmarks/sweep_levels.py (benchmarks/results/sweep_levels.md).
 DIRECT_LIMIT = 31
+
+# Ranks of labels take about 5 ns a row, to wake a thread up to 0.4 ms: for fewer rows one thread ranks them. (Measured
+# with MQ2008, where a second thread doubled the time.)
+PARALLEL_ROWS = 1 << 17
 
 # Of how many queries a sample consists at least, if there are as many.
 SAMPLE_QUERIES = 64
@@ -71,10 +75,16 @@ class ComparablePairs:
         self.other = other
         self.gain = gain
         self.adjacent = adjacent
+        self.direct_limit = direct_limit
         self.arrays = sweep.PairArrays(pointers, levels, n_levels, preferred, other, gain, adjacent, direct_limit)
         self.pairs_per_query = np.empty(self.n_queries)
         self.weight_per_query = np.empty(self.n_queries)
         sweep.count_pairs(self.arrays, 0, self.n_queries, self.pairs_per_query, self.weight_per_query)
+
+    def __reduce__(self):
+        # the compiled view of the arrays is made anew
+        parts = self.pointers, self.rows, self.levels, self.n_levels, self.preferred, self.other, self.gain
+        return ComparablePairs, (*parts, self.adjacent, self.direct_limit)
 
     @classmethod
     def from_labels(
@@ -87,6 +97,8 @@ class ComparablePairs:
         sample_weight: Any = None,
         query_weight: Any = None,
         propensity: Any = None,
+        largest_label: float | None = None,
+        may_be_empty: bool = False,
         n_threads: int = 1,
     ) -> "ComparablePairs":
         """The pairs that labels imply.
@@ -105,6 +117,10 @@ class ComparablePairs:
             ``(2^y_i - 2^y_j) / 2^max(y)``, the maximum over all rows. A row of zero ``sample_weight`` is not there.
         sample_weight, query_weight, propensity : array-like of shape (n_rows,), optional
             What the rows and queries contribute to it: see `PairWeights`.
+        largest_label : float, optional
+            The largest label of all data, where these rows are part of it; by default that of these rows.
+        may_be_empty : bool
+            Whether there may be no pair, as in a part of the data.
         n_threads : int
             Number of threads.
 
@@ -133,6 +149,7 @@ class ComparablePairs:
         levels = np.empty(len(y_sorted), dtype=np.int32)
         n_levels = np.zeros(queries.n_queries, dtype=np.int32)
         compress = partial(_compress, pointers, y_sorted, levels, n_levels)
+        n_threads = n_threads if len(y_sorted) >= PARALLEL_ROWS else 1
         parallel_map(compress, _ranges(queries.n_queries, n_threads), n_threads)
         adjacent = selection == "adjacent"
         parts = pointers, rows, levels, n_levels
@@ -140,9 +157,9 @@ class ComparablePairs:
             preferred, other = _shares_of_queries(
                 preferred, other, pointers, lambda v: cls(*parts, v, v, None, adjacent)
             )
-        pairs = cls(*parts, preferred, other, _gains(weighting, y_sorted, pointers), adjacent)
+        pairs = cls(*parts, preferred, other, _gains(weighting, y_sorted, pointers, largest_label), adjacent)
         check_total(pairs.weight)
-        if pairs.weight <= 0:
+        if pairs.weight <= 0 and not may_be_empty:
             raise NoComparablePairsError(_why_no_pairs(queries, pairs))
         return pairs
 
@@ -188,12 +205,57 @@ class ComparablePairs:
         difference = level[above, np.newaxis] - level[below]
         i, j = np.nonzero(difference == 1 if self.adjacent else difference > 0)
         i, j = above[i] + start, below[j] + start
+        return i, j, self._weights(i, j)
+
+    def _weights(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         weight = np.ones(len(i))
         if self.preferred is not None and self.other is not None:
             weight = self.preferred[i] * self.other[j]
         if self.gain is not None:
             weight = weight * (self.gain[i] - self.gain[j])
-        return i, j, weight
+        return weight
+
+    def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The pairs of a range of queries, written out a part at a time.
+
+        Parameters
+        ----------
+        first, last : int
+            The queries ``first .. last``.
+        limit : int
+            Number of pairs of a part, roughly; the pairs of one preferred document stay together.
+
+        Yields
+        ------
+        preferred, other : ndarray of int64
+            Positions of the two documents of each pair.
+        weight : ndarray of float64
+            Weight of each.
+        """
+        start, stop = int(self.pointers[first]), int(self.pointers[last])
+        sizes = np.diff(self.pointers[first : last + 1])
+        query = np.repeat(np.arange(len(sizes)), sizes)
+        # The lower documents of one follow each other, once documents are in the order of their levels.
+        order = np.lexsort((self.levels[start:stop], query))
+        level, places = self.levels[start:stop][order], np.arange(stop - start)
+        new_query = np.diff(query, prepend=-1) != 0
+        new_level = new_query | (np.diff(level, prepend=-1) != 0)
+        level_begin = np.maximum.accumulate(np.where(new_level, places, 0))
+        begin = np.maximum.accumulate(np.where(new_query, places, 0))
+        if self.adjacent:
+            # where the level before begins: this level's own beginning where it is the lowest
+            begin = np.maximum(begin, level_begin[np.maximum(level_begin - 1, 0)])
+        ends = np.concatenate(([0], np.cumsum(level_begin - begin)))
+        order += start
+        at = 0
+        while at < len(places):
+            until = max(at + 1, int(np.searchsorted(ends, ends[at] + limit, side="right")) - 1)
+            counts = np.diff(ends[at : until + 1])
+            lower = np.arange(ends[until] - ends[at]) + np.repeat(begin[at:until] - (ends[at:until] - ends[at]), counts)
+            i, j = np.repeat(order[at:until], counts), order[lower]
+            at = until
+            if len(i):
+                yield i, j, self._weights(i, j)
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
         """Which documents are preferred to another one, and to which another one is preferred.
@@ -215,16 +277,44 @@ class ComparablePairs:
         rows : ndarray of int64, shape (pairs.n_rows,)
             The row of each position.
         """
-        chosen = self.weight_per_query > 0.0
+        pairs = self.of_queries(np.flatnonzero(self.weight_per_query > 0.0))
+        return pairs.renumbered(), np.arange(pairs.n_rows) if pairs.rows is None else pairs.rows
+
+    def of_queries(self, queries: np.ndarray) -> "ComparablePairs":
+        """The pairs of some queries.
+
+        Parameters
+        ----------
+        queries : ndarray of int64
+            Numbers of the queries, ascending.
+
+        Returns
+        -------
+        ComparablePairs
+            Their pairs; there may be none.
+        """
+        chosen = np.zeros(self.n_queries, dtype=bool)
+        chosen[queries] = True
         sizes = np.diff(self.pointers)
         positions = np.flatnonzero(np.repeat(chosen, sizes))
         pointers = np.concatenate(([0], np.cumsum(sizes[chosen]))).astype(np.int64)
         preferred, other, gain = (
             None if values is None else values[positions] for values in (self.preferred, self.other, self.gain)
         )
-        parts = pointers, None, self.levels[positions], self.n_levels[chosen]
-        pairs = ComparablePairs(*parts, preferred, other, gain, self.adjacent)
-        return pairs, positions if self.rows is None else self.rows[positions]
+        rows = positions if self.rows is None else self.rows[positions]
+        parts = pointers, rows, self.levels[positions], self.n_levels[chosen]
+        return ComparablePairs(*parts, preferred, other, gain, self.adjacent, self.direct_limit)
+
+    def renumbered(self) -> "ComparablePairs":
+        """The same pairs over rows that are numbered as the positions are: for X with its rows taken in that order.
+
+        Returns
+        -------
+        ComparablePairs
+            The pairs.
+        """
+        parts = self.pointers, None, self.levels, self.n_levels, self.preferred, self.other, self.gain
+        return ComparablePairs(*parts, self.adjacent, self.direct_limit)
 
     def sample(self, n_rows: int, seed: int = 0) -> tuple["ComparablePairs", np.ndarray]:
         """A random part of the queries; of long ones a random part of their rows, weighted to stand for all pairs.
@@ -332,6 +422,8 @@ def _compress(pointers: np.ndarray, y: np.ndarray, levels: np.ndarray, n_levels:
 
 
 def _ranges(n_queries: int, n_threads: int) -> list[slice]:
+    if n_threads == 1:
+        return [slice(0, n_queries)]
     cuts = np.linspace(0, n_queries, 4 * n_threads + 1).astype(int)
     return [slice(int(a), int(b)) for a, b in pairwise(cuts) if b > a]
 
@@ -354,12 +446,12 @@ def _shares_of_queries(
     return preferred / unit * share, document
 
 
-def _gains(weighting: str, y: np.ndarray, pointers: np.ndarray) -> np.ndarray | None:
+def _gains(weighting: str, y: np.ndarray, pointers: np.ndarray, largest: float | None) -> np.ndarray | None:
     """Gains in sorted order whose differences are the weights of pairs."""
     if weighting == "label_gap":
         return y - np.repeat(_by_query(np.minimum, y, pointers), np.diff(pointers))
     if weighting == "gain_gap":
-        return np.exp2(y - y.max(initial=-np.inf))
+        return np.exp2(y - (y.max(initial=-np.inf) if largest is None else largest))
     return None
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._checks import check_one_per_row
 from ranksvm.exceptions import DataError
 
 __all__ = ["Queries", "query_ranges"]
@@ -67,14 +68,17 @@ class Queries:
                 raise DataError("qid is None and the number of rows is not known.")
             return cls(np.array([0, n_rows], dtype=np.int64), None, np.zeros(1, dtype=np.int64))
         qid = _as_ids(qid)
-        if n_rows is not None and len(qid) != n_rows:
-            raise DataError(f"qid has {len(qid)} entries but X has {n_rows} rows: they must agree.")
+        if n_rows is not None:
+            check_one_per_row("qid", qid, n_rows)
         if len(qid) == 0:
             return cls(np.zeros(1, dtype=np.int64), None, qid)
         # Runs of equal ids are grouped, not rows: real data come in long runs. Where each row is a run of its own, what
         # is kept meanwhile decides how much memory a fit needs beside X: nothing longer than it is needed.
         run_start = np.concatenate(([0], np.flatnonzero(qid[1:] != qid[:-1]) + 1))
-        unique, first, run_query = _unique(qid[run_start])
+        run_ids = qid[run_start]
+        if qid.dtype.kind not in "OV" and (run_ids[1:] > run_ids[:-1]).all():  # rows sorted by query
+            return cls(np.append(run_start, len(qid)).astype(np.int64), None, run_ids)
+        unique, first, run_query = _unique(run_ids)
         by_appearance = np.argsort(first, kind="stable")
         ids = unique[by_appearance]
         if len(ids) == len(run_start):

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ranksvm._checks import check_one_per_row
+from ranksvm.data._cache import read_cache, write_cache
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError
 
@@ -54,8 +56,8 @@ class RankingData:
         self.docid = None if self.docid is None else np.asarray(self.docid)
         for name in ("y", "qid", "docid"):
             values = getattr(self, name)
-            if values is not None and values.shape != (self.X.shape[0],):
-                raise DataError(f"{name} has shape {values.shape} but X has {self.X.shape[0]} rows: they must agree.")
+            if values is not None:
+                check_one_per_row(name, values, self.X.shape[0])
         if self.feature_names is not None:
             self.feature_names = tuple(str(name) for name in self.feature_names)
             if len(self.feature_names) != self.X.shape[1]:
@@ -110,8 +112,6 @@ class RankingData:
         DataError
             When an array has a type that cannot be stored (mixed Python objects).
         """
-        from ranksvm.data._cache import write_cache
-
         write_cache(path, self)
 
     @classmethod
@@ -138,9 +138,7 @@ class RankingData:
         ModelFileError
             When the file is no cache, is truncated or altered, or was written by a newer version.
         """
-        from ranksvm.data._cache import read_cache
-
-        return read_cache(path, mapped=mmap, verify=verify)
+        return read_cache(path, cls, mapped=mmap, verify=verify)
 
     def to_parquet(self, path: Any, *, compression: str = "zstd") -> None:
         """Write Parquet: columns ``label``, ``qid``, ``docid`` and one per feature.

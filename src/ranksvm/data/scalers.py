@@ -7,10 +7,11 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ranksvm.data import _frames
+from ranksvm._registry import storable
+from ranksvm.data import frames
 from ranksvm.data._finite import where_not_finite
-from ranksvm.data._spread import BLOCK, cell_squares
 from ranksvm.data.queries import Queries, query_ranges
+from ranksvm.data.spread import BLOCK, cell_squares
 from ranksvm.exceptions import DataError
 
 __all__ = ["QueryMinMaxScaler", "QueryStandardScaler"]
@@ -47,7 +48,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         DataError
             When X holds NaN or infinite values, or ``qid`` and X differ in length.
         """
-        X, qid, _ = _frames.split_qid(X, qid)
+        X, qid, _ = frames.split_qid(X, qid)
         X = self._validated(X, reset=True, copy=False)
         Queries.from_qid(qid, X.shape[0])
         return self
@@ -74,7 +75,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             When X holds NaN or infinite values, or ``qid`` and X differ in length.
         """
         check_is_fitted(self)
-        X, qid, _ = _frames.split_qid(X, qid)
+        X, qid, _ = frames.split_qid(X, qid)
         X = self._validated(X, reset=False, copy=self.copy)
         queries = Queries.from_qid(qid, X.shape[0])
         return self._scale_sparse(X, queries) if sp.issparse(X) else self._scale_dense(X, queries)
@@ -106,9 +107,9 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # what is not copied is written to, and the array of a DataFrame need not be writeable
         writing = {"copy": copy, "force_writeable": not reset}
         try:
-            return _frames.validated(self, X, reset=reset, **writing, **checks)
+            return frames.validated(self, X, reset=reset, **writing, **checks)
         except ValueError:
-            found = _frames.validated(self, X, reset=reset, ensure_all_finite=False, **checks)
+            found = frames.validated(self, X, reset=reset, ensure_all_finite=False, **checks)
             place = where_not_finite(found, getattr(self, "feature_names_in_", None))
             if place is None:
                 raise
@@ -146,6 +147,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         raise NotImplementedError
 
 
+@storable
 class QueryMinMaxScaler(_QueryScaler):
     """Scale each feature of each query linearly to 0 .. 1, as the query-normalised LETOR files are.
 
@@ -186,6 +188,7 @@ class QueryMinMaxScaler(_QueryScaler):
         return low, _inverse(np.maximum.reduceat(block, starts, axis=0) - low)
 
 
+@storable
 class QueryStandardScaler(_QueryScaler):
     """Scale each feature of each query to mean 0 and variance 1.
 

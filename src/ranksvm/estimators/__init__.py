@@ -1,15 +1,39 @@
 """scikit-learn estimators."""
 
-from ranksvm.estimators.factorized_rank_svm import FactorizedRankSVM
-from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
-from ranksvm.estimators.kernel_rank_svm_cv import KernelRankSVMCV
-from ranksvm.estimators.p_ranker import PRanker
-from ranksvm.estimators.path import RegularizationPath, regularization_path
-from ranksvm.estimators.perceptron_rankers import CommitteePerceptronRanker, PairwisePerceptronRanker
-from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.estimators.rank_svm_cv import RankSVMCV
-from ranksvm.estimators.regularized_rank_svm import RegularizedRankSVM
-from ranksvm.estimators.solar_ranker import SOLARRanker
+from typing import TYPE_CHECKING
+
+from ranksvm._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from ranksvm.estimators.factorized_rank_svm import FactorizedRankSVM
+    from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
+    from ranksvm.estimators.kernel_rank_svm_cv import KernelRankSVMCV
+    from ranksvm.estimators.p_ranker import PRanker
+    from ranksvm.estimators.path import RegularizationPath, regularization_path
+    from ranksvm.estimators.perceptron_rankers import CommitteePerceptronRanker, PairwisePerceptronRanker
+    from ranksvm.estimators.rank_svm import RankSVM
+    from ranksvm.estimators.rank_svm_cv import RankSVMCV
+    from ranksvm.estimators.regularized_rank_svm import RegularizedRankSVM
+    from ranksvm.estimators.solar_ranker import SOLARRanker
+
+# public name -> module that defines it; a program loads those that it uses
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "FactorizedRankSVM": "ranksvm.estimators.factorized_rank_svm",
+        "KernelRankSVM": "ranksvm.estimators.kernel_rank_svm",
+        "KernelRankSVMCV": "ranksvm.estimators.kernel_rank_svm_cv",
+        "PRanker": "ranksvm.estimators.p_ranker",
+        "RegularizationPath": "ranksvm.estimators.path",
+        "regularization_path": "ranksvm.estimators.path",
+        "CommitteePerceptronRanker": "ranksvm.estimators.perceptron_rankers",
+        "PairwisePerceptronRanker": "ranksvm.estimators.perceptron_rankers",
+        "RankSVM": "ranksvm.estimators.rank_svm",
+        "RankSVMCV": "ranksvm.estimators.rank_svm_cv",
+        "RegularizedRankSVM": "ranksvm.estimators.regularized_rank_svm",
+        "SOLARRanker": "ranksvm.estimators.solar_ranker",
+    },
+)
 
 __all__ = [
     "CommitteePerceptronRanker",

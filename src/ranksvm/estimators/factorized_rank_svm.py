@@ -8,16 +8,20 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from ranksvm import _options
 from ranksvm._parallel import effective_n_jobs, one_blas_thread
-from ranksvm.data import ComparablePairs, Queries, _frames, as_design_matrix
-from ranksvm.estimators import _inputs, _options
-from ranksvm.estimators._dual import AlphaOfPairs
-from ranksvm.estimators._evaluation_rounds import EvaluationRounds, evaluation_rounds
-from ranksvm.estimators._low_rank import LowRankRanker
-from ranksvm.estimators._problem import TrainingSet, interruptible_if
+from ranksvm._registry import storable
+from ranksvm.data import ComparablePairs, Queries, as_design_matrix, frames
+from ranksvm.estimators.low_rank_ranker import LowRankRanker
+from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.exceptions import DataError
 from ranksvm.objectives import FactorizedDual
+from ranksvm.problems.dual import AlphaOfPairs
+from ranksvm.problems.evaluation_rounds import EvaluationRounds, evaluation_rounds
+from ranksvm.problems.problem import interruptible_if
+from ranksvm.problems.training_set import TrainingSet
 from ranksvm.solvers import EpochStatus, minimise_in_epochs
+from ranksvm.solvers.epochs import EpochResult
 
 __all__ = ["FactorizedRankSVM"]
 
@@ -29,6 +33,7 @@ NOTHING_LEARNT = (
 SAME = 1e-4
 
 
+@storable
 class FactorizedRankSVM(LowRankRanker):
     """Linear RankSVM with dual variables of low rank: alpha_ij = <v_i, v_j>, one vector of K entries a document.
 
@@ -101,6 +106,8 @@ class FactorizedRankSVM(LowRankRanker):
     evals_result_ : dict
         The metric after each epoch on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10":
         [...]}}``.
+    fitted_params_ : dict
+        C and n_components as they were in `fit`.
     n_pairs_ : int
         Number of pairs.
     n_queries_ : int
@@ -143,6 +150,8 @@ class FactorizedRankSVM(LowRankRanker):
     >>> ranker.score(data.X, data.y, qid=data.qid) > 0.8
     True
     """
+
+    _model_params = ("C", "n_components")
 
     def __init__(
         self,
@@ -228,13 +237,26 @@ class FactorizedRankSVM(LowRankRanker):
             max_epochs=_options.count(self.max_epochs),
             tol=_options.positive(self.tol),
         )
-        with _inputs.all_or_nothing(self):
-            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
+        with all_or_nothing(self):
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
+            self.frame_type_ = frames.library(X)
             data = self._training_set(X, y, qid, group)
             rounds = evaluation_rounds(self, eval_set, eval_qid, eval_group, data.n_queries)
             with one_blas_thread():
-                self._learn(self._dual(data), rounds)
+                dual = self._dual(data)
+                result = self._learn(dual, rounds)
+            self.coef_, self.factors_, self.objective_ = dual.w, dual.factors, dual.value
+            self.converged_ = result.status is EpochStatus.CONVERGED
+            self.status_ = result.status.value
+            self.n_iter_ = result.n_epochs
+            self.history_ = result.history.as_dict()
             self.n_pairs_, self.n_queries_ = data.pairs.n_pairs, data.n_queries
+            self._assign(rounds.trace())
+            self.fitted_params_ = self._params_now()
+            if result.status is EpochStatus.MAX_EPOCHS:
+                warnings.warn(result.status.value, ConvergenceWarning, stacklevel=2)
+            if not self.factors_.any():
+                warnings.warn(NOTHING_LEARNT, ConvergenceWarning, stacklevel=2)
         return self
 
     def _dual(self, data: TrainingSet) -> FactorizedDual:
@@ -256,8 +278,8 @@ class FactorizedRankSVM(LowRankRanker):
             dual.start_along(random.uniform(size=shape))
         return dual
 
-    def _learn(self, dual: FactorizedDual, rounds: EvaluationRounds) -> None:
-        """Go through the epochs, and keep what they end with, or the best of them with early stopping."""
+    def _learn(self, dual: FactorizedDual, rounds: EvaluationRounds) -> EpochResult:
+        """Go through the epochs; the dual is left where they end, or at the best of them with early stopping."""
         with _options.verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
             result = minimise_in_epochs(
                 dual,
@@ -268,16 +290,7 @@ class FactorizedRankSVM(LowRankRanker):
             )
         if rounds.best_model is not None:
             dual.start(rounds.best_model)
-        self.coef_, self.factors_, self.objective_ = dual.w, dual.factors, dual.value
-        self.converged_ = result.status is EpochStatus.CONVERGED
-        self.status_ = result.status.value
-        self.n_iter_ = result.n_epochs
-        self.history_ = result.history.as_dict()
-        rounds.keep(self)
-        if result.status is EpochStatus.MAX_EPOCHS:
-            warnings.warn(result.status.value, ConvergenceWarning, stacklevel=3)
-        if not self.factors_.any():
-            warnings.warn(NOTHING_LEARNT, ConvergenceWarning, stacklevel=3)
+        return result
 
     def _data_of_fit(self, X: Any, y: Any, qid: Any, group: Any) -> tuple[Any, Queries, np.ndarray, ComparablePairs]:
         X, queries, labels, pairs = super()._data_of_fit(X, y, qid, group)

@@ -3,19 +3,21 @@
 from collections.abc import Callable
 from typing import Any
 
-from ranksvm.data import _frames
-from ranksvm.estimators import _inputs, _options
-from ranksvm.estimators._dual import DualMixin
-from ranksvm.estimators._evaluation import evals_result, evaluation_sets
-from ranksvm.estimators._kernel_options import gamma_of
-from ranksvm.estimators._kernel_problem import kernel_problem, kernel_training_set
-from ranksvm.estimators._kernel_ranker import KernelRanker
-from ranksvm.estimators._problem import interruptible_if
-from ranksvm.estimators._ranker import SCORE_METRIC
+from ranksvm import _options
+from ranksvm._registry import storable
+from ranksvm.data import frames
+from ranksvm.estimators.dual_mixin import DualMixin
+from ranksvm.estimators.kernel_ranker import KernelRanker
+from ranksvm.estimators.ranker import SCORE_METRIC, all_or_nothing
+from ranksvm.problems.evaluation import evals_result, evaluation_sets
+from ranksvm.problems.kernel import kernel_problem, kernel_training_set
+from ranksvm.problems.kernel_options import gamma_of
+from ranksvm.problems.problem import interruptible_if
 
 __all__ = ["KernelRankSVM"]
 
 
+@storable
 class KernelRankSVM(DualMixin, KernelRanker):
     """Kernel RankSVM: large-margin learning to rank with a nonlinear scoring function, exact and certified.
 
@@ -113,6 +115,9 @@ class KernelRankSVM(DualMixin, KernelRanker):
         before).
     objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_
         As in `RankSVM`.
+    fitted_params_ : dict
+        The hyper-parameters that say what the model is, as they were in `fit`, those of the kernel among them: other
+        methods read these.
     n_features_in_, feature_names_in_, frame_type_, qid_column_, evals_result_
         As in `RankSVM`.
 
@@ -137,6 +142,20 @@ class KernelRankSVM(DualMixin, KernelRanker):
     True
     """
 
+    _model_params = (
+        "C",
+        "loss",
+        "huber_width",
+        "pair_selection",
+        "pair_weighting",
+        "kernel",
+        "degree",
+        "coef0",
+        "approximation",
+        "n_components",
+        "landmarks",
+    )
+
     def __init__(
         self,
         C: float = 1.0,
@@ -145,7 +164,7 @@ class KernelRankSVM(DualMixin, KernelRanker):
         gamma: str | float = "scale",
         degree: int = 3,
         coef0: float = 1.0,
-        loss: str = "squared_hinge",
+        loss: Any = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
@@ -245,8 +264,9 @@ class KernelRankSVM(DualMixin, KernelRanker):
             When the certificate does not meet ``tol``.
         """
         _options.check(C=_options.positive(self.C))
-        with _inputs.all_or_nothing(self), _options.verbosity(self.verbose):
-            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
+        with all_or_nothing(self), _options.verbosity(self.verbose):
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
+            self.frame_type_ = frames.library(X)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
             data = kernel_training_set(
                 self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights
@@ -256,6 +276,7 @@ class KernelRankSVM(DualMixin, KernelRanker):
             start = problem.start_from(self) if self.warm_start and hasattr(self, "gamma_") else None
             with interruptible_if(self.keep_on_interrupt) as interrupted:
                 result = problem.solve(self.C, start, interrupted)
-            problem.keep_result(self, result)
+            self._assign(problem.model(result.w), problem.outcome(result))
+            self.fitted_params_ = self._params_now()
             self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
         return self

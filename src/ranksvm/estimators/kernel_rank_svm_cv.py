@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.estimators import _options
-from ranksvm.estimators._choosing import ChoosingRanker
-from ranksvm.estimators._kernel_options import gamma_of
-from ranksvm.estimators._kernel_problem import KernelOrFeatureProblem, kernel_problem, kernel_training_set
-from ranksvm.estimators._kernel_ranker import KernelRanker, is_precomputed
-from ranksvm.estimators._problem import TrainingSet
+from ranksvm import _options
+from ranksvm._registry import storable
+from ranksvm.estimators.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
+from ranksvm.estimators.kernel_ranker import KernelRanker
 from ranksvm.exceptions import OptionError
+from ranksvm.problems.kernel import KernelOrFeatureProblem, kernel_problem, kernel_training_set
+from ranksvm.problems.kernel_options import gamma_of, is_precomputed
+from ranksvm.problems.training_set import TrainingSet
 
 __all__ = ["KernelRankSVMCV"]
 
@@ -20,6 +21,7 @@ __all__ = ["KernelRankSVMCV"]
 FACTORS = (0.0625, 0.25, 1.0, 4.0)
 
 
+@storable
 class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     """KernelRankSVM with C and gamma chosen by a ranking metric, on validation data or by folds of queries.
 
@@ -64,7 +66,8 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         [...]}}``, for the first gamma all C, then the next.
     dual_coef_, support_, support_vectors_, coef_, frequencies_, feature_coef_, n_kernel_products_
         As in `KernelRankSVM`, for the chosen values; the products are those of the whole path along C.
-    objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_
+    fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_,
+    n_queries_
         As in `RankSVM`, for the chosen values.
 
     See Also
@@ -81,6 +84,19 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     """
 
     _with_one_c = KernelRankSVM
+    _model_params = (
+        "loss",
+        "huber_width",
+        "pair_selection",
+        "pair_weighting",
+        "rule",
+        "kernel",
+        "degree",
+        "coef0",
+        "approximation",
+        "n_components",
+        "landmarks",
+    )
 
     def __init__(
         self,
@@ -160,8 +176,8 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         return problem
 
     def _features_of(self, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:
-        return X[np.ix_(rows, training_rows)] if is_precomputed(self) else X[rows]
+        return X[np.ix_(rows, training_rows)] if is_precomputed(self.kernel) else X[rows]
 
-    def _keep_choice(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> None:
-        self.gammas_ = np.array([gamma for gamma in settings if gamma is not None], dtype=np.float64)
-        self.scores_, self.mean_scores_, self.standard_errors_ = scores, means, errors
+    def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
+        gammas = np.array([gamma for gamma in settings if gamma is not None], dtype=np.float64)
+        return {"gammas_": gammas, "scores_": scores, "mean_scores_": means, "standard_errors_": errors}

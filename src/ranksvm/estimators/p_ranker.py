@@ -6,12 +6,14 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 import ranksvm._compiled.online as online
-from ranksvm.estimators._online_ranker import OnlineRanker, OnlineRows
+from ranksvm._registry import storable
+from ranksvm.estimators.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.exceptions import DataError
 
 __all__ = ["PRanker"]
 
 
+@storable
 class PRanker(OnlineRanker):
     """PRank: a score for each document, and thresholds between which each level of relevance lies.
 

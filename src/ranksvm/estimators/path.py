@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ranksvm.data import _frames
-from ranksvm.estimators import _options
-from ranksvm.estimators._linear_problem import linear_problem
-from ranksvm.estimators._problem import RankSVMProblem
+from ranksvm import _options
+from ranksvm._logging import PASSING
+from ranksvm.data import frames
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError
+from ranksvm.problems.linear import linear_problem
+from ranksvm.problems.problem import RankSVMProblem
 from ranksvm.solvers import SolverResult, Status
 
 __all__ = ["RegularizationPath", "regularization_path"]
@@ -64,7 +65,7 @@ def regularization_path(
     propensity: Any = None,
     pairs: Any = None,
     pair_weight: Any = None,
-    loss: str = "squared_hinge",
+    loss: Any = "squared_hinge",
     huber_width: float = 1.0,
     pair_selection: str = "all",
     pair_weighting: str = "uniform",
@@ -125,7 +126,7 @@ def regularization_path(
         max_iter=max_iter,
         n_jobs=n_jobs,
     )
-    X, qid, _ = _frames.split_qid(X, qid)
+    X, qid, _ = frames.split_qid(X, qid)
     weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
     problem = linear_problem(estimator, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
     values = np.sort(c_values(Cs))
@@ -159,12 +160,12 @@ def solve_along(
     """Solutions for ascending values of C, one after another; no more of them once the user has interrupted."""
     point = None
     for C in Cs:
-        result = problem.solve(float(C), point, interrupted)
+        result = problem.solve(float(C), interrupted=interrupted, point=point)
         point = result.point
         # it holds arrays of the size of the rows, which those who keep many solutions have no use for
         result = replace(result, point=None)
         line = "%sC = %.6g: objective %.9g, relative gap %.2e"
-        logger.info(line, problem.label, C, result.value, result.relative_gap)
+        logger.info(line, problem.label, C, result.value, result.relative_gap, extra=PASSING)
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
             warnings.warn(f"{problem.label}C = {C:g}: {result.status.value}", ConvergenceWarning, stacklevel=3)
         yield float(C), result

@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 
 import ranksvm._compiled.online as online
-from ranksvm.estimators import _options
-from ranksvm.estimators._online_ranker import OnlineRanker, OnlineRows
+from ranksvm import _options
+from ranksvm._registry import storable
+from ranksvm.estimators.online_ranker import OnlineRanker, OnlineRows
 
 __all__ = ["CommitteePerceptronRanker", "PairwisePerceptronRanker"]
 
 
+@storable
 class PairwisePerceptronRanker(OnlineRanker):
     """The perceptron on pairs: ``w += z`` for the difference z of a pair that is not in order, ``w'z <= 0``.
 
@@ -62,6 +64,7 @@ class PairwisePerceptronRanker(OnlineRanker):
         learn(self._model, online.PERCEPTRON, 0.0, None, *rows.arrays, preferred, other, weight)
 
 
+@storable
 class CommitteePerceptronRanker(OnlineRanker):
     """A perceptron on pairs, and a committee of those of its past models that survived most pairs.
 

@@ -2,18 +2,20 @@
 
 from typing import Any
 
-from ranksvm.data import _frames
-from ranksvm.estimators import _inputs, _options
-from ranksvm.estimators._dual import DualMixin
-from ranksvm.estimators._evaluation import evals_result, evaluation_sets
-from ranksvm.estimators._linear_problem import linear_problem
-from ranksvm.estimators._linear_ranker import LinearRanker
-from ranksvm.estimators._problem import interruptible_if
-from ranksvm.estimators._ranker import SCORE_METRIC
+from ranksvm import _options
+from ranksvm._registry import storable
+from ranksvm.data import frames
+from ranksvm.estimators.dual_mixin import DualMixin
+from ranksvm.estimators.linear_ranker import LinearRanker
+from ranksvm.estimators.ranker import SCORE_METRIC, all_or_nothing
+from ranksvm.problems.evaluation import evals_result, evaluation_sets
+from ranksvm.problems.linear import linear_problem
+from ranksvm.problems.problem import interruptible_if
 
 __all__ = ["RankSVM"]
 
 
+@storable
 class RankSVM(DualMixin, LinearRanker):
     """Linear RankSVM: large-margin learning to rank, exact and certified.
 
@@ -27,12 +29,15 @@ class RankSVM(DualMixin, LinearRanker):
     C : float, default 1.0
         Weight of a pair, positive. The sum over the pairs is never normalised, so the best C falls as data grow;
         `RankSVMCV` chooses it.
-    loss : {"squared_hinge", "hinge", "huber"}, default "squared_hinge"
+    loss : {"squared_hinge", "hinge", "huber"} or object, default "squared_hinge"
         Loss of a pair as a function of its margin ``m = s_i - s_j``: ``max(0, 1 - m) ** 2`` (Lee & Lin 2014);
         ``max(0, 1 - m)``, that of the original RankSVM (Joachims 2002), which outliers pull less; or the Huberised
         hinge, 0 from ``m = 1`` up, ``(1 - m) ** 2 / (2 d)`` down to ``1 - d`` and ``1 - m - d / 2`` below, d the
         ``huber_width``. The hinge is reached through Huberised ones of ever smaller width; the certificate is that of
-        the hinge problem itself.
+        the hinge problem itself. An object with the methods ``value(margins)``, ``derivative(margins)`` and
+        ``curvature(margins)``, each from an array of margins to an array of as many numbers, is any convex function of
+        the margin, not negative: every pair is then visited, on one thread, and the model cannot go to a model file
+        (it can be pickled, where the object can).
     huber_width : float, default 1.0
         The width d of "huber", positive; without effect on other losses.
     pair_selection : {"all", "adjacent"}, default "all"
@@ -44,7 +49,8 @@ class RankSVM(DualMixin, LinearRanker):
         ``y_i - y_j``; or ``(2^y_i - 2^y_j) / 2^max(y)``, the maximum over all rows, so that nothing overflows.
     solver : {"auto", "newton", "tron"}, default "auto"
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
-        or many features; "auto" chooses by cost.
+        or many features; "auto" chooses by the size of the data. Where neither is the faster one for sure, it takes
+        conjugate gradients that build a Hessian once it pays ("adaptive" in ``solver_``).
     tol : float, default 1e-4
         Stop when ``duality_gap_ <= tol * objective_``.
     max_iter : int, default 1000
@@ -76,12 +82,14 @@ class RankSVM(DualMixin, LinearRanker):
     n_iter_ : int
         Iterations of the solver.
     solver_ : str
-        The solver used.
+        The solver used: "newton", "tron" or "adaptive".
     width_ : float or None
         Width of the Huberised hinge that ``coef_`` minimises: for "hinge" the last and smallest, with which the dual
         variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``; None for "squared_hinge".
     history_ : dict of list
         Trace over the iterations: objective, duality_gap, evaluations, hessian_products.
+    fitted_params_ : dict
+        The hyper-parameters that say what the model is, as they were in `fit`: `dual_coef` reads these.
     n_pairs_ : int
         Number of pairs.
     n_queries_ : int
@@ -119,11 +127,13 @@ class RankSVM(DualMixin, LinearRanker):
     True
     """
 
+    _model_params = ("C", "loss", "huber_width", "pair_selection", "pair_weighting")
+
     def __init__(
         self,
         C: float = 1.0,
         *,
-        loss: str = "squared_hinge",
+        loss: Any = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
@@ -220,14 +230,16 @@ class RankSVM(DualMixin, LinearRanker):
             When the certificate does not meet ``tol``.
         """
         _options.check(C=_options.positive(self.C))
-        with _inputs.all_or_nothing(self):
-            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
+        with all_or_nothing(self):
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
+            self.frame_type_ = frames.library(X)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
             problem = linear_problem(self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
             sets = evaluation_sets(self, eval_set, eval_qid, eval_group, problem.n_queries)
             start = problem.start_from(self) if self.warm_start and hasattr(self, "coef_") else None
             with _options.verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
                 result = problem.solve(self.C, start, interrupted)
-            problem.keep_result(self, result)
+            self._assign(problem.model(result.w), problem.outcome(result))
+            self.fitted_params_ = self._params_now()
             self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
         return self

@@ -4,16 +4,19 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._registry import storable
 from ranksvm.data import as_design_matrix
-from ranksvm.estimators._choosing import ChoosingRanker
-from ranksvm.estimators._linear_problem import LinearProblem
-from ranksvm.estimators._linear_ranker import LinearRanker
-from ranksvm.estimators._problem import TrainingSet, problem_options, training_set
+from ranksvm.estimators.choosing_ranker import ChoosingRanker
+from ranksvm.estimators.linear_ranker import LinearRanker
 from ranksvm.estimators.rank_svm import RankSVM
+from ranksvm.problems.linear import LinearProblem
+from ranksvm.problems.problem import problem_options
+from ranksvm.problems.training_set import TrainingSet, training_set
 
 __all__ = ["RankSVMCV"]
 
 
+@storable
 class RankSVMCV(ChoosingRanker, LinearRanker):
     """RankSVM with C chosen by a ranking metric, on validation data or by cross-validation over queries.
 
@@ -58,7 +61,8 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         The metric for each on each test part (one column with ``eval_set``: its first set).
     evals_result_ : dict
         The metric on each set of ``eval_set`` for each C, in LightGBM's form: ``{"valid_0": {"ndcg@10": [...]}}``.
-    coef_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, n_pairs_, n_queries_
+    coef_, fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, n_pairs_,
+    n_queries_
         As in `RankSVM`, for the chosen C.
 
     See Also
@@ -84,6 +88,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     """
 
     _with_one_c = RankSVM
+    _model_params = ("loss", "huber_width", "pair_selection", "pair_weighting", "rule")
 
     def __init__(
         self,
@@ -93,7 +98,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         cv: Any = 5,
         convention: Any = "default",
         rule: str = "best",
-        loss: str = "squared_hinge",
+        loss: Any = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
@@ -130,5 +135,5 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     def _problem(self, data: TrainingSet, setting: None) -> LinearProblem:
         return LinearProblem(data, as_design_matrix(data.X), **problem_options(self))
 
-    def _keep_choice(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> None:
-        (self.scores_,), (self.mean_scores_,), (self.standard_errors_,) = scores, means, errors
+    def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
+        return {"scores_": scores[0], "mean_scores_": means[0], "standard_errors_": errors[0]}

@@ -3,25 +3,30 @@
 import threading
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ranksvm import _options
+from ranksvm._memory import check_fits, memory_complaint
 from ranksvm._parallel import one_blas_thread
-from ranksvm.data import ComparablePairs, PairBlocks, Queries, _frames, as_design_matrix
-from ranksvm.estimators import _inputs, _options
-from ranksvm.estimators._dual import AlphaOfPairs
-from ranksvm.estimators._evaluation import evals_result, evaluation_sets
-from ranksvm.estimators._low_rank import LowRankRanker
-from ranksvm.estimators._memory import check_fits, memory_complaint
-from ranksvm.estimators._problem import TrainingSet, interruptible_if
-from ranksvm.estimators._query_matrices import QueryMatrices
-from ranksvm.estimators._ranker import SCORE_METRIC
+from ranksvm._registry import storable
+from ranksvm.data import ComparablePairs, PairBlocks, Queries, as_design_matrix, frames
+from ranksvm.estimators.low_rank_ranker import LowRankRanker
+from ranksvm.estimators.ranker import SCORE_METRIC, all_or_nothing
 from ranksvm.exceptions import DataError
+from ranksvm.losses import HuberHinge
 from ranksvm.objectives import LinearObjective
 from ranksvm.objectives.nuclear_norm import NuclearNormObjective, required_bytes
-from ranksvm.solvers import SolverResult, Status, douglas_rachford, newton, tron
+from ranksvm.objectives.query_matrices import QueryMatrices
+from ranksvm.problems.dual import AlphaOfPairs
+from ranksvm.problems.evaluation import evals_result, evaluation_sets
+from ranksvm.problems.problem import interruptible_if
+from ranksvm.problems.records import Record
+from ranksvm.problems.training_set import TrainingSet
+from ranksvm.solvers import SolverResult, Status, douglas_rachford, newton, relative_gap, tron
 from ranksvm.solvers.douglas_rachford import SplitResult
 
 __all__ = ["RegularizedRankSVM"]
@@ -30,6 +35,7 @@ __all__ = ["RegularizedRankSVM"]
 INNER_ITERATIONS = 200
 
 
+@storable
 class RegularizedRankSVM(LowRankRanker):
     """Regularised RankSVM: dual variables of nearly low rank, by nuclear norms; exact and certified.
 
@@ -100,6 +106,8 @@ class RegularizedRankSVM(LowRankRanker):
         The singular values of the A_q, one query after another, and a singular vector for each of them, flat: entries
         for all documents of its query, in the order of its rows, 0 for those that are preferred to none, or not below
         any.
+    fitted_params_ : dict
+        C, gamma and lam as they were in `fit`: `dual_coef` reads these.
     n_pairs_ : int
         Number of pairs.
     n_queries_ : int
@@ -143,6 +151,8 @@ class RegularizedRankSVM(LowRankRanker):
     >>> bool((ranker.ranks_ <= 10).all())
     True
     """
+
+    _model_params = ("C", "gamma", "lam")
 
     def __init__(
         self,
@@ -225,8 +235,9 @@ class RegularizedRankSVM(LowRankRanker):
             max_iter=_options.count(self.max_iter),
             memory_limit=memory_complaint(self.memory_limit),
         )
-        with _inputs.all_or_nothing(self):
-            X, qid, self.qid_column_ = _frames.split_qid(X, qid)
+        with all_or_nothing(self):
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
+            self.frame_type_ = frames.library(X)
             data = self._training_set(X, y, qid, group)
             sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
             assert isinstance(data.pairs, ComparablePairs)
@@ -255,7 +266,9 @@ class RegularizedRankSVM(LowRankRanker):
             ):
                 self._begin(objective, interrupted)
                 result = douglas_rachford(objective, tol=self.tol, max_iter=self.max_iter, interrupted=interrupted)
-            self._keep(data, objective, result)
+            found = QueryMatrices.from_blocks(objective.blocks, data.pairs.pointers, result.point.matrices)
+            self._assign(_solution(data, found, result))
+            self.fitted_params_ = self._params_now()
             self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
         return self
 
@@ -274,33 +287,13 @@ class RegularizedRankSVM(LowRankRanker):
             )
         objective.begin(self.coef_, matrices.to_blocks(objective.blocks), interrupted)
 
-    def _keep(self, data: TrainingSet, objective: NuclearNormObjective, result: SplitResult) -> None:
-        """Take a solution as fitted attributes, and warn where it did not converge."""
-        point = result.point
-        self.coef_ = np.array(point.w)
-        self.objective_ = point.value
-        self.duality_gap_ = result.gap
-        self.converged_ = result.status is Status.CONVERGED
-        self.status_ = result.status.value
-        self.n_iter_ = result.n_iter
-        self.history_ = result.history.as_dict()
-        self.n_pairs_ = data.pairs.n_pairs
-        self.n_queries_ = data.n_queries
-        matrices = QueryMatrices.from_blocks(objective.blocks, data.pairs.pointers, point.matrices)
-        self.ranks_ = matrices.ranks
-        self.singular_values_ = matrices.values
-        self.left_factors_ = matrices.left
-        self.right_factors_ = matrices.right
-        if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
-            gap = f"relative duality gap {result.gap / abs(point.value):.1e}"
-            warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)
-
     def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
         entries, scores = self._entries(queries), self._scores(X)
+        C, lam = self.fitted_params_["C"], self.fitted_params_["lam"]
 
         def alpha(query: int, preferred: np.ndarray, other: np.ndarray, _: np.ndarray) -> np.ndarray:
-            hinge = 1.0 - (scores[preferred] - scores[other]) + 2.0 * self.lam * entries(query, preferred, other)
-            return self.C * np.clip(hinge / (2.0 * self.lam * self.C), 0.0, 1.0)
+            margins = scores[preferred] - scores[other] - 2.0 * lam * entries(query, preferred, other)
+            return -C * HuberHinge.derivative(margins, 2.0 * lam * C)
 
         return alpha
 
@@ -325,6 +318,47 @@ class RegularizedRankSVM(LowRankRanker):
             if matrices.fits():
                 return matrices
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Solution(Record):
+    """A solution, each field the fitted attribute of that name: see the class."""
+
+    coef: np.ndarray
+    objective: float
+    duality_gap: float
+    converged: bool
+    status: str
+    n_iter: int
+    history: dict[str, list]
+    n_pairs: int
+    n_queries: int
+    ranks: np.ndarray
+    singular_values: np.ndarray
+    left_factors: np.ndarray
+    right_factors: np.ndarray
+
+
+def _solution(data: TrainingSet, matrices: QueryMatrices, result: SplitResult) -> _Solution:
+    """What a fit ended with; a warning where it did not converge."""
+    if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
+        gap = f"relative duality gap {relative_gap(result.gap, result.point.value):.1e}"
+        warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)
+    return _Solution(
+        coef=np.array(result.point.w),
+        objective=result.point.value,
+        duality_gap=result.gap,
+        converged=result.status is Status.CONVERGED,
+        status=result.status.value,
+        n_iter=result.n_iter,
+        history=result.history.as_dict(),
+        n_pairs=data.pairs.n_pairs,
+        n_queries=data.n_queries,
+        ranks=matrices.ranks,
+        singular_values=matrices.values,
+        left_factors=matrices.left,
+        right_factors=matrices.right,
+    )
 
 
 def _minimise(

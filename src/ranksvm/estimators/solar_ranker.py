@@ -5,13 +5,15 @@ from typing import Any
 import numpy as np
 
 import ranksvm._compiled.online as online
-from ranksvm.estimators import _options
-from ranksvm.estimators._online_ranker import OnlineRanker, OnlineRows
+from ranksvm import _options
+from ranksvm._registry import storable
+from ranksvm.estimators.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.exceptions import OptionError
 
 __all__ = ["SOLARRanker"]
 
 
+@storable
 class SOLARRanker(OnlineRanker):
     """SOLAR: scalable online learning to rank, of the first or the second order.
 
@@ -58,6 +60,8 @@ class SOLARRanker(OnlineRanker):
         The last weights; the array changes when the model learns.
     covariance_ : ndarray of float64, shape (n_features, n_features) or (n_features,)
         S, or its diagonal; of the second order only.
+    fitted_params_ : dict
+        ``order`` and ``covariance`` as they were when the model began.
     n_pairs_, n_updates_, n_queries_ : int
         Pairs seen, pairs that changed the model, queries learnt from.
     cumulative_loss_ : float
@@ -94,6 +98,8 @@ class SOLARRanker(OnlineRanker):
     (50, (10, 10))
     """
 
+    _model_params = ("order", "covariance")
+
     def __init__(
         self,
         order: int = 1,
@@ -126,7 +132,7 @@ class SOLARRanker(OnlineRanker):
         if flat is None:
             raise AttributeError("only a model of the second order that has learnt has a covariance.")
         n_features = len(self.weights_)
-        if len(flat) == n_features and (n_features > 1 or self.covariance == "diagonal"):
+        if self.fitted_params_["covariance"] == "diagonal":
             return flat
         lower = np.tril(flat.reshape(n_features, n_features))
         return lower + np.tril(lower, -1).T
@@ -154,6 +160,7 @@ class SOLARRanker(OnlineRanker):
         }
 
     def _begin(self, n_features: int) -> None:
+        self.fitted_params_ = self._params_now()
         self._covariance_ = None
         if self.order == 2:
             full = self.covariance == "full"

@@ -4,7 +4,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils import check_random_state
 
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.kernels.functions import Kernel
@@ -194,6 +193,8 @@ class FourierFeatures:
                 f"approximation='fourier' is for the kernels {known}, got {kernel.name!r}: use "
                 "approximation='nystroem'."
             )
+        from sklearn.utils import check_random_state
+
         random, shape = check_random_state(random_state), (-(-n_features // 2), n_features_in)
         gamma = kernel.parameters["gamma"]
         if kernel.name == "rbf":

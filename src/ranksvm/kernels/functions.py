@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.preprocessing import normalize
 
 import ranksvm._compiled.kernel as compiled
 from ranksvm._compiled.linear import all_finite
@@ -180,6 +179,8 @@ class Kernel:
         """
         rows = _in_float64(X if centre is None else X - centre)
         if self.name == "cosine" and rows.shape[0]:  # of no rows scikit-learn would complain
+            from sklearn.preprocessing import normalize  # takes longer to load than most models to fit
+
             rows = normalize(rows)
         return Documents(rows, _squared_norms(rows))
 

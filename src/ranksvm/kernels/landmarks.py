@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils import check_random_state
 
 from ranksvm._parallel import one_blas_thread, parallel_map
 from ranksvm.exceptions import OptionError
@@ -85,6 +84,8 @@ def choose_landmarks(
     """
     if method not in LANDMARK_METHODS:
         raise OptionError(f"landmarks must be one of {', '.join(map(repr, LANDMARK_METHODS))}, got {method!r}.")
+    from sklearn.utils import check_random_state
+
     random = check_random_state(random_state)
     order = random.permutation(X.shape[0])
     if method == "uniform":

@@ -1,8 +1,22 @@
 """Pairwise losses as functions of the score vector alone: value, gradient, curvature of all pairs."""
 
-from ranksvm.losses.coupled_hinge import CoupledHinge
-from ranksvm.losses.hinge import Hinge, HuberHinge, Width
+from ranksvm.losses.hinge import Hinge, HuberHinge
+from ranksvm.losses.margin_function import FunctionLoss, MarginFunction
 from ranksvm.losses.protocol import LossSums, Pairs, PairwiseLoss
+from ranksvm.losses.shifted_huber_hinge import ShiftedHuberHinge
+from ranksvm.losses.spec import LOSSES, LossSpec
 from ranksvm.losses.squared_hinge import SquaredHinge
 
-__all__ = ["CoupledHinge", "Hinge", "HuberHinge", "LossSums", "PairwiseLoss", "Pairs", "SquaredHinge", "Width"]
+__all__ = [
+    "LOSSES",
+    "FunctionLoss",
+    "Hinge",
+    "HuberHinge",
+    "LossSpec",
+    "LossSums",
+    "MarginFunction",
+    "PairwiseLoss",
+    "Pairs",
+    "ShiftedHuberHinge",
+    "SquaredHinge",
+]

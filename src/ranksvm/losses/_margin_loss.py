@@ -1,7 +1,7 @@
 """What the losses of the margin share: the Hessian is a multiple of a graph Laplacian."""
 
 import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -10,9 +10,9 @@ from ranksvm.losses.sums_over_pairs import sums_over
 
 
 class MarginLoss:
-    """Base of losses whose Hessian with respect to the scores is ``curvature * L``, L a Laplacian over curved pairs.
+    """Base of losses whose Hessian with respect to the scores is ``curvature * L``, L a Laplacian over active pairs.
 
-    See `PairwiseLoss` for the methods. A loss says what its ``curvature`` is, and what its ``_sums`` are.
+    See `PairwiseLoss` for the methods. A loss says what its ``curvature``, its ``derivative`` and its ``_sums`` are.
 
     Parameters
     ----------
@@ -21,18 +21,29 @@ class MarginLoss:
     """
 
     # whether the loss is straight beyond an inner window
-    ring = False
+    ring: ClassVar[bool] = False
+    # Whether its width is that of a smoothing, to be reduced until the target problem is solved, and where that begins:
+    # with nothing known of the solution, and with the solution of a similar problem.
+    smoothed: ClassVar[bool] = False
+    first_width: ClassVar[float | None] = None
+    warm_width: ClassVar[float | None] = None
 
     def __init__(self, pairs: Any):
         self.pairs = pairs
         self.sums = sums_over(pairs)
 
-    @property
-    def curvature(self) -> float:
-        """Second derivative of the loss of a pair of weight 1 where it is curved."""
+    @staticmethod
+    def derivative(margins: np.ndarray, width: float | None) -> np.ndarray:
+        """Derivative of the loss of a pair of weight 1 with respect to its margin."""
         raise NotImplementedError
 
-    def _sums(self, scores: np.ndarray, state: Any, first: int, last: int, gradient_range: np.ndarray) -> LossSums:
+    def curvature(self, width: float | None) -> float:
+        """Second derivative of the loss of a pair of weight 1 where it is active."""
+        raise NotImplementedError
+
+    def _sums(
+        self, scores: np.ndarray, state: Any, width: Any, first: int, last: int, gradient_range: np.ndarray
+    ) -> LossSums:
         raise NotImplementedError
 
     def over(self, pairs: Any) -> Self:
@@ -40,27 +51,30 @@ class MarginLoss:
         other.pairs, other.sums = pairs, sums_over(pairs)
         return other
 
-    def smoothed(self) -> "MarginLoss":
-        return self
-
     def new_state(self, near: Any = None) -> Any:
         return self.sums.new_state(self.ring, near)
 
-    def evaluate(self, scores: np.ndarray, state: Any, first: int, last: int, gradient_range: np.ndarray) -> LossSums:
-        # kept with the pairs it belongs to: a loss may have been sharpened when the products are asked for
-        state.curvature = self.curvature
-        return self._sums(scores, state, first, last, gradient_range)
-
-    def sharpen(self, factor: float) -> bool:
-        return False
+    def evaluate(
+        self, scores: np.ndarray, state: Any, width: float | None, first: int, last: int, gradient_range: np.ndarray
+    ) -> LossSums:
+        # kept with the pairs it belongs to: the width may be another one when the products are asked for
+        state.curvature = self.curvature(width)
+        return self._sums(scores, state, width, first, last, gradient_range)
 
     def curvature_product(self, state: Any, first: int, last: int, v_range: np.ndarray, out_range: np.ndarray) -> None:
         self.sums.laplacian(state, first, last, v_range, out_range)
         out_range *= state.curvature
 
     def curvature_diagonal(self, state: Any, start: int, stop: int) -> np.ndarray:
-        return state.curvature * state.counts[start:stop]
+        return state.curvature * state.degrees[start:stop]
 
     def curvature_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray) -> None:
         self.sums.laplacian_rows(state, first, last, X_range, Z_range)
         Z_range *= state.curvature
+
+    def curvature_differences(self, state: Any, first: int, last: int, X_range: np.ndarray) -> np.ndarray | None:
+        if not self.sums.few_pairs:
+            return None
+        D = self.sums.differences(state, first, last, X_range)
+        D *= np.sqrt(state.curvature)
+        return D

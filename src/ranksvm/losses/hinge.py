@@ -1,11 +1,11 @@
 """The hinge loss of the original RankSVM, by way of smooth ones: the Huberised hinge."""
 
-from typing import Any
+import numpy as np
 
 from ranksvm.losses._margin_loss import MarginLoss
 from ranksvm.losses.protocol import LossSums
 
-__all__ = ["Hinge", "HuberHinge", "Width"]
+__all__ = ["Hinge", "HuberHinge"]
 
 
 class HuberHinge(MarginLoss):
@@ -21,43 +21,54 @@ class HuberHinge(MarginLoss):
     ----------
     pairs : ComparablePairs or PairList
         The pairs of the data set.
-    width : float
-        The width d, positive.
     """
 
     ring = True
 
-    def __init__(self, pairs: Any, width: float):
-        super().__init__(pairs)
-        self.width = width
+    @staticmethod
+    def derivative(margins: np.ndarray, width: float | None) -> np.ndarray:
+        """Derivative of the loss of a pair of weight 1, ``-clip((1 - m) / d, 0, 1)``.
 
-    @property
-    def curvature(self) -> float:
-        """``1 / d``."""
-        return 1.0 / self.width
+        Parameters
+        ----------
+        margins : ndarray of float64
+            Margins m.
+        width : float
+            The width d.
 
-    def _sums(self, scores, state, first, last, gradient_range):
+        Returns
+        -------
+        ndarray of float64
+            The derivatives.
+        """
+        assert width is not None
+        return -np.clip(np.maximum(0.0, 1.0 - margins) / width, 0.0, 1.0)
+
+    def curvature(self, width: float | None) -> float:
+        """``1 / d``.
+
+        Parameters
+        ----------
+        width : float
+            The width d.
+
+        Returns
+        -------
+        float
+            The second derivative of the loss of a pair in the ring.
+        """
+        assert width is not None
+        return 1.0 / width
+
+    def _sums(self, scores, state, width, first, last, gradient_range):
         # a loss of its own, not a smoothing of another one: no excess, no slack
-        return LossSums(self.sums.huber(scores, self.width, state, first, last, gradient_range).value)
+        return LossSums(self.sums.huber(scores, width, state, first, last, gradient_range).value)
 
 
-class Width:
-    """A width of smoothing that narrows while a problem is being solved, the same for all parts of the problem.
+class Hinge(HuberHinge):
+    """Sum over the pairs of ``a_ij * max(0, 1 - (s_i - s_j))``, smoothed as `HuberHinge`, by a width that is reduced.
 
-    Parameters
-    ----------
-    value : float
-        The width to begin with.
-    """
-
-    def __init__(self, value: float = 1.0):
-        self.value = value
-
-
-class Hinge(MarginLoss):
-    """Sum over the pairs of ``a_ij * max(0, 1 - (s_i - s_j))``, smoothed as `HuberHinge`, ever less.
-
-    `evaluate` gives value and gradient of the Huberised hinge of the present width, how much more the hinge itself is
+    `evaluate` gives value and gradient of the Huberised hinge of the width asked for, how much more the hinge itself is
     (``excess``), and the sum over the ring of ``a h (1 - h / d)``, ``h = 1 - m`` (``slack``). The dual variables
     ``alpha_ij = C a_ij clip(h / d, 0, 1)`` are feasible for the dual of the *hinge* problem, and the duality gap there
     is ``1/2 |gradient|^2 + C * slack``, gradient that of the smoothed objective: a sum of non-negative terms.
@@ -66,46 +77,11 @@ class Hinge(MarginLoss):
     ----------
     pairs : ComparablePairs or PairList
         The pairs of the data set.
-    width : Width, optional
-        The width, shared with the same loss over other pairs.
     """
 
-    ring = True
+    smoothed = True
+    first_width = 1.0
+    warm_width = 0.25
 
-    def __init__(self, pairs: Any, width: Width | None = None):
-        super().__init__(pairs)
-        self.width = width or Width()
-
-    @property
-    def curvature(self) -> float:
-        """``1 / d``."""
-        return 1.0 / self.width.value
-
-    def _sums(self, scores, state, first, last, gradient_range):
-        return self.sums.huber(scores, self.width.value, state, first, last, gradient_range)
-
-    def smoothed(self) -> HuberHinge:
-        """The Huberised hinge of the present width.
-
-        Returns
-        -------
-        HuberHinge
-            A loss that stands for itself and is not sharpened.
-        """
-        return HuberHinge(self.pairs, self.width.value)
-
-    def sharpen(self, factor: float) -> bool:
-        """Narrow the width, for whatever part of the data the loss is over; see `PairwiseLoss.sharpen`.
-
-        Parameters
-        ----------
-        factor : float
-            What the width is multiplied by.
-
-        Returns
-        -------
-        bool
-            True.
-        """
-        self.width.value *= factor
-        return True
+    def _sums(self, scores, state, width, first, last, gradient_range):
+        return self.sums.huber(scores, width, state, first, last, gradient_range)

@@ -1,5 +1,6 @@
-"""What a loss offers: everything that linear, kernel, device and distributed objectives need of one."""
+"""What a loss offers: everything that data terms and kernel objectives need of one."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -37,6 +38,15 @@ class Pairs(Protocol):
     def comparable(self) -> tuple[Any, np.ndarray]:
         """The same pairs over rows of queries that have pairs, numbered as their positions are; and these rows."""
 
+    def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The pairs of a range of queries, written out about ``limit`` at a time."""
+
+    def of_queries(self, queries: np.ndarray) -> Any:
+        """The pairs of some queries, by ascending numbers."""
+
+    def renumbered(self) -> Any:
+        """The same pairs over rows that are numbered as the positions are."""
+
     def sample(self, n_rows: int, seed: int = 0) -> tuple[Any, np.ndarray]:
         """Part of the pairs on about so many rows, and the positions of these."""
 
@@ -55,9 +65,9 @@ class LossSums(NamedTuple):
     value : float
         The loss.
     excess : float
-        How much more the loss is that it smooths; 0 for one that stands for itself.
+        How much more the target loss is, which the evaluated one smooths; 0 where it smooths none.
     slack : float
-        What the duality gap of the problem with the loss that it smooths has, times C, beyond ``1/2 |gradient|^2``.
+        C times this is what the duality gap of the target problem has beyond ``1/2 |gradient|^2``.
     """
 
     value: float
@@ -74,7 +84,8 @@ class PairwiseLoss(Protocol):
 
     Every method works on the queries ``first .. last``; arrays named ``*_range`` hold the rows of those queries only,
     so that callers can go through the data in blocks and on several threads. What ``evaluate`` finds out about the
-    pairs at one score vector it leaves in a state, for the products that follow.
+    pairs at one score vector it leaves in a state, for the products that follow. A loss keeps nothing else between two
+    calls: ``width`` is that of a Huberised hinge, and None for losses that have none.
     """
 
     pairs: Any
@@ -82,17 +93,13 @@ class PairwiseLoss(Protocol):
     def over(self, pairs: Any) -> "PairwiseLoss":
         """The same loss over other pairs."""
 
-    def smoothed(self) -> "PairwiseLoss":
-        """What is evaluated at present, as a loss that stands for itself."""
-
     def new_state(self, near: Any = None) -> Any:
         """Room for what `evaluate` leaves; ``near`` is the state of similar scores, if there is one."""
 
-    def evaluate(self, scores: np.ndarray, state: Any, first: int, last: int, gradient_range: np.ndarray) -> LossSums:
+    def evaluate(
+        self, scores: np.ndarray, state: Any, width: float | None, first: int, last: int, gradient_range: np.ndarray
+    ) -> LossSums:
         """Value of the loss; writes its gradient with respect to the scores and updates ``state``."""
-
-    def sharpen(self, factor: float) -> bool:
-        """Smooth less, by this factor below 1; whether there is anything to sharpen."""
 
     def curvature_product(self, state: Any, first: int, last: int, v_range: np.ndarray, out_range: np.ndarray) -> None:
         """Write the (generalised) Hessian with respect to the scores, times ``v``."""
@@ -102,3 +109,6 @@ class PairwiseLoss(Protocol):
 
     def curvature_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray) -> None:
         """Write Z with ``X'Z + Z'X = 2 X' H X`` for the Hessian H with respect to the scores; X centred by query."""
+
+    def curvature_differences(self, state: Any, first: int, last: int, X_range: np.ndarray) -> np.ndarray | None:
+        """D, a row for each active pair, with ``D'D = X' H X``; None where `curvature_rows` is the cheaper way."""

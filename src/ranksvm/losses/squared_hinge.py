@@ -1,5 +1,7 @@
 """The squared hinge loss of RankSVM."""
 
+import numpy as np
+
 from ranksvm.losses._margin_loss import MarginLoss
 
 __all__ = ["SquaredHinge"]
@@ -19,7 +21,28 @@ class SquaredHinge(MarginLoss):
     """
 
     margin = 1.0
-    curvature = 2.0
 
-    def _sums(self, scores, state, first, last, gradient_range):
+    @staticmethod
+    def derivative(margins: np.ndarray, width: float | None = None) -> np.ndarray:
+        """Derivative of the loss of a pair of weight 1, ``-2 max(0, 1 - m)``.
+
+        Parameters
+        ----------
+        margins : ndarray of float64
+            Margins m.
+        width : None
+            The loss has none.
+
+        Returns
+        -------
+        ndarray of float64
+            The derivatives.
+        """
+        return -2.0 * np.maximum(0.0, 1.0 - margins)
+
+    def curvature(self, width: float | None = None) -> float:
+        """2."""
+        return 2.0
+
+    def _sums(self, scores, state, width, first, last, gradient_range):
         return self.sums.squared_hinge(scores, self.margin, state, first, last, gradient_range)

@@ -36,7 +36,7 @@ class SweepState:
     outer, inner : ndarray of int32, shape (n_rows,)
         For each document in that order, how many documents of its query score less than its margin asks. Curved are
         the pairs in the outer window that are not in the inner one; ``inner`` is None where all of them are.
-    counts : ndarray of float64, shape (n_rows,)
+    degrees : ndarray of float64, shape (n_rows,)
         Diagonal of the Laplacian: the weight of the curved pairs of each document.
     curvature : float
         Second derivative of the loss of such a pair of weight 1.
@@ -50,7 +50,7 @@ class SweepState:
             self.order = near.order.copy()
         self.outer = np.empty(pairs.n_rows, dtype=np.int32)
         self.inner = np.empty(pairs.n_rows, dtype=np.int32) if ring else None
-        self.counts = np.empty(pairs.n_rows)
+        self.degrees = np.empty(pairs.n_rows)
         self.curvature = 0.0
 
 
@@ -65,29 +65,38 @@ class SweepSums:
 
     def __init__(self, pairs: ComparablePairs):
         self.pairs = pairs
+        # whether no query has more than two documents: then the active pairs are known from the degrees
+        self.few_pairs = bool(np.diff(pairs.pointers).max(initial=0) <= 2)
 
     def new_state(self, ring: bool, near: Any = None) -> SweepState:
         return SweepState(self.pairs, ring, near)
 
     def squared_hinge(self, scores, threshold, state, first, last, gradient_range):
         value = sweep.squared_hinge(
-            self.pairs.arrays, first, last, scores, threshold, state.order, state.outer, state.counts, gradient_range
+            self.pairs.arrays, first, last, scores, threshold, state.order, state.outer, state.degrees, gradient_range
         )
         return LossSums(value)
 
     def huber(self, scores, width, state, first, last, gradient_range):
         arrays, windows = self.pairs.arrays, (state.outer, state.inner)
         return LossSums(
-            *sweep.huber(arrays, first, last, scores, width, state.order, *windows, state.counts, gradient_range)
+            *sweep.huber(arrays, first, last, scores, width, state.order, *windows, state.degrees, gradient_range)
         )
 
     def laplacian(self, state, first, last, v_range, out_range):
         windows = state.outer, state.inner
-        sweep.laplacian(self.pairs.arrays, first, last, state.order, *windows, state.counts, v_range, out_range)
+        sweep.laplacian(self.pairs.arrays, first, last, state.order, *windows, state.degrees, v_range, out_range)
 
     def laplacian_rows(self, state, first, last, X_range, Z_range):
         windows = state.outer, state.inner
-        sweep.laplacian_rows(self.pairs.arrays, first, last, state.order, *windows, state.counts, X_range, Z_range)
+        sweep.laplacian_rows(self.pairs.arrays, first, last, state.order, *windows, state.degrees, X_range, Z_range)
+
+    def differences(self, state, first, last, X_range):
+        """Rows ``sqrt(weight) * (x_i - x_j)``, one for each active pair."""
+        pointers = self.pairs.pointers[first : last + 1]
+        begin = pointers[:-1][np.diff(pointers) == 2]
+        begin = begin[state.degrees[begin] > 0.0]
+        return _differences(X_range, begin - pointers[0], begin + 1 - pointers[0], state.degrees[begin])
 
 
 class ListState:
@@ -100,15 +109,15 @@ class ListState:
 
     Attributes
     ----------
-    bent : ndarray of float64, shape (n_pairs,)
+    active : ndarray of float64, shape (n_pairs,)
         Weight of each pair at which the loss is curved, 0 for the others.
-    counts, curvature
+    degrees, curvature
         As those of `SweepState`.
     """
 
     def __init__(self, pairs: PairList):
-        self.bent = np.empty(pairs.n_pairs)
-        self.counts = np.empty(pairs.n_rows)
+        self.active = np.empty(pairs.n_pairs)
+        self.degrees = np.empty(pairs.n_rows)
         self.curvature = 0.0
 
 
@@ -129,19 +138,44 @@ class ListSums:
 
     def squared_hinge(self, scores, threshold, state, first, last, gradient_range):
         value = pair_list.squared_hinge(
-            self.pairs.arrays, first, last, scores, threshold, state.bent, state.counts, gradient_range
+            self.pairs.arrays, first, last, scores, threshold, state.active, state.degrees, gradient_range
         )
         return LossSums(value)
 
     def huber(self, scores, width, state, first, last, gradient_range):
         arrays = self.pairs.arrays
-        return LossSums(*pair_list.huber(arrays, first, last, scores, width, state.bent, state.counts, gradient_range))
+        return LossSums(
+            *pair_list.huber(arrays, first, last, scores, width, state.active, state.degrees, gradient_range)
+        )
 
     def laplacian(self, state, first, last, v_range, out_range):
-        pair_list.laplacian(self.pairs.arrays, first, last, state.bent, v_range, out_range)
+        pair_list.laplacian(self.pairs.arrays, first, last, state.active, v_range, out_range)
 
     def laplacian_rows(self, state, first, last, X_range, Z_range):
-        pair_list.laplacian_rows(self.pairs.arrays, first, last, state.bent, state.counts, X_range, Z_range)
+        pair_list.laplacian_rows(self.pairs.arrays, first, last, state.active, state.degrees, X_range, Z_range)
+
+    @property
+    def few_pairs(self) -> bool:
+        """Whether the squares of differences are less work than rows times those of the Laplacian, half of it each."""
+        return self.pairs.n_pairs <= 2 * self.pairs.n_rows
+
+    def differences(self, state, first, last, X_range):
+        """Rows ``sqrt(weight) * (x_i - x_j)``, one for each active pair."""
+        pairs = self.pairs
+        part = slice(pairs.pair_pointers[first], pairs.pair_pointers[last])
+        weight = state.active[part]
+        active = np.flatnonzero(weight)
+        begins = pairs.pointers[first:last] - pairs.pointers[first]
+        begin = np.repeat(begins, np.diff(pairs.pair_pointers[first : last + 1]))[active]
+        preferred, other = pairs.preferred[part][active], pairs.other[part][active]
+        return _differences(X_range, begin + preferred, begin + other, weight[active])
+
+
+def _differences(X: np.ndarray, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    D = X[preferred]
+    D -= X[other]
+    D *= np.sqrt(weight)[:, np.newaxis]
+    return D
 
 
 def sums_over(pairs: Any) -> SweepSums | ListSums:

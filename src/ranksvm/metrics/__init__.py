@@ -1,12 +1,20 @@
 """Quality of rankings: NDCG, MAP, MRR, ERR, P@k, R@k, pairwise accuracy, Kendall's tau, and tests of differences."""
 
+from typing import TYPE_CHECKING
+
+from ranksvm._lazy import lazy_names
 from ranksvm.metrics.conventions import CONVENTIONS, Convention
 from ranksvm.metrics.cumulative import CumulativeMetrics
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation, evaluate
 from ranksvm.metrics.names import parse_metric, parse_metrics
-from ranksvm.metrics.scorers import RankingScorer, scorer
 from ranksvm.metrics.significance import Comparison, compare
+
+if TYPE_CHECKING:
+    from ranksvm.metrics.scorers import RankingScorer, scorer
+
+# They need scikit-learn, which takes longer to load than all else.
+__getattr__ = lazy_names(__name__, dict.fromkeys(("RankingScorer", "scorer"), "ranksvm.metrics.scorers"))
 
 __all__ = [
     "evaluate",

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._checks import check_one_per_row
 from ranksvm.exceptions import DataError
 
 __all__ = ["column", "document_ids"]
@@ -19,8 +20,8 @@ def column(name: str, values: Any, n_rows: int | None = None, finite: bool = Tru
         values = values[:, 0]
     if values.ndim != 1:
         raise DataError(f"{name} must be one-dimensional, got shape {values.shape}.")
-    if n_rows is not None and len(values) != n_rows:
-        raise DataError(f"{name} has {len(values)} entries but y has {n_rows}: they must agree.")
+    if n_rows is not None:
+        check_one_per_row(name, values, n_rows, "y")
     bad = ~np.isfinite(values) if finite else np.isnan(values)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
@@ -31,6 +32,5 @@ def column(name: str, values: Any, n_rows: int | None = None, finite: bool = Tru
 def document_ids(docid: Any, n_rows: int) -> np.ndarray:
     """Document ids, one for each row of y."""
     ids = np.asarray(docid)
-    if ids.shape != (n_rows,):
-        raise DataError(f"docid has shape {ids.shape} but y has {n_rows} rows: they must agree.")
+    check_one_per_row("docid", ids, n_rows, "y")
     return ids

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._checks import check_one_per_row
+from ranksvm._plain import plain
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics._columns import column, document_ids
 from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.names import parse_metric, parse_metrics
-from ranksvm.metrics.plain import plain
 from ranksvm.metrics.rankings import Rankings
 
 __all__ = ["Evaluation", "evaluate"]
@@ -190,8 +191,8 @@ def values_and_weights(metric: Metric, rankings: Rankings) -> tuple[np.ndarray, 
 
 
 def _queries(qid: Any, n_rows: int) -> Queries:
-    if qid is not None and np.ndim(qid) >= 1 and len(qid) != n_rows:
-        raise DataError(f"qid has {len(qid)} entries but y has {n_rows}: they must agree.")
+    if qid is not None and np.ndim(qid) == 1:
+        check_one_per_row("qid", qid, n_rows, "y")
     return Queries.from_qid(qid, n_rows)
 
 

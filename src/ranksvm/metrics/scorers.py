@@ -7,7 +7,7 @@ import numpy as np
 import sklearn
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
-from ranksvm.data import _frames
+from ranksvm.data import frames
 from ranksvm.exceptions import DataError
 from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import Metric
@@ -42,7 +42,7 @@ class RankingScorer:
                 "sklearn.set_config(enable_metadata_routing=True) and pass qid (as params={'qid': qid} or qid=qid); "
                 "ranksvm.cross_validate needs neither. If all rows are one query, pass the same id for each."
             )
-        ids = _frames.column(X, qid) if _frames.has_column(X, qid) else qid
+        ids = frames.column(X, qid) if frames.has_column(X, qid) else qid
         scores = predict_scores(estimator, X, qid)
         result = evaluate(y, scores, ids, self.metric, convention=self.convention, sample_weight=sample_weight)
         return result.means[self.metric.name]

@@ -4,13 +4,12 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from ranksvm._plain import plain
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation
 from ranksvm.metrics.names import parse_metric
-from ranksvm.metrics.plain import plain
 
 __all__ = ["Comparison", "compare"]
 
@@ -170,6 +169,8 @@ def _t_test(contribution: np.ndarray, confidence: float) -> tuple[float, float, 
     if error == 0:
         return mean, mean, 1.0 if mean == 0 else 0.0
     # the t distribution by its functions: importing scipy.stats takes longer than most programs run
+    from scipy import special
+
     half = error * float(special.stdtrit(n - 1, 0.5 + confidence / 2))
     return mean - half, mean + half, float(2 * special.stdtr(n - 1, -abs(mean) / error))
 

@@ -9,14 +9,15 @@ import numpy as np
 import sklearn
 from sklearn.base import clone
 
+from ranksvm._checks import check_one_per_row, is_integer
 from ranksvm._parallel import effective_n_jobs, parallel_map
+from ranksvm._plain import plain
 from ranksvm.data import Queries
-from ranksvm.data._frames import split_qid, take_rows
+from ranksvm.data.frames import split_qid, take_rows
 from ranksvm.data.queries import QID_FROM_GROUP
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, parse_metrics
 from ranksvm.metrics.conventions import convention_named
-from ranksvm.metrics.plain import plain
 from ranksvm.metrics.scorers import predict_scores
 from ranksvm.model_selection.splitters import QueryKFold
 
@@ -254,7 +255,7 @@ def query_splits(cv: Any, X: Any, y: Any, queries: Queries) -> list[tuple[np.nda
         When ``cv`` is none of these or gives no split.
     """
     number = queries.numbers()
-    if isinstance(cv, int) and not isinstance(cv, bool):
+    if is_integer(cv):
         cv = QueryKFold(cv)
     if hasattr(cv, "split") and not isinstance(cv, str):
         found = list(cv.split(X, y, groups=number))
@@ -289,13 +290,11 @@ def _labels(y: Any, n_rows: int) -> np.ndarray:
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
-    if labels.shape != (n_rows,):
-        raise DataError(f"y has shape {labels.shape} but X has {n_rows} rows: they must agree.")
+    check_one_per_row("y", labels, n_rows)
     return labels
 
 
 def _per_row(name: str, values: Any, n_rows: int) -> np.ndarray:
     column = np.asarray(values)
-    if column.shape != (n_rows,):
-        raise DataError(f"{name} has shape {column.shape} but X has {n_rows} rows: they must agree.")
+    check_one_per_row(name, column, n_rows)
     return column

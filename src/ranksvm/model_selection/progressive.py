@@ -12,15 +12,15 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
+from ranksvm._checks import check_one_per_row, is_integer
 from ranksvm._parallel import effective_n_jobs, parallel_map
+from ranksvm._plain import plain
 from ranksvm.data import Queries, RankingData
-from ranksvm.data._frames import split_qid, take_rows
+from ranksvm.data.frames import split_qid, take_rows
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Metric, evaluate, parse_metric, parse_metrics
 from ranksvm.metrics.conventions import convention_named
 from ranksvm.metrics.cumulative import check_scale
-from ranksvm.metrics.plain import plain
-from ranksvm.model_selection.splitters import is_integer
 
 __all__ = ["ProgressiveValidation", "progressive_validation"]
 
@@ -308,8 +308,7 @@ def _checked(X: Any, y: Any, qid: Any) -> Batch:
         labels = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"y must hold numbers: {error}.") from None
-    if labels.shape != (X.shape[0],):
-        raise DataError(f"y has shape {labels.shape} but X has {X.shape[0]} rows: they must agree.")
+    check_one_per_row("y", labels, X.shape[0])
     return X, labels, qid
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
+from ranksvm._checks import check_one_per_row, is_integer
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.model_selection.splitters import is_integer
 
 __all__ = ["Refit"]
 
@@ -74,12 +74,11 @@ class Refit(BaseEstimator):
         OptionError
             When ``every`` is no positive integer.
         """
-        if not (is_integer(self.every) and self.every >= 1):
+        if not is_integer(self.every, 1):
             raise OptionError(f"every must be a positive integer, got {self.every!r}.")
         X = _rows(X)
         labels = np.asarray(y)
-        if labels.shape != (X.shape[0],):
-            raise DataError(f"y has shape {labels.shape} but X has {X.shape[0]} rows: they must agree.")
+        check_one_per_row("y", labels, X.shape[0])
         queries = Queries.from_qid(qid, len(labels))
         if not hasattr(self, "estimator_"):
             self.estimator_ = clone(self.estimator)

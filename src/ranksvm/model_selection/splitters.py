@@ -1,6 +1,5 @@
 """Splitters: cross-validation in which a query is never divided."""
 
-import numbers
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -8,8 +7,10 @@ import numpy as np
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
+from ranksvm._checks import is_integer, is_number
+from ranksvm._registry import storable
 from ranksvm.data import Queries
-from ranksvm.data._frames import split_qid
+from ranksvm.data.frames import split_qid
 from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["QueryKFold", "QueryShuffleSplit"]
@@ -88,6 +89,7 @@ class _QuerySplitter(BaseCrossValidator):
         raise NotImplementedError
 
 
+@storable
 class QueryKFold(_QuerySplitter):
     """K folds of whole queries; each is the test part once.
 
@@ -115,7 +117,7 @@ class QueryKFold(_QuerySplitter):
         self.n_splits = n_splits
         self.shuffle = shuffle
         self.random_state = random_state
-        if not is_integer(n_splits) or n_splits < 2:
+        if not is_integer(n_splits, 2):
             raise OptionError(f"n_splits must be a whole number from 2, got {n_splits!r}.")
         if random_state is not None and not shuffle:
             raise OptionError("random_state has no effect without shuffle=True.")
@@ -129,6 +131,7 @@ class QueryKFold(_QuerySplitter):
         yield from np.array_split(order, self.n_splits)
 
 
+@storable
 class QueryShuffleSplit(_QuerySplitter):
     """Random splits of the queries into a training and a test part.
 
@@ -146,10 +149,10 @@ class QueryShuffleSplit(_QuerySplitter):
         self.n_splits = n_splits
         self.test_size = test_size
         self.random_state = random_state
-        if not is_integer(n_splits) or n_splits < 1:
+        if not is_integer(n_splits, 1):
             raise OptionError(f"n_splits must be a whole number from 1, got {n_splits!r}.")
-        is_share = isinstance(test_size, numbers.Real) and not isinstance(test_size, bool) and 0 < test_size < 1
-        if not is_share and not (is_integer(test_size) and test_size >= 1):
+        is_share = is_number(test_size) and 0 < test_size < 1
+        if not is_share and not is_integer(test_size, 1):
             raise OptionError(f"test_size must be a share between 0 and 1 or a whole number from 1, got {test_size!r}.")
 
     def _test_queries(self, n_queries: int) -> Iterator[np.ndarray]:
@@ -163,8 +166,3 @@ class QueryShuffleSplit(_QuerySplitter):
 
 def _number(n_queries: int) -> str:
     return "is only 1 query" if n_queries == 1 else f"are only {n_queries} queries"
-
-
-def is_integer(value: Any) -> bool:
-    """Whether a value is a whole number, of Python or NumPy, and no bool."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

@@ -1,13 +1,17 @@
-"""Objectives: a regulariser plus a loss of a model's scores."""
+"""Objectives: a regulariser plus a loss of a model's scores; and the data terms that hold the rows."""
 
+from ranksvm.objectives.data_term import DataTerm, Term
 from ranksvm.objectives.factorized import FactorizedDual
 from ranksvm.objectives.kernel import CoefficientObjective, KernelObjective, KernelPoint
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
+from ranksvm.objectives.partitioned_term import PartitionedTerm
 from ranksvm.objectives.protocol import Objective, Point
+from ranksvm.objectives.threaded_term import ThreadedTerm
 
 __all__ = [
     "CoefficientObjective",
+    "DataTerm",
     "FactorizedDual",
     "KernelObjective",
     "KernelPoint",
@@ -15,5 +19,8 @@ __all__ = [
     "LinearObjective",
     "LinearPoint",
     "Objective",
+    "PartitionedTerm",
     "Point",
+    "Term",
+    "ThreadedTerm",
 ]

@@ -10,7 +10,7 @@ from ranksvm._parallel import parallel_map
 from ranksvm.data import ComparablePairs
 from ranksvm.data.design_matrix import DenseDesign, SparseDesign
 from ranksvm.data.queries import query_ranges
-from ranksvm.objectives.linear import BLOCK_BYTES, worth_threads
+from ranksvm.objectives.threaded_term import BLOCK_BYTES, worth_threads
 
 __all__ = ["FactorizedDual"]
 
@@ -159,7 +159,7 @@ class FactorizedDual:
         return self.design.visit_factors(self._arrays, queries, self.upper, self.fixed_step or 0.0, self.w)
 
     def refresh(self) -> None:
-        """Compute w from V, to be rid of the round-off of many steps."""
+        """Compute w from V, without the round-off of many steps."""
 
         def block(first: int, last: int, start: int, stop: int, sums: np.ndarray) -> None:
             c = np.empty(stop - start)

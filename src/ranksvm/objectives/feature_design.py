@@ -73,6 +73,13 @@ class ComputedDesign:
         for part in self._chunks(start, stop):
             out_range[part.start - start : part.stop - start] = self.features.transform(_rows(self.X, rows, part))
 
+    def taken(self, rows):
+        return ComputedDesign(self.X[rows], self.features, self.chunk_rows)
+
+    def __reduce__(self):
+        # without what threads keep between two passes
+        return ComputedDesign, (self.X, self.features, self.chunk_rows)
+
     def _chunks(self, start: int, stop: int) -> Iterator[slice]:
         size = self.chunk_rows
         return (slice(at, min(at + size, stop)) for at in range(start, stop, size))
@@ -81,7 +88,7 @@ class ComputedDesign:
         last = getattr(self._last, "basis", None)
         if last is not None and last[0] is rows and last[1] == part:
             return last[2]
-        self._last.basis = None  # let go of it first: never two of them
+        self._last.basis = None  # free it first: never two of them
         values = self.features.basis(_rows(self.X, rows, part))
         self._last.basis = rows, part, values
         return values
@@ -126,7 +133,7 @@ def feature_design(
     """
     n_rows, n_features = X.shape[0], features.n_features
     beside = _bytes_beside(n_rows, n_features, n_threads)
-    # chunks are let go of before a solver begins, where all features are kept
+    # chunks are freed before a solver begins, where all features are kept
     kept_bytes = n_rows * n_features * np.dtype(dtype).itemsize + max(beside, n_threads * COPIES * CHUNK_BYTES)
     if kept_bytes > memory:
         chunk_row = n_threads * COPIES * 8 * max(1, features.n_functions)

@@ -9,10 +9,11 @@ import numpy as np
 from ranksvm._parallel import parallel_map
 from ranksvm.data.queries import query_ranges
 from ranksvm.kernels import KernelMatrix
-from ranksvm.losses.protocol import LossSums, PairwiseLoss
+from ranksvm.losses import HuberHinge, LossSums, PairwiseLoss
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective
-from ranksvm.objectives.sharpening import Sharpened
+from ranksvm.objectives.smoothing import SmoothedObjective
+from ranksvm.objectives.threaded_term import ThreadedTerm
 
 __all__ = ["CoefficientObjective", "KernelObjective", "KernelPoint"]
 
@@ -31,21 +32,24 @@ class KernelPoint:
         b, and Qb.
     state : object
         The pairs at which the loss is curved.
+    width : float or None
+        Width of the loss.
     """
 
-    def __init__(self, w: np.ndarray, coefficients: np.ndarray, scores: np.ndarray, state: Any):
+    def __init__(self, w: np.ndarray, coefficients: np.ndarray, scores: np.ndarray, state: Any, width: float | None):
         self.w = w
         self.coefficients = coefficients
         self.scores = scores
         self.state = state
+        self.width = width
         self.value = np.inf
-        self.loss = LossSums(np.inf)
+        self.sums = LossSums(np.inf)
         self.gradient = w
         # of the gradient in the kernel's space: its coefficients g, and Qg
         self.slopes = self.slope_values = coefficients
 
 
-class KernelObjective(Sharpened):
+class KernelObjective(SmoothedObjective):
     """``f(b) = 1/2 b'Qb + C * loss(Qb)`` over functions ``sum of b_j k(., x_j)``, in the inner product ``u'Qv``.
 
     A vector is an array of two rows, coefficients b and scores ``s = Qb``: the inner product with another one is
@@ -69,11 +73,17 @@ class KernelObjective(Sharpened):
         Number of threads.
     landmarks : Landmarks, optional
         Functions on which the Hessian is inverted exactly, and from whose best one a solver begins.
+    width : float, optional
+        Width at which the loss is evaluated.
+    reducible : bool
+        Whether the width is that of a smoothing, to be reduced until the target problem is solved.
     """
 
     # On MQ2008 at gamma = 2^-1, C = 1 a solution takes 1416 products with 0.25, 987 with 0.4, 1243 with 0.5; at gamma =
     # 2^-5 48, 53 and 56.
-    sharpen_most = 0.4
+    most_reduction = 0.4
+    # a position on a line costs as much as any other one
+    positions_at_once = 1
 
     def __init__(
         self,
@@ -82,6 +92,8 @@ class KernelObjective(Sharpened):
         C: float,
         n_threads: int = 1,
         landmarks: Landmarks | None = None,
+        width: float | None = None,
+        reducible: bool = False,
     ):
         self.matrix = matrix
         self.loss = loss
@@ -91,10 +103,12 @@ class KernelObjective(Sharpened):
         self.curvature_rank = min(self.pairs.n_pairs, self.pairs.n_rows)
         self.n_threads = n_threads
         self.landmarks = landmarks
+        self.width = width
+        self.reducible = reducible
         self._tasks = list(query_ranges(self.pairs.pointers, TASK_ROWS))
         self._spare: list[Any] = []
         # the problem over the functions of the landmarks, for its Hessians
-        self._within = LinearObjective(landmarks.design, loss, C, n_threads) if landmarks else None
+        self._within = LinearObjective(ThreadedTerm(landmarks.design, loss, n_threads), C) if landmarks else None
 
     # -- vectors -----------------------------------------------------------------------------------------------------
 
@@ -144,14 +158,17 @@ class KernelObjective(Sharpened):
         """The point at ``alpha`` on the segment."""
         return self._with_gradient(self._losses(*self._interpolate(point, trial, alpha), point))
 
-    def line(self, point: KernelPoint, trial: KernelPoint) -> Callable[[float], tuple[float, float]]:
-        """Value and slope along the segment, from the scores alone: without a product with Q."""
+    def line(self, point: KernelPoint, trial: KernelPoint) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        """Values and slopes at positions on the segment, from the scores alone: without a product with Q."""
         step = trial.scores - point.scores
 
-        def along(alpha: float) -> tuple[float, float]:
-            probe = self._losses(*self._interpolate(point, trial, alpha), point)
-            self.release(probe)
-            return probe.value, float(probe.slopes @ step)
+        def along(alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            found = np.empty((2, len(alphas)))
+            for place, alpha in enumerate(alphas):
+                probe = self._losses(*self._interpolate(point, trial, alpha), point)
+                self.release(probe)
+                found[:, place] = probe.value, probe.slopes @ step
+            return found[0], found[1]
 
         return along
 
@@ -161,12 +178,16 @@ class KernelObjective(Sharpened):
         if self._within is not None:
             self._within.reweight(C)
         self.C = C
-        self._sharpened = None
+        self._reduced = None
         if point is not None:
             point.value = self._value(point)
             point.slopes = point.coefficients + factor * (point.slopes - point.coefficients)
             point.slope_values = point.scores + factor * (point.slope_values - point.scores)
             point.gradient = self._gradient(point)
+
+    def sums(self, point: KernelPoint) -> LossSums:
+        """Value, excess and slack of the loss at a point."""
+        return point.sums
 
     def gap(self, point: KernelPoint) -> float:
         """Duality gap ``1/2 |grad f|^2``, in the norm of the kernel's space, with the loss as it is evaluated."""
@@ -230,19 +251,20 @@ class KernelObjective(Sharpened):
         if self.landmarks is None or self._within is None:
             return np.copy
         degrees = self.loss.curvature_diagonal(point.state, 0, self.n_variables)
-        return self.landmarks.preconditioner(self._within.hessian(point), self.C * degrees)
+        return self.landmarks.preconditioner(self._within.hessian_at(point), self.C * degrees)
 
     def sample(self) -> LinearObjective | None:
         """The problem over the functions of the landmarks only, or None without landmarks.
 
-        Its loss is smoothed as this one's is at present, and not sharpened: what is a solution for a narrow width there
-        may be far from one here, where a narrow width then costs many steps.
+        Its loss is smoothed as this one's is at present, as a loss that stands for itself: what is a solution for a
+        narrow width there may be far from one here, where a narrow width then costs many steps.
         """
         if self.landmarks is None:
             return None
-        return LinearObjective(self.landmarks.design, self.loss.smoothed(), self.C, self.n_threads)
+        loss = HuberHinge(self.pairs) if self.reducible else self.loss
+        return LinearObjective(ThreadedTerm(self.landmarks.design, loss, self.n_threads), self.C, self.width)
 
-    def from_sample(self, w: np.ndarray) -> np.ndarray:
+    def from_sample(self, sample: LinearObjective, w: np.ndarray) -> np.ndarray:
         """The vector of a function of the landmarks."""
         assert self.landmarks is not None
         return self.landmarks.vector(w)
@@ -264,14 +286,15 @@ class KernelObjective(Sharpened):
     def _losses(self, w: np.ndarray, b: np.ndarray, scores: np.ndarray, near: KernelPoint | None) -> KernelPoint:
         """A point with its value and the coefficients of its gradient, ``b + C dloss/ds``."""
         state = self._spare.pop() if self._spare else self.loss.new_state(near.state if near else None)
-        point = KernelPoint(w, b, np.ascontiguousarray(scores), state)
+        point = KernelPoint(w, b, np.ascontiguousarray(scores), state, self.width)
         slopes, pointers = np.empty(self.n_variables), self.pairs.pointers
 
         def part(queries: tuple[int, int]) -> LossSums:
             first, last = queries
-            return self.loss.evaluate(point.scores, state, first, last, slopes[pointers[first] : pointers[last]])
+            out = slopes[pointers[first] : pointers[last]]
+            return self.loss.evaluate(point.scores, state, self.width, first, last, out)
 
-        point.loss = reduce(LossSums.plus, parallel_map(part, self._tasks, self.n_threads))
+        point.sums = reduce(LossSums.plus, parallel_map(part, self._tasks, self.n_threads))
         slopes *= self.C
         slopes += b
         point.slopes = slopes
@@ -284,7 +307,7 @@ class KernelObjective(Sharpened):
         return point
 
     def _value(self, point: KernelPoint) -> float:
-        return 0.5 * float(point.coefficients @ point.scores) + self.C * point.loss.value
+        return 0.5 * float(point.coefficients @ point.scores) + self.C * point.sums.value
 
     def _curvature_product(self, point: KernelPoint, v: np.ndarray) -> np.ndarray:
         """H v."""

@@ -8,9 +8,11 @@ import numpy as np
 
 from ranksvm._parallel import parallel_map
 from ranksvm.data import ComparablePairs, DesignMatrix, PairBlocks
-from ranksvm.losses import CoupledHinge
-from ranksvm.objectives.linear import HESSIAN_VARIABLES, LinearObjective
+from ranksvm.losses import ShiftedHuberHinge
+from ranksvm.objectives.hessian_cost import MAX_VARIABLES
+from ranksvm.objectives.linear import LinearObjective
 from ranksvm.objectives.singular_values import LowRank, soft_threshold
+from ranksvm.objectives.threaded_term import ThreadedTerm
 
 __all__ = ["NuclearNormObjective", "NuclearNormPoint", "required_bytes"]
 
@@ -86,8 +88,8 @@ class NuclearNormObjective:
     Both sums of norms run over the queries, each with a matrix A of the shape of its block, and the distance is that of
     whole blocks: alpha is 0 where an entry is no pair, A need not be. Minimised over A, the last two terms are a smooth
     convex function g of alpha, the Moreau envelope of the nuclear norm. The proximal operator of g takes one
-    thresholding of singular values, that of the rest with the box is the dual solution of a RankSVM (`CoupledHinge`),
-    and Douglas-Rachford splitting needs no more.
+    thresholding of singular values, that of the rest with the box is the dual solution of a RankSVM
+    (`ShiftedHuberHinge`), and Douglas-Rachford splitting needs no more.
 
     For weights w and matrices Y of spectral norm at most gamma, ``-1/2 |w|^2 - |Y|^2 / (4 lam) - C * sum of max(0, 1 -
     (s_i - s_j) - Y_ij)`` is a lower bound of the objective, and the multipliers of the splitting are such matrices.
@@ -127,10 +129,11 @@ class NuclearNormObjective:
         self.minimise = minimise
         self.n_threads = n_threads
         self.n_features = design.n_features
-        self.loss = CoupledHinge(pairs, blocks, C, lam)
+        self.loss = ShiftedHuberHinge(pairs, blocks, C, lam)
         # Beside the singular values a Hessian costs little, and pairs with targets cannot be sampled.
-        small = design.dense and design.n_features <= HESSIAN_VARIABLES
-        self.linear = LinearObjective(design, self.loss, C, n_threads, hessian_fraction=1.0 if small else 0.0)
+        fraction = 1.0 if design.dense and design.n_features <= MAX_VARIABLES else 0.0
+        term = ThreadedTerm(design, self.loss, n_threads)
+        self.linear = LinearObjective(term, C, fraction_of=lambda _: fraction)
         self._tasks = self._plan()
         # Of the splitting: alpha plus the length times the multipliers before each step, in `loss.target` the
         # reflection whose proximal point alpha is.
@@ -246,7 +249,7 @@ class NuclearNormObjective:
         return min(max(accuracy / value, SMALLEST_TOLERANCE), START_TOL) if value > 0.0 else START_TOL
 
     def _alpha(self, query: int) -> np.ndarray:
-        return self.loss.alpha(self._solution.point.scores, query)
+        return self.loss.alpha(self._solution.point.at.scores, query)
 
     def _multipliers(self, alpha: np.ndarray) -> np.ndarray:
         """Gradient of g, the last two terms minimised over A: of spectral norm gamma at most."""
@@ -292,7 +295,7 @@ class NuclearNormObjective:
         """
         variables, reflection = (self.blocks.block(entries, query) for entries in (self._variables, self.loss.target))
         divisor = self._length + 0.5 / self.lam
-        matrix = soft_threshold(variables, self.gamma * divisor, self._matrices[query] if self._matrices else None)
+        matrix = soft_threshold(variables, self.gamma * divisor)
         np.subtract(variables, matrix.dense(), out=reflection)
         reflection *= -2.0 * self._length / divisor
         reflection += variables
@@ -300,7 +303,7 @@ class NuclearNormObjective:
 
     def _values(self, query: int, alpha: np.ndarray, matrix: LowRank, multipliers: np.ndarray) -> _Values:
         preferred, other = self.blocks.documents(query)
-        scores = self._solution.point.scores
+        scores = self._solution.point.at.scores
         hinge = 1.0 - (scores[preferred][:, np.newaxis] - scores[other])
         hinge -= multipliers
         np.maximum(hinge, 0.0, out=hinge)

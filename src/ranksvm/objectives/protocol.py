@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 __all__ = [
+    "AdaptiveObjective",
     "DiagonalObjective",
     "HessianObjective",
     "Objective",
@@ -32,7 +33,14 @@ class Objective(Protocol):
     w, gradients and steps are vectors of a space whose inner product is the objective's: arrays that can be added and
     scaled, of whatever shape. The gradient is that which goes with the inner product, and the Hessian is self-adjoint
     in it.
+
+    Attributes
+    ----------
+    positions_at_once : int
+        How many positions `line` should be asked for at a time: 1 where each costs as much as the first.
     """
+
+    positions_at_once: int
 
     def evaluate(self, w: np.ndarray, near: Any = None) -> Any:
         """Value and gradient at w; ``near`` is a point evaluated nearby, if there is one."""
@@ -44,19 +52,19 @@ class Objective(Protocol):
         """Duality gap at a point: a bound on how far its value is above the optimum."""
 
     def certificate(self, point: Any) -> tuple[float, float]:
-        """Value and duality gap, at a point, of the problem that is meant: an objective may be a smoothing of it."""
+        """Value and duality gap, at a point, of the target problem, which the objective may be a smoothing of."""
 
     def goal(self, point: Any, tol: float) -> float:
-        """The `gap` worth reaching before the objective is sharpened, or the certificate meets ``tol``."""
+        """The `gap` worth reaching before the smoothing is reduced, or the certificate meets ``tol``."""
 
-    def sharp(self, point: Any, tol: float) -> bool:
-        """Whether so little is smoothed at a point that the problem that is meant can be solved to ``tol``."""
+    def smoothing_suffices(self, point: Any, tol: float) -> bool:
+        """Whether so little is smoothed at a point that the target problem can be solved to ``tol``."""
 
-    def sharpen(self, point: Any, tol: float) -> tuple[Any, int]:
+    def reduce_smoothing(self, point: Any, tol: float) -> tuple[Any, int]:
         """Smooth less, where it is time to: a point for w or near it then, else the same; and evaluations that took."""
 
-    def line(self, point: Any, trial: Any) -> Callable[[float], tuple[float, float]]:
-        """Value and slope along the segment from one point to another, as a function of the position in [0, 1]."""
+    def line(self, point: Any, trial: Any) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        """Values and slopes on the segment from one point to another, as functions of positions in [0, 1]."""
 
     def between(self, point: Any, trial: Any, alpha: float) -> Any:
         """The point at ``alpha`` on the segment."""
@@ -74,8 +82,8 @@ class SampledObjective(Objective, Protocol):
     def sample(self) -> "HessianObjective | None":
         """The problem on a small part of the data, or of the space, or None where there is none smaller."""
 
-    def from_sample(self, w: np.ndarray) -> np.ndarray:
-        """The vector that one of the sample's problem stands for."""
+    def from_sample(self, sample: Any, w: np.ndarray) -> np.ndarray:
+        """The vector that one of the sample's problem stands for; the objective goes on with the sample's smoothing."""
 
 
 class HessianObjective(SampledObjective, Protocol):
@@ -126,6 +134,21 @@ class DiagonalObjective(Objective, Protocol):
 
     def hessian_diagonal(self, point: Any) -> np.ndarray:
         """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,); one number stands for all."""
+
+
+class AdaptiveObjective(HessianObjective, DiagonalObjective, Protocol):
+    """An objective that may or may not be worth an explicit Hessian: what `adaptive` needs.
+
+    Attributes
+    ----------
+    hessian_cost : float
+        What building a Hessian costs, in products with it; infinite where there is none.
+    """
+
+    @property
+    def hessian_cost(self) -> float: ...
+
+    def sample(self) -> "AdaptiveObjective | None": ...
 
 
 class SplitPoint(Protocol):

@@ -4,16 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ranksvm.objectives.leading_eigenpairs import all_above, found_from
-
 __all__ = ["LowRank", "soft_threshold"]
 
 # Threshold, relative to the Frobenius norm, below which squares lose digits: eigenvalues of the Gram matrix are off by
 # 1e-16 of the largest, values at the threshold t by 1e-16 s^2 / t.
 SQUARES_SUFFICE = 1e-5
-# Rows of the Gram matrix from which eigenvectors found last time are worth refining: the whole spectrum of fewer takes
-# hardly longer than the proof that none is missing (5 ms for 300 rows, one thread).
-WORTH_REFINING = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +60,7 @@ class LowRank:
         return np.matmul(self.left * self.values, self.right, out=out)
 
 
-def soft_threshold(block: np.ndarray, threshold: float, previous: LowRank | None = None) -> LowRank:
+def soft_threshold(block: np.ndarray, threshold: float) -> LowRank:
     """Matrix A that minimises ``1/2 |A - block|_F^2 + threshold |A|_*``.
 
     |A|_* is the nuclear norm, the sum of singular values. The minimum has the singular vectors of ``block``, and its
@@ -77,9 +72,6 @@ def soft_threshold(block: np.ndarray, threshold: float, previous: LowRank | None
         The matrix, finite.
     threshold : float
         At least 0. At 0 A is ``block``, of as many singular values as are not 0.
-    previous : LowRank, optional
-        What came out for a similar block of the same shape. It shortens the work on large blocks of low rank; the
-        answer does not depend on it.
 
     Returns
     -------
@@ -105,23 +97,18 @@ def soft_threshold(block: np.ndarray, threshold: float, previous: LowRank | None
         left, values, right = np.linalg.svd(block, full_matrices=False)
         return _shrunk(left, values, right, threshold)
     if block.shape[0] > block.shape[1]:
-        turned = None if previous is None else previous.right.T
-        right, values, left = _by_gram_matrix(block.T, threshold, turned)
+        right, values, left = _by_gram_matrix(block.T, threshold)
         return _shrunk(left.T, values, right.T, threshold)
-    left, values, right = _by_gram_matrix(block, threshold, None if previous is None else previous.left)
+    left, values, right = _by_gram_matrix(block, threshold)
     return _shrunk(left, values, right, threshold)
 
 
-def _by_gram_matrix(
-    block: np.ndarray, threshold: float, start: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _by_gram_matrix(block: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Singular triplets above the threshold of a block with no more rows than columns."""
-    gram = block @ block.T
-    bound = threshold * threshold
-    found = None
-    if start is not None and len(gram) >= WORTH_REFINING:
-        found = found_from(gram, bound, start)
-    _, left = all_above(gram, bound) if found is None else found
+    # numpy's, not scipy's: numpy releases the interpreter lock in LAPACK, scipy.linalg holds it (two threads took twice
+    # the time of one). Drivers for a part of the spectrum are faster only below a tenth of it.
+    values, vectors = np.linalg.eigh(block @ block.T)
+    left = vectors[:, np.searchsorted(values, threshold * threshold, side="right") :][:, ::-1]
     right = left.T @ block
     # Lengths of these are singular values to twice the digits of the eigenvalues.
     values = np.linalg.norm(right, axis=1)

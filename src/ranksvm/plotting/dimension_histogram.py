@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ranksvm.exceptions import OptionError
-from ranksvm.plotting._matplotlib import axes_or_new
 from ranksvm.plotting._spectra import Spectra, by_name, legend, percent
+from ranksvm.plotting.figures import axes_or_new
 
 __all__ = ["DimensionHistogramDisplay"]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.plotting._matplotlib import axes_or_new
 from ranksvm.plotting._spectra import Spectra, by_name, count_axis, legend
+from ranksvm.plotting.figures import axes_or_new
 
 __all__ = ["EnergyDisplay"]
 

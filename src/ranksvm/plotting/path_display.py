@@ -7,9 +7,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ranksvm.estimators import RankSVMCV, RegularizationPath
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.metrics import parse_metric
 from ranksvm.model_selection.choice import mean_and_standard_error
-from ranksvm.plotting._matplotlib import axes_or_new
+from ranksvm.plotting.figures import axes_or_new
 
 __all__ = ["PathDisplay"]
 
@@ -139,9 +138,9 @@ class PathDisplay:
             scores=estimator.scores_,
             mean_scores=estimator.mean_scores_,
             standard_errors=estimator.standard_errors_,
-            metric=parse_metric(estimator.metric).name,
+            metric=estimator.fitted_params_["metric"],
             chosen_C=estimator.C_,
-            rule=estimator.rule,
+            rule=estimator.fitted_params_["rule"],
         )
         return display.plot(ax, **options)
 

@@ -8,7 +8,7 @@ from scipy.ndimage import median_filter
 
 from ranksvm.exceptions import OptionError
 from ranksvm.model_selection import ProgressiveValidation
-from ranksvm.plotting._matplotlib import axes_or_new
+from ranksvm.plotting.figures import axes_or_new
 
 __all__ = ["ProgressiveDisplay"]
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm.analysis import BootstrapWeights
-from ranksvm.plotting._matplotlib import axes_or_new
+from ranksvm.plotting.figures import axes_or_new
 
 __all__ = ["WeightsDisplay"]
 

@@ -1,21 +1,24 @@
 """Solvers: how an objective is minimised, one file per method; they know only the Objective protocol."""
 
+from ranksvm.solvers.adaptive import adaptive
 from ranksvm.solvers.douglas_rachford import douglas_rachford
 from ranksvm.solvers.epochs import EpochStatus, minimise_in_epochs
 from ranksvm.solvers.newton import newton
 from ranksvm.solvers.newton_cg import newton_cg
 from ranksvm.solvers.progress import interruptible
-from ranksvm.solvers.result import SolverResult, Status
+from ranksvm.solvers.result import SolverResult, Status, relative_gap
 from ranksvm.solvers.tron import tron
 
 __all__ = [
     "EpochStatus",
     "SolverResult",
     "Status",
+    "adaptive",
     "douglas_rachford",
     "interruptible",
     "minimise_in_epochs",
     "newton",
     "newton_cg",
+    "relative_gap",
     "tron",
 ]

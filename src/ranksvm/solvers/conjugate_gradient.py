@@ -17,6 +17,7 @@ class NewtonStep:
     length: float  # of the step, in the norm of the preconditioner
     n_products: int
     on_boundary: bool = False
+    stopped: bool = False  # by `stop`, short of the tolerance
 
 
 def conjugate_gradient(
@@ -28,8 +29,10 @@ def conjugate_gradient(
     tolerance: float,
     max_products: int,
     radius: float = np.inf,
+    begin: NewtonStep | None = None,
+    stop: Callable[[int, float], bool] | None = None,
 ) -> NewtonStep:
-    """Solve ``H d = -g`` approximately, starting from 0.
+    """Solve ``H d = -g`` approximately.
 
     With a ``radius`` this is Steihaug's method in the norm of the preconditioner M (Steihaug, SIAM J. Numer. Anal.
     20, 1983; Lin & Moré 1999): it stops on the boundary ``d'Md = radius^2``.
@@ -50,22 +53,28 @@ def conjugate_gradient(
         Largest number of products with H.
     radius : float
         Of the trust region, in the norm of M.
+    begin : NewtonStep, optional
+        Where to begin instead of 0 (and then without a radius): a step found with another M, say.
+    stop : callable, optional
+        ``stop(n_products, r'M^-1 r / g'M^-1 g)`` says before each product whether to stop there.
 
     Returns
     -------
     NewtonStep
         The step, its residual and what it cost.
     """
-    step = np.zeros_like(gradient)
-    residual = -gradient
+    step, residual = (np.zeros_like(gradient), -gradient) if begin is None else (begin.step.copy(), begin.residual)
     z = precondition(residual)
     direction = z.copy()
     rho = inner(residual, z)
-    target = tolerance * tolerance * rho
+    whole = rho if begin is None else inner(gradient, precondition(gradient))
+    target = tolerance * tolerance * whole
     # M-norms by recurrence: |d|^2, d'M p and |p|^2
     step_norm, cross, direction_norm = 0.0, 0.0, rho
     n_products = 0
     while rho > target and n_products < max_products and direction_norm > 0.0:
+        if stop is not None and stop(n_products, rho / whole):
+            return NewtonStep(step, residual, float(np.sqrt(step_norm)), n_products, stopped=True)
         image = product(direction)
         n_products += 1
         curvature = inner(direction, image)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._logging import PASSING
 from ranksvm.exceptions import DataError
 from ranksvm.objectives.protocol import SplitObjective, SplitPoint
-from ranksvm.solvers.result import Status
+from ranksvm.solvers.result import Status, relative_gap
 
 __all__ = ["SplitHistory", "SplitResult", "douglas_rachford"]
 
@@ -40,8 +41,7 @@ class SplitHistory:
         self.duality_gap.append(gap)
         self.mean_rank.append(float(np.mean(ranks)))
         line = "step %d: objective %.9g, relative gap %.2e, mean rank %.1f"
-        relative_gap = gap / abs(value) if value != 0.0 else np.inf
-        logger.info(line, len(self.objective), value, relative_gap, self.mean_rank[-1])
+        logger.info(line, len(self.objective), value, relative_gap(gap, value), self.mean_rank[-1], extra=PASSING)
 
 
 @dataclass

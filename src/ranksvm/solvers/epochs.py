@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ranksvm._logging import PASSING
 from ranksvm.exceptions import DataError
 
 __all__ = ["EpochHistory", "EpochObjective", "EpochResult", "EpochStatus", "minimise_in_epochs"]
@@ -34,7 +35,7 @@ class EpochObjective(Protocol):
         """Go through the data once, part by part; each part yields its share of the squared projected gradient."""
 
     def refresh(self) -> None:
-        """Be rid of round-off that has piled up."""
+        """Remove accumulated round-off."""
 
 
 class EpochStatus(Enum):
@@ -128,7 +129,7 @@ def minimise_in_epochs(
         value = _finite(objective.value)
         history.objective.append(value)
         history.projected_gradient.append(float(np.sqrt(squared)))
-        logger.info("epoch %d: objective %.9g, projected gradient %.2e", number, value, np.sqrt(squared))
+        logger.info("epoch %d: objective %.9g, projected gradient %.2e", number, value, np.sqrt(squared), extra=PASSING)
         if after_epoch():
             status = EpochStatus.STOPPED_EARLY
             break

@@ -1,5 +1,7 @@
 """The end of a step, or a point before it where the step overshoots."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ranksvm.objectives.protocol import Objective, Point
@@ -32,7 +34,8 @@ def take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor)
 def shorten(objective: Objective, point: Point, trial: Point, slope: float, end: float, monitor: Monitor) -> Point:
     """A point near the lowest between two, where the way goes down at the first and up at the second.
 
-    The search reads no data but scores: only the point found costs a pass.
+    The search reads no data but scores: only the point found costs a pass. Positions are asked for as many at a time as
+    the objective says is worth it.
 
     Parameters
     ----------
@@ -50,29 +53,52 @@ def shorten(objective: Objective, point: Point, trial: Point, slope: float, end:
     Point
         The point found.
     """
-    along = objective.line(point, trial)
-    low, low_slope, high, high_slope = 0.0, slope, 1.0, end
-    alpha, at = 0.5, 0.0
-    for _ in range(TRIALS):
-        # regula falsi on the slope, kept away from the ends; an end that stays counts half (the Illinois rule): a slope
-        # with a kink in it would keep the other one for long
-        at_before = at
-        alpha = low + (high - low) * min(max(low_slope / (low_slope - high_slope), 0.1), 0.9)
-        value, at = along(alpha)
-        # flat, and not beyond the lowest point as far up again: from there steps would go round in circles
-        if abs(at) <= SEARCH_SLOPE * abs(slope) and (at <= 0.0 or value <= point.value):
-            break
-        if at < 0.0:
-            low, low_slope = alpha, at
-            high_slope *= 0.5 if at_before < 0.0 else 1.0
-        else:
-            high, high_slope = alpha, at
-            low_slope *= 0.5 if at_before > 0.0 else 1.0
-    else:
-        # never uphill: the last place known to be on the way down
-        alpha = low if low > 0.0 else alpha
+    alpha = _flat_position(objective.line(point, trial), point.value, slope, end, objective.positions_at_once)
     new = objective.between(point, trial, alpha)
     monitor.n_evaluations += 1
     objective.release(point)
     objective.release(trial)
     return new
+
+
+def _flat_position(
+    along: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    start_value: float,
+    slope: float,
+    end: float,
+    at_once: int,
+) -> float:
+    """A position in (0, 1) where a convex function is nearly flat, given its slopes at 0 and 1."""
+    low, low_slope, high, high_slope = 0.0, slope, 1.0, end
+    moved = 0  # which end the last round has moved: -1 the low one, 1 the high one, 0 both
+    for _ in range(TRIALS):
+        # regula falsi on the slope, kept away from the ends; an end that stays counts half (the Illinois rule): a slope
+        # with a kink in it would keep the other one for long
+        moved_before = moved
+        guess = low + (high - low) * min(max(low_slope / (low_slope - high_slope), 0.1), 0.9)
+        alphas = _positions(low, high, guess, at_once)
+        values, slopes = along(alphas)
+        # flat, and not beyond the lowest point as far up again: from there steps would go round in circles
+        flat = (np.abs(slopes) <= SEARCH_SLOPE * abs(slope)) & ((slopes <= 0.0) | (values <= start_value))
+        if flat.any():
+            return float(alphas[flat][np.argmin(np.abs(slopes[flat]))])
+        # slopes ascend along a convex function: on between the last that goes down and the first that does not
+        n_down = int(np.argmin(np.append(slopes < 0.0, False)))
+        if n_down > 0:
+            low, low_slope = float(alphas[n_down - 1]), float(slopes[n_down - 1])
+        if n_down < len(alphas):
+            high, high_slope = float(alphas[n_down]), float(slopes[n_down])
+        moved = -1 if n_down == len(alphas) else int(n_down == 0)
+        if moved == moved_before == -1:
+            high_slope *= 0.5
+        elif moved == moved_before == 1:
+            low_slope *= 0.5
+    # never uphill: the last position known to be on the way down
+    return low if low > 0.0 else float(alphas[0])
+
+
+def _positions(low: float, high: float, guess: float, n: int) -> np.ndarray:
+    """A guess and n - 1 positions around it, ascending, that part the interval evenly."""
+    if n == 1:
+        return np.array([guess])
+    return np.sort(np.append(low + (high - low) * np.arange(1, n) / n, guess))

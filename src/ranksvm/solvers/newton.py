@@ -18,7 +18,7 @@ __all__ = ["newton", "solve_sample"]
 # move the solution anyway.
 SAMPLE_REDUCTION = 0.03
 SAMPLE_ITERATIONS = 20
-# It is not sharpened beyond what this tolerance asks for: of a narrower ring a sample has too few pairs to say much.
+# Its smoothing is not reduced beyond what this tolerance asks for: a narrower ring has too few pairs of a sample.
 SAMPLE_TOL = 1e-4
 # A step that reduced the gradient, in the norm of the inverse Hessian, by less than this asks for a new Hessian.
 GOOD_REDUCTION = 0.3
@@ -32,8 +32,9 @@ CG_PRODUCTS = 20
 
 def newton(
     objective: HessianObjective,
-    start: np.ndarray | Point,
+    start: np.ndarray,
     *,
+    point: Point | None = None,
     tol: float = 1e-4,
     max_iter: int = 100,
     warm_start: bool = False,
@@ -53,8 +54,10 @@ def newton(
     ----------
     objective : Objective
         The problem.
-    start : ndarray of float64, shape (n,), or Point
+    start : ndarray of float64, shape (n,)
         Where to begin.
+    point : Point, optional
+        The evaluation at ``start``, where there is one.
     tol : float
         Relative duality gap to reach.
     max_iter : int
@@ -66,25 +69,25 @@ def newton(
     label : str or None
         Put before the lines of the log; None: there are none.
     enough : float
-        A gap small enough for the objective as it is smoothed, once it need not be sharpened any more.
+        A gap small enough for the objective as it is smoothed, once its smoothing suffices.
 
     Returns
     -------
     SolverResult
         The best point, its certificate and why it stopped.
     """
-    if not warm_start and isinstance(start, np.ndarray):
+    if point is None and not warm_start:
         start = solve_sample(objective, start, tol, interrupted)
     monitor = Monitor(objective, tol, max_iter, interrupted, label, enough)
-    point = monitor.evaluate(start)
+    point = monitor.evaluate(start) if point is None else point
     # The Hessian of an earlier solve, for other weights, is good for a first step.
     earlier = objective.earlier_hessian()
     solve = None if earlier is None else by_cholesky(earlier)
     # How far the last step reduced the gradient, in the norm of the inverse Hessian: small where the model is good.
     reduction, trusted, misled = 1.0, True, False
     while (status := monitor.record(point)) is None:
-        point = monitor.sharpen(point)
-        if objective.gap(point) == 0.0:  # nothing to do but to sharpen it more
+        point = monitor.reduce_smoothing(point)
+        if objective.gap(point) == 0.0:  # nothing to do but to smooth it less
             continue
         gradient = point.gradient
         first = monitor.n_iter == 0 and solve is not None
@@ -138,14 +141,15 @@ def solve_sample(
     point = sample.evaluate(solve_sample(sample, np.zeros(sample.n_variables), tol, interrupted))
     result = newton(
         sample,
-        point,
+        point.w,
+        point=point,
         tol=max(tol, SAMPLE_TOL),
         enough=SAMPLE_REDUCTION**2 * sample.gap(point),
         max_iter=SAMPLE_ITERATIONS,
         interrupted=interrupted,
         label="on a sample: ",
     )
-    return objective.from_sample(result.w)
+    return objective.from_sample(sample, result.w)
 
 
 def _inexact_step(

@@ -29,8 +29,9 @@ CG_PRODUCTS = 1000
 
 def newton_cg(
     objective: PreconditionedObjective,
-    start: np.ndarray | Point,
+    start: np.ndarray,
     *,
+    point: Point | None = None,
     tol: float = 1e-4,
     max_iter: int = 1000,
     warm_start: bool = False,
@@ -46,8 +47,10 @@ def newton_cg(
     ----------
     objective : Objective
         The problem.
-    start : ndarray of float64 or Point
+    start : ndarray of float64
         Where to begin.
+    point : Point, optional
+        The evaluation at ``start``, where there is one.
     tol : float
         Relative duality gap to reach.
     max_iter : int
@@ -62,18 +65,18 @@ def newton_cg(
     SolverResult
         The best point, its certificate and why it stopped.
     """
-    if not warm_start and isinstance(start, np.ndarray):
+    if point is None and not warm_start:
         start = solve_sample(objective, start, tol, interrupted)
     monitor = Monitor(objective, tol, max_iter, interrupted)
-    point = monitor.evaluate(start)
+    point = monitor.evaluate(start) if point is None else point
     reduction = loosest = FIRST_REDUCTION
     best_gap, n_futile = float("inf"), 0
     while (status := monitor.record(point)) is None:
-        blunt, point = point, monitor.sharpen(point)
-        if point is not blunt:  # another objective, of larger gaps
+        before, point = point, monitor.reduce_smoothing(point)
+        if point is not before:  # another objective, of larger gaps
             best_gap, loosest = float("inf"), FIRST_REDUCTION
         gap = objective.gap(point)
-        if gap == 0.0:  # nothing to do but to sharpen it more
+        if gap == 0.0:  # nothing to do but to smooth it less
             continue
         best_gap = min(best_gap, gap)
         newton_step = conjugate_gradient(

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from ranksvm._logging import PASSING
 from ranksvm.exceptions import DataError
 from ranksvm.objectives.protocol import Objective, Point
-from ranksvm.solvers.result import History, SolverResult, Status
+from ranksvm.solvers.result import History, SolverResult, Status, relative_gap
 
 __all__ = ["Monitor", "interruptible"]
 
@@ -38,7 +39,7 @@ class Monitor:
     label : str or None
         Put before the lines of the log; None: there are none.
     enough : float
-        A gap small enough for the objective as it is smoothed, once it need not be sharpened any more.
+        A gap small enough for the objective as it is smoothed, once its smoothing suffices.
     """
 
     def __init__(
@@ -67,18 +68,16 @@ class Monitor:
         """Iterations so far."""
         return len(self.history.objective) - 1
 
-    def evaluate(self, start: np.ndarray | Point, near: Point | None = None) -> Point:
-        """Evaluate the objective, unless the start is a point where it was evaluated already."""
-        if not isinstance(start, np.ndarray):
-            return start
+    def evaluate(self, w: np.ndarray, near: Point | None = None) -> Point:
+        """Evaluate the objective."""
         self.n_evaluations += 1
-        return self.objective.evaluate(start, near)
+        return self.objective.evaluate(w, near)
 
-    def sharpen(self, point: Point) -> Point:
+    def reduce_smoothing(self, point: Point) -> Point:
         """The same place or one nearby, with the objective smoothed less, where it is time for that."""
-        sharper, n_evaluations = self.objective.sharpen(point, self.tol)
+        narrower, n_evaluations = self.objective.reduce_smoothing(point, self.tol)
         self.n_evaluations += n_evaluations
-        return sharper
+        return narrower
 
     def record(self, point: Point) -> Status | None:
         """Note an iterate; the reason to stop there, or None to go on."""
@@ -95,9 +94,9 @@ class Monitor:
         history.hessian_products.append(self.n_products)
         if self.label is not None:
             line = "%siteration %d: objective %.9g, relative gap %.2e"
-            logger.info(line, self.label, self.n_iter, value, gap / value if value > 0.0 else 0.0)
+            logger.info(line, self.label, self.n_iter, value, relative_gap(gap, value), extra=PASSING)
         if gap <= self.tol * value or (
-            self.objective.gap(point) <= self.enough and self.objective.sharp(point, self.tol)
+            self.objective.gap(point) <= self.enough and self.objective.smoothing_suffices(point, self.tol)
         ):
             return Status.CONVERGED
         if self.interrupted is not None and self.interrupted.is_set():

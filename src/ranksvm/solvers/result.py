@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["History", "Status", "SolverResult"]
+__all__ = ["History", "Status", "SolverResult", "relative_gap"]
 
 
 class Status(Enum):
@@ -87,5 +87,25 @@ class SolverResult:
 
     @property
     def relative_gap(self) -> float:
-        """The gap as part of the value; 0 where that has underflowed."""
-        return self.gap / self.value if self.value > 0.0 else 0.0
+        """The gap as part of the value."""
+        return relative_gap(self.gap, self.value)
+
+
+def relative_gap(gap: float, value: float) -> float:
+    """A duality gap as part of the absolute value of an objective; of the value 0 it is 0 without a gap, else infinite.
+
+    Parameters
+    ----------
+    gap : float
+        The gap, not negative.
+    value : float
+        The objective.
+
+    Returns
+    -------
+    float
+        ``gap / |value|``.
+    """
+    if value == 0.0:
+        return 0.0 if gap == 0.0 else float("inf")
+    return gap / abs(value)

@@ -12,7 +12,7 @@ from ranksvm.solvers.line_search import shorten
 from ranksvm.solvers.progress import Monitor
 from ranksvm.solvers.result import SolverResult
 
-__all__ = ["tron"]
+__all__ = ["curvature_scale", "tron"]
 
 # Ratios of actual to predicted decrease, and factors of the radius, as Lin & Moré have them.
 ACCEPT, POOR, GOOD = 1e-4, 0.25, 0.75
@@ -27,8 +27,9 @@ SMALL_CHANGE = 1e-6
 
 def tron(
     objective: DiagonalObjective,
-    start: np.ndarray | Point,
+    start: np.ndarray,
     *,
+    point: Point | None = None,
     tol: float = 1e-4,
     max_iter: int = 1000,
     interrupted: threading.Event | None = None,
@@ -52,8 +53,10 @@ def tron(
     ----------
     objective : Objective
         The problem.
-    start : ndarray of float64, shape (n,), or Point
+    start : ndarray of float64, shape (n,)
         Where to begin.
+    point : Point, optional
+        The evaluation at ``start``, where there is one.
     tol : float
         Relative duality gap to reach.
     max_iter : int
@@ -69,15 +72,15 @@ def tron(
         The best point, its certificate and why it stopped.
     """
     monitor = Monitor(objective, tol, max_iter, interrupted, label)
-    point = monitor.evaluate(start)
+    point = monitor.evaluate(start) if point is None else point
     radius = None
     while (status := monitor.record(point)) is None:
-        point = monitor.sharpen(point)
-        if objective.gap(point) == 0.0:  # nothing to do but to sharpen it more
+        point = monitor.reduce_smoothing(point)
+        if objective.gap(point) == 0.0:  # nothing to do but to smooth it less
             continue
         if radius is None:
             # One norm for the whole run: where it changed with the violating pairs, so did the meaning of the radius.
-            precondition = by_diagonal(_norm(objective, point))
+            precondition = by_diagonal(curvature_scale(objective, point))
             radius = float(np.sqrt(objective.inner(point.gradient, precondition(point.gradient))))
         newton_step = conjugate_gradient(
             partial(objective.hessian_product, point),
@@ -105,8 +108,21 @@ def tron(
     return monitor.result(point, status)
 
 
-def _norm(objective: DiagonalObjective, point: Point) -> np.ndarray:
-    """One, or the diagonal of the Hessian where that is more than the identity and few directions."""
+def curvature_scale(objective: DiagonalObjective, point: Point) -> np.ndarray:
+    """What to divide by before conjugate gradients know any better.
+
+    Parameters
+    ----------
+    objective : Objective
+        The problem.
+    point : Point
+        Where.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_variables,) or (1,)
+        The diagonal of the Hessian; 1 where the Hessian is the identity but for few directions.
+    """
     if objective.n_variables > MANY_VARIABLES * objective.curvature_rank:
         return np.ones(1)
     return objective.hessian_diagonal(point)

@@ -1,0 +1,272 @@
+"""Every solver beside ``solver="auto"`` over a grid of shapes, spectra and C, and listed pairs of many features.
+
+python benchmarks/solver_choice.py --cache build/solver_choice.jsonl --seconds 60 -o benchmarks/results/solver_choice.md
+
+The grid is in seconds of processor time on one thread, so that it can be measured beside other work. With --cache each
+piece is kept when it is done, and the same command goes on with what is left.
+"""
+
+import json
+import subprocess
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from _common import arguments, page, publish, seconds, table
+from _peak_memory import peak
+from _pieces import Found, Pieces, Section
+from ranksvm import RankSVM
+
+SOLVERS = ("newton", "tron", "auto")
+LIMIT = 1.3
+SEED = 0
+LEVELS = 5
+# Rows made at a time.
+CHUNK = 20_000
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Made data: the singular values of the features fall with the power ``decay`` of their number, 0 for all alike.
+
+    ``density`` below 1 makes CSR with such a part of the values.
+    """
+
+    rows: int
+    features: int
+    documents: int
+    decay: float
+    density: float = 1.0
+
+    def __str__(self) -> str:
+        kind = "CSR" if self.density < 1.0 else "dense"
+        return f"{self.rows:,} x {self.features:,} {kind}, {self.documents} a query, {spectrum_name(self.decay)}"
+
+
+def spectrum_name(decay: float) -> str:
+    """The decay of singular values in words."""
+    return "isotropic" if decay == 0.0 else f"k^-{decay:g}"
+
+
+SHAPES = (
+    *(Shape(300, features, 20, decay) for features in (10, 46) for decay in (0.0, 1.0)),
+    *(Shape(1_000, features, 20, decay) for features in (46, 245) for decay in (0.0, 0.7)),
+    *(Shape(2_000, 768, 20, decay) for decay in (0.0, 0.7)),
+    *(Shape(10_000, features, 120, decay) for features in (46, 136, 768) for decay in (0.0, 0.7)),
+    *(Shape(20_000, 300, 20, decay, 0.05) for decay in (0.0, 0.7)),
+    *(Shape(20_000, 1_024, 2, decay) for decay in (0.0, 0.5)),
+    Shape(5_000, 2_000, 120, 0.5),
+    Shape(40_000, 136, 700, 0.5),
+    Shape(100_000, 10, 20, 0.5),
+    Shape(100_000, 245, 120, 0.5),
+)
+CS = (1e-4, 1e-2, 1.0, 100.0)
+
+
+@cache
+def projection(features: int, decay: float) -> np.ndarray:
+    """What makes independent normal features correlated, the mean of their variances 1."""
+    spectrum = np.arange(1.0, features + 1.0) ** -decay
+    spectrum *= np.sqrt(features / (spectrum @ spectrum))
+    rotation = np.linalg.qr(np.random.default_rng(SEED).standard_normal((features, features)))[0]
+    return (spectrum[:, np.newaxis] * rotation).astype(np.float32)
+
+
+def features_of(rows: int, features: int, decay: float) -> np.ndarray:
+    """Rows of float32 features."""
+    rng = np.random.default_rng(SEED)
+    X = np.empty((rows, features), dtype=np.float32)
+    for start in range(0, rows, CHUNK):
+        part = X[start : start + CHUNK]
+        rng.standard_normal(dtype=np.float32, out=part)
+        if decay:
+            part[...] = part @ projection(features, decay)
+    return X
+
+
+def relevance(X: Any) -> np.ndarray:
+    """A linear function of standard deviation 1 with noise of half of it."""
+    rng = np.random.default_rng(SEED + 1)
+    scores = X @ rng.standard_normal(X.shape[1]).astype(np.float32)
+    return scores / scores.std() + 0.5 * rng.standard_normal(len(scores))
+
+
+@cache
+def made(shape: Shape) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Features, five levels of relevance, and queries."""
+    X: Any = features_of(shape.rows, shape.features, shape.decay)
+    if shape.density < 1.0:
+        X *= np.random.default_rng(SEED + 2).random(X.shape, dtype=np.float32) < shape.density
+        X = scipy.sparse.csr_matrix(X)
+    found = relevance(X)
+    y = np.searchsorted(np.quantile(found, np.arange(1, LEVELS) / LEVELS), found)
+    return X, y.astype(float), np.arange(shape.rows) // shape.documents
+
+
+# -- the grid ----------------------------------------------------------------------------------------------------------
+
+
+def processor_seconds(ranker: RankSVM, X: Any, y: np.ndarray, qid: np.ndarray) -> float:
+    """Processor time of a fit."""
+    started = time.process_time()
+    ranker.fit(X, y, qid=qid)
+    return time.process_time() - started
+
+
+def of_grid(shape: Shape, Cs: tuple[float, ...], repeats: int) -> list[dict[str, Any]]:
+    """For each C what each solver takes, the least of some rounds, one solver after the other in each."""
+    found = []
+    for C in Cs:
+        # CSR rows of hundreds of features are refused by "newton"
+        solvers = SOLVERS if shape.density == 1.0 else SOLVERS[1:]
+        rankers = {solver: RankSVM(C=C, solver=solver, n_jobs=1) for solver in solvers}
+        times: dict[str, list[float]] = {solver: [] for solver in solvers}
+        for _ in range(repeats if shape.rows * shape.features < 3e6 else 1):
+            for solver, ranker in rankers.items():
+                times[solver].append(processor_seconds(ranker, *made(shape)))
+        auto = rankers["auto"]
+        found.append(
+            {
+                "shape": str(shape),
+                "C": C,
+                "seconds": {solver: min(values) for solver, values in times.items()},
+                "solver": auto.solver_,
+                "products": auto.history_["hessian_products"][-1],
+                "converged": all(ranker.converged_ for ranker in rankers.values()),
+            }
+        )
+    made.cache_clear()
+    return found
+
+
+def render_grid(found: list[Found]) -> list[str]:
+    """A table of the grid, and the worst ratio."""
+    rows, ratios = [], []
+    for piece in found:
+        for case in piece.value:
+            took = case["seconds"]
+            ratio = took["auto"] / min(took.values())
+            ratios.append(ratio)
+            cells = [f"{1e3 * took[solver]:.1f}" if solver in took else "-" for solver in SOLVERS]
+            certified = "yes" if case["converged"] else "**NO**"
+            rows.append(
+                [case["shape"], f"{case['C']:g}", *cells, case["solver"], case["products"], f"{ratio:.2f}", certified]
+            )
+    worst = f"The worst ratio is {max(ratios):.2f}, the median {np.median(ratios):.2f}; the limit is {LIMIT}."
+    return [
+        "## The grid",
+        "Milliseconds of processor time on one thread, float32 features, tol 1e-4; the ratio is that of `auto` to the "
+        f"fastest of the three. {worst}",
+        table(
+            ["data", "C", *(f"{solver}, ms" for solver in SOLVERS), "auto took", "products", "ratio", "certified"], rows
+        ),
+    ]
+
+
+# -- listed pairs ------------------------------------------------------------------------------------------------------
+
+
+def listed(n_pairs: int, features: int, decay: float) -> tuple[np.ndarray, np.ndarray]:
+    """Features of two rows for each pair, and the pairs, the preferred row first."""
+    X = features_of(2 * n_pairs, features, decay)
+    found = relevance(X)
+    first = np.arange(0, 2 * n_pairs, 2)
+    preferred = np.where(found[first] > found[first + 1], first, first + 1)
+    return X, np.column_stack([preferred, 2 * first + 1 - preferred])
+
+
+def fit_of_pairs(n_pairs: int, features: int, decay: float, C: float, who: str) -> dict[str, Any]:
+    """Seconds and memory of a fit, in this process."""
+    X, pairs = listed(n_pairs, features, decay)
+    qid = np.repeat(np.arange(n_pairs), 2)
+    few = min(n_pairs, 500)
+    small = X[: 2 * few].copy()
+
+    def fit(X: np.ndarray, n: int) -> Any:
+        if who == "RankSVM":
+            return RankSVM(C=C).fit(X, pairs=pairs[:n], qid=qid[: 2 * n])
+        sign = np.where(np.arange(n) % 2, 1.0, -1.0).astype(np.float32)
+        differences = X[pairs[:n, 0]]
+        differences -= X[pairs[:n, 1]]
+        differences *= sign[:, np.newaxis]
+        return LogisticRegression(C=C, fit_intercept=False, max_iter=1000).fit(differences, sign > 0)
+
+    fit(small, few)
+    before, model = peak(), []
+    took = seconds(lambda: model.append(fit(X, n_pairs)))
+    found = {"seconds": took, "memory": max(0, peak() - before) / X.nbytes}
+    if who == "RankSVM":
+        found |= {"solver": model[0].solver_, "gap": model[0].duality_gap_ / model[0].objective_}
+    return found
+
+
+def in_a_process(*what: Any) -> dict[str, Any]:
+    """The same in a process of its own, for its memory."""
+    command = [sys.executable, __file__, "--pairs", json.dumps(what)]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def render_pairs(found: list[Found]) -> list[str]:
+    """A table of the fits of listed pairs."""
+    rows = []
+    for piece in found:
+        value = piece.value
+        cells = [f"{value['seconds']:.2f}", f"{1 + value['memory']:.2f}"]
+        rows.append([piece.key, *cells, value.get("solver", "lbfgs"), f"{value['gap']:.1e}" if "gap" in value else ""])
+    return [
+        "## Listed pairs",
+        "Pairs (preferred, other) of rows of their own, float32 features, all threads. Seconds of a fit, and the "
+        "memory that features and fit take at the peak, as multiples of the features. Logistic regression, with the "
+        "same C, works on the differences, and making them counts.",
+        table(["fit", "seconds", "memory / features", "solver", "relative gap"], rows),
+    ]
+
+
+def sections(smoke: bool, repeats: int) -> list[Section]:
+    """The page."""
+    shapes = (Shape(300, 10, 20, 0.0), Shape(300, 245, 20, 0.5)) if smoke else SHAPES
+    Cs = (0.01,) if smoke else CS
+    grid = {str(shape): partial(of_grid, shape, Cs, repeats) for shape in shapes}
+    n_pairs, features = (200, 160) if smoke else (200_000, 1024)
+    pairs = {}
+    for who, decay, C in product(("RankSVM", "LogisticRegression"), (0.0, 0.5), (1e-4, 1e-2)):
+        key = f"{who}, {n_pairs:,} pairs x {features:,}, {spectrum_name(decay)}, C = {C:g}"
+        pairs[key] = partial(in_a_process, n_pairs, features, decay, C, who)
+    return [Section("grid", grid, render_grid), Section("pairs", pairs, render_pairs)]
+
+
+def main(argv=None):
+    """Run from the command line."""
+    warnings.simplefilter("ignore", ConvergenceWarning)  # the page says where
+    options = arguments(
+        __doc__,
+        argv,
+        ("--repeats", {"type": int, "default": 3, "help": "rounds"}),
+        ("--only", {"default": "", "help": "measure only pieces whose 'section/piece' has this in it"}),
+        ("--cache", {"type": Path, "help": "file of the pieces that are done"}),
+        ("--seconds", {"type": float, "help": "begin no piece after so many seconds"}),
+        ("--pairs", {"help": "for the process of a fit of listed pairs"}),
+    )
+    if options.pairs:
+        print(json.dumps(fit_of_pairs(*json.loads(options.pairs))))
+        return
+    parts = sections(options.smoke, 1 if options.smoke else options.repeats)
+    pieces = Pieces(options.cache, options.seconds)
+    pieces.measure(parts, options.only)
+    if pieces.left:
+        sys.exit(f"{pieces.left} pieces are left: run the same command again.")
+    publish(page("The solver that is chosen", "solver_choice", options, pieces.parts(parts)), options)
+
+
+if __name__ == "__main__":
+    main()

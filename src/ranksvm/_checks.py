@@ -1,0 +1,30 @@
+"""Checks that many places make, with one wording."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from ranksvm.exceptions import DataError
+
+__all__ = ["check_one_per_row", "is_integer", "is_number"]
+
+
+def is_integer(value: Any, least: int | None = None) -> bool:
+    """Whether a value is a whole number, of Python or NumPy (True and False are none), and at least ``least``."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return whole and (least is None or int(value) >= least)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number, of Python or NumPy (True and False are none), maybe not finite."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def check_one_per_row(name: str, values: Any, n_rows: int, owner: str = "X") -> None:
+    """Raise DataError where there is not one value for each of the ``n_rows`` rows of ``owner``."""
+    shape = np.shape(values) if isinstance(values, np.ndarray) or not hasattr(values, "__len__") else (len(values),)
+    if shape == (n_rows,):
+        return
+    found = f"{shape[0]} entries" if len(shape) == 1 else f"shape {shape}"
+    raise DataError(f"{name} has {found} but {owner} has {n_rows} rows: they must agree.")

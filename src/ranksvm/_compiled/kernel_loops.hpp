@@ -1,0 +1,40 @@
+// The loops of kernel_product.hpp and kernel_distances.hpp as tables, for each instruction set.
+#ifndef RANKSVM_KERNEL_LOOPS_HPP
+#define RANKSVM_KERNEL_LOOPS_HPP
+
+#include <cstdint>
+
+#include "instruction_set.hpp"
+
+namespace ranksvm {
+
+using std::int32_t;
+using std::int64_t;
+
+template <class Real>
+struct ProductLoops {
+    void (*panels)(const Real *panels, int64_t n, int64_t height, int64_t first, int64_t last, const double *b, double *s);
+    void (*block)(const Real *Q, int64_t stride, int64_t n_rows, int64_t n_columns, const double *b_row, double *s_row,
+                  const double *b_column, double *s_column);
+    void (*square)(const Real *Q, int64_t stride, int64_t n, const double *b, double *s);
+};
+
+struct DistanceLoops {
+    void (*dense)(const double *X, int64_t n_x, const double *Z, int64_t n_z, int64_t n, double *out);
+};
+
+template <class Index>
+struct SparseDistanceLoops {
+    void (*sparse)(const double *x_data, const Index *x_indices, const Index *x_indptr, int64_t n_x, const double *z_data,
+                   const Index *z_indices, const Index *z_indptr, int64_t n_z, int64_t n, double *out);
+};
+
+RANKSVM_DECLARE_LOOPS(ProductLoops<float>)
+RANKSVM_DECLARE_LOOPS(ProductLoops<double>)
+RANKSVM_DECLARE_LOOPS(DistanceLoops)
+RANKSVM_DECLARE_LOOPS(SparseDistanceLoops<int32_t>)
+RANKSVM_DECLARE_LOOPS(SparseDistanceLoops<int64_t>)
+
+}  // namespace ranksvm
+
+#endif

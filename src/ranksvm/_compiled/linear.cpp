@@ -1,0 +1,23 @@
+// One copy of the loops of linear.hpp, for the instruction set that meson.build compiles this for.
+#include "linear.hpp"
+
+#include "linear_loops.hpp"
+
+namespace ranksvm::RANKSVM_VARIANT {
+
+template <class Real>
+static constexpr DenseLoops<Real> kDense = {dense_scores<Real>, dense_accumulate<Real>, dense_gather<Real>, dense_finite<Real>};
+template <class Real, class Index>
+static constexpr SparseLoops<Real, Index> kSparse = {sparse_scores<Real, Index>, sparse_accumulate<Real, Index>,
+                                              sparse_gather<Real, Index>};
+static constexpr CentreLoops kCentre = {centre_queries};
+
+template <> const DenseLoops<float> &loops() { return kDense<float>; }
+template <> const DenseLoops<double> &loops() { return kDense<double>; }
+template <> const SparseLoops<float, int32_t> &loops() { return kSparse<float, int32_t>; }
+template <> const SparseLoops<float, int64_t> &loops() { return kSparse<float, int64_t>; }
+template <> const SparseLoops<double, int32_t> &loops() { return kSparse<double, int32_t>; }
+template <> const SparseLoops<double, int64_t> &loops() { return kSparse<double, int64_t>; }
+template <> const CentreLoops &loops() { return kCentre; }
+
+}  // namespace ranksvm::RANKSVM_VARIANT

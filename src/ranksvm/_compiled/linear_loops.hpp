@@ -1,0 +1,49 @@
+// The loops of linear.hpp as tables, for each instruction set. `rows` maps positions to rows of X (null where they are the
+// same); `out_range` and `u_range` hold the positions start .. stop only.
+#ifndef RANKSVM_LINEAR_LOOPS_HPP
+#define RANKSVM_LINEAR_LOOPS_HPP
+
+#include <cstdint>
+
+#include "instruction_set.hpp"
+
+namespace ranksvm {
+
+using std::int32_t;
+using std::int64_t;
+
+template <class Real>
+struct DenseLoops {
+    void (*scores)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, const double *w,
+                   double *out_range);
+    void (*accumulate)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, const double *u_range,
+                       double *out);
+    void (*gather)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, double *out_range);
+    bool (*finite)(const Real *X, int64_t size);
+};
+
+template <class Real, class Index>
+struct SparseLoops {
+    void (*scores)(const Real *data, const Index *indices, const Index *indptr, const int64_t *rows, int64_t start,
+                   int64_t stop, const double *w, double *out_range);
+    void (*accumulate)(const Real *data, const Index *indices, const Index *indptr, const int64_t *rows, int64_t start,
+                       int64_t stop, const double *u_range, bool squares, double *out);
+    void (*gather)(const Real *data, const Index *indices, const Index *indptr, int64_t n, const int64_t *rows,
+                   int64_t start, int64_t stop, double *out_range);
+};
+
+struct CentreLoops {
+    void (*centre_queries)(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, double *X_range);
+};
+
+RANKSVM_DECLARE_LOOPS(DenseLoops<float>)
+RANKSVM_DECLARE_LOOPS(DenseLoops<double>)
+RANKSVM_DECLARE_LOOPS(SparseLoops<float, int32_t>)
+RANKSVM_DECLARE_LOOPS(SparseLoops<float, int64_t>)
+RANKSVM_DECLARE_LOOPS(SparseLoops<double, int32_t>)
+RANKSVM_DECLARE_LOOPS(SparseLoops<double, int64_t>)
+RANKSVM_DECLARE_LOOPS(CentreLoops)
+
+}  // namespace ranksvm
+
+#endif

@@ -1,0 +1,83 @@
+// The loops of online.hpp as tables, for each instruction set.
+#ifndef RANKSVM_ONLINE_LOOPS_HPP
+#define RANKSVM_ONLINE_LOOPS_HPP
+
+#include <cstdint>
+
+#include "instruction_set.hpp"
+
+namespace ranksvm {
+
+using std::int32_t;
+using std::int64_t;
+using std::uint64_t;
+
+// Pairs of documents of one query, numbered within it, in the order in which they are learnt from.
+struct OnlinePairs {
+    const int32_t *preferred;
+    const int32_t *other;
+    const double *weight;  // null: all 1
+    int64_t size;
+};
+
+// What a stretch of pairs did: how many changed the model, and the sum of weight times squared hinge before each.
+struct OnlineSums {
+    int64_t updates;
+    double loss;
+};
+
+// A model, and what its mean over all pairs needs: after T pairs that is w - lag / T. `lag` is null where no mean is asked
+// for; `count` are the pairs before the next one.
+struct OnlineModel {
+    double *w;
+    double *lag;
+    double count;
+};
+
+// The committee perceptron (Elsas et al., 2008): a perceptron, and of the models it has had those that survived most pairs.
+struct Committee {
+    double *experts;    // (size, n)
+    double *survivals;  // (size,) pairs in order before the expert met one that was not; 0: no expert yet
+    int64_t size;
+    double *survival;   // of the present model
+};
+
+enum class OnlineMethod { solar_first, solar_second, solar_diagonal, perceptron };
+
+struct OnlinePairLoops {
+    int64_t (*count)(const double *y, int64_t n);
+    void (*fill)(const double *y, int64_t n, bool shuffle, uint64_t seed, uint64_t stream, int32_t *preferred,
+                 int32_t *other);
+};
+
+template <class Real>
+struct DenseOnlineLoops {
+    OnlineSums (*learn)(OnlineMethod method, const Real *X, int64_t n, const OnlinePairs &pairs, double parameter,
+                        double *S, OnlineModel model);
+    OnlineSums (*committee)(const Real *X, int64_t n, const OnlinePairs &pairs, const Committee &committee,
+                            OnlineModel model);
+    int64_t (*prank)(const Real *X, int64_t n, const int32_t *documents, const int32_t *levels, int64_t size,
+                     double *thresholds, int64_t n_thresholds, OnlineModel model);
+};
+
+template <class Real, class Index>
+struct SparseOnlineLoops {
+    OnlineSums (*learn)(OnlineMethod method, const Real *data, const Index *indices, const Index *pointers,
+                        const OnlinePairs &pairs, double parameter, double *S, OnlineModel model);
+    OnlineSums (*committee)(const Real *data, const Index *indices, const Index *pointers, int64_t n,
+                            const OnlinePairs &pairs, const Committee &committee, OnlineModel model);
+    int64_t (*prank)(const Real *data, const Index *indices, const Index *pointers, const int32_t *documents,
+                     const int32_t *levels, int64_t size, double *thresholds, int64_t n_thresholds, OnlineModel model);
+};
+
+RANKSVM_DECLARE_LOOPS(OnlinePairLoops)
+RANKSVM_DECLARE_LOOPS(DenseOnlineLoops<float>)
+RANKSVM_DECLARE_LOOPS(DenseOnlineLoops<double>)
+RANKSVM_DECLARE_LOOPS(SparseOnlineLoops<float, int32_t>)
+RANKSVM_DECLARE_LOOPS(SparseOnlineLoops<float, int64_t>)
+RANKSVM_DECLARE_LOOPS(SparseOnlineLoops<double, int32_t>)
+RANKSVM_DECLARE_LOOPS(SparseOnlineLoops<double, int64_t>)
+
+}  // namespace ranksvm
+
+#endif

@@ -1,0 +1,12 @@
+// One copy of the loops of pair_list.hpp, for the instruction set that meson.build compiles this for.
+#include "pair_list.hpp"
+
+#include "pair_list_loops.hpp"
+
+namespace ranksvm::RANKSVM_VARIANT {
+
+static constexpr PairListLoops kPairList = {squared_hinge_of_list, huber_of_list, laplacian_of_list, laplacian_rows_of_list};
+
+template <> const PairListLoops &loops() { return kPairList; }
+
+}  // namespace ranksvm::RANKSVM_VARIANT

@@ -1,0 +1,37 @@
+// The loops of pair_list.hpp as a table, for each instruction set.
+#ifndef RANKSVM_PAIR_LIST_LOOPS_HPP
+#define RANKSVM_PAIR_LIST_LOOPS_HPP
+
+#include <cstdint>
+
+#include "instruction_set.hpp"
+#include "loss_sums.hpp"
+
+namespace ranksvm {
+
+using std::int32_t;
+using std::int64_t;
+
+struct PairList {
+    const int64_t *pointers;       // (n_queries + 1,) first position of each query
+    const int64_t *pair_pointers;  // (n_queries + 1,) first pair of each query
+    const int32_t *preferred;      // (n_pairs,) documents, numbered within their query
+    const int32_t *other;          // (n_pairs,)
+    const double *weight;          // (n_pairs,)
+};
+
+struct PairListLoops {
+    LossSums (*squared_hinge)(PairList pairs, int64_t first_query, int64_t last_query, const double *scores,
+                              double threshold, double *curvature, double *counts, double *gradient_range);
+    LossSums (*huber)(PairList pairs, int64_t first_query, int64_t last_query, const double *scores, double width,
+                      double *curvature, double *counts, double *gradient_range);
+    void (*laplacian)(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
+                      const double *v_range, double *out_range);
+    void (*laplacian_rows)(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
+                           const double *counts, const double *X_range, int64_t n, double *Z_range);
+};
+RANKSVM_DECLARE_LOOPS(PairListLoops)
+
+}  // namespace ranksvm
+
+#endif

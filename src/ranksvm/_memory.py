@@ -1,0 +1,114 @@
+"""How much memory a fit may take: what the user allows, or part of what is free."""
+
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from ranksvm import _options
+from ranksvm.exceptions import OptionError
+
+# Part of the free memory that a fit may take unless the user says how much.
+FREE_SHARE = 0.5
+# Where the system does not tell how much is free.
+UNKNOWN_FREE = 2 << 30
+
+MEMINFO = Path("/proc/meminfo")
+# Of a container's own limit, where there is one.
+CGROUP = Path("/sys/fs/cgroup")
+
+_MEMORY = re.compile(r"(\d+\.?\d*|\.\d+)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
+
+
+def memory_complaint(limit: Any) -> str | None:
+    """What is wrong with a memory limit; None if nothing is."""
+    if limit is None:
+        return None
+    if isinstance(limit, str):
+        if _MEMORY.fullmatch(limit.strip()) and memory_bytes(limit) > 0:
+            return None
+    elif _options.positive(limit) is None and limit >= 1:
+        return None
+    return f"must be None, a positive number of bytes, or text such as '4GB' or '500MB', got {limit!r}"
+
+
+def memory_bytes(limit: Any) -> int:
+    """The bytes that a memory limit stands for: a number, text such as "4GB", or None, half of what is free.
+
+    KB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024.
+    """
+    if limit is None:
+        return int(FREE_SHARE * free_memory())
+    if not isinstance(limit, str):
+        return int(limit)
+    match = _MEMORY.fullmatch(limit.strip())
+    assert match is not None, limit
+    exponent = "kmgt".index(match[2].lower()) + 1 if match[2] else 0
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** exponent)
+
+
+def check_fits(needed: int, limit: Any, what: str, instead: str) -> None:
+    """Refuse what needs more memory than a limit allows.
+
+    Parameters
+    ----------
+    needed : int
+        Bytes.
+    limit : int, str or None
+        The limit, as `memory_bytes` reads it.
+    what : str
+        What takes them, for the message.
+    instead : str
+        What to do, for the message.
+
+    Raises
+    ------
+    OptionError
+        When it does.
+    """
+    allowed = memory_bytes(limit)
+    if needed > allowed:
+        whose = "half of what is free" if limit is None else f"memory_limit={limit!r}"
+        raise OptionError(f"{what}: {in_words(needed)}, more than {in_words(allowed)} ({whose}). {instead}")
+
+
+def in_words(size: float) -> str:
+    """A number of bytes in the unit that suits it, such as "1.3 GB"."""
+    units = ("bytes", "KB", "MB", "GB", "TB")
+    power = min(int(math.log10(max(size, 1)) // 3), len(units) - 1)
+    return f"{size / 1000**power:.3g} {units[power]}"
+
+
+def free_memory() -> int:
+    """Bytes that can be had without pushing other programs out, as far as the system tells."""
+    available = _of_machine()
+    left = _of_container()
+    return available if left is None else min(available, left)
+
+
+def _of_machine() -> int:
+    try:
+        return 1024 * _numbers(MEMINFO)["MemAvailable:"]
+    except (OSError, ValueError, KeyError):
+        pass  # another system than Linux
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return UNKNOWN_FREE
+
+
+def _of_container() -> int | None:
+    """What is left of the limit of a control group; cached files that can be let go of count as left."""
+    try:
+        limit = int((CGROUP / "memory.max").read_text(encoding="ascii"))
+        used = int((CGROUP / "memory.current").read_text(encoding="ascii"))
+        return max(0, limit - used + _numbers(CGROUP / "memory.stat")["inactive_file"])
+    except (OSError, ValueError, KeyError):
+        return None  # there is none
+
+
+def _numbers(file: Path) -> dict[str, int]:
+    """First word of a line -> the number after it."""
+    lines = (line.split() for line in file.read_text(encoding="ascii").splitlines())
+    return {words[0]: int(words[1]) for words in lines if len(words) > 1}

@@ -1,0 +1,314 @@
+"""DataFrames of pandas, polars, pyarrow and others, through narwhals: columns judged, taken, made into arrays."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ranksvm.exceptions import DataError, MissingDependencyError
+
+__all__ = [
+    "column",
+    "drop_column",
+    "frame_from",
+    "has_column",
+    "is_frame",
+    "library",
+    "split_qid",
+    "take_rows",
+    "validated",
+]
+
+# Columns written at a time into an array of rows: of float32, a cache line.
+_COLUMNS = 16
+# But so many values at least, of which a copy is small.
+_BLOCK_VALUES = 1 << 18
+# Columns named in a complaint at most.
+_NAMED = 5
+_NO_LABELS = object()
+
+
+def _narwhals() -> Any:
+    try:
+        import narwhals.stable.v2 as narwhals
+    except ImportError:
+        raise MissingDependencyError(
+            "reading a DataFrame needs narwhals, which scikit-learn brings from 1.9 on: "
+            "pip install 'ranksvm[dataframe]', or pass arrays (X.to_numpy())"
+        ) from None
+    return narwhals
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a DataFrame: of pandas, polars, a pyarrow Table, or another that narwhals knows.
+
+    Raises
+    ------
+    DataError
+        When X is lazy: it holds a plan and no data.
+    """
+    if type(X).__name__ == "LazyFrame":
+        raise DataError("X is a LazyFrame, which holds no data yet: pass X.collect().")
+    if not hasattr(X, "columns") or isinstance(X, np.ndarray) or sp.issparse(X):
+        return False
+    return _narwhals().dependencies.is_into_dataframe(X)
+
+
+def _frame(X: Any) -> Any:
+    nw = _narwhals()
+    try:
+        frame = nw.from_native(X, eager_only=True)
+        _ = frame.columns
+    except nw.exceptions.DuplicateError as error:
+        twice = " ".join(str(error).split())
+        raise DataError(f"X has two columns of one name: rename one of them. {twice}") from None
+    return frame
+
+
+def has_column(X: Any, name: Any) -> bool:
+    """Whether X is a DataFrame with a column of that name (which other ids than a name are not)."""
+    return isinstance(name, str) and is_frame(X) and name in _frame(X).columns
+
+
+def column(X: Any, name: str) -> np.ndarray:
+    """A column of a DataFrame as an array; missing values are None or NaN."""
+    return np.asarray(_frame(X).get_column(name).to_numpy())
+
+
+def drop_column(X: Any, name: str) -> Any:
+    """A DataFrame without one of its columns, of the same library."""
+    return _frame(X).drop(name).to_native()
+
+
+def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
+    """X and the query ids, and the name of the column of X that held them if ``qid`` is one.
+
+    Raises
+    ------
+    DataError
+        When X has no such column.
+    """
+    if not isinstance(qid, str):
+        return X, qid, None
+    if not is_frame(X):
+        raise DataError(
+            f"qid={qid!r} names a column, but X has none of that name: it is no DataFrame (a step of a Pipeline before "
+            "this one may have made an array of it). Give one query id per row."
+        )
+    if not has_column(X, qid):
+        raise DataError(f"qid={qid!r} names a column, but X has none of that name: give one query id per row.")
+    return drop_column(X, qid), column(X, qid), qid
+
+
+def library(X: Any) -> str | None:
+    """Name of the library a DataFrame is of, such as "pandas" or "polars"; None for anything else."""
+    return str(_frame(X).implementation.value) if is_frame(X) else None
+
+
+def frame_from(columns: Mapping[str, np.ndarray], name: str) -> Any:
+    """A DataFrame of the library of that name, or None where it is not installed."""
+    # not every library takes NumPy's strings
+    lists = {key: values.tolist() for key, values in columns.items()}
+    try:
+        return _narwhals().from_dict(lists, backend=name).to_native()
+    except ImportError:
+        return None
+
+
+def take_rows(values: Any, rows: np.ndarray) -> Any:
+    """Some rows of an array, sparse matrix, DataFrame or list.
+
+    Parameters
+    ----------
+    values : array-like, sparse matrix or DataFrame
+        Something with rows.
+    rows : ndarray of int
+        Row numbers.
+
+    Returns
+    -------
+    ndarray, CSR matrix, or DataFrame of the same library
+        The rows.
+    """
+    if sp.issparse(values):
+        return values.tocsr()[rows]
+    return _frame(values)[rows, :].to_native() if is_frame(values) else np.asarray(values)[rows]
+
+
+def validated(
+    estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, y_numeric: bool = False, **checks: Any
+) -> Any:
+    """``sklearn.utils.validation.validate_data`` for X of any kind, DataFrames of any library among them.
+
+    Parameters
+    ----------
+    estimator : object
+        Whose number and names of features are noted (``reset``) or compared.
+    X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+        Features.
+    y : array-like of shape (n_rows,)
+        Labels, if there are to be any: None is refused.
+    reset : bool
+        Whether the features are noted rather than compared.
+    y_numeric : bool
+        Whether y must hold numbers.
+    **checks : dict
+        Arguments of `sklearn.utils.check_array`.
+
+    Returns
+    -------
+    X, or X and y
+        As arrays or CSR.
+
+    Raises
+    ------
+    ValueError
+        As `validate_data` raises it; DataError where a column holds no numbers.
+    """
+    from sklearn.utils.validation import check_array, check_X_y, validate_data
+
+    if not is_frame(X):
+        if y is _NO_LABELS:
+            return validate_data(estimator, X, reset=reset, **checks)
+        if _is_plain_vector(y, X):
+            # what scikit-learn would find out about them takes it as long as all the rest
+            return validate_data(estimator, X, reset=reset, **checks), y
+        return validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **checks)
+    frame = _frame(X)
+    validate_data(estimator, _named(X, frame), reset=reset, skip_check_array=True)
+    array = _features(frame)
+    if y is _NO_LABELS:
+        return check_array(array, estimator=estimator, input_name="X", **checks)
+    return check_X_y(array, y, estimator=estimator, y_numeric=y_numeric, **checks)
+
+
+def _is_plain_vector(y: Any, X: Any) -> bool:
+    """Whether y is a NumPy array of finite numbers, one for each row of an array or sparse matrix X."""
+    plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf" and y.shape == getattr(X, "shape", ())[:1]
+    return plain and bool(np.isfinite(y).all())
+
+
+class _Names:
+    """The interchange protocol, as far as scikit-learn before 1.9 reads names of features by it."""
+
+    def __init__(self, frame: Any):
+        self.shape = frame.shape
+        self._names = frame.columns
+
+    def __dataframe__(self) -> "_Names":
+        return self
+
+    def column_names(self) -> list[str]:
+        return self._names
+
+
+def _named(X: Any, frame: Any) -> Any:
+    """What scikit-learn can read the names of X from: before 1.9 it knows pandas and the interchange protocol alone."""
+    import sklearn
+
+    knows_narwhals = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
+    return X if knows_narwhals or frame.implementation.is_pandas() else _Names(frame)
+
+
+def _features(frame: Any) -> Any:
+    """The columns of a narwhals DataFrame as a matrix: float32 where that loses nothing, copied only if need be.
+
+    Raises DataError where a column holds no numbers.
+    """
+    native = frame.to_native()
+    pandas_types = set(native.dtypes.tolist()) if frame.implementation.is_pandas_like() else set()
+    if _all_sparse(pandas_types):
+        return native.sparse.to_coo().tocsr()
+    # Types are judged once each: column by column that takes longer than to score a hundred rows.
+    plain = bool(pandas_types) and all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in pandas_types)
+    dtype = _float_type(list(pandas_types)) if plain else _float_type(_column_types(frame))
+    if pandas_types == {dtype}:
+        return native.to_numpy()
+    out = np.empty(frame.shape, dtype=dtype)
+    read = _numpy_columns if plain or _is_plain_polars(frame) else _any_columns
+    n_columns = max(_COLUMNS, _BLOCK_VALUES // max(1, len(out)))
+    for start in range(0, out.shape[1], n_columns):
+        stop = min(start + n_columns, out.shape[1])
+        out[:, start:stop] = read(frame, start, stop, dtype)
+    return out
+
+
+def _all_sparse(types: Collection[Any]) -> bool:
+    return bool(types) and all(type(kind).__name__ == "SparseDtype" for kind in types)
+
+
+def _is_plain_polars(frame: Any) -> bool:
+    """Whether it is a polars DataFrame whose columns all have a NumPy type; a missing value is NaN there."""
+    if not frame.implementation.is_polars():
+        return False
+    return all((kind.is_integer() or kind.is_float()) and _numpy_name(kind) for kind in set(frame.schema.values()))
+
+
+def _numpy_columns(frame: Any, start: int, stop: int, dtype: np.dtype) -> np.ndarray:
+    """Some columns, all of them of NumPy's types, at once."""
+    native = frame.to_native()
+    if stop - start < frame.shape[1]:
+        native = native.iloc[:, start:stop] if frame.implementation.is_pandas_like() else native[:, start:stop]
+    return native.to_numpy().astype(dtype, copy=False)
+
+
+def _any_columns(frame: Any, start: int, stop: int, dtype: np.dtype) -> np.ndarray:
+    """Some columns of whatever types, one after another."""
+    return np.array([_numbers(frame[:, place], dtype) for place in range(start, stop)], dtype=dtype).T
+
+
+def _numpy_name(kind: Any) -> str | None:
+    """Name of the NumPy type of a narwhals one; integers of 128 bits, for instance, have none."""
+    name = str(kind).lower()
+    return name if name in np.sctypeDict else None
+
+
+def _float_type(types: Sequence[np.dtype]) -> np.dtype:
+    """float32 if it holds the values of all types, else float64."""
+    return np.dtype(np.float32) if types and np.result_type(*types) == np.float32 else np.dtype(np.float64)
+
+
+def _column_types(frame: Any) -> list[np.dtype]:
+    """NumPy types that hold the columns' values, each once; DataError names the columns that are no numbers."""
+    nw = _narwhals()
+    schema = frame.schema
+    types: dict[Any, np.dtype | None] = {}
+    for kind in set(schema.values()):
+        if kind == nw.Boolean:
+            types[kind] = np.dtype(bool)
+        elif kind.is_integer() or kind.is_float():
+            types[kind] = np.dtype(_numpy_name(kind) or np.float64)
+        else:
+            types[kind] = np.dtype(np.float64) if kind.is_numeric() else None
+    unknown = [(place, name) for place, (name, kind) in enumerate(schema.items()) if types[kind] is None]
+    bad = [name for place, name in unknown if not _is_numbers(frame[:, place])]
+    if bad:
+        named = ", ".join(f"{name!r} ({schema[name]})" for name in bad[:_NAMED])
+        more = f" and {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
+        raise DataError(
+            f"features must be numbers, but X has {'columns' if len(bad) > 1 else 'the column'} "
+            f"{named}{more}: encode or leave out such columns. A column of query ids is named by "
+            "qid='<column>'."
+        )
+    return [np.dtype(np.float64) if kind is None else kind for kind in types.values()]
+
+
+def _is_numbers(values: Any) -> bool:
+    """Whether a column of Python objects, or of a type that narwhals does not know, holds numbers."""
+    nw = _narwhals()
+    if values.dtype not in (nw.Object, nw.Unknown):
+        return False
+    try:
+        np.asarray(values.to_numpy(), dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _numbers(values: Any, dtype: np.dtype) -> np.ndarray:
+    nw = _narwhals()
+    if not values.dtype.is_float() and values.dtype not in (nw.Object, nw.Unknown):
+        # a missing integer, boolean or decimal is NaN
+        values = values.cast(nw.Float32 if dtype == np.float32 else nw.Float64)
+    return np.asarray(values.to_numpy(), dtype=dtype)

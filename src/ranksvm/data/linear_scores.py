@@ -1,0 +1,26 @@
+"""What documents score under a linear function."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm._parallel import parallel_map
+from ranksvm.data.design_matrix import as_design_matrix
+
+__all__ = ["linear_scores"]
+
+# Rows scored by one task of a thread.
+PREDICT_ROWS = 1 << 15
+
+
+def linear_scores(X: Any, w: np.ndarray, n_threads: int) -> np.ndarray:
+    """``X @ w`` of a C-contiguous float array or CSR matrix, summed in float64."""
+    design, n_rows = as_design_matrix(X), X.shape[0]
+    scores = np.empty(n_rows)
+
+    def score(start: int) -> None:
+        stop = min(start + PREDICT_ROWS, n_rows)
+        design.scores(None, start, stop, w, scores[start:stop])
+
+    parallel_map(score, range(0, n_rows, PREDICT_ROWS), n_threads)
+    return scores

@@ -1,0 +1,325 @@
+"""Choosing C, and gamma, by a ranking metric: paths along C, on validation data or over folds of queries."""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ranksvm import _options
+from ranksvm.data import Queries, frames, validation
+from ranksvm.estimators.dual_mixin import DualMixin
+from ranksvm.estimators.path import c_values, solve_along
+from ranksvm.estimators.ranker import all_or_nothing
+from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
+from ranksvm.metrics import Convention, Evaluation, Metric, parse_metric
+from ranksvm.metrics.conventions import convention_named
+from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error, standard_error_over_queries
+from ranksvm.model_selection.cross_validation import query_splits
+from ranksvm.problems.evaluation import EvaluationSet, evals_result, evaluation_sets
+from ranksvm.problems.problem import RankSVMProblem, interruptible_if
+from ranksvm.problems.records import Outcome, Record
+from ranksvm.problems.training_set import TrainingSet
+from ranksvm.solvers import SolverResult, Status
+
+logger = logging.getLogger("ranksvm.estimators")
+
+# The evaluations of one solution, one for each test part.
+Parts = Sequence[Evaluation]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice(Record):
+    """What was chosen among what.
+
+    Parameters
+    ----------
+    setting_number, C_number : int
+        Numbers of the setting and of the C chosen.
+    C : float
+        That C.
+    best_score : float
+        Mean score of both.
+    Cs : ndarray of float64, shape (n_Cs,)
+        The values of C tried, ascending.
+    tried : dict
+        What was tried and what it gave, by the name of the fitted attribute.
+    """
+
+    setting_number: int
+    C_number: int
+    C: float
+    best_score: float
+    Cs: np.ndarray
+    tried: dict[str, Any]
+
+    def attributes(self) -> dict[str, Any]:
+        """Name of each fitted attribute -> its value."""
+        return {"C_": self.C, "best_score_": self.best_score, "Cs_": self.Cs} | self.tried
+
+
+class Chosen(NamedTuple):
+    """A choice, and the model that it leads to."""
+
+    choice: Choice
+    model: Record
+    outcome: Outcome
+    evals_result: dict[str, Any]
+
+
+class ChoosingRanker(DualMixin):
+    """Base of the estimators that choose C, and what else their problem depends on, by a metric.
+
+    A setting is what else that is: one value of gamma of a kernel, nothing of a linear model. For each there is one
+    problem, solved along C.
+    """
+
+    # the estimator that is given C
+    _with_one_c: ClassVar[Callable[..., Any]]
+
+    C_: float
+    Cs: Any
+    metric: Any
+    cv: Any
+    convention: Any
+    rule: str
+    keep_on_interrupt: bool
+    verbose: int
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+    ) -> Any:
+        """Choose C, and gamma where there is one to choose, and learn the scoring function.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features, or a precomputed kernel matrix.
+        y : array-like of shape (n_samples,)
+            Labels.
+        qid, group : array-like (or for qid str), optional
+            Queries, as in `RankSVM.fit`.
+        sample_weight, query_weight, propensity : array-like of shape (n_samples,), optional
+            Weights, as in `RankSVM.fit`. In the score of a fold a query counts with the mean sample weight of its rows.
+        pairs, pair_weight : array-like, optional
+            Explicit preferences instead of ``y``, as in `RankSVM.fit`; they need an ``eval_set`` with labels.
+        eval_set : list of tuple (X, y), or one such tuple, optional
+            Validation data, as LightGBM and XGBoost have it. The choice is made on the first set; on others the metric
+            is only recorded (``evals_result_``).
+        eval_qid, eval_group : list of array-like, or one for a single set, optional
+            Queries of each set, as ``qid`` or ``group``. Where ``qid`` named a column, that column of the sets.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query (of a training part) has two documents with different labels.
+        DataError
+            When the data are not finite numbers, or lengths differ.
+        OptionError
+            When a hyper-parameter has a value it cannot have.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When a certificate does not meet ``tol``.
+        """
+        metric, convention = parse_metric(self.metric), convention_named(self.convention)
+        _options.check(rule=_options.one_of(self.rule, RULES))
+        with all_or_nothing(self), _options.verbosity(self.verbose):
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
+            self.frame_type_ = frames.library(X)
+            Cs = np.sort(c_values(self.Cs))
+            weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+            arguments = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
+            data = self._training_set(self, X, y, **arguments, **weights)
+            settings = self._settings(data)
+            sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
+            if sets:
+                chosen = self._choose_on_validation(data, settings, Cs, metric, convention, sets)
+            elif pairs is not None:
+                raise DataError("With pairs there are no labels to choose C by folds: give validation data (eval_set).")
+            else:
+                grouping = validation.queries(qid, group, data.n_rows)
+                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, grouping, weights)
+            self._assign(chosen.model, chosen.outcome, chosen.choice)
+            self.evals_result_ = chosen.evals_result
+            self.fitted_params_ = self._params_now()
+        return self
+
+    # ---- what a subclass says
+
+    def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
+        """The data of a fit of an estimator (this one, or `_ranker`), and its hyper-parameters, checked."""
+        raise NotImplementedError
+
+    def _settings(self, data: TrainingSet) -> list[Any]:
+        """The settings to try, the most regularised first."""
+        raise NotImplementedError
+
+    def _problem(self, data: TrainingSet, setting: Any) -> RankSVMProblem:
+        """The problem of a setting."""
+        raise NotImplementedError
+
+    def _features_of(self, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:
+        """Rows of X as a model takes them that is fitted to other rows."""
+        return X[rows]
+
+    def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
+        """Fitted attributes that say what was tried and what it gave.
+
+        Arrays have shapes (n_settings, n_Cs, n_parts) and (n_settings, n_Cs).
+        """
+        raise NotImplementedError
+
+    # ---- the choice
+
+    def _choose_on_validation(
+        self,
+        data: TrainingSet,
+        settings: list[Any],
+        Cs: np.ndarray,
+        metric: Metric,
+        convention: Convention,
+        sets: list[EvaluationSet],
+    ) -> "Chosen":
+        tried: list[tuple[RankSVMProblem, list[SolverResult]]] = []
+        found: list[list[Parts]] = []
+        with interruptible_if(self.keep_on_interrupt) as interrupted:
+            for setting in settings:
+                problem = self._problem(data, setting)
+                where = "validation data"
+                results, evaluations = self._along(problem, Cs, sets, metric, convention, where, interrupted)
+                problem.release()
+                tried.append((problem, results))
+                found.append(evaluations)
+                if interrupted is not None and interrupted.is_set():
+                    break
+        first_sets = [[parts[:1] for parts in evaluations] for evaluations in found]
+        choice = self._choose(settings[: len(found)], Cs, metric, first_sets)
+        problem, results = tried[choice.setting_number]
+        result = results[choice.C_number]
+        outcome = problem.outcome(result)
+        if interrupted is not None and interrupted.is_set():
+            outcome = replace(outcome, status=Status.INTERRUPTED.value)
+        of_sets = evals_result([parts for evaluations in found for parts in evaluations])
+        return Chosen(choice, problem.model(result.w), outcome, of_sets)
+
+    def _choose_by_folds(
+        self,
+        data: TrainingSet,
+        settings: list[Any],
+        Cs: np.ndarray,
+        metric: Metric,
+        convention: Convention,
+        grouping: Queries,
+        weights: dict[str, Any],
+    ) -> "Chosen":
+        X, y, numbers = data.X, data.labels, grouping.numbers()
+        assert y is not None
+
+        def divided(rows: np.ndarray) -> dict[str, Any]:
+            there = {name: value for name, value in weights.items() if value is not None}
+            return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
+
+        found: list[list[list[Evaluation]]] = [[[] for _ in Cs] for _ in settings]
+        for number, (train, test) in enumerate(query_splits(self.cv, X, y, grouping)):
+            part = {"qid": numbers[train], "group": None, **divided(train)}
+            try:
+                fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)
+            except NoComparablePairsError as error:
+                raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
+            X_test = self._features_of(X, test, train)
+            held_out = EvaluationSet(X_test, y[test], numbers[test], divided(test)["sample_weight"])
+            for place, setting in enumerate(settings):
+                problem = self._problem(fold, setting)
+                _, evaluations = self._along(problem, Cs, [held_out], metric, convention, f"fold {number + 1}")
+                problem.release()
+                for parts, each in zip(found[place], evaluations, strict=True):
+                    parts.extend(each)
+        choice = self._choose(settings, Cs, metric, found)
+        problem = self._problem(data, settings[choice.setting_number])
+        with interruptible_if(self.keep_on_interrupt) as interrupted:
+            result = problem.solve(choice.C, interrupted=interrupted)
+        return Chosen(choice, problem.model(result.w), problem.outcome(result), {})
+
+    def _along(
+        self,
+        problem: RankSVMProblem,
+        Cs: np.ndarray,
+        sets: list[EvaluationSet],
+        metric: Metric,
+        convention: Convention,
+        where: str,
+        interrupted: threading.Event | None = None,
+    ) -> tuple[list[SolverResult], list[Parts]]:
+        """The solutions of a problem along C, and what each gives on every set."""
+        results: list[SolverResult] = []
+        evaluations: list[Parts] = []
+        for C, result in solve_along(problem, Cs, interrupted):
+            scores = partial(problem.scores, result.w)
+            results.append(result)
+            evaluations.append([each.evaluate(scores, metric, convention) for each in sets])
+            value = evaluations[-1][0].means[metric.name]
+            logger.info("%sC = %.6g: %s %.4f on %s", problem.label, C, metric.name, value, where)
+        return results, evaluations
+
+    def _choose(
+        self, settings: list[Any], Cs: np.ndarray, metric: Metric, found: Sequence[Sequence[Parts]]
+    ) -> "Choice":
+        """The setting and the C chosen, from what each of them gives on each test part."""
+        name = metric.name
+        Cs = Cs[: max(map(len, found))]
+        n_parts = len(found[0][0])
+        scores = np.full((len(found), len(Cs), n_parts), np.nan)
+        for row, evaluations in zip(scores, found, strict=True):
+            row[: len(evaluations)] = [[part.means[name] for part in parts] for parts in evaluations]
+        means, errors = (
+            each.reshape(scores.shape[:2]) for each in mean_and_standard_error(scores.reshape(-1, n_parts))
+        )
+        if n_parts == 1:
+            for row, evaluations in zip(errors, found, strict=True):
+                row[: len(evaluations)] = [
+                    standard_error_over_queries(part.per_query[name], part.weights[name]) for (part,) in evaluations
+                ]
+        if np.isnan(means).all():
+            raise OptionError(f"{self.metric!r} is not defined for any query of the validation data.")
+        # the most regularised first: by C, and of each C by setting
+        C_number, setting_number = divmod(choose(means.T.ravel(), errors.T.ravel(), self.rule), len(found))
+        return Choice(
+            setting_number,
+            C_number,
+            C=float(Cs[C_number]),
+            best_score=float(means[setting_number, C_number]),
+            Cs=Cs,
+            tried=self._tried(settings, scores, means, errors),
+        )
+
+    def _params_now(self) -> dict[str, Any]:
+        return super()._params_now() | {"C": self.C_, "metric": parse_metric(self.metric).name}
+
+    def _ranker(self) -> Any:
+        """An estimator with one C and the parameters that both have, to fit parts of the data with."""
+        shared = self._with_one_c().get_params().keys()
+        given = {name: value for name, value in self.get_params(deep=False).items() if name in shared}
+        return self._with_one_c(**given)

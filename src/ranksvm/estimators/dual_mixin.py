@@ -1,0 +1,97 @@
+"""What the estimators fitted to pairs share: the dual of their problem."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ranksvm._parallel import effective_n_jobs
+from ranksvm.data import validation
+from ranksvm.estimators.ranker import Ranker
+from ranksvm.problems.dual import DualCoef
+from ranksvm.problems.problem import loss_of
+from ranksvm.problems.training_set import check_source_of_pairs, training_pairs
+
+__all__ = ["DualMixin"]
+
+
+class DualMixin(Ranker):
+    """What the estimators fitted to pairs share: the dual of their problem."""
+
+    def dual_coef(
+        self,
+        X: Any,
+        y: Any = None,
+        qid: Any = None,
+        *,
+        group: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
+    ) -> DualCoef:
+        """The optimal dual variables: one alpha for each pair, query by query, computed when they are asked for.
+
+        With the hinges ``h_ij = max(0, 1 - (s_i - s_j))`` and the weights ``a_ij`` of the pairs they are ``alpha_ij =
+        2 C a_ij h_ij`` for the squared hinge, and ``alpha_ij = C a_ij clip(h_ij / width_, 0, 1)`` for the hinge (with
+        the width at which its smoothing ended) and the Huber loss. They are feasible for the dual, whose objective
+        there is ``objective_ - duality_gap_``, and ``sum of alpha_ij (x_i - x_j)`` is ``coef_`` less the gradient of
+        the objective, ``sqrt(2 * duality_gap_)`` long for the squared hinge: fit with a small ``tol`` where digits
+        matter. With a kernel that holds in its RKHS, for ``k(x_i, .)`` instead of ``x_i``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features that the model was fitted to.
+        y : array-like of shape (n_samples,), optional
+            Their labels; left out where ``pairs`` are given.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        group, sample_weight, query_weight, propensity, pairs, pair_weight : array-like, optional
+            As in ``fit``, and the same.
+
+        Returns
+        -------
+        DualCoef
+            A sequence with a `DualBlock` for each query, in order of appearance. A block takes 16 bytes for each of
+            its entries (alpha and weight) and is not kept.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        DataError
+            When X is not what the model was fitted to, or lengths differ.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ranksvm import RankSVM, make_ranking
+        >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+        >>> ranker = RankSVM(C=0.01, tol=1e-10).fit(data.X, data.y, qid=data.qid)
+        >>> dual = ranker.dual_coef(data.X, data.y, data.qid)
+        >>> np.linalg.svd(dual[0].alpha, compute_uv=False).shape == (min(dual[0].shape),)
+        True
+        >>> bool(np.allclose(data.X.T @ dual.per_document(), ranker.coef_, atol=1e-4))
+        True
+        """
+        check_is_fitted(self)
+        fitted = self.fitted_params_
+        selection, weighting = fitted["pair_selection"], fitted["pair_weighting"]
+        check_source_of_pairs(selection, weighting, y, pairs, pair_weight)
+        X, ids = self._features(X), self._query_ids(X, qid)
+        queries = validation.queries(ids, group, X.shape[0])
+        labels = None if pairs is not None else validation.labels(y, X.shape[0])
+        weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+        n_threads = effective_n_jobs(self.n_jobs)
+        how = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
+        found = training_pairs(queries, labels, pairs, pair_weight, **how, **weights)
+        scores = self._scores(X)
+        # of the hinge that of the last width of its smoothing
+        loss, C, width = loss_of(fitted["loss"], fitted["huber_width"]), fitted["C"], getattr(self, "width_", None)
+
+        def alpha(query: int, preferred: np.ndarray, other: np.ndarray, weights: np.ndarray) -> np.ndarray:
+            return weights * loss.alpha(scores[preferred] - scores[other], C, width)
+
+        return DualCoef(found, queries, labels, alpha)

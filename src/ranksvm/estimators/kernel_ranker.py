@@ -1,0 +1,119 @@
+"""What the rankers that score with a kernel share: their function, rebuilt from fitted attributes, and its pruning."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ranksvm._checks import is_number
+from ranksvm._parallel import effective_n_jobs
+from ranksvm.estimators.ranker import Ranker
+from ranksvm.exceptions import OptionError
+from ranksvm.kernels import FourierFeatures, Kernel
+from ranksvm.kernels.expansions import Expansion, LinearFunction, ScoringFunction, expansion
+from ranksvm.kernels.pruning import Pruning, smallest_terms
+from ranksvm.problems.kernel_model import kernel_terms, scattered
+from ranksvm.problems.kernel_options import is_precomputed, kernel_with, refuse_sparse_kernels
+from ranksvm.problems.records import Record
+
+__all__ = ["KernelRanker"]
+
+
+# What a model scores with: which of them it has depends on its kernel and approximation.
+_FUNCTION = ("coef_", "dual_coef_", "support_", "support_vectors_", "frequencies_", "feature_coef_", "pruned_")
+
+
+class KernelRanker(Ranker):
+    """Base of the estimators whose score of a document is ``sum_j dual_coef_[j] k(x, support_vectors_[j])``."""
+
+    kernel: str | Callable[..., Any]
+    gamma_: float | None
+    dual_coef_: np.ndarray
+    support_: np.ndarray
+
+    def prune(self, tol: float = 1e-3) -> Pruning:
+        """Drop the support vectors that matter least, so that the model becomes smaller and predicts faster.
+
+        Terms ``dual_coef_[j] k(., support_vectors_[j])`` are dropped from the smallest norm up, as many as leave the
+        scoring function within ``tol`` times its norm in the kernel's RKHS of what it was. That distance is computed,
+        not estimated, from half of the kernel matrix of the support vectors. The model is changed; ``objective_``,
+        ``duality_gap_`` and ``evals_result_`` stay those of the model before.
+
+        Parameters
+        ----------
+        tol : float, default 1e-3
+            How far the function may move, as part of its norm, positive and below 1.
+
+        Returns
+        -------
+        Pruning
+            How many were dropped, how far the function moved, and the most by which any score has changed. ``pruned_``
+            keeps the sum of all prunings of the model.
+
+        Raises
+        ------
+        OptionError
+            When ``tol`` is not between 0 and 1, or the model holds no documents: with a precomputed kernel, or random
+            Fourier features.
+
+        Examples
+        --------
+        >>> from ranksvm import KernelRankSVM, make_ranking
+        >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+        >>> ranker = KernelRankSVM(C=0.1, gamma=0.05).fit(data.X, data.y, qid=data.qid)
+        >>> lost = ranker.prune(tol=0.01)
+        >>> lost.n_dropped > 0, lost.relative_distance <= 0.01, len(ranker.dual_coef_) == lost.n_support
+        (True, True, True)
+        """
+        check_is_fitted(self)
+        if not (is_number(tol) and 0.0 < float(tol) < 1.0):
+            raise OptionError(f"tol must be a number between 0 and 1, got {tol!r}.")
+        if not hasattr(self, "support_vectors_"):
+            what = "random Fourier features" if hasattr(self, "frequencies_") else "a precomputed kernel"
+            raise OptionError(f"prune drops support vectors, and a model of {what} holds none.")
+        kernel, vectors, coef = self._kernel(), self.support_vectors_, self.dual_coef_
+        kept, pruning = smallest_terms(kernel, vectors, coef, float(tol), effective_n_jobs(self.n_jobs))
+        before = getattr(self, "pruned_", {"n_dropped": 0, "distance": 0.0, "norm": pruning.norm})
+        self._assign(kernel_terms(kernel, self.support_[kept], vectors[kept], coef[kept]))
+        self.pruned_ = {
+            "n_dropped": before["n_dropped"] + pruning.n_dropped,
+            "distance": before["distance"] + pruning.distance,
+            "norm": before["norm"],
+        }
+        return pruning
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return self._function().scores(X, effective_n_jobs(self.n_jobs))
+
+    def _function(self) -> ScoringFunction:
+        """The scoring function, from the fitted attributes."""
+        if hasattr(self, "frequencies_"):
+            return Expansion(FourierFeatures(self.frequencies_), self.feature_coef_)
+        if hasattr(self, "coef_"):
+            return LinearFunction(self.coef_)
+        if not hasattr(self, "support_vectors_"):
+            return LinearFunction(scattered(self.dual_coef_, self.support_, self.n_features_in_))
+        return expansion(self._kernel(), self.support_vectors_, self.dual_coef_)
+
+    def _kernel(self) -> Kernel:
+        """The kernel that the model was fitted with."""
+        fitted = self.fitted_params_
+        return kernel_with(fitted["kernel"], self.gamma_, fitted["degree"], fitted["coef0"])
+
+    def _features(self, X: Any, finite: bool = True) -> Any:
+        X = super()._features(X, finite)
+        refuse_sparse_kernels(self.fitted_params_["kernel"], X)
+        return X
+
+    def _assign(self, *records: Record) -> None:
+        """Take a function, and what else there is of a fit; a model of another kernel had other parts."""
+        for name in _FUNCTION:
+            self.__dict__.pop(name, None)
+        super()._assign(*records)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.input_tags.sparse = not is_precomputed(self.kernel)
+        return tags

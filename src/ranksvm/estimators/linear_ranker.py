@@ -1,0 +1,136 @@
+"""What all rankers that score with a linear function share: weights, explanations, importances."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import ranksvm._compiled.linear as linear
+from ranksvm._parallel import effective_n_jobs
+from ranksvm.data import Queries, frames, validation
+from ranksvm.data.linear_scores import linear_scores
+from ranksvm.data.spread import within_query_variance
+from ranksvm.estimators.ranker import Ranker
+from ranksvm.exceptions import DataError
+from ranksvm.problems.explanation import Explanation
+
+
+class LinearRanker(Ranker):
+    """Base of the estimators whose score of a document is ``<coef_, x>``."""
+
+    coef_: np.ndarray
+
+    def coef_table(self) -> Any:
+        """Weights beside the names of their features, the largest in absolute value first.
+
+        Returns
+        -------
+        DataFrame or structured ndarray, shape (n_features,)
+            Columns ``feature`` (the name, or ``x0``, ``x1``, ... where X had none), ``weight``, and ``rank`` by
+            ``|weight|``, from 1; equal ones in the order of the features. A DataFrame of the library that `fit` was
+            given one of (where it is installed), else a structured array: ``table["weight"]``, ``table[:10]``.
+        """
+        check_is_fitted(self, "coef_")
+        names = getattr(self, "feature_names_in_", None)
+        names = np.array([f"x{number}" for number in range(len(self.coef_))] if names is None else names, dtype=str)
+        order = np.argsort(-np.abs(self.coef_), kind="stable")
+        columns = {"feature": names[order], "weight": self.coef_[order], "rank": np.arange(1, len(order) + 1)}
+        library = getattr(self, "frame_type_", None)
+        frame = None if library is None else frames.frame_from(columns, library)
+        if frame is not None:
+            return frame
+        table = np.empty(len(order), dtype=[(name, values.dtype) for name, values in columns.items()])
+        for name, values in columns.items():
+            table[name] = values
+        return table
+
+    def explain(self, X: Any, qid: Any = None, *, feature_names: Any = None) -> Explanation:
+        """Why documents stand where they do, and why one ranks above another: what each feature contributes.
+
+        Document i ranks above document j of its query because ``s_i - s_j = sum over features f of
+        w_f (x_if - x_jf)``; its place in the query is explained by the same sum with the mean of the query's documents
+        for j.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        feature_names : array-like of str, shape (n_features,), optional
+            Names of the features; None: those of the DataFrame that `fit` was given, if it was one.
+
+        Returns
+        -------
+        Explanation
+            With methods ``document(row)``, ``pair(row, other_row)`` and ``query(id)``, and all ``contributions``.
+
+        Raises
+        ------
+        DataError
+            When X is not what the model was fitted to, or lengths differ.
+
+        See Also
+        --------
+        ranksvm.analysis.explain : The same for a Pipeline that ends with a ranker.
+
+        Examples
+        --------
+        >>> from ranksvm import RankSVM, make_ranking
+        >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+        >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+        >>> pair = ranker.explain(data.X, data.qid).pair(3, 0)
+        >>> bool(abs(pair.contributions.sum() - pair.difference) < 1e-12)
+        True
+        """
+        X, ids = self._features(X), self._query_ids(X, qid)
+        scores = self._scores(X)
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else np.asarray(feature_names)
+        if names is not None and names.shape != self.coef_.shape:
+            raise DataError(f"feature_names has shape {names.shape}, but there are {len(self.coef_)} features.")
+        return Explanation(X, self.coef_, scores, Queries.from_qid(ids, len(scores)), names)
+
+    def feature_importance(self, X: Any, qid: Any = None) -> np.ndarray:
+        """How far each feature moves documents of a query apart: ``|w_f|`` times its standard deviation within queries.
+
+        The variance is pooled over the queries: ``sum over queries q and rows i of q of (x_if - mean_qf)^2 /
+        (n_samples - n_queries)``, half the mean squared difference of two documents of a query. What a feature does
+        between queries counts for nothing, as in the model.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features,)
+            The importances, in the unit of the scores; 0 where no query has two documents.
+
+        See Also
+        --------
+        ranksvm.analysis.feature_importance : The same for a Pipeline that ends with a ranker.
+        """
+        X, ids = self._features(X), self._query_ids(X, qid)
+        variance = within_query_variance(X, Queries.from_qid(ids, X.shape[0]), effective_n_jobs(self.n_jobs))
+        return np.abs(self.coef_) * np.sqrt(variance)
+
+    def _predicted(self, X: Any) -> np.ndarray:
+        # A value that is not finite leaves no score of its row finite, whatever its weight (0 * inf is NaN): X is read
+        # a second time only where a score is not, which may also be one that overflows.
+        X = self._features(X, finite=False)
+        scores = self._scores(X)
+        if not linear.all_finite(scores):
+            validation.check_finite(self, X, effective_n_jobs(self.n_jobs))
+        return scores
+
+    def _scores(self, X: Any) -> np.ndarray:
+        return linear_scores(X, self.coef_, effective_n_jobs(self.n_jobs))
+
+    def _features(self, X: Any, finite: bool = True) -> Any:
+        X = super()._features(X, finite)
+        if self.coef_.shape != (X.shape[1],):
+            raise DataError(f"X has {X.shape[1]} features, but coef_ has shape {self.coef_.shape}: fit anew.")
+        return X

@@ -1,0 +1,128 @@
+"""What the low-rank rankers share: training data without weights, and the dual that they learn instead of weights."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.metadata_routing import UNUSED
+
+from ranksvm._parallel import effective_n_jobs
+from ranksvm.data import ComparablePairs, Queries, validation
+from ranksvm.estimators.linear_ranker import LinearRanker
+from ranksvm.exceptions import DataError
+from ranksvm.problems.dual import AlphaOfPairs, DualCoef, WholeBlocks
+from ranksvm.problems.training_set import TrainingSet
+
+
+class LowRankRanker(LinearRanker):
+    """Base of the linear rankers whose dual variables are of low rank: they know neither weights nor explicit pairs.
+
+    A subclass says what its alpha are (`_alpha`), and its matrices of low rank (`_entries`).
+    """
+
+    n_pairs_: int
+    n_queries_: int
+
+    __metadata_request__fit: ClassVar = dict.fromkeys(("sample_weight", "query_weight", "propensity"), UNUSED)
+
+    def dual_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
+        """The dual variables that were learnt: one alpha for each pair, query by query, computed when asked for.
+
+        ``coef_`` is ``sum of alpha_ij (x_i - x_j)``, or ``X' beta`` with the ``per_document()`` of the result.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features that the model was fitted to.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+
+        Returns
+        -------
+        DualCoef
+            A sequence with a `DualBlock` for each query, in order of appearance. A block takes 16 bytes for each of
+            its entries (alpha and weight) and is not kept.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        DataError
+            When the data are not those the model was fitted to, or lengths differ.
+        """
+        X, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
+        return DualCoef(pairs, queries, labels, self._alpha(X, queries))
+
+    def low_rank_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
+        """The matrices of low rank that were learnt, query by query, whole blocks, computed when asked for.
+
+        Of `FactorizedRankSVM` they are the products ``<v_i, v_j>`` of the factors of all preferred documents with those
+        of all other ones, of rank ``n_components`` at most; of `RegularizedRankSVM` the A_q, of rank ``ranks_``, with
+        entries that may be negative, or larger than C. Where labels have three or more levels a block has entries that
+        are no pairs: here they have values, in `dual_coef` they are 0, which raises the rank. ``per_document`` of the
+        result is not that of the dual, and makes no weights.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The features that the model was fitted to.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+
+        Returns
+        -------
+        DualCoef
+            As `dual_coef` gives it, with the entries of the matrix for the alpha of each `DualBlock`, whose ``weights``
+            tell which are pairs.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        DataError
+            When the data are not those the model was fitted to, or lengths differ.
+        """
+        _, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
+        entries = self._entries(queries)
+        return WholeBlocks(pairs, queries, labels, lambda query, i, j, _: entries(query, i, j))
+
+    def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
+        """Entries of a query's matrix of low rank, by its number and rows of documents of it.
+
+        DataError if these are not the queries of the model.
+        """
+        raise NotImplementedError
+
+    def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
+        """The alpha of pairs of documents, checked, in these queries; DataError if they are not those of the model."""
+        raise NotImplementedError
+
+    def _data_of_fit(self, X: Any, y: Any, qid: Any, group: Any) -> tuple[Any, Queries, np.ndarray, ComparablePairs]:
+        """Features, queries, labels and pairs of data that should be those of ``fit``; DataError if they are not."""
+        X, ids = self._features(X), self._query_ids(X, qid)
+        queries, labels = validation.queries(ids, group, X.shape[0]), validation.labels(y, X.shape[0])
+        pairs = ComparablePairs.from_labels(queries, labels, n_threads=effective_n_jobs(self.n_jobs))
+        if (pairs.n_pairs, queries.n_queries) != (self.n_pairs_, self.n_queries_):
+            raise DataError(
+                f"There are {pairs.n_pairs} pairs in {queries.n_queries} queries, but the model was fitted to "
+                f"{self.n_pairs_} pairs in {self.n_queries_}: give the data of fit."
+            )
+        return X, queries, labels, pairs
+
+    def _training_set(self, X: Any, y: Any, qid: Any, group: Any) -> TrainingSet:
+        """The data that ``fit`` was given, all of it checked; the estimator takes note of the features."""
+        n_threads = effective_n_jobs(self.n_jobs)
+        if y is None:
+            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        X, labels = validation.features_and_labels(self, X, y, n_threads=n_threads)
+        queries = validation.queries(qid, group, X.shape[0])
+        pairs = ComparablePairs.from_labels(queries, labels, n_threads=n_threads)
+        return TrainingSet(X, pairs, queries.n_queries, n_threads, labels)

@@ -1,0 +1,418 @@
+"""What the online rankers share: queries come one by one, each is learnt from once, and nothing is retrained."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
+
+import ranksvm._compiled.online as online
+from ranksvm import _options
+from ranksvm._parallel import effective_n_jobs
+from ranksvm.data import Queries, as_design_matrix, frames, validation
+from ranksvm.data.design_matrix import csr_arrays
+from ranksvm.data.pair_list import row_numbers
+from ranksvm.data.pair_weights import PairWeights, checked_weights
+from ranksvm.estimators.linear_ranker import LinearRanker
+from ranksvm.estimators.ranker import all_or_nothing
+from ranksvm.exceptions import DataError, OptionError
+
+_ROUTED = {"qid": True, "query_weight": True, "propensity": True}
+
+
+class OnlineRanker(LinearRanker):
+    """Base of the linear rankers that learn from one query after another, in time and memory of that query alone.
+
+    A subclass says what it knows at first (`_begin`), and how it learns from the pairs of a query (`_learn`).
+    """
+
+    n_passes: int
+    average: bool
+    shuffle_pairs: bool
+    random_state: Any
+    # of the last fit or partial_fit, beside what a learner has of its own: they change in place
+    weights_: np.ndarray
+    lag_: np.ndarray | None
+    counts_: np.ndarray
+    seed_: int
+
+    __metadata_request__fit: ClassVar = {"sample_weight": UNUSED}
+    __metadata_request__partial_fit: ClassVar = _ROUTED
+
+    # -- learning ----------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+    ) -> Self:
+        """Learn anew, in ``n_passes`` passes over queries in the order in which they first appear.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features, as `RankSVM.fit` takes them.
+        y : array-like of shape (n_samples,)
+            Relevance labels: any real numbers; only their order within a query counts.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row: any dtype, in any order; or the column of a DataFrame X that has them. None: all rows are
+            one query.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+        query_weight : array-like of shape (n_samples,), optional
+            Weight of each row's query, constant within a query; the weight of its pairs.
+        propensity : array-like of shape (n_samples,), optional
+            Probability, in (0, 1], with which feedback on the row was observed: it divides the weight of the pairs in
+            which the row is preferred.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        DataError
+            When X or y are not finite numbers, or lengths differ.
+        OptionError
+            When a hyper-parameter has a value it cannot have.
+        """
+        self._check_options()
+        with all_or_nothing(self):
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
+            self.frame_type_ = frames.library(X)
+            X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=True)
+            self._start(X.shape[1])
+            for _ in range(int(self.n_passes)):
+                self._learn_queries(X, y, queries, preferred_weight)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+    ) -> Self:
+        """Learn from queries, one after another, on top of what has been learnt before.
+
+        ``fit`` on some queries is ``partial_fit`` on them in any division into calls. A call that is interrupted leaves
+        a model that has learnt from the first few of its queries; one that is refused leaves the model as it was.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Relevance labels.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, or the column of X that has them; None: the column that the first call was told, if X has
+            it, or else all rows are one query.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+        query_weight, propensity : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        self
+            The estimator.
+
+        Raises
+        ------
+        DataError
+            When X or y are not finite numbers, or lengths differ.
+        OptionError
+            When a hyper-parameter has a value it cannot have, or one that what has been learnt is not made for.
+        """
+        self._learn_queries(*self._next_data(X, y, qid, group, query_weight, propensity))
+        return self
+
+    def predict_then_learn(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+    ) -> np.ndarray:
+        """`predict` and then `partial_fit` on one query after another: much faster than a call for each.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Relevance labels; those of a query are not looked at before it is scored.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, or the column of X that has them; None: the column that the first call was told, if X has
+            it, or else all rows are one query.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries.
+        query_weight, propensity : array-like of shape (n_samples,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,)
+            The scores that the documents of each query had before the model learnt from it; all 0 for the first query
+            of a model that had learnt nothing.
+
+        Raises
+        ------
+        DataError
+            When X or y are not finite numbers, or lengths differ.
+        OptionError
+            When a hyper-parameter has a value it cannot have, or one that what has been learnt is not made for.
+        """
+        X, y, queries, preferred_weight = self._next_data(X, y, qid, group, query_weight, propensity)
+        scores = np.empty(len(y))
+        self._learn_queries(X, y, queries, preferred_weight, scores)
+        return queries.to_rows(scores)
+
+    def partial_fit_pairs(self, X: Any, pairs: Any, weight: Any = None) -> Self:
+        """Learn from preferences among the documents of one query, in the order given.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features of the documents.
+        pairs : array-like of int, shape (n_pairs, 2)
+            Row numbers (preferred, other); without any there is nothing to learn, but the query counts.
+        weight : array-like of shape (n_pairs,), optional
+            Weight of each pair, not negative; of clicks, for instance, 1 over the propensity.
+
+        Returns
+        -------
+        self
+            The estimator.
+
+        Raises
+        ------
+        DataError
+            When X has values that are not finite, a row number is out of range, or a weight is negative.
+        OptionError
+            When a hyper-parameter has a value it cannot have, or one that what has been learnt is not made for.
+        """
+        self._check_options()
+        first = self._is_new()
+        with all_or_nothing(self):
+            X = X if first else self._without_qid_column(X)
+            library = frames.library(X)
+            X = validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
+            # a user who clicked on nothing, or on the first, is no error of a stream
+            none = np.empty((2, 0), dtype=np.int64)
+            preferred, other = row_numbers(pairs, Queries.from_qid(None, X.shape[0])) if np.size(pairs) else none
+            checked = None if weight is None else checked_weights("weight", weight, len(preferred), "pairs")
+            if first:
+                self.qid_column_, self.frame_type_ = None, library
+                self._start(X.shape[1])
+        self._learn(OnlineRows(X), preferred.astype(np.int32), other.astype(np.int32), checked)
+        return self
+
+    def learn_one_query(self, X: Any, y: Any) -> Self:
+        """`partial_fit` on the documents of one query.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Features of its documents.
+        y : array-like of shape (n_documents,)
+            Their labels.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        return self.partial_fit(X, y)
+
+    def rank_one_query(self, X: Any) -> np.ndarray:
+        """Order the documents of one query; before anything has been learnt, as they come.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_documents, n_features)
+            Features of its documents.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_documents,)
+            Row numbers, best first; equal scores in row order.
+        """
+        if not hasattr(self, "weights_"):
+            return np.arange(X.shape[0] if hasattr(X, "shape") else len(X))
+        return np.argsort(-self.predict(X), kind="stable")
+
+    # -- what has been learnt ----------------------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> np.ndarray:  # type: ignore[override]
+        """The weights w, or their mean over all pairs seen; ndarray of float64, shape (n_features,)."""
+        if not hasattr(self, "weights_"):
+            raise AttributeError(f"this {type(self).__name__} has not learnt anything yet.")
+        if self.lag_ is None:
+            return self.weights_
+        return self.weights_ - self.lag_ / max(self.counts_[0], 1.0)
+
+    @property
+    def n_pairs_(self) -> int:
+        """Number of pairs seen."""
+        return int(self.counts_[0])
+
+    @property
+    def n_updates_(self) -> int:
+        """Number of pairs that changed the model."""
+        return int(self.counts_[1])
+
+    @property
+    def cumulative_loss_(self) -> float:
+        """Sum over the pairs seen of weight times squared hinge, each before its update."""
+        return float(self.counts_[2])
+
+    @property
+    def n_queries_(self) -> int:
+        """Number of queries learnt from, every pass counted."""
+        return int(self.counts_[3])
+
+    # -- for subclasses ----------------------------------------------------------------------------------------------
+
+    def _check_options(self) -> None:
+        """Refuse hyper-parameters with values they cannot have."""
+        _options.check(n_passes=_options.count(self.n_passes))
+
+    def _shaping(self) -> dict[str, bool]:
+        """Hyper-parameter that says what the state consists of -> whether what has been learnt is of that kind."""
+        return {"average": bool(self.average) == (self.lag_ is not None)}
+
+    def _begin(self, n_features: int) -> None:
+        """Set what the learner has beside the weights."""
+
+    def _learn(self, rows: "OnlineRows", preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> None:
+        """Learn from the pairs of one query, by row, in this order."""
+        raise NotImplementedError
+
+    def _learn_query(
+        self, rows: "OnlineRows", own: np.ndarray, y: np.ndarray, preferred_weight: np.ndarray | None
+    ) -> None:
+        """Learn from the documents of one query: rows, labels, and weights of the pairs in which they are preferred."""
+        preferred, other = np.empty((2, online.count_pairs(y)), dtype=np.int32)
+        online.fill_pairs(y, bool(self.shuffle_pairs), self.seed_, int(self.counts_[3]), preferred, other)
+        weight = None if preferred_weight is None else preferred_weight[preferred]
+        self._learn(rows, own[preferred], own[other], weight)
+
+    @property
+    def _model(self) -> online.Model:
+        return online.Model(self.weights_, self.lag_, self.counts_)
+
+    # -- inner workings ----------------------------------------------------------------------------------------------
+
+    def _is_new(self) -> bool:
+        """Whether nothing has been learnt yet; what has been must be of the kind that the hyper-parameters ask for."""
+        if not hasattr(self, "weights_"):
+            return True
+        for name, agrees in self._shaping().items():
+            if not agrees:
+                raise OptionError(
+                    f"{name} is {getattr(self, name)!r}, but the model began with another value, which its state is "
+                    "made for: set it back, or begin anew with fit or a clone."
+                )
+        return False
+
+    def _start(self, n_features: int) -> None:
+        self.weights_ = np.zeros(n_features)
+        self.lag_ = np.zeros(n_features) if self.average else None
+        self.counts_ = np.zeros(4)
+        self.seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        self._begin(n_features)
+
+    def _data(
+        self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any, reset: bool
+    ) -> tuple[Any, np.ndarray, Queries, np.ndarray | None]:
+        """Features, labels, queries, and by position the weight of pairs in which a document is preferred; checked."""
+        if y is None:
+            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        if not reset:
+            X = self._without_qid_column(X)
+        n_threads = effective_n_jobs(self.n_jobs)
+        X, y = validation.features_and_labels(self, X, y, n_threads=n_threads, reset=reset)
+        queries = validation.queries(qid, group, X.shape[0])
+        preferred, _ = PairWeights(query_weight=query_weight, propensity=propensity).factors(queries)
+        return X, y, queries, preferred
+
+    def _next_data(
+        self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any
+    ) -> tuple[Any, np.ndarray, Queries, np.ndarray | None]:
+        """`_data` of what comes on top of what has been learnt; the first of all begins a model."""
+        self._check_options()
+        first = self._is_new()
+        with all_or_nothing(self):
+            X, qid, column = frames.split_qid(X, qid)
+            if not first and qid is None and group is None:
+                qid = self._query_ids(X, None)
+            library = frames.library(X)
+            X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=first)
+            if first:
+                self.qid_column_, self.frame_type_ = column, library
+                self._start(X.shape[1])
+        return X, y, queries, preferred_weight
+
+    def _learn_queries(
+        self,
+        X: Any,
+        y: np.ndarray,
+        queries: Queries,
+        preferred_weight: np.ndarray | None,
+        scores: np.ndarray | None = None,
+    ) -> None:
+        """Learn from one query after another, each scored before where there is room for it, by position."""
+        rows, y_sorted = OnlineRows(X), queries.to_sorted(y)
+        design = None if scores is None else as_design_matrix(X)
+        for query in range(queries.n_queries):
+            part = slice(queries.pointers[query], queries.pointers[query + 1])
+            if design is not None and scores is not None:
+                design.scores(queries.order, part.start, part.stop, self.coef_, scores[part])
+            own = np.arange(part.start, part.stop) if queries.order is None else queries.order[part]
+            weight = None if preferred_weight is None else preferred_weight[part]
+            self._learn_query(rows, own.astype(np.int32), y_sorted[part], weight)
+
+
+class OnlineRows:
+    """Documents as the compiled updates take them: a dense array, or CSR with ascending columns.
+
+    Parameters
+    ----------
+    X : ndarray of float32 or float64, or CSR matrix, shape (n_rows, n_features)
+        The features.
+    """
+
+    def __init__(self, X: Any):
+        self.dense = not scipy.sparse.issparse(X)
+        self.arrays: tuple[np.ndarray, ...]
+        if self.dense:
+            self.arrays = (X,)
+            return
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        self._X = X
+        self.arrays = csr_arrays(X)
+
+    def dense_part(self, preferred: np.ndarray, other: np.ndarray) -> tuple["OnlineRows", np.ndarray, np.ndarray]:
+        """The documents of some pairs, dense, and the pairs by their places among them; as they are if that is so."""
+        if self.dense:
+            return self, preferred, other
+        rows, place = np.unique(np.concatenate((preferred, other)), return_inverse=True)
+        place = place.astype(np.int32)
+        return OnlineRows(self._X[rows].toarray()), place[: len(preferred)], place[len(preferred) :]

@@ -1,0 +1,185 @@
+"""What all rankers share, whatever their scores are: ranking, evaluation, persistence."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from ranksvm._parallel import effective_n_jobs
+from ranksvm.data import Queries, frames, validation
+from ranksvm.exceptions import DataError
+from ranksvm.metrics import evaluate
+from ranksvm.persistence import save
+from ranksvm.problems.records import Record
+
+# What `score` is.
+SCORE_METRIC = "ndcg@10"
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Leave an estimator as it was where the fit within fails: what it had learnt before is not mixed with the new."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+class Ranker(BaseEstimator):
+    """Base of the estimators; what a document scores (`_scores`) is theirs."""
+
+    n_jobs: int | None
+    # Hyper-parameters that say what a fitted model is: its methods read them as they were in `fit`.
+    _model_params: ClassVar[tuple[str, ...]] = ()
+    fitted_params_: dict[str, Any]
+
+    __metadata_request__fit: ClassVar = {
+        "qid": True,
+        "sample_weight": True,
+        "query_weight": True,
+        "propensity": True,
+    }
+    __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True}
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Score of each document; the higher, the further up it belongs.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features. A DataFrame's column of query ids, if `fit` was told one, is left out; the other columns must be
+            those of `fit`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples,)
+            The scores, summed in float64.
+        """
+        return self._predicted(X)
+
+    def rank(self, X: Any, qid: Any = None) -> dict[Any, np.ndarray]:
+        """Order the documents of each query.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, in any order, or the column of X that has them; None: the column that `fit` was told, if
+            X has it, or else all rows are one query, 0.
+
+        Returns
+        -------
+        dict
+            Query id -> its row numbers, best first; equal scores in row order.
+        """
+        scores = self.predict(X)
+        grouping = Queries.from_qid(self._query_ids(X, qid), len(scores))
+        ids = grouping.ids.tolist()
+        ordered = (rows[np.argsort(-scores[rows], kind="stable")] for _, rows in grouping)
+        return dict(zip(ids, ordered, strict=True))
+
+    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+        """Mean NDCG@10 of the ranking (convention "default" of `ranksvm.metrics.evaluate`).
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Labels.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row, as in `rank`.
+        sample_weight : array-like of shape (n_samples,), optional
+            A query counts with the mean weight of its rows.
+
+        Returns
+        -------
+        float
+            Mean NDCG@10 over the queries.
+
+        Raises
+        ------
+        DataError
+            When the model was fitted with several queries and ``qid`` is missing.
+        """
+        scores = self.predict(X)
+        qid = self._query_ids(X, qid)
+        if qid is None and self.n_queries_ > 1:
+            raise DataError(
+                "This model was fitted with qid, but score was called without: pass qid=... . Inside scikit-learn's "
+                "searches, sklearn.set_config(enable_metadata_routing=True) passes it on; "
+                "ranksvm.cross_validate needs no routing."
+            )
+        return evaluate(y, scores, qid, [SCORE_METRIC], sample_weight=sample_weight).means[SCORE_METRIC]
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the model to a file that `ranksvm.load` reads.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write, whole or not at all.
+
+        Raises
+        ------
+        OptionError
+            When a parameter is something a file cannot hold, such as a function for a kernel: use pickle.
+        """
+        check_is_fitted(self)
+        save(self, path)
+
+    def _assign(self, *records: Record) -> None:
+        """Take records of a fit as fitted attributes."""
+        for record in records:
+            for name, value in record.attributes().items():
+                setattr(self, name, value)
+
+    def _params_now(self) -> dict[str, Any]:
+        """The hyper-parameters that say what a model fitted now is."""
+        return {name: getattr(self, name) for name in self._model_params}
+
+    def _complete_older_file(self) -> None:
+        """Add what files of earlier versions do not hold: they kept the hyper-parameters only once."""
+        if self._model_params and hasattr(self, "n_features_in_") and not hasattr(self, "fitted_params_"):
+            self.fitted_params_ = self._params_now()
+
+    def _predicted(self, X: Any) -> np.ndarray:
+        """Score of each row of X, which has not been checked."""
+        return self._scores(self._features(X))
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """Score of each row of X, which has been checked (`_features`), in float64."""
+        raise NotImplementedError
+
+    def _features(self, X: Any, finite: bool = True) -> Any:
+        """X as the model was fitted to it, checked (that it is ``finite`` only on request), without query ids."""
+        check_is_fitted(self)
+        X = self._without_qid_column(X)
+        return validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
+
+    def _has_qid_column(self, X: Any) -> bool:
+        column = getattr(self, "qid_column_", None)
+        return column is not None and frames.has_column(X, column)
+
+    def _without_qid_column(self, X: Any) -> Any:
+        return frames.drop_column(X, self.qid_column_) if self._has_qid_column(X) else X
+
+    def _query_ids(self, X: Any, qid: Any) -> Any:
+        """The ids given, by name or not, or those in the column that had them in `fit`."""
+        if qid is None and self._has_qid_column(X):
+            return frames.column(X, self.qid_column_)
+        return frames.split_qid(X, qid)[1]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,202 @@
+"""What kernel models score with: sums of functions of a document, computed block by block on threads."""
+
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse
+
+from ranksvm._parallel import one_blas_thread, parallel_map
+from ranksvm.data.linear_scores import linear_scores
+from ranksvm.kernels import Kernel
+
+__all__ = ["Basis", "Expansion", "KernelsOf", "LinearFunction", "ScoringFunction", "expansion"]
+
+# Values of basis functions that a thread computes at a time.
+BLOCK_BYTES = 8 << 20
+
+
+class ScoringFunction(Protocol):
+    """From documents to scores."""
+
+    def scores(self, X: Any, n_threads: int) -> np.ndarray:
+        """Score of each row of X, float64."""
+
+
+class LinearFunction:
+    """``f(x) = <coef, x>``, summed in float64.
+
+    Parameters
+    ----------
+    coef : ndarray of float64, shape (n_columns,)
+        The weights.
+    """
+
+    def __init__(self, coef: np.ndarray):
+        self.coef = coef
+
+    def scores(self, X: Any, n_threads: int) -> np.ndarray:
+        """Score of each row of X.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of floats, shape (n_rows, n_columns)
+            Documents.
+        n_threads : int
+            Number of threads.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            The scores.
+        """
+        return linear_scores(X, self.coef, n_threads)
+
+
+class Basis(Protocol):
+    """Functions of a document.
+
+    Attributes
+    ----------
+    n_functions : int
+        Their number.
+    """
+
+    n_functions: int
+
+    def basis(self, X: Any) -> np.ndarray:
+        """Their values, float64, shape (n_rows, n_functions)."""
+
+
+class KernelsOf:
+    """The functions ``k(., z)`` of some documents z.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    vectors : ndarray or CSR matrix of floats, shape (n_functions, n_features)
+        The documents.
+
+    Attributes
+    ----------
+    n_functions : int
+        Their number.
+    parallel : bool
+        Whether several threads may ask at a time: a function of the user's may not be made for that.
+    """
+
+    def __init__(self, kernel: Kernel, vectors: Any):
+        self.n_functions = vectors.shape[0]
+        self.parallel = kernel.name != "callable"
+        self._kernel = kernel
+        self._centre = kernel.centre(vectors)
+        self._documents = kernel.documents(vectors, self._centre)
+        self._sparse = scipy.sparse.issparse(vectors)
+
+    def basis(self, X: Any) -> np.ndarray:
+        """Their values.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of floats, shape (n_rows, n_features)
+            Documents.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_functions)
+            The values.
+        """
+        if self._sparse and not scipy.sparse.issparse(X):
+            X = scipy.sparse.csr_array(X)
+        elif scipy.sparse.issparse(X) and not self._sparse:
+            X = X.toarray()
+        out = np.empty((X.shape[0], self.n_functions))
+        self._kernel.values(self._kernel.documents(X, self._centre), self._documents, out)
+        return out
+
+    def among(self, some: slice, others: slice) -> np.ndarray:
+        """Kernels of some of the documents with others of them.
+
+        Parameters
+        ----------
+        some, others : slice
+            Which ones.
+
+        Returns
+        -------
+        ndarray of float64
+            The values.
+        """
+        some_documents, other_documents = self._documents[some], self._documents[others]
+        out = np.empty((len(some_documents), len(other_documents)))
+        self._kernel.values(some_documents, other_documents, out)
+        return out
+
+
+class Expansion:
+    """``f(x) = sum_j coef_j basis_j(x)``: beside the scores a thread holds a block of values of the functions.
+
+    Parameters
+    ----------
+    functions : Basis
+        The functions.
+    coef : ndarray of float64, shape (n_functions,)
+        Their coefficients.
+    """
+
+    def __init__(self, functions: Basis, coef: np.ndarray):
+        self.functions = functions
+        self.coef = coef
+
+    def scores(self, X: Any, n_threads: int) -> np.ndarray:
+        """Score of each row of X.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of floats, shape (n_rows, n_features)
+            Documents.
+        n_threads : int
+            Number of threads.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            The scores.
+        """
+        n_rows, n_functions = X.shape[0], self.functions.n_functions
+        scores = np.zeros(n_rows)
+        if n_functions == 0:
+            return scores
+        if not getattr(self.functions, "parallel", True):
+            n_threads = 1
+        size = max(1, min(BLOCK_BYTES // (8 * n_functions), -(-n_rows // n_threads)))
+
+        def score(start: int) -> None:
+            stop = min(start + size, n_rows)
+            scores[start:stop] = self.functions.basis(X[start:stop]) @ self.coef
+
+        with one_blas_thread():
+            parallel_map(score, range(0, n_rows, size), n_threads)
+        return scores
+
+
+def expansion(kernel: Kernel, vectors: Any, coef: np.ndarray) -> ScoringFunction:
+    """``f(x) = sum_j coef_j k(x, vectors_j)``; with the linear kernel that is linear in x.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    vectors : ndarray or CSR matrix of floats, shape (n_terms, n_features)
+        Documents.
+    coef : ndarray of float64, shape (n_terms,)
+        Their coefficients.
+
+    Returns
+    -------
+    ScoringFunction
+        The function.
+    """
+    if kernel.name == "linear":
+        return LinearFunction(vectors.T @ coef)
+    return Expansion(KernelsOf(kernel, vectors), coef)

@@ -1,0 +1,121 @@
+"""A kernel model with fewer terms: the smallest are dropped, and what that does to the function is measured."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ranksvm._parallel import one_blas_thread, parallel_map
+from ranksvm.kernels import Kernel
+from ranksvm.kernels.expansions import KernelsOf
+
+__all__ = ["Pruning", "smallest_terms"]
+
+# Kernel values computed at a time by a thread: of so many terms with so many others.
+BLOCK_TERMS, BLOCK_OTHERS = 256, 4096
+# Sums of products of terms are off by up to about this part of the sum of their sizes.
+ROUND_OFF = 4 * np.finfo(np.float64).eps
+# Kernels with k(x, x) <= 1 for every x.
+BOUNDED = ("rbf", "laplacian", "cosine")
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """What dropping terms of a kernel model has changed.
+
+    Parameters
+    ----------
+    n_dropped : int
+        Number of terms dropped.
+    n_support : int
+        Number of terms left.
+    norm : float
+        Norm of the function before, in the kernel's RKHS.
+    distance : float
+        Norm there of what was dropped: how far the function has moved, round-off aside.
+    score_change : float or None
+        No score has changed by more than this, ``distance`` times the root of the largest ``k(x, x)``. None for a
+        kernel that has no largest one: there the score of x has changed by at most ``distance * sqrt(k(x, x))``.
+    """
+
+    n_dropped: int
+    n_support: int
+    norm: float
+    distance: float
+    score_change: float | None
+
+    @property
+    def relative_distance(self) -> float:
+        """``distance / norm``; 0 where nothing was dropped."""
+        return self.distance / self.norm if self.distance > 0.0 else 0.0
+
+
+def smallest_terms(
+    kernel: Kernel, vectors: Any, coef: np.ndarray, tol: float, n_threads: int
+) -> tuple[np.ndarray, Pruning]:
+    """The terms ``coef_j k(., z_j)`` to keep when the smallest are dropped, as many as ``tol`` allows.
+
+    Terms are ordered by their norms, ``|coef_j| sqrt(k(z_j, z_j))``. Of the sums of the first 1, 2, ... of them the
+    last is taken whose norm is at most ``tol`` times that of all; the norms of all these sums cost half the kernel
+    matrix.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    vectors : ndarray or CSR matrix of floats, shape (n_terms, n_features)
+        The documents z_j.
+    coef : ndarray of float64, shape (n_terms,)
+        Their coefficients.
+    tol : float
+        How far the function may move, as part of its norm.
+    n_threads : int
+        Number of threads.
+
+    Returns
+    -------
+    kept : ndarray of int64
+        The terms left, ascending.
+    pruning : Pruning
+        What that changes.
+    """
+    norms = np.abs(coef) * np.sqrt(kernel.diagonal(vectors))
+    order = np.argsort(norms, kind="stable")
+    squares = _squared_norms_of_sums(KernelsOf(kernel, vectors[order]), coef[order], n_threads)
+    # large terms may cancel: of what they leave, so much is not known
+    round_off = ROUND_OFF * np.cumsum(norms[order]) ** 2
+    total = squares[-1] if len(squares) else 0.0
+    least = max(0.0, total - round_off[-1]) if len(squares) else 0.0
+    within = np.flatnonzero(squares + round_off <= tol**2 * least)
+    n_dropped = int(within[-1]) + 1 if len(within) else 0
+    distance = float(np.sqrt(squares[n_dropped - 1])) if n_dropped else 0.0
+    pruning = Pruning(
+        n_dropped=n_dropped,
+        n_support=len(coef) - n_dropped,
+        norm=float(np.sqrt(total)),
+        distance=distance,
+        score_change=distance if kernel.name in BOUNDED else None,
+    )
+    return np.sort(order[n_dropped:]), pruning
+
+
+def _squared_norms_of_sums(functions: KernelsOf, coef: np.ndarray, n_threads: int) -> np.ndarray:
+    """``|sum of the first m terms|^2`` for m = 1, 2, ...: each is the one before plus ``c_m (2 f(z_m) + c_m k_mm)``."""
+    n_terms = len(coef)
+    growth = np.empty(n_terms)
+
+    def grow(start: int) -> None:
+        stop = min(start + BLOCK_TERMS, n_terms)
+        block = slice(start, stop)
+        before = np.zeros(stop - start)
+        for first in range(0, start, BLOCK_OTHERS):
+            others = slice(first, min(first + BLOCK_OTHERS, start))
+            before += functions.among(block, others) @ coef[others]
+        among = functions.among(block, block)
+        c = coef[start:stop]
+        before += np.tril(among, -1) @ c
+        growth[start:stop] = c * (2.0 * before + np.diagonal(among) * c)
+
+    with one_blas_thread():
+        parallel_map(grow, range(0, n_terms, BLOCK_TERMS), n_threads if functions.parallel else 1)
+    return np.maximum(np.cumsum(growth), 0.0)

@@ -1,0 +1,227 @@
+"""Any convex function of the margin as a loss: a user's own, every pair visited."""
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse
+
+from ranksvm.losses.protocol import LossSums
+
+__all__ = ["FunctionLoss", "FunctionState", "MarginFunction", "complaint_about"]
+
+# Pairs that are visited at a time: what they take is a few arrays of this length.
+CHUNK_PAIRS = 1 << 17
+# Active pairs are kept between products, with 16 bytes each, where there are no more than these.
+KEPT_PAIRS = 1 << 22
+# Margins at which a function is tried before a fit begins.
+TRIAL_MARGINS = np.linspace(-4.0, 6.0, 81)
+# What counts as round-off in these trials, relative to the largest value.
+ROUND_OFF = 1e-7
+
+
+class MarginFunction(Protocol):
+    """A convex, differentiable function of the margin, not negative.
+
+    Each method is given an array of margins of any length, and returns as many numbers.
+    """
+
+    def value(self, margins: np.ndarray) -> np.ndarray:
+        """The function, at least 0."""
+
+    def derivative(self, margins: np.ndarray) -> np.ndarray:
+        """Its derivative, ascending."""
+
+    def curvature(self, margins: np.ndarray) -> np.ndarray:
+        """Its second derivative, at least 0; where there is none, that on either side."""
+
+
+class FunctionState:
+    """Where a loss was evaluated: the active pairs follow from the scores.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of positions.
+
+    Attributes
+    ----------
+    scores : ndarray of float64, shape (n_rows,)
+        The scores.
+    active : dict
+        Pairs of a range of queries with their curvature, where these are kept.
+    """
+
+    def __init__(self, n_rows: int):
+        self.scores = np.zeros(n_rows)
+        self.active: dict[tuple[int, int], list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
+
+
+class FunctionLoss:
+    """Sum over the pairs of ``a_ij`` times a function of the margin ``s_i - s_j``.
+
+    See `PairwiseLoss` for the methods. Every pair is visited: O(p), in memory that does not grow with p.
+
+    Parameters
+    ----------
+    pairs : ComparablePairs or PairList
+        The pairs of the data set.
+    function : MarginFunction
+        The function.
+    """
+
+    def __init__(self, pairs: Any, function: MarginFunction):
+        self.pairs = pairs
+        self.function = function
+
+    def over(self, pairs: Any) -> "FunctionLoss":
+        return FunctionLoss(pairs, self.function)
+
+    def new_state(self, near: Any = None) -> FunctionState:
+        return FunctionState(self.pairs.n_rows)
+
+    def evaluate(
+        self,
+        scores: np.ndarray,
+        state: FunctionState,
+        width: float | None,
+        first: int,
+        last: int,
+        gradient_range: np.ndarray,
+    ) -> LossSums:
+        start, stop = self.pairs.pointers[first], self.pairs.pointers[last]
+        state.scores[start:stop] = scores[start:stop]
+        state.active.clear()
+        gradient_range[:] = 0.0
+        value, n = 0.0, len(gradient_range)
+        for i, j, weight in self.pairs.chunks(first, last, CHUNK_PAIRS):
+            margins = scores[i] - scores[j]
+            value += float(weight @ self.function.value(margins))
+            slopes = weight * self.function.derivative(margins)
+            gradient_range += np.bincount(i - start, slopes, n)
+            gradient_range -= np.bincount(j - start, slopes, n)
+        return LossSums(value)
+
+    def curvature_product(
+        self, state: FunctionState, first: int, last: int, v_range: np.ndarray, out_range: np.ndarray
+    ) -> None:
+        out_range[:] = 0.0
+        n = len(out_range)
+        for i, j, curvature in self._active(state, first, last):
+            flow = curvature * (v_range[i] - v_range[j])
+            out_range += np.bincount(i, flow, n)
+            out_range -= np.bincount(j, flow, n)
+
+    def curvature_diagonal(self, state: FunctionState, start: int, stop: int) -> np.ndarray:
+        pointers = self.pairs.pointers
+        first = int(np.searchsorted(pointers, start, side="right")) - 1
+        last = int(np.searchsorted(pointers, stop, side="left"))
+        degrees = self._degrees(state, first, last)
+        return degrees[start - pointers[first] : stop - pointers[first]]
+
+    def curvature_rows(
+        self, state: FunctionState, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray
+    ) -> None:
+        np.multiply(self._degrees(state, first, last)[:, np.newaxis], X_range, out=Z_range)
+        n = len(X_range)
+        for i, j, curvature in self._active(state, first, last):
+            # half of X' L X is in either triangle: twice one of them will do, once X'Z + Z'X is formed
+            Z_range -= scipy.sparse.csr_array((2.0 * curvature, (i, j)), shape=(n, n)) @ X_range
+
+    def curvature_differences(self, state: FunctionState, first: int, last: int, X_range: np.ndarray) -> None:
+        return None
+
+    def _degrees(self, state: FunctionState, first: int, last: int) -> np.ndarray:
+        n = int(self.pairs.pointers[last] - self.pairs.pointers[first])
+        degrees = np.zeros(n)
+        for i, j, curvature in self._active(state, first, last):
+            degrees += np.bincount(i, curvature, n)
+            degrees += np.bincount(j, curvature, n)
+        return degrees
+
+    def _active(
+        self, state: FunctionState, first: int, last: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Documents of the active pairs, numbered from the range's first, and the curvature of each pair."""
+        if self.pairs.n_pairs > KEPT_PAIRS:
+            yield from self._curved(state, first, last)
+            return
+        if (first, last) not in state.active:
+            state.active[first, last] = list(self._curved(state, first, last))
+        yield from state.active[first, last]
+
+    def _curved(
+        self, state: FunctionState, first: int, last: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        start = self.pairs.pointers[first]
+        for i, j, weight in self.pairs.chunks(first, last, CHUNK_PAIRS):
+            curvature = weight * self.function.curvature(state.scores[i] - state.scores[j])
+            active = curvature != 0.0
+            yield (
+                (i[active] - start).astype(np.int32),
+                (j[active] - start).astype(np.int32),
+                np.asarray(curvature[active], dtype=np.float64),
+            )
+
+
+def complaint_about(function: Any) -> str | None:
+    """What is wrong with a function of the margin, found by trying it at some margins; None if nothing is.
+
+    Parameters
+    ----------
+    function : object
+        What should be a `MarginFunction`.
+
+    Returns
+    -------
+    str or None
+        The rest of a sentence that begins with the name of the option.
+    """
+    if isinstance(function, type):
+        return f"is the class {function.__name__}: give an object of it, {function.__name__}()"
+    found = {}
+    for name in ("value", "derivative", "curvature"):
+        method = getattr(function, name, None)
+        if not callable(method):
+            return f"has no method {name}(margins): a loss needs value, derivative and curvature"
+        try:
+            found[name] = np.asarray(method(TRIAL_MARGINS.copy()), dtype=np.float64)
+        except Exception as error:  # whatever the user's code does is said with the method's name
+            return f"failed in {name}(margins) with {type(error).__name__}: {error}"
+        if found[name].shape != TRIAL_MARGINS.shape:
+            return (
+                f"gives an array of shape {found[name].shape} in {name}(margins) for margins of shape "
+                f"{TRIAL_MARGINS.shape}: it must give one number for each margin"
+            )
+        bad = np.flatnonzero(~np.isfinite(found[name]))
+        if len(bad):
+            return (
+                f"gives {found[name][bad[0]]} in {name}(margins) at margin {TRIAL_MARGINS[bad[0]]:g}: it must be finite"
+            )
+    return _complaint_about_values(**found)
+
+
+def _complaint_about_values(value: np.ndarray, derivative: np.ndarray, curvature: np.ndarray) -> str | None:
+    m = TRIAL_MARGINS
+    for name, values in (("value", value), ("curvature", curvature)):
+        if values.min() < 0.0:
+            return (
+                f"gives {values.min():g} in {name}(margins) at margin {m[values.argmin()]:g}: it must not be negative"
+            )
+    falls = np.flatnonzero(np.diff(derivative) < -ROUND_OFF * np.abs(derivative).max())
+    if len(falls):
+        at = falls[0]
+        return (
+            f"is not convex: derivative(margins) falls from {derivative[at]:g} at margin {m[at]:g} to "
+            f"{derivative[at + 1]:g} at margin {m[at + 1]:g}"
+        )
+    # a convex function lies above each of its tangents
+    tangents = value[:, np.newaxis] + derivative[:, np.newaxis] * (m - m[:, np.newaxis])
+    below = np.argwhere(value < tangents - ROUND_OFF * max(1.0, float(np.abs(value).max())))
+    if len(below):
+        at, where = below[0]
+        return (
+            f"has a derivative that does not fit its value: the tangent at margin {m[at]:g} (value {value[at]:g}, "
+            f"derivative {derivative[at]:g}) is above the function at margin {m[where]:g} (value {value[where]:g})"
+        )
+    return None

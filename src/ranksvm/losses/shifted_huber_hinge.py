@@ -1,0 +1,147 @@
+"""The Huberised hinge with a shift of the margin for each pair: what a step of the nuclear-norm RankSVM solves."""
+
+from typing import Any
+
+import numpy as np
+
+import ranksvm._compiled.blocks as blocks
+from ranksvm.data import ComparablePairs, PairBlocks
+from ranksvm.losses.protocol import LossSums
+
+__all__ = ["ShiftedHuberHinge", "ShiftedState"]
+
+
+class ShiftedState:
+    """Where the loss was evaluated: the pairs at which it is curved follow from the scores.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of positions.
+
+    Attributes
+    ----------
+    scores : ndarray of float64, shape (n_rows,)
+        The scores.
+    degrees : ndarray of float64, shape (n_rows,)
+        Number of curved pairs of each document.
+    """
+
+    def __init__(self, n_rows: int):
+        self.scores = np.zeros(n_rows)
+        self.degrees = np.zeros(n_rows)
+
+
+class ShiftedHuberHinge:
+    """Huberised hinges whose margins a matrix for each query shifts, one number for each pair.
+
+    To minimise ``1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij + lam |alpha - A|^2`` over the dual variables
+    ``0 <= alpha_ij <= C`` of the pairs, for given A, is to minimise ``1/2 |w|^2 + C * loss`` over w: the dual of either
+    is the other. There the loss of a pair is the Huberised hinge of width ``d = 2 lam C`` of ``h_ij = 1 - (s_i - s_j) +
+    2 lam A_ij``, that is 0 for ``h <= 0``, ``h^2 / (2 d)`` up to d and ``h - d / 2`` beyond; and ``alpha_ij = C
+    clip(h_ij / d, 0, 1)``. The minimum of the first is ``lam |A|^2`` over the pairs less that of the second.
+
+    See `PairwiseLoss` for the methods. Every pair is visited: O(p), by rows of blocks.
+
+    Parameters
+    ----------
+    pairs : ComparablePairs
+        All pairs that labels imply.
+    blocks : PairBlocks
+        Their blocks.
+    C : float
+        Weight of a pair.
+    lam : float
+        Weight of the coupling; it may be changed between two problems, as the target may.
+    target : ndarray of float64, shape (blocks.n_entries,), optional
+        The entries of A, kept and not copied; None: zeros.
+    """
+
+    def __init__(
+        self, pairs: ComparablePairs, blocks: PairBlocks, C: float, lam: float, target: np.ndarray | None = None
+    ):
+        self.pairs = pairs
+        self.blocks = blocks
+        self.C = C
+        self.lam = lam
+        self.target = np.zeros(blocks.n_entries) if target is None else target
+
+    @property
+    def width(self) -> float:
+        """The width d of the Huberised hinge."""
+        return 2.0 * self.lam * self.C
+
+    def over(self, pairs: Any) -> "ShiftedHuberHinge":
+        raise NotImplementedError("targets belong to the pairs they were given for: this loss cannot be sampled.")
+
+    def new_state(self, near: Any = None) -> ShiftedState:
+        return ShiftedState(self.pairs.n_rows)
+
+    def evaluate(
+        self,
+        scores: np.ndarray,
+        state: ShiftedState,
+        width: float | None,
+        first: int,
+        last: int,
+        gradient_range: np.ndarray,
+    ) -> LossSums:
+        # the width follows from lam and C: the argument is that of other losses
+        part = slice(self.pairs.pointers[first], self.pairs.pointers[last])
+        state.scores[part] = scores[part]
+        return LossSums(
+            blocks.shifted_hinge(
+                self.blocks.arrays, first, last, state.scores, *self._shift, state.degrees, gradient_range
+            )
+        )
+
+    def curvature_product(
+        self, state: ShiftedState, first: int, last: int, v_range: np.ndarray, out_range: np.ndarray
+    ) -> None:
+        blocks.shifted_laplacian(self.blocks.arrays, first, last, state.scores, *self._shift, v_range, out_range)
+        out_range /= self.width
+
+    def curvature_diagonal(self, state: ShiftedState, start: int, stop: int) -> np.ndarray:
+        return state.degrees[start:stop] / self.width
+
+    def curvature_rows(
+        self, state: ShiftedState, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray
+    ) -> None:
+        start = self.pairs.pointers[first]
+        np.multiply(state.degrees[start : start + len(X_range), np.newaxis], X_range, out=Z_range)
+        for query in range(first, last):
+            preferred, other = (positions - start for positions in self.blocks.documents(query))
+            active = np.empty(self.blocks.shape(query))
+            blocks.shifted_bends(self.blocks.arrays, query, state.scores, *self._shift, active)
+            # half of X' L X is in either triangle: twice one of them will do, once X'Z + Z'X is formed
+            Z_range[preferred] -= 2.0 * (active @ X_range[other])
+        Z_range /= self.width
+
+    def curvature_differences(self, state: ShiftedState, first: int, last: int, X_range: np.ndarray) -> None:
+        return None
+
+    def alpha(self, scores: np.ndarray, query: int, out: np.ndarray | None = None) -> np.ndarray:
+        """The dual variables of the pairs of a query at some scores.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, shape (n_rows,)
+            Score of each position.
+        query : int
+            Number of the query.
+        out : ndarray of float64, optional
+            Where to write them.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_preferred, n_other)
+            ``C clip(h_ij / d, 0, 1)``, in [0, C]; 0 for entries of the block that are no pairs.
+        """
+        out = np.empty(self.blocks.shape(query)) if out is None else out
+        blocks.shifted_pulls(self.blocks.arrays, query, scores, *self._shift, out)
+        out *= self.C
+        return out
+
+    @property
+    def _shift(self) -> tuple[np.ndarray, float, float]:
+        return self.target, 2.0 * self.lam, self.width

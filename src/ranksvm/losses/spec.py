@@ -1,0 +1,120 @@
+"""Which loss: its name and settings, small enough to be sent to other processes, and the losses there are."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ranksvm.exceptions import OptionError
+from ranksvm.losses._margin_loss import MarginLoss
+from ranksvm.losses.hinge import Hinge, HuberHinge
+from ranksvm.losses.margin_function import FunctionLoss, MarginFunction
+from ranksvm.losses.protocol import PairwiseLoss
+from ranksvm.losses.squared_hinge import SquaredHinge
+
+__all__ = ["LOSSES", "LossSpec"]
+
+_CLASSES: dict[str, type[MarginLoss]] = {"squared_hinge": SquaredHinge, "hinge": Hinge, "huber": HuberHinge}
+
+# the names of the losses, the default first
+LOSSES = tuple(_CLASSES)
+
+
+# the name of a loss that is a function of the user's own
+CUSTOM = "custom"
+
+
+@dataclass(frozen=True)
+class LossSpec:
+    """A loss by name, with its settings.
+
+    Parameters
+    ----------
+    name : str
+        One of ``LOSSES``, or "custom".
+    width : float, optional
+        Width of the Huberised hinge, for "huber".
+    function : MarginFunction, optional
+        A convex function of the margin, for "custom".
+
+    Raises
+    ------
+    OptionError
+        When there is no such loss, or the width is not positive or not one the loss has.
+
+    Examples
+    --------
+    >>> LossSpec("huber", 0.5).alpha(np.array([2.0, 0.75, -3.0]), 1.0, 0.5).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+    name: str
+    width: float | None = None
+    function: MarginFunction | None = None
+
+    def __post_init__(self):
+        if self.name not in _CLASSES and self.name != CUSTOM:
+            raise OptionError(f"loss must be one of {', '.join(map(repr, LOSSES))}, got {self.name!r}.")
+        if (self.width is not None) != (self.name == "huber"):
+            raise OptionError(f"the loss {self.name!r} has {'no' if self.width is not None else 'a'} width.")
+        if (self.function is not None) != (self.name == CUSTOM):
+            raise OptionError(
+                f"the loss {self.name!r} is {'not ' if self.name != CUSTOM else ''}a function of its own."
+            )
+        if self.width is not None and not self.width > 0.0:
+            raise OptionError(f"the width of a loss must be positive, got {self.width!r}.")
+
+    @property
+    def smoothed(self) -> bool:
+        """Whether the loss is minimised by way of smooth ones, of ever smaller width."""
+        return self.function is None and _CLASSES[self.name].smoothed
+
+    @property
+    def first_width(self) -> float | None:
+        """Width at which a solution begins; None for losses without one."""
+        if self.width is not None or self.function is not None:
+            return self.width
+        return _CLASSES[self.name].first_width
+
+    @property
+    def warm_width(self) -> float | None:
+        """Width at which a solution begins where that of a similar problem is known."""
+        if self.width is not None or self.function is not None:
+            return self.width
+        return _CLASSES[self.name].warm_width
+
+    def over(self, pairs: Any) -> PairwiseLoss:
+        """The loss over some pairs.
+
+        Parameters
+        ----------
+        pairs : ComparablePairs or PairList
+            The pairs.
+
+        Returns
+        -------
+        PairwiseLoss
+            The loss.
+        """
+        return _CLASSES[self.name](pairs) if self.function is None else FunctionLoss(pairs, self.function)
+
+    def alpha(self, margins: np.ndarray, C: float, width: float | None = None) -> np.ndarray:
+        """Dual variables of pairs of weight 1: ``-C`` times the derivative of the loss.
+
+        Parameters
+        ----------
+        margins : ndarray of float64
+            Margins of the pairs.
+        C : float
+            Weight of a pair.
+        width : float, optional
+            Width of the Huberised hinge that was minimised last.
+
+        Returns
+        -------
+        ndarray of float64
+            The dual variables; a pair of weight a has a times as much.
+        """
+        if self.function is not None:
+            return -C * np.asarray(self.function.derivative(margins))
+        return -C * _CLASSES[self.name].derivative(margins, width)

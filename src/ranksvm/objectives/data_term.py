@@ -1,0 +1,95 @@
+"""The seam between variables on the host and rows wherever they are: what every backend offers."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from ranksvm.losses.protocol import LossSums
+
+__all__ = ["DataTerm", "Term"]
+
+
+class Term(Protocol):
+    """What an evaluation leaves. Outside its backend only these are read.
+
+    Attributes
+    ----------
+    sums : LossSums
+        The loss of the scores ``X w``, without C.
+    gradient : ndarray of float64, shape (n_variables,)
+        ``X' dloss/ds``, without C.
+    """
+
+    @property
+    def sums(self) -> LossSums: ...
+    @property
+    def gradient(self) -> np.ndarray: ...
+
+
+class DataTerm(Protocol):
+    """The loss of the scores ``X w`` as a function of w, without C and without a regulariser.
+
+    Everything that depends on rows. Vectors of ``n_variables`` numbers are arrays of float64 on the host; rows,
+    scores and pairs stay where the backend has them. ``width`` is that of the Huberised hinge at which the loss is
+    evaluated, None for other losses: it is an argument of every evaluation and not kept between two of them. The result
+    of an evaluation belongs to the term that made it, until it is released.
+
+    A *reduction* is a sum over all rows that has to come together on the host: what counts where rows are spread over
+    processes or machines.
+
+    Attributes
+    ----------
+    n_variables : int
+        Number of variables.
+    n_rows : int
+        Number of rows that are in queries with the pairs of this term.
+    curvature_rank : int
+        The rank of the Hessian is at most this.
+    row_bytes : float
+        Bytes of X that are read for a row.
+    dense : bool
+        Whether X is dense.
+    weight : float
+        Sum of the weights of all pairs; 0 where there is none.
+    positions_at_once : int
+        How many positions `along` should be asked for at a time: 1 where each costs as much as the first, more where
+        a reduction costs more than a position.
+    """
+
+    n_variables: int
+    n_rows: int
+    curvature_rank: int
+    row_bytes: float
+    dense: bool
+    weight: float
+    positions_at_once: int
+
+    def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> Any:
+        """The loss and its gradient at w, in one reduction; ``near`` is a `Term` evaluated nearby, if there is one."""
+
+    def along(self, a: Any, b: Any, alphas: np.ndarray, width: float | None) -> tuple[np.ndarray, np.ndarray]:
+        """The loss and its slope at several positions on the segment from a to b, in one reduction, X not read."""
+
+    def between(self, a: Any, b: Any, alpha: float, width: float | None) -> Any:
+        """The loss and its gradient at one position on the segment from a to b, in one reduction."""
+
+    def curvature_product(self, at: Any, v: np.ndarray) -> np.ndarray:
+        """``X' H X v``, H the Hessian of the loss with respect to the scores, in one reduction."""
+
+    def curvature(self, at: Any, fraction: float, seed: int) -> np.ndarray:
+        """``X' H X``, or its estimate from a fraction of the rows, shape (n_variables, n_variables)."""
+
+    def curvature_diagonal(self, at: Any) -> np.ndarray:
+        """The diagonal of ``X' H X``, or of sparse X an estimate of it, shape (n_variables,)."""
+
+    def sample(self, n_rows: int, seed: int) -> "DataTerm | None":
+        """A term over about so many of the rows, in this process; None where there is no pair to choose.
+
+        The pairs' weights are as here: the ratio of both terms' ``weight`` says how much a pair of it stands for.
+        """
+
+    def scores(self, w: np.ndarray) -> Any:
+        """``X w``, an array of the backend."""
+
+    def release(self, at: Any) -> None:
+        """Say that an evaluation is no longer needed: its memory may serve the next one."""

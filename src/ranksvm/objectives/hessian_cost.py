@@ -1,0 +1,119 @@
+"""What an explicit Hessian costs beside a product with it, and how many of the rows are worth putting into one."""
+
+from typing import Protocol
+
+__all__ = ["MAX_VARIABLES", "Size", "hessian_cost", "sampled_fraction", "worthwhile_fraction"]
+
+# Beyond this many variables an explicit Hessian is not worth its n^2 memory and n^3 factorisation.
+MAX_VARIABLES = 2000
+# A Hessian of all rows that costs no more multiplications than this is always worth it.
+EXACT_HESSIAN_WORK = 1e8
+# Where rows are sparse it is dense all the same: not worth it where it costs more passes over X than this.
+SPARSE_HESSIAN_PASSES = 100
+# Otherwise that of a sample: at least so many rows per variable, below which it is too noisy to be of use, at most so
+# many, beyond which it hardly improves, and in between as many as cost so many passes over X. A matrix product does
+# PRODUCT_SPEED multiplications in the time a pass takes for one (measured: with 136 float32 features and 2 threads, a
+# Hessian of all rows costs 13.6 passes).
+SAMPLE_ROWS_PER_VARIABLE = (40, 500)
+SAMPLE_PASSES = 0.6
+PRODUCT_SPEED = 10.0
+# The rows per variable of a Hessian that only preconditions: from 40 to 10, conjugate gradients need a product or two
+# more for a step (768 to 1,024 features), and the Hessian, and the problem on its rows, cost a quarter.
+PRECONDITIONER_ROWS_PER_VARIABLE = 10
+# Of nearly half of the rows and more, all.
+LARGEST_FRACTION = 0.4
+# Measured in nanoseconds on one core of a Xeon (Sapphire Rapids, AVX-512), float32 features, 10 to 2,000 of them:
+# a product with the Hessian, for each byte of a row, dense or sparse, each row, and in all; an explicit Hessian, for
+# each value of a row (gathered, centred, multiplied by the Laplacian), for each of its multiplications by the others
+# in float64 and in float32, and for the n^3 of its factorisation.
+PRODUCT_BYTE, SPARSE_PRODUCT_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.125, 0.3, 60.0, 4e4
+HESSIAN_VALUE, HESSIAN_DOUBLE, HESSIAN_SINGLE, HESSIAN_FACTOR, HESSIAN_CALL = 7.0, 0.037, 0.019, 0.02, 2e5
+
+
+class Size(Protocol):
+    """The numbers that costs depend on: those of `DataTerm`."""
+
+    @property
+    def n_variables(self) -> int: ...
+    @property
+    def n_rows(self) -> int: ...
+    @property
+    def curvature_rank(self) -> int: ...
+    @property
+    def row_bytes(self) -> float: ...
+    @property
+    def dense(self) -> bool: ...
+
+
+def hessian_cost(size: Size, fraction: float) -> float:
+    """What it costs to build and factorise a Hessian, in products with it.
+
+    Parameters
+    ----------
+    size : Size
+        Of the data.
+    fraction : float
+        Part of the rows in the Hessian; below 1 it is multiplied in float32.
+
+    Returns
+    -------
+    float
+        The products that take as long; infinite for the fraction 0.
+    """
+    if fraction <= 0.0:
+        return float("inf")
+    n = size.n_variables
+    multiplication = HESSIAN_DOUBLE if fraction >= 1.0 else HESSIAN_SINGLE
+    # of fewer pairs than rows the squares of differences are added up
+    rows = fraction * min(size.n_rows, size.curvature_rank) * n * (HESSIAN_VALUE + multiplication * n)
+    byte = PRODUCT_BYTE if size.dense else SPARSE_PRODUCT_BYTE
+    product = size.n_rows * (byte * size.row_bytes + PRODUCT_ROW) + PRODUCT_CALL
+    return (rows + HESSIAN_FACTOR * n**3 + HESSIAN_CALL) / product
+
+
+def worthwhile_fraction(size: Size) -> float:
+    """The part of the rows that is worth its cost in explicit Hessians where every few steps take one.
+
+    Parameters
+    ----------
+    size : Size
+        Of the data.
+
+    Returns
+    -------
+    float
+        1 for all of them, 0 where no explicit Hessian is worth its cost.
+    """
+    n, n_rows = size.n_variables, size.n_rows
+    if n > MAX_VARIABLES:
+        return 0.0
+    if n_rows * n * n <= EXACT_HESSIAN_WORK:
+        return 1.0
+    cost_in_passes = n * n / (PRODUCT_SPEED * size.row_bytes / 4)
+    fewest, most = (rows * n / n_rows for rows in SAMPLE_ROWS_PER_VARIABLE)
+    fraction = part_of_rows(min(max(SAMPLE_PASSES / cost_in_passes, fewest), most))
+    costly = not size.dense and fraction * cost_in_passes > SPARSE_HESSIAN_PASSES
+    return 0.0 if costly else fraction
+
+
+def sampled_fraction(size: Size) -> float:
+    """The part of the rows for a Hessian that is built late, if at all, and only preconditions.
+
+    Parameters
+    ----------
+    size : Size
+        Of the data.
+
+    Returns
+    -------
+    float
+        1 for all of them, 0 for too many variables.
+    """
+    if size.n_variables > MAX_VARIABLES:
+        return 0.0
+    return part_of_rows(PRECONDITIONER_ROWS_PER_VARIABLE * size.n_variables / max(1, size.n_rows))
+
+
+def part_of_rows(fraction: float) -> float:
+    """The part of the rows to put into a Hessian; of nearly half of them and more, all."""
+    return 1.0 if fraction > LARGEST_FRACTION else fraction

@@ -1,0 +1,431 @@
+"""The data term of rows in memory: blocks of whole queries, shared out among threads."""
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+import ranksvm._compiled.linear as linear
+from ranksvm._parallel import parallel_map
+from ranksvm.data import DesignMatrix
+from ranksvm.data.queries import query_ranges
+from ranksvm.losses.protocol import LossSums, PairwiseLoss
+
+__all__ = ["ThreadedPoint", "ThreadedTerm", "worth_threads"]
+
+# A block's rows are read twice, for scores and for the gradient: they should still be in cache the second time.
+BLOCK_BYTES = 2 << 20
+# A block of an explicit Hessian: rows gathered in float64, and as many of the Laplacian times them.
+HESSIAN_BLOCK_ROWS = 1024
+HESSIAN_BLOCK_BYTES = 8 << 20
+# So many rows estimate the diagonal of a Hessian well enough to precondition with it.
+DIAGONAL_ROWS = 2000
+# Below this many multiplications a second thread costs more than it saves.
+PARALLEL_WORK = 1 << 19
+# From so many variables on, adding up the gradients of many shares costs more than even shares save.
+LONG_GRADIENT = 50_000
+# The rows that estimate a diagonal are drawn with this seed: a fit gives the same twice.
+SEED = 0
+# the gradient of a point that is no longer one
+NOTHING = np.empty(0)
+
+# A block of whole queries: first and last query, first and last position.
+Block = tuple[int, int, int, int]
+
+
+class Scored(Protocol):
+    """Whatever has scores, and the pairs at which the loss is curved there: all that a Hessian depends on."""
+
+    scores: np.ndarray
+    state: Any
+    width: float | None
+
+
+class ThreadedPoint:
+    """What an evaluation leaves: see `Term`.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_rows,)
+        ``X w`` by position.
+    state : object
+        The pairs at which the loss is curved.
+    width : float or None
+        Width of the loss.
+    """
+
+    def __init__(self, scores: np.ndarray, state: Any, width: float | None):
+        self.scores = scores
+        self.state = state
+        self.width = width
+        self.sums = LossSums(np.inf)
+        self.gradient = NOTHING
+
+
+class _Sample(NamedTuple):
+    """A term over part of the rows, which ones, and what it was asked for."""
+
+    term: "ThreadedTerm"
+    positions: np.ndarray
+    key: tuple[int, int]
+
+    def at(self, at: "Scored") -> "ThreadedPoint":
+        """The same scores here."""
+        term = self.term
+        point = term._new_point(at.width)
+        point.scores[:] = at.scores[self.positions]
+        term.loss.evaluate(point.scores, point.state, at.width, 0, term.pairs.n_queries, np.empty(term.n_rows))
+        return point
+
+
+class ThreadedTerm:
+    """``loss(X w)`` with value and gradient in one pass over X: see `DataTerm` for the methods.
+
+    Parameters
+    ----------
+    design : DesignMatrix
+        The features.
+    loss : PairwiseLoss
+        The loss over pairs of its rows.
+    n_threads : int
+        Number of threads.
+    """
+
+    # a position on a line costs as much as any other one
+    positions_at_once = 1
+
+    def __init__(self, design: DesignMatrix, loss: PairwiseLoss, n_threads: int = 1):
+        self.design = design
+        self.loss = loss
+        self.pairs = loss.pairs
+        self.n_variables = design.n_features
+        self.n_rows = self.pairs.n_rows
+        self.curvature_rank = min(self.pairs.n_pairs, self.pairs.n_rows)
+        self.row_bytes = design.row_bytes
+        self.dense = design.dense
+        self.weight = self.pairs.weight
+        self.n_threads = n_threads if worth_threads(design, self.n_rows) else 1
+        self._probe: ThreadedPoint | None = None  # for the scores along a line
+        self._spare: list[ThreadedPoint] = []
+        self._sample: _Sample | None = None
+        self._tasks, self._large = self._plan()
+
+    def __reduce__(self):
+        # scratch memory and plans stay here, as do rows that no pair needs
+        design, loss = self.design, self.loss
+        if self.pairs.rows is not None:
+            design, loss = design.taken(self.pairs.rows), loss.over(self.pairs.renumbered())
+        return ThreadedTerm, (design, loss, self.n_threads)
+
+    # -- evaluation --------------------------------------------------------------------------------------------------
+
+    def evaluate(self, w: np.ndarray, width: float | None, near: ThreadedPoint | None = None) -> ThreadedPoint:
+        """Value and gradient, X read once; documents are sorted beginning from their order at ``near``."""
+        point = self._new_point(width, near)
+
+        def loss(block: Block, scores: np.ndarray, gradient: np.ndarray) -> LossSums:
+            first, last, start, stop = block
+            point.scores[start:stop] = scores
+            return self.loss.evaluate(point.scores, point.state, width, first, last, gradient)
+
+        point.sums, point.gradient = self._pass(w, loss)
+        return point
+
+    def between(self, a: ThreadedPoint, b: ThreadedPoint, alpha: float, width: float | None) -> ThreadedPoint:
+        """Value and gradient on a segment; X is read for the gradient only."""
+        point = self._new_point(width, a)
+
+        def loss(block: Block, _: np.ndarray, gradient: np.ndarray) -> LossSums:
+            first, last, start, stop = block
+            point.scores[start:stop] = _interpolate(a, b, alpha, start, stop)
+            return self.loss.evaluate(point.scores, point.state, width, first, last, gradient)
+
+        point.sums, point.gradient = self._pass(None, loss)
+        return point
+
+    def along(
+        self, a: ThreadedPoint, b: ThreadedPoint, alphas: np.ndarray, width: float | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Values and slopes, from the scores alone: X is not read."""
+        if self._probe is None:
+            self._probe = self._new_point(width, a)
+        probe = self._probe
+
+        def part(blocks: list[Block]) -> np.ndarray:
+            found = np.zeros((2, len(alphas)))
+            for first, last, start, stop in blocks:
+                gradient, step = np.empty(stop - start), b.scores[start:stop] - a.scores[start:stop]
+                for place, alpha in enumerate(alphas):
+                    probe.scores[start:stop] = _interpolate(a, b, alpha, start, stop)
+                    sums = self.loss.evaluate(probe.scores, probe.state, width, first, last, gradient)
+                    found[0, place] += sums.value
+                    found[1, place] += gradient @ step
+            return found
+
+        found = parallel_map(part, [*self._tasks, *([block] for block in self._large)], self.n_threads)
+        values, slopes = sum(found, start=np.zeros((2, len(alphas))))
+        return values, slopes
+
+    def scores(self, w: np.ndarray) -> np.ndarray:
+        """``X w`` by position, shape (n_rows,)."""
+        out = np.empty(self.n_rows)
+
+        def part(blocks: list[Block]) -> None:
+            for _, _, start, stop in blocks:
+                self.design.scores(self.pairs.rows, start, stop, w, out[start:stop])
+
+        parallel_map(part, [*self._tasks, *([block] for block in self._large)], self.n_threads)
+        return out
+
+    def release(self, at: ThreadedPoint) -> None:
+        """Say that an evaluation is no longer needed: its arrays over rows serve the next one."""
+        at.gradient = NOTHING
+        self._spare.append(at)
+
+    # -- curvature ---------------------------------------------------------------------------------------------------
+
+    def curvature_product(self, at: ThreadedPoint, v: np.ndarray) -> np.ndarray:
+        """``X' H X v``, X read once."""
+
+        def product(block: Block, Xv: np.ndarray, out: np.ndarray) -> LossSums:
+            self.loss.curvature_product(at.state, block[0], block[1], Xv, out)
+            return LossSums(0.0)
+
+        return self._pass(v, product)[1]
+
+    def curvature(self, at: Scored, fraction: float, seed: int) -> np.ndarray:
+        """``X' H X`` at some scores of the rows, or its estimate from a fraction of them."""
+        if fraction >= 1.0:
+            return self._curvature(at, np.float64)
+        sampled = self._sampled(_rows_of(fraction, self.n_rows), seed)
+        if sampled is None:
+            return np.zeros((self.n_variables, self.n_variables))
+        term, part = sampled.term, sampled.at(at)
+        # an estimate only preconditions, unless float32 cannot hold it at all
+        curvature = term._curvature(part, np.float32)
+        if not np.isfinite(curvature).all():
+            curvature = term._curvature(part, np.float64)
+        curvature *= self.weight / term.weight
+        term.release(part)
+        return curvature
+
+    def curvature_diagonal(self, at: ThreadedPoint) -> np.ndarray:
+        """The diagonal of ``X' H X``, of many dense rows an estimate from some of them.
+
+        Of sparse data it is that of ``X' D X`` with D the diagonal of H. The two differ by pairs whose documents share
+        a feature, rare in sparse data.
+        """
+        if self.dense and self.n_rows > 2 * DIAGONAL_ROWS:
+            sampled = self._drawn(DIAGONAL_ROWS, SEED)
+            return self.weight / sampled.term.weight * sampled.term.curvature_diagonal(sampled.at(at))
+        part = self._dense_diagonal if self.dense else self._sparse_diagonal
+        shares = _shares(list(_blocks(self.pairs.pointers, self._hessian_rows())), self.n_threads, 4)
+        parts = parallel_map(lambda blocks: part(at, blocks), shares, self.n_threads)
+        return _add_up(parts, self.n_variables)
+
+    def sample(self, n_rows: int, seed: int) -> "ThreadedTerm | None":
+        """A term over about so many of the rows, the same for the same arguments."""
+        sampled = self._sampled(n_rows, seed)
+        return None if sampled is None else sampled.term
+
+    # -- inner workings ----------------------------------------------------------------------------------------------
+
+    def _pass(self, w: np.ndarray | None, middle: Callable[..., LossSums]) -> tuple[LossSums, np.ndarray]:
+        """One pass over X, block by block: ``v = X w``, ``middle(block, v, u)`` writes u, ``X' u``.
+
+        Returns the sums of what `middle` returns and of ``X' u``.
+        """
+        rows = self.pairs.rows
+
+        def part(blocks: list[Block]) -> tuple[LossSums, np.ndarray]:
+            total, sums = np.zeros(self.n_variables), LossSums(0.0)
+            size = max(stop - start for _, _, start, stop in blocks)
+            v_memory, u_memory = np.empty(size), np.empty(size)
+            for block in blocks:
+                _, _, start, stop = block
+                v, u = v_memory[: stop - start], u_memory[: stop - start]
+                if w is not None:
+                    self.design.scores(rows, start, stop, w, v)
+                sums = sums.plus(middle(block, v, u))
+                self.design.accumulate(rows, start, stop, u, total)
+            return sums, total
+
+        parts = parallel_map(part, self._tasks, self.n_threads)
+        parts += [self._large_query(w, middle, block) for block in self._large]
+        sums = reduce(LossSums.plus, [sums for sums, _ in parts], LossSums(0.0))
+        return sums, _add_up([total for _, total in parts], self.n_variables)
+
+    def _large_query(
+        self, w: np.ndarray | None, middle: Callable[..., LossSums], block: Block
+    ) -> tuple[LossSums, np.ndarray]:
+        """The same for one query that outweighs a thread's share: the products in parallel, row by row."""
+        _, _, start, stop = block
+        rows = self.pairs.rows
+        cuts = np.linspace(start, stop, 4 * self.n_threads + 1).astype(int)
+        chunks = list(pairwise(cuts.tolist()))
+        v, u = np.empty(stop - start), np.empty(stop - start)
+
+        def scores(chunk: tuple[int, int]) -> None:
+            assert w is not None
+            self.design.scores(rows, *chunk, w, v[chunk[0] - start : chunk[1] - start])
+
+        def accumulate(chunk: tuple[int, int]) -> np.ndarray:
+            total = np.zeros(self.n_variables)
+            self.design.accumulate(rows, *chunk, u[chunk[0] - start : chunk[1] - start], total)
+            return total
+
+        if w is not None:
+            parallel_map(scores, chunks, self.n_threads)
+        sums = middle(block, v, u)
+        return sums, _add_up(parallel_map(accumulate, chunks, self.n_threads), self.n_variables)
+
+    def _curvature(self, at: Scored, dtype: type) -> np.ndarray:
+        """``X' H X``, the products in float64 or float32 and their sum in float64."""
+
+        def part(blocks: list[Block]) -> np.ndarray:
+            total = np.zeros((self.n_variables, self.n_variables))
+            with np.errstate(over="ignore", invalid="ignore"):  # what overflows float32 is found in the sum
+                for A, B in self._curvature_factors(at, blocks):
+                    total += _product(A, B, dtype)
+            return total
+
+        blocks = list(_blocks(self.pairs.pointers, self._hessian_rows()))
+        shape = self.n_variables, self.n_variables
+        total = _add_up(parallel_map(part, _shares(blocks, self.n_threads, 1), self.n_threads), shape)
+        with np.errstate(invalid="ignore"):
+            return 0.5 * (total + total.T)
+
+    def _curvature_factors(self, at: Scored, blocks: list[Block]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Matrices A and B with ``A'B + B'A = 2 X' H X``, block by block; one and the same where that is a square."""
+        Z_memory = self._block_memory(blocks)
+        for (first, last, _, _), X in self._gathered(blocks):
+            D = self.loss.curvature_differences(at.state, first, last, X)
+            yield (D, D) if D is not None else (X, self._curvature_rows(at, first, last, X, Z_memory))
+
+    def _dense_diagonal(self, at: Scored, blocks: list[Block]) -> np.ndarray:
+        total, Z_memory = np.zeros(self.n_variables), self._block_memory(blocks)
+        for (first, last, _, _), X in self._gathered(blocks):
+            total += np.einsum("ij,ij->j", X, self._curvature_rows(at, first, last, X, Z_memory))
+        return total
+
+    def _sparse_diagonal(self, at: Scored, blocks: list[Block]) -> np.ndarray:
+        total = np.zeros(self.n_variables)
+        for _, _, start, stop in blocks:
+            degrees = self.loss.curvature_diagonal(at.state, start, stop)
+            self.design.accumulate_squares(self.pairs.rows, start, stop, degrees, total)
+        return total
+
+    def _curvature_rows(self, at: Scored, first: int, last: int, X: np.ndarray, memory: np.ndarray) -> np.ndarray:
+        """Rows Z with ``X'Z + Z'X = 2 X' H X`` for the rows X of some queries, which are centred by query."""
+        Z = memory[: len(X)]
+        linear.centre_queries(self.pairs.pointers, first, last, X)
+        self.loss.curvature_rows(at.state, first, last, X, Z)
+        return Z
+
+    def _gathered(self, blocks: list[Block]) -> Iterator[tuple[Block, np.ndarray]]:
+        """The rows of each block in float64, in the same memory."""
+        memory = self._block_memory(blocks)
+        for block in blocks:
+            _, _, start, stop = block
+            X = memory[: stop - start]
+            self.design.gather(self.pairs.rows, start, stop, X)
+            yield block, X
+
+    def _block_memory(self, blocks: list[Block]) -> np.ndarray:
+        return np.empty((max(stop - start for _, _, start, stop in blocks), self.n_variables))
+
+    def _hessian_rows(self) -> int:
+        return max(1, min(HESSIAN_BLOCK_ROWS, HESSIAN_BLOCK_BYTES // (8 * max(1, self.n_variables))))
+
+    def _new_point(self, width: float | None, near: ThreadedPoint | None = None) -> ThreadedPoint:
+        if self._spare:
+            point = self._spare.pop()
+            point.width = width
+            return point
+        return ThreadedPoint(np.empty(self.n_rows), self.loss.new_state(near.state if near else None), width)
+
+    def _sampled(self, n_rows: int, seed: int) -> _Sample | None:
+        if self.weight <= 0.0:
+            return None
+        if self._sample is None or self._sample.key != (n_rows, seed):
+            self._sample = self._drawn(n_rows, seed)
+        return self._sample
+
+    def _drawn(self, n_rows: int, seed: int) -> _Sample:
+        pairs, positions = self.pairs.sample(n_rows, seed)
+        return _Sample(ThreadedTerm(self.design, self.loss.over(pairs), self.n_threads), positions, (n_rows, seed))
+
+    def _plan(self) -> tuple[list[list[Block]], list[Block]]:
+        """Blocks of whole queries shared out into tasks, and the queries too large for one thread."""
+        block_rows = max(1, int(BLOCK_BYTES / self.row_bytes))
+        if self.n_threads > 1:  # small enough for even shares, too
+            block_rows = min(block_rows, max(1, self.n_rows // (4 * self.n_threads)))
+        large_rows = max(block_rows, self.n_rows // (2 * self.n_threads)) if self.n_threads > 1 else np.inf
+        blocks: list[Block] = []
+        large: list[Block] = []
+        for block in _blocks(self.pairs.pointers, block_rows):
+            (large if block[3] - block[2] > large_rows else blocks).append(block)
+        # every share has a gradient of its own: not many of them where that is long
+        return _shares(blocks, self.n_threads, 4 if self.n_variables < LONG_GRADIENT else 1), large
+
+
+def worth_threads(design: DesignMatrix, n_rows: int) -> bool:
+    """Whether passes over so many rows are long enough for more than one thread.
+
+    Parameters
+    ----------
+    design : DesignMatrix
+        The features.
+    n_rows : int
+        Number of rows that are read.
+
+    Returns
+    -------
+    bool
+        Whether they are.
+    """
+    return n_rows * design.row_bytes / 4 > PARALLEL_WORK
+
+
+def _product(A: np.ndarray, B: np.ndarray, dtype: type) -> np.ndarray:
+    """``A'B`` of arrays in float64, multiplied in some precision; half the work where both are the same."""
+    left = A.astype(dtype, copy=False)
+    return left.T @ (left if A is B else B.astype(dtype, copy=False))
+
+
+def _rows_of(fraction: float, n_rows: int) -> int:
+    return int(fraction * n_rows) + 1
+
+
+def _add_up(parts: list[np.ndarray], shape: int | tuple[int, ...]) -> np.ndarray:
+    """The sum of what threads have found, in the memory of the first."""
+    if not parts:
+        return np.zeros(shape)
+    total = parts[0]
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+def _interpolate(a: ThreadedPoint, b: ThreadedPoint, alpha: float, start: int, stop: int) -> np.ndarray:
+    there, here = b.scores[start:stop], a.scores[start:stop]
+    return here + alpha * (there - here)
+
+
+def _blocks(pointers: np.ndarray, rows: int) -> Iterator[Block]:
+    """Whole queries in blocks of up to so many rows (a larger query is a block)."""
+    for first, last in query_ranges(pointers, rows):
+        yield first, last, int(pointers[first]), int(pointers[last])
+
+
+def _shares(blocks: list, n_threads: int, per_thread: int) -> list[list]:
+    """Consecutive blocks in shares of about equal numbers of rows, ``per_thread`` for each thread."""
+    n_shares = min(len(blocks), n_threads * per_thread if n_threads > 1 else 1)
+    if n_shares <= 1:
+        return [blocks] if blocks else []
+    ends = np.cumsum([stop - start for _, _, start, stop in blocks])
+    share = np.minimum((ends - 1) * n_shares // ends[-1], n_shares - 1)
+    cuts = np.searchsorted(share, np.arange(n_shares + 1))
+    return [blocks[a:b] for a, b in pairwise(cuts) if b > a]

@@ -1,0 +1,412 @@
+"""The optimisation problems of kernel models: exact ones, and linear ones of features that stand for a kernel."""
+
+import logging
+import threading
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ranksvm._memory import memory_bytes
+from ranksvm._parallel import one_blas_thread
+from ranksvm.data.design_matrix import stored_bytes
+from ranksvm.exceptions import DataError
+from ranksvm.kernels import (
+    FeatureMap,
+    FourierFeatures,
+    Kernel,
+    KernelMatrix,
+    NystroemFeatures,
+    check_definite,
+    check_precomputed,
+    choose_landmarks,
+    kernel_matrix,
+    may_be_indefinite,
+    precomputed_matrix,
+)
+from ranksvm.kernels.expansions import Expansion, LinearFunction, expansion
+from ranksvm.objectives import CoefficientObjective, KernelObjective, KernelPoint, Landmarks
+from ranksvm.objectives.feature_design import feature_design
+from ranksvm.problems.kernel_model import kernel_terms, scattered
+from ranksvm.problems.kernel_options import (
+    PRECOMPUTED,
+    check_kernel_options,
+    is_precomputed,
+    kernel_with,
+    refuse_sparse_kernels,
+)
+from ranksvm.problems.linear import LinearProblem
+from ranksvm.problems.problem import RankSVMProblem, problem_options
+from ranksvm.problems.records import Fourier, KernelModel, KernelTerms
+from ranksvm.problems.training_set import TrainingSet, training_set
+from ranksvm.solvers import SolverResult, Status, newton_cg
+
+logger = logging.getLogger("ranksvm.estimators")
+
+# Documents whose functions precondition the exact solver. Products with Q, and seconds of processor time, on MQ2008
+# (7,903 rows) without, with 100 and with 300 of them: at gamma 2^-5, C 1: 111, 48, 23, and 0.66, 0.40, 0.32; at gamma
+# 2^-1, C 1: 194, 131, 98, and 1.15, 1.01, 1.09; at gamma 2^-1, C 32: 1313, 714, 514, and 9.4, 5.8, 5.1. On 30,117 rows
+# of MQ2007 at gamma 2^-3, C 1 without, with 300 and with 600: 339, 122, 85, and 41, 14, 14 s.
+N_LANDMARKS = 300
+# Fewer rows are not worth any, and their values, held twice, may take this part of the memory.
+LANDMARK_ROWS = 3000
+LANDMARK_SHARE = 0.25
+# Vectors of the length of the rows that the solver and what it stands on hold at most, in float64.
+SOLVER_VECTORS = 50
+# What rounding of Q may do to the Hessian, as part of the identity in it: at 1 the problem need not be convex. On
+# MQ2008 at gamma = 2^-5 it is 0.09 at C = 32; at C = 1e4 a gap of 1e-5 was reported of an objective 1.3 % too high.
+ROUNDING = 0.5
+
+
+def kernel_training_set(estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
+    """The data that a kernel estimator's ``fit`` was given, and its hyper-parameters, all of it checked.
+
+    ``data`` is the rest of them, by the names of `training_set`.
+    """
+    check_kernel_options(estimator)
+    problem_options(estimator)
+    found = training_set(estimator, X, y, **data)
+    refuse_sparse_kernels(estimator.kernel, found.X)
+    if is_precomputed(estimator.kernel):
+        check_precomputed(found.X, found.n_threads)
+    return found
+
+
+def kernel_problem(estimator: Any, data: TrainingSet, gamma: float | None) -> "KernelOrFeatureProblem":
+    """The problem that a kernel estimator solves for the data of ``fit``, with this gamma if its kernel reads one."""
+    options = problem_options(estimator)
+    options |= {"memory": memory_bytes(estimator.memory_limit), "dtype": estimator.kernel_dtype}
+    if is_precomputed(estimator.kernel):
+        return KernelProblem(data, None, None, **options)
+    kernel = kernel_with(estimator.kernel, gamma, estimator.degree, estimator.coef0)
+    if estimator.approximation is None:
+        return KernelProblem(data, kernel, gamma, **options)
+    if callable(estimator.kernel):
+        data = replace(data, n_threads=1)  # a function of the user's may not be made for threads
+    n_components, random_state = estimator.n_components, estimator.random_state
+    if estimator.approximation == "fourier":
+        features = FourierFeatures.drawn(kernel, data.X.shape[1], n_components, random_state)
+        return FourierProblem(data, features, gamma, **options)
+    rows = np.sort(data.pairs.comparable()[1])
+    how = {"method": estimator.landmarks, "random_state": random_state, "n_threads": data.n_threads}
+    chosen = choose_landmarks(kernel, _taken(data.X, rows), n_components, **how)
+    return NystroemProblem(data, kernel, rows[chosen], gamma, **options)
+
+
+class KernelProblem(RankSVMProblem):
+    """``1/2 b'Qb + C * loss(Q b)`` for one data set and one C after another, over the rows of queries that have pairs.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Documents, or for a precomputed kernel the matrix of all of them, and pairs.
+    kernel : Kernel or None
+        The kernel; None: precomputed.
+    gamma : float or None
+        Its gamma, if it has one.
+    memory : int
+        Bytes that the kernel matrix may take.
+    dtype : {"float32", "float64"}
+        What it is stored in.
+    **options : optional
+        Those of `RankSVMProblem`.
+    """
+
+    newton = staticmethod(newton_cg)
+
+    def __init__(
+        self, data: TrainingSet, kernel: Kernel | None, gamma: float | None, *, memory: int, dtype: str, **options: Any
+    ):
+        pairs, self.rows = data.pairs.comparable()
+        super().__init__(data, pairs, **options)
+        if self.solver == "auto":
+            self.solver = "newton"
+        self.kernel = kernel
+        self.gamma = gamma
+        self.X = data.X
+        self.dtype = dtype
+        self._memory = memory
+        self._earlier_products = 0
+
+    def solve(
+        self,
+        C: float,
+        start: np.ndarray | None = None,
+        interrupted: threading.Event | None = None,
+        *,
+        point: KernelPoint | None = None,
+    ) -> SolverResult:
+        """The solution for one C: see `RankSVMProblem.solve`.
+
+        Where C is so large that the problem with Q in float32 is not convex, or rounding has stopped the solver or
+        moved the objective by more than ``tol`` of itself, Q is made again in float64, and kept so.
+        """
+        if self._too_coarse(C):
+            start, point = None, self._refined(C, start if point is None else point.w)
+        result = super().solve(C, start, interrupted, point=point)
+        if result.status is not Status.INTERRUPTED and self._too_coarse(C, result):
+            result = super().solve(C, interrupted=interrupted, point=self._refined(C, result.w)).after(result)
+        return result
+
+    @cached_property
+    def matrix(self) -> KernelMatrix:
+        """Q, made when it is first needed."""
+        memory = self._memory - self._bytes_beside - self._landmark_bytes * self._n_landmarks
+        how: dict[str, Any] = {"memory": memory, "dtype": self.dtype, "n_threads": self.n_threads}
+        if self.kernel is None:
+            matrix: KernelMatrix = precomputed_matrix(self.X, self.rows, **how)
+        else:
+            matrix = kernel_matrix(self.kernel, _taken(self.X, self.rows), **how)
+        if self.kernel is None or may_be_indefinite(self.kernel):
+            check_definite(matrix, PRECOMPUTED if self.kernel is None else self.kernel.name)
+        self._products_before = matrix.n_products
+        read = matrix.product_bytes / 1e6
+        logger.info("%skernel matrix of %d documents: a product reads %.4g MB", self.label, len(self.rows), read)
+        return matrix
+
+    @cached_property
+    def objective(self) -> KernelObjective | CoefficientObjective:
+        """The objective, as the solver wants it."""
+        if self.solver == "tron":
+            return CoefficientObjective(self.matrix, self.pairwise, 1.0, self.pass_threads, **self.smoothing)
+        landmarks = None
+        if self._n_landmarks:
+            chosen = np.random.default_rng(0).permutation(len(self.rows))[: self._n_landmarks]
+            with one_blas_thread():
+                landmarks = Landmarks(self.matrix, np.sort(chosen))
+        return KernelObjective(self.matrix, self.pairwise, 1.0, self.pass_threads, landmarks, **self.smoothing)
+
+    def _too_coarse(self, C: float, result: SolverResult | None = None) -> bool:
+        """Whether float32 is too coarse for this C: for a solution, or for any, as far as all pairs tell."""
+        if self.dtype == "float64" or (self.kernel is None and self.X.dtype == np.float32):
+            return False  # there is nothing finer
+        if result is None:
+            return self.objective.rounding(C) > ROUNDING
+        if result.status is Status.PRECISION or self.objective.rounding(C, result.point) > ROUNDING:
+            return True
+        # what is certified is to hold for the kernel as it is, too
+        return self.objective.value_rounding(result.point) > self.tol * result.value
+
+    def _refined(self, C: float, w: np.ndarray | None) -> KernelPoint | None:
+        """Make Q in float64: where to go on there from a solution in float32, None where that is no good beginning."""
+        logger.info("%sfloat32 is too coarse for this C and tol: the kernel matrix is made in float64", self.label)
+        coefficients = None if w is None else self.objective.coefficients(w)
+        self._earlier_products = self.n_products
+        width = self.objective.width
+        self.release()
+        self.dtype = "float64"
+        self.objective.width = width
+        if coefficients is None:
+            return None
+        self.objective.reweight(C)
+        point, origin = (self.objective.evaluate(self.objective.vector(b)) for b in (coefficients, None))
+        # in directions that float32 knows nothing of coefficients can be anything
+        return point if point.value < origin.value else None
+
+    @property
+    def _bytes_beside(self) -> int:
+        """Memory of what there is beside Q: the documents in order, and as the model keeps them; the solver's vectors.
+
+        Without documents, of a precomputed kernel, there are only the vectors.
+        """
+        X, n = self.X, len(self.rows)
+        documents = 0
+        if self.kernel is not None:
+            documents = 2 * stored_bytes(X) * n // self.n_rows
+        return documents + 8 * SOLVER_VECTORS * n
+
+    @property
+    def _landmark_bytes(self) -> int:
+        """Memory of a landmark's values, and of what they are made from."""
+        return 2 * 8 * len(self.rows)
+
+    @property
+    def _n_landmarks(self) -> int:
+        if self.solver == "tron" or len(self.rows) < LANDMARK_ROWS:
+            return 0
+        return min(N_LANDMARKS, int(LANDMARK_SHARE * self._memory / self._landmark_bytes))
+
+    def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
+        support, vectors, coef = self._terms(w)
+        if vectors is None:
+            return LinearFunction(scattered(coef, support, X.shape[1])).scores(X, self.n_threads)
+        assert self.kernel is not None
+        return expansion(self.kernel, vectors, coef).scores(X, self.n_threads)
+
+    @property
+    def n_products(self) -> int:
+        """Products with Q that solutions took."""
+        if "matrix" in vars(self):
+            self._n_products = self._earlier_products + self.matrix.n_products - self._products_before
+        return self._n_products
+
+    def release(self) -> None:
+        """Let go of Q."""
+        self._n_products = self.n_products
+        del self.objective, self.matrix
+
+    def start_from(self, estimator: Any) -> np.ndarray:
+        """The solution that an estimator has, where it was fitted to the same rows, as a place to begin.
+
+        Raises DataError where it was not.
+        """
+        support = self._support_of(estimator)
+        return self.objective.vector(scattered(estimator.dual_coef_, support, self.n_rows)[self.rows])
+
+    def _support_of(self, estimator: Any) -> np.ndarray:
+        """The rows that an estimator's coefficients belong to, once they are found to be the same documents as then."""
+        if not hasattr(estimator, "dual_coef_"):
+            raise DataError(
+                "warm_start: the last fit was one of random Fourier features and has no coefficients of documents. "
+                "Begin from approximation='nystroem' or an exact fit."
+            )
+        support, vectors = estimator.support_, getattr(estimator, "support_vectors_", None)
+        known = (vectors is None) == (self.kernel is None) and (len(support) == 0 or support[-1] < self.n_rows)
+        if known and vectors is not None and len(support):
+            known = vectors.shape[1] == self.X.shape[1] and _same(self.X[support], vectors)
+        if not known:
+            raise DataError(
+                "warm_start: the rows of X are not those of the last fit, whose coefficients belong to its rows. Fit "
+                "the same rows in the same order, or set warm_start=False."
+            )
+        return support
+
+    def _origin(self) -> np.ndarray:
+        return self.objective.vector()
+
+    def _terms(self, w: np.ndarray) -> tuple[np.ndarray, Any, np.ndarray]:
+        """Rows whose coefficients are not 0, ascending; their documents, None of a precomputed kernel; coefficients."""
+        b = w if self.solver == "tron" else w[0]
+        positions = np.flatnonzero(b)
+        positions = positions[np.argsort(self.rows[positions])]
+        support = self.rows[positions]
+        return support, None if self.kernel is None else self.X[support], b[positions]
+
+    def model(self, w: np.ndarray) -> KernelModel:
+        support, vectors, coef = self._terms(w)
+        return KernelModel(kernel_terms(self.kernel, support, vectors, coef), self.gamma, self.dtype, self.n_products)
+
+
+class FeatureProblem(LinearProblem):
+    """``1/2 |w|^2 + C * loss(phi(X) w)`` for features phi whose inner products stand for a kernel.
+
+    They are computed of the rows of queries that have pairs. Features so made are alike in size, and the trust region
+    method needs few products: of solver "auto" it is taken where Hessians cost more.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Documents and pairs.
+    features : FeatureMap
+        The features.
+    gamma : float or None
+        The kernel's gamma, if it has one.
+    memory : int
+        Bytes that the features of the documents may take; beyond, they are computed at every pass.
+    dtype : {"float32", "float64"}
+        What they are stored in.
+    **options : optional
+        Those of `RankSVMProblem`.
+    """
+
+    def __init__(
+        self, data: TrainingSet, features: FeatureMap, gamma: float | None, *, memory: int, dtype: str, **options: Any
+    ):
+        pairs, rows = data.pairs.comparable()
+        X = _taken(data.X, rows)
+        left = max(0, memory - (0 if X is data.X else stored_bytes(X)))
+        design = feature_design(X, features, memory=left, dtype=np.dtype(dtype), n_threads=data.n_threads)
+        super().__init__(replace(data, X=X, pairs=pairs), design, **options)
+        self.features = features
+        self.gamma = gamma
+        self.dtype = dtype
+
+    def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
+        return Expansion(self.features, self.features.coefficients(w)).scores(X, self.n_threads)
+
+    def release(self) -> None:
+        """Let go of the features of the documents."""
+        del self.objective
+
+    def model(self, w: np.ndarray) -> KernelModel:
+        return KernelModel(self._function(self.features.coefficients(w)), self.gamma, self.dtype, 0)
+
+    def _function(self, coef: np.ndarray) -> KernelTerms | Fourier:
+        """The function with these coefficients of the features, or of what they are made of."""
+        raise NotImplementedError
+
+
+class NystroemProblem(FeatureProblem):
+    """The same with functions that span the kernels of landmarks, some rows of X.
+
+    Parameters
+    ----------
+    data : TrainingSet
+        Documents and pairs.
+    kernel : Kernel
+        The kernel.
+    landmarks : ndarray of int64
+        Rows of the landmarks, ascending.
+    gamma : float or None
+        The kernel's gamma, if it has one.
+    **options : optional
+        Those of `FeatureProblem`.
+    """
+
+    def __init__(self, data: TrainingSet, kernel: Kernel, landmarks: np.ndarray, gamma: float | None, **options: Any):
+        self.kernel = kernel
+        self.landmarks = landmarks
+        self.vectors = data.X[landmarks]
+        super().__init__(data, NystroemFeatures(kernel, self.vectors), gamma, **options)
+
+    def start_from(self, estimator: Any) -> np.ndarray:
+        """The orthogonal projection of the function that an estimator has, in the RKHS, as a place to begin.
+
+        Raises DataError where it is no function of such documents.
+        """
+        known = getattr(estimator, "support_vectors_", getattr(estimator, "frequencies_", None))
+        if known is None or known.shape[1] != self.vectors.shape[1]:
+            raise DataError("warm_start: the last fit was not one of documents with as many features as X has.")
+        return self.features.gathered(estimator._scores(self.vectors))
+
+    def _function(self, coef: np.ndarray) -> KernelTerms:
+        return kernel_terms(self.kernel, self.landmarks, self.vectors, coef)
+
+
+class FourierProblem(FeatureProblem):
+    """The same with random Fourier features."""
+
+    features: FourierFeatures
+
+    def start_from(self, estimator: Any) -> np.ndarray:
+        """The solution that an estimator has, where it has the same features.
+
+        Raises DataError where it has others.
+        """
+        known = getattr(estimator, "frequencies_", np.empty((0, 0)))
+        if not np.array_equal(known, self.features.frequencies):
+            raise DataError(
+                "warm_start: the last fit has other features, or none. Random Fourier features are the same with the "
+                "same gamma, n_components and a whole number as random_state; or set warm_start=False."
+            )
+        return estimator.feature_coef_
+
+    def _function(self, coef: np.ndarray) -> Fourier:
+        return Fourier(self.features.frequencies, coef)
+
+
+KernelOrFeatureProblem = KernelProblem | NystroemProblem | FourierProblem
+
+
+def _taken(X: Any, rows: np.ndarray) -> Any:
+    """Rows of X; X itself where that is all of them in their order."""
+    return X if np.array_equal(rows, np.arange(X.shape[0])) else X[rows]
+
+
+def _same(X: Any, Z: Any) -> bool:
+    """Whether two sets of documents have the same values."""
+    if scipy.sparse.issparse(X) != scipy.sparse.issparse(Z):
+        return False
+    return (X != Z).nnz == 0 if scipy.sparse.issparse(X) else np.array_equal(X, Z)

@@ -1,0 +1,125 @@
+"""Hyper-parameters of kernel models: the kernel and its gamma, and its approximation."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from ranksvm import _options
+from ranksvm._checks import is_number
+from ranksvm._memory import memory_complaint
+from ranksvm.exceptions import DataError
+from ranksvm.kernels import FOURIER_KERNELS, KERNELS, LANDMARK_METHODS, Kernel, kernel_named
+
+PRECOMPUTED = "precomputed"
+KERNEL_NAMES = (*KERNELS, PRECOMPUTED)
+APPROXIMATIONS = ("nystroem", "fourier")
+KERNEL_DTYPES = ("float32", "float64")
+# Kernels that read gamma.
+_WITH_GAMMA = ("rbf", "poly", "laplacian")
+# Rows over which a variance is added up at a time.
+VARIANCE_ROWS = 1 << 14
+
+
+def check_kernel_options(estimator: Any) -> None:
+    """Refuse what the hyper-parameters that only kernel models have cannot be; an estimator may have no one gamma."""
+    kernel = estimator.kernel
+    _options.check(
+        kernel=None if callable(kernel) else _options.one_of(kernel, KERNEL_NAMES),
+        gamma=_wrong_gamma(getattr(estimator, "gamma", "scale")),
+        degree=_options.count(estimator.degree),
+        coef0=_wrong_coef0(estimator.coef0),
+        approximation=_wrong_approximation(estimator.approximation, kernel),
+        n_components=_options.count(estimator.n_components),
+        landmarks=_options.one_of(estimator.landmarks, LANDMARK_METHODS),
+        random_state=_wrong_seed(estimator.random_state),
+        memory_limit=memory_complaint(estimator.memory_limit),
+        kernel_dtype=_options.one_of(estimator.kernel_dtype, KERNEL_DTYPES),
+    )
+
+
+def gamma_of(kernel: Any, gamma: Any, X: Any) -> float | None:
+    """The gamma of a kernel on the data of ``fit``; None where the kernel reads none.
+
+    "scale" is ``1 / (n_features * X.var())`` (1 where X is constant), "auto" ``1 / n_features``, as of scikit-learn's
+    SVC.
+    """
+    if callable(kernel) or kernel not in _WITH_GAMMA:
+        return None
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    if gamma == "scale":
+        variance = _variance(X)
+        return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+    return float(gamma)
+
+
+def kernel_with(kernel: Any, gamma: float | None, degree: int, coef0: float) -> Kernel:
+    """The kernel that a name or a callable stands for, with those of the parameters that it reads."""
+    return kernel_named(kernel, gamma=1.0 if gamma is None else gamma, degree=degree, coef0=float(coef0))
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Whether a kernel, named or callable, stands for kernels given in place of features."""
+    return isinstance(kernel, str) and kernel == PRECOMPUTED
+
+
+def refuse_sparse_kernels(kernel: Any, X: Any) -> None:
+    """Raise DataError where kernels are given in place of features, as a sparse matrix."""
+    if is_precomputed(kernel) and scipy.sparse.issparse(X):
+        raise DataError("A sparse precomputed kernel is not supported: give a dense array.")
+
+
+def _wrong_gamma(gamma: Any) -> str | None:
+    if isinstance(gamma, str):
+        return None if gamma in ("scale", "auto") else f"must be 'scale', 'auto' or a positive number, got {gamma!r}"
+    return _options.positive(gamma)
+
+
+def _wrong_coef0(coef0: Any) -> str | None:
+    if is_number(coef0) and 0.0 <= float(coef0) < np.inf:
+        return None
+    return f"must be a finite number from 0 (below, 'poly' is not positive semidefinite), got {coef0!r}"
+
+
+def _wrong_approximation(approximation: Any, kernel: Any) -> str | None:
+    if approximation is None:
+        return None
+    complaint = _options.one_of(approximation, APPROXIMATIONS)
+    if complaint is not None:
+        return complaint.replace("one of", "None or one of")
+    if is_precomputed(kernel):
+        return f"{approximation!r} computes kernels of documents, and kernel='precomputed' has none: leave it at None"
+    if approximation == "fourier" and (callable(kernel) or kernel not in FOURIER_KERNELS):
+        known = " and ".join(map(repr, FOURIER_KERNELS))
+        return f"'fourier' is for the kernels {known}, not for {_kernel_name(kernel)}: use 'nystroem'"
+    return None
+
+
+def _wrong_seed(random_state: Any) -> str | None:
+    try:
+        from sklearn.utils import check_random_state
+
+        check_random_state(random_state)
+    except ValueError:
+        return f"must be None, a whole number or a numpy.random.RandomState, got {random_state!r}"
+    return None
+
+
+def _kernel_name(kernel: Any) -> str:
+    return "a callable" if callable(kernel) else repr(kernel)
+
+
+def _variance(X: Any) -> float:
+    """Variance of all values, the zeros of a sparse X included, summed in float64 around their mean."""
+    if scipy.sparse.issparse(X):
+        size = X.shape[0] * X.shape[1]
+        mean = X.data.sum(dtype=np.float64) / size
+        deviations = X.data.astype(np.float64) - mean
+        return float((deviations @ deviations + (size - X.nnz) * mean**2) / size)
+    mean = X.mean(dtype=np.float64)
+    total = 0.0
+    for start in range(0, X.shape[0], VARIANCE_ROWS):
+        deviations = (X[start : start + VARIANCE_ROWS].astype(np.float64) - mean).ravel()
+        total += float(deviations @ deviations)
+    return total / X.size

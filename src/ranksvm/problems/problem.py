@@ -1,0 +1,181 @@
+"""The optimisation problem of any RankSVM: the pairs and the loss of the data given, solutions, and what is kept."""
+
+import threading
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ranksvm import _options
+from ranksvm._parallel import one_blas_thread
+from ranksvm.losses import LOSSES, LossSpec, Pairs
+from ranksvm.losses.margin_function import complaint_about
+from ranksvm.problems.records import Outcome, Record
+from ranksvm.problems.training_set import TrainingSet
+from ranksvm.solvers import SolverResult, Status, adaptive, interruptible, newton, tron
+
+SOLVERS = ("auto", "newton", "tron")
+PAIR_SELECTIONS = ("all", "adjacent")
+PAIR_WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
+
+
+def problem_options(estimator: Any) -> dict[str, Any]:
+    """The hyper-parameters of an estimator that choose loss and solver, checked."""
+    _options.check(
+        loss=_complaint(estimator.loss),
+        huber_width=_options.positive(estimator.huber_width),
+        pair_selection=_options.one_of(estimator.pair_selection, PAIR_SELECTIONS),
+        pair_weighting=_options.one_of(estimator.pair_weighting, PAIR_WEIGHTINGS),
+        solver=_options.one_of(estimator.solver, SOLVERS),
+        tol=_options.positive(estimator.tol),
+        max_iter=_options.count(estimator.max_iter),
+    )
+    options = {name: getattr(estimator, name) for name in ("solver", "tol", "max_iter")}
+    return options | {"loss": loss_of(estimator.loss, estimator.huber_width)}
+
+
+def loss_of(loss: Any, huber_width: float) -> LossSpec:
+    """The loss that the hyper-parameters of an estimator choose."""
+    if not isinstance(loss, str):
+        return LossSpec("custom", function=loss)
+    return LossSpec(loss, float(huber_width) if loss == "huber" else None)
+
+
+def _complaint(loss: Any) -> str | None:
+    """What is wrong with a loss by name, or with a function of the margin in its place."""
+    if isinstance(loss, str) or not any(hasattr(loss, name) for name in ("value", "derivative", "curvature")):
+        complaint = _options.one_of(loss, LOSSES)
+        return None if complaint is None else f"{complaint} (or give an object with value, derivative and curvature)"
+    return complaint_about(loss)
+
+
+def interruptible_if(wanted: bool) -> AbstractContextManager[threading.Event | None]:
+    """Context in which Ctrl-C sets an event instead of raising KeyboardInterrupt, if that is wanted."""
+    return interruptible() if wanted else nullcontext()
+
+
+class RankSVMProblem:
+    """``1/2 |f|^2 + C * loss(scores)`` for one data set and one C after another; what f is, a subclass says.
+
+    A subclass sets ``objective`` and ``solver`` ("newton", "adaptive" or "tron").
+
+    Parameters
+    ----------
+    data : TrainingSet
+        The data.
+    pairs : ComparablePairs or PairList
+        Their pairs, over the rows that the objective is one of.
+    loss : LossSpec
+        The loss.
+    solver : str
+        By name.
+    tol : float
+        Relative duality gap to reach.
+    max_iter : int
+        Largest number of solver iterations.
+    """
+
+    objective: Any
+    # put before C in the log
+    label = ""
+    # the form of Newton's method that suits the objective
+    newton: ClassVar[Callable[..., SolverResult]] = staticmethod(newton)
+
+    def __init__(
+        self,
+        data: TrainingSet,
+        pairs: Pairs,
+        *,
+        loss: LossSpec,
+        solver: str,
+        tol: float,
+        max_iter: int,
+    ):
+        self.pairs = pairs
+        self.n_rows = data.n_rows
+        self.n_queries = data.n_queries
+        self.n_threads = data.n_threads
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.loss = loss
+        self.pairwise = loss.over(pairs)
+        # a function of the user's may not be made for threads
+        self.pass_threads = data.n_threads if loss.function is None else 1
+        # how an objective begins to smooth it
+        self.smoothing: dict[str, Any] = {"width": loss.first_width, "reducible": loss.smoothed}
+
+    def solve(
+        self,
+        C: float,
+        start: np.ndarray | None = None,
+        interrupted: threading.Event | None = None,
+        *,
+        point: Any = None,
+    ) -> SolverResult:
+        """The solution for one C.
+
+        It begins at f = 0, at the variables ``start``, or at a ``point`` that the objective has evaluated.
+        """
+        objective = self.objective
+        if point is None:
+            objective.width = self.loss.first_width if start is None else self.loss.warm_width
+        objective.reweight(C, point)
+        warm = start is not None or point is not None
+        begin = point.w if point is not None else self._origin() if start is None else start
+        options: dict[str, Any] = {
+            "point": point,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "interrupted": interrupted,
+        }
+        with one_blas_thread():
+            if self.solver == "newton":
+                result = self.newton(objective, begin, warm_start=warm, **options)
+            elif self.solver == "adaptive":
+                result = adaptive(objective, begin, warm_start=warm, **options)
+            else:
+                result = tron(objective, begin, **options)
+        return replace(result, width=objective.width)
+
+    def start_from(self, estimator: Any) -> np.ndarray:
+        """The variables of the solution that an estimator has; raises DataError where it is one of other data."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Free memory that only further solutions use."""
+
+    def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
+        """What documents, checked, score under a solution's variables."""
+        raise NotImplementedError
+
+    def outcome(self, result: SolverResult) -> Outcome:
+        """How a solution ended; a warning where it did not converge."""
+        if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
+            from sklearn.exceptions import ConvergenceWarning
+
+            gap = f"relative duality gap {result.relative_gap:.1e}"
+            warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)
+        return Outcome(
+            objective=float(result.value),
+            duality_gap=float(result.gap),
+            converged=result.status is Status.CONVERGED,
+            status=result.status.value,
+            n_iter=result.n_iter,
+            solver=self.solver,
+            history=result.history.as_dict(),
+            n_pairs=self.pairs.n_pairs,
+            n_queries=self.n_queries,
+            width=result.width,
+        )
+
+    def model(self, w: np.ndarray) -> Record:
+        """What a solution's variables score with."""
+        raise NotImplementedError
+
+    def _origin(self) -> np.ndarray:
+        """The variables of f = 0."""
+        raise NotImplementedError

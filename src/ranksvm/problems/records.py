@@ -1,0 +1,135 @@
+"""What a fit leaves, as records: each field is the fitted attribute of its name with an underscore behind it."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Fourier", "KernelModel", "KernelTerms", "Linear", "Outcome", "Record"]
+
+
+class Record:
+    """Base of the records, which are dataclasses."""
+
+    def attributes(self) -> dict[str, Any]:
+        """Name of each fitted attribute -> its value."""
+        return {f"{field.name}_": getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome(Record):
+    """How a solve ended, and what it was a solve of.
+
+    Parameters
+    ----------
+    objective, duality_gap : float
+        Value of the objective, and how far at most it is above its minimum.
+    converged : bool
+        Whether the gap met the tolerance.
+    status : str
+        A sentence: why the solver stopped.
+    n_iter : int
+        Iterations of the solver.
+    solver : str
+        Its name.
+    history : dict of list
+        Trace over the iterations.
+    n_pairs, n_queries : int
+        Numbers of pairs and of queries.
+    width : float or None
+        Width of the Huberised hinge that was minimised last, if it was one.
+    """
+
+    objective: float
+    duality_gap: float
+    converged: bool
+    status: str
+    n_iter: int
+    solver: str
+    history: dict[str, list]
+    n_pairs: int
+    n_queries: int
+    width: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Linear(Record):
+    """The function ``<coef, x>``.
+
+    Parameters
+    ----------
+    coef : ndarray of float64, shape (n_features,)
+        The weights.
+    """
+
+    coef: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class KernelTerms(Record):
+    """The function ``sum_j dual_coef_j k(., support_vectors_j)``.
+
+    Parameters
+    ----------
+    dual_coef : ndarray of float64, shape (n_support,)
+        The coefficients.
+    support : ndarray of int64, shape (n_support,)
+        The rows that they belong to.
+    support_vectors : ndarray or CSR matrix, shape (n_support, n_features), or None
+        The documents; None with a precomputed kernel.
+    coef : ndarray of float64, shape (n_features,), or None
+        Weights of the features where the kernel is linear.
+    """
+
+    dual_coef: np.ndarray
+    support: np.ndarray
+    support_vectors: Any = None
+    coef: np.ndarray | None = None
+
+    def attributes(self) -> dict[str, Any]:
+        """Name of each fitted attribute -> its value; there is none for what is None."""
+        return {name: value for name, value in super().attributes().items() if value is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class Fourier(Record):
+    """A linear function of random Fourier features.
+
+    Parameters
+    ----------
+    frequencies : ndarray of float64, shape (n_components / 2, n_features)
+        The frequencies.
+    feature_coef : ndarray of float64, shape (n_components,)
+        Weights of the features.
+    """
+
+    frequencies: np.ndarray
+    feature_coef: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class KernelModel(Record):
+    """A function of a kernel, and what it was computed with.
+
+    Parameters
+    ----------
+    function : KernelTerms or Fourier
+        The function; its fields are the attributes.
+    gamma : float or None
+        The kernel's gamma, if it has one.
+    kernel_dtype : str
+        What the kernel matrix, or features, were stored in.
+    n_kernel_products : int
+        Products with the kernel matrix.
+    """
+
+    function: KernelTerms | Fourier
+    gamma: float | None
+    kernel_dtype: str
+    n_kernel_products: int
+
+    def attributes(self) -> dict[str, Any]:
+        """Name of each fitted attribute -> its value, those of the function among them."""
+        found = super().attributes()
+        del found["function_"]
+        return self.function.attributes() | found

@@ -1,0 +1,107 @@
+"""The data that a fit is given, checked, and the pairs that they imply."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ranksvm._parallel import effective_n_jobs
+from ranksvm.data import ComparablePairs, PairList, Queries, validation
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.losses import Pairs
+
+__all__ = ["TrainingSet", "check_source_of_pairs", "training_pairs", "training_set"]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """What ``fit`` was given, checked.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_rows, n_features)
+        Features.
+    pairs : ComparablePairs or PairList
+        Pairs of the rows.
+    n_queries : int
+        Number of queries, with pairs or not.
+    n_threads : int
+        Number of threads to work with.
+    labels : ndarray of float64, shape (n_rows,), or None
+        Labels of the rows; None where pairs were given.
+    """
+
+    X: Any
+    pairs: Pairs
+    n_queries: int
+    n_threads: int
+    labels: np.ndarray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of X."""
+        return self.X.shape[0]
+
+
+def training_set(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    qid: Any,
+    group: Any,
+    pairs: Any = None,
+    pair_weight: Any = None,
+    **weights: Any,
+) -> TrainingSet:
+    """The data that an estimator's ``fit`` was given, all of it checked; it takes note of the features.
+
+    ``weights`` are ``sample_weight``, ``query_weight`` and ``propensity``.
+    """
+    n_threads = effective_n_jobs(estimator.n_jobs)
+    selection, weighting = estimator.pair_selection, estimator.pair_weighting
+    check_source_of_pairs(selection, weighting, y, pairs, pair_weight)
+    if y is None and pairs is None:
+        name = type(estimator).__name__
+        raise DataError(f"{name} requires y to be passed, but the target y is None (or give pairs of rows instead).")
+    if pairs is None:
+        X, y = validation.features_and_labels(estimator, X, y, n_threads=n_threads)
+    else:
+        X = validation.features(estimator, X, n_threads=n_threads, reset=True)
+    grouping = validation.queries(qid, group, X.shape[0])
+    how = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
+    found = training_pairs(grouping, y, pairs, pair_weight, **how, **weights)
+    return TrainingSet(X, found, grouping.n_queries, n_threads, y)
+
+
+def training_pairs(
+    grouping: Queries,
+    y: Any,
+    pairs: Any,
+    pair_weight: Any,
+    *,
+    selection: str,
+    weighting: str,
+    n_threads: int,
+    **weights: Any,
+) -> Pairs:
+    """The pairs that a fit learns from: those that labels imply, or those listed in ``pairs``."""
+    if pairs is None:
+        return ComparablePairs.from_labels(
+            grouping, y, selection=selection, weighting=weighting, n_threads=n_threads, **weights
+        )
+    return PairList.from_pairs(grouping, pairs, pair_weight=pair_weight, weighting=weighting, **weights)
+
+
+def check_source_of_pairs(selection: str, weighting: str, y: Any, pairs: Any, pair_weight: Any) -> None:
+    """Refuse what labels, or explicit pairs, cannot be combined with."""
+    if pairs is None:
+        if pair_weight is not None:
+            raise DataError("pair_weight is given without pairs.")
+        return
+    if y is not None:
+        raise DataError("Give y (labels, which imply the pairs) or pairs, not both.")
+    if selection != "all":
+        raise OptionError(f"pair_selection={selection!r} chooses among the pairs that labels imply: leave it at 'all'.")
+    if weighting not in ("uniform", "per_query"):
+        raise OptionError(f"pair_weighting={weighting!r} is computed from labels: with pairs, give pair_weight.")

@@ -1,0 +1,50 @@
+"""Files written whole or not at all: errors name the folder or file that the caller knows."""
+
+import os
+
+import pytest
+
+from ranksvm.data import make_ranking, write_letor
+from ranksvm.data.atomic_files import atomic_write
+from ranksvm.persistence import save
+
+
+@pytest.fixture
+def data():
+    return make_ranking(2, 3, 2, random_state=0)
+
+
+def test_a_folder_that_does_not_exist_is_named(data, tmp_path):
+    from ranksvm import RankSVM
+
+    folder = os.path.realpath(tmp_path / "absent")
+    for write in (
+        lambda path: save(RankSVM(), path),
+        lambda path: RankSVM().fit(data.X, data.y, qid=data.qid).save(path),
+        lambda path: write_letor(path, data),
+        data.save,
+    ):
+        with pytest.raises(FileNotFoundError, match="the folder does not exist") as caught:
+            write(tmp_path / "absent" / "file")
+        assert caught.value.filename == folder
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_in_place_of_a_folder_is_named(data, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError) as caught:  # noqa: PT011 - which error is the system's choice
+        data.save(tmp_path / "file" / "data.rsd")
+    assert ".tmp" not in str(caught.value)
+
+
+def test_a_folder_is_not_replaced(data, tmp_path):
+    with pytest.raises(IsADirectoryError) as caught:
+        data.save(tmp_path)
+    assert caught.value.filename == os.path.realpath(tmp_path)
+
+
+def test_a_name_that_is_too_long_is_told_as_it_was_given(tmp_path):
+    path = tmp_path / ("x" * 300)
+    with pytest.raises(OSError) as caught, atomic_write(path):  # noqa: PT011
+        pass
+    assert caught.value.filename == os.path.realpath(path)

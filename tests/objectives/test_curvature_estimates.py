@@ -1,0 +1,104 @@
+"""Hessians and diagonals of part of the rows, and of listed pairs, against every pair written out."""
+
+import numpy as np
+import pytest
+
+from oracle import ExplicitPairs
+from ranksvm.data import ComparablePairs, PairList, Queries, as_design_matrix
+from ranksvm.losses import HuberHinge, SquaredHinge
+from ranksvm.objectives import ThreadedTerm
+from ranksvm.objectives import threaded_term as threaded
+
+
+def term_of_labels(X, y, qid, n_threads=1):
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), np.asarray(y, dtype=float))
+    return ThreadedTerm(as_design_matrix(X), SquaredHinge(pairs), n_threads)
+
+
+def listed(rng, n_rows, n_pairs):
+    """Random pairs of different rows, some rows in several of them, some in none."""
+    first = rng.integers(0, n_rows, n_pairs)
+    return np.column_stack([first, (first + rng.integers(1, n_rows, n_pairs)) % n_rows])
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("n_pairs", [1, 30, 100, 1000])
+@pytest.mark.parametrize("loss", [SquaredHinge, HuberHinge])
+def test_the_hessian_of_listed_pairs(n_threads, n_pairs, loss, monkeypatch):
+    """By differences where pairs are few, by rows where they are many: the same."""
+    monkeypatch.setattr(threaded, "HESSIAN_BLOCK_ROWS", 7)
+    monkeypatch.setattr(threaded, "PARALLEL_WORK", 0)
+    rng = np.random.default_rng(n_pairs)
+    X, pairs = rng.normal(size=(60, 4)), listed(rng, 60, n_pairs)
+    weight = rng.random(n_pairs) * (rng.random(n_pairs) < 0.8) + 1e-3
+    width = None if loss is SquaredHinge else 0.7
+    found = PairList.from_pairs(Queries.from_qid(None, 60), pairs, pair_weight=weight)
+    term = ThreadedTerm(as_design_matrix(X), loss(found), n_threads)
+    w = rng.normal(size=4)
+    D = X[pairs[:, 0]] - X[pairs[:, 1]]
+    margin = D @ w
+    active = margin < 1.0 if width is None else (margin < 1.0) & (margin >= 1.0 - width)
+    curvature = weight * active * (2.0 if width is None else 1.0 / width)
+    expected = (D.T * curvature) @ D
+    point = term.evaluate(w, width)
+    np.testing.assert_allclose(term.curvature(point, 1.0, 0), expected, rtol=1e-10, atol=1e-12)
+    assert term.loss.sums.few_pairs == (n_pairs <= 2 * term.n_rows)
+
+
+@pytest.mark.parametrize("loss", [SquaredHinge, HuberHinge])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_hessian_of_queries_of_two_documents_and_fewer(loss, weighted, monkeypatch):
+    monkeypatch.setattr(threaded, "HESSIAN_BLOCK_ROWS", 7)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.integers(0, 2, 60).astype(float)
+    qid = rng.permutation(np.repeat(np.arange(35), 2)[:60])
+    weights = {"sample_weight": rng.random(60) + 0.1} if weighted else {}
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, 60), y, **weights)
+    term = ThreadedTerm(as_design_matrix(X), loss(pairs))
+    assert term.loss.sums.few_pairs
+    w, width = rng.normal(size=4), None if loss is SquaredHinge else 0.7
+    point = term.evaluate(w, width)
+    expected = np.column_stack([term.curvature_product(point, v) for v in np.eye(4)])
+    np.testing.assert_allclose(term.curvature(point, 1.0, 0), expected, rtol=1e-10, atol=1e-12)
+    if loss is SquaredHinge:
+        oracle = ExplicitPairs(y, qid, X, **weights)
+        np.testing.assert_allclose(np.eye(4) + expected, oracle.hessian(w, 1.0), rtol=1e-10, atol=1e-12)
+
+
+def test_few_rows_in_float32_and_many_in_float64():
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(400, 5)), np.repeat(np.arange(40), 10)
+    y = rng.integers(0, 3, 400)
+    term, oracle = term_of_labels(X, y, qid), ExplicitPairs(y, qid, X)
+    point = term.evaluate(np.full(5, 0.1), None)
+    whole = term.curvature(point, 1.0, 0)
+    np.testing.assert_allclose(np.eye(5) + whole, oracle.hessian(np.full(5, 0.1), 1.0), rtol=1e-12)
+    half = term.curvature(point, 0.5, 0)
+    sample = term.sample(201, 0)
+    exact = sample.curvature(sample.evaluate(np.full(5, 0.1), None), 1.0, 0) * term.weight / sample.weight
+    np.testing.assert_allclose(half, exact, rtol=1e-5, atol=1e-5 * np.abs(exact).max())
+    assert np.abs(half - exact).max() > 0.0
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e25])
+def test_features_whose_squares_float32_cannot_hold(size):
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(400, 5)) * size, np.repeat(np.arange(40), 10)
+    term = term_of_labels(X, rng.integers(0, 3, 400), qid)
+    point = term.evaluate(np.zeros(5), None)
+    assert np.isfinite(term.curvature(point, 0.5, 0)).all()
+
+
+@pytest.mark.parametrize("docs", [4, 100, 10_000])
+def test_the_diagonal_of_many_rows_is_estimated_from_some(docs):
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(10_000, 6)) * np.geomspace(1e-3, 1e3, 6) + 5.0, np.arange(10_000) // docs
+    term = term_of_labels(X, rng.integers(0, 3, 10_000), qid)
+    point = term.evaluate(np.zeros(6), None)
+    exact = np.diagonal(term.curvature(point, 1.0, 0))
+    estimate = term.curvature_diagonal(point)
+    np.testing.assert_allclose(estimate, exact, rtol=0.2)
+    np.testing.assert_array_equal(term.curvature_diagonal(point), estimate)
+    few = term_of_labels(X[:3000], rng.integers(0, 3, 3000), qid[:3000])
+    point = few.evaluate(np.zeros(6), None)
+    np.testing.assert_allclose(few.curvature_diagonal(point), np.diagonal(few.curvature(point, 1.0, 0)), rtol=1e-9)
