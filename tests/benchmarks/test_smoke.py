@@ -15,6 +15,7 @@ TABLES = {
     "sweep_levels": "| k | evaluate, direct, ms |",
     "peers": "| RankSVM (ours) |",
     "sparse": "| loss | C | solver | tol |",
+    "wide": "| data | loss | C | pairs | auto took |",
     "cutting_plane": "| made | OCAS |",
     "adjacent_pairs": "| 0.1 | none | adjacent |",
     "losses": "| C | loss, tol | seconds |",

@@ -8,7 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import validation
 from ranksvm.estimators.ranker import Ranker
-from ranksvm.problems.dual import DualCoef
+from ranksvm.exceptions import DataError
+from ranksvm.problems.dual import DualCoef, KeptDualCoef
 from ranksvm.problems.problem import loss_of
 from ranksvm.problems.training_set import check_source_of_pairs, training_pairs
 
@@ -38,7 +39,8 @@ class DualMixin(Ranker):
         the width at which its smoothing ended) and the Huber loss. They are feasible for the dual, whose objective
         there is ``objective_ - duality_gap_``, and ``sum of alpha_ij (x_i - x_j)`` is ``coef_`` less the gradient of
         the objective, ``sqrt(2 * duality_gap_)`` long for the squared hinge: fit with a small ``tol`` where digits
-        matter. With a kernel that holds in its RKHS, for ``k(x_i, .)`` instead of ``x_i``.
+        matter. Where the solver was "dual", they are those that it ended with: ``coef_`` is ``sum of alpha_ij (x_i -
+        x_j)``. With a kernel that holds in its RKHS, for ``k(x_i, .)`` instead of ``x_i``.
 
         Parameters
         ----------
@@ -87,6 +89,11 @@ class DualMixin(Ranker):
         n_threads = effective_n_jobs(self.n_jobs)
         how = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
         found = training_pairs(queries, labels, pairs, pair_weight, **how, **weights)
+        kept = getattr(self, "pair_alpha_", None)
+        if kept is not None:
+            if len(kept) != found.n_pairs:
+                raise DataError(f"The model was fitted to {len(kept)} pairs, these data have {found.n_pairs}.")
+            return KeptDualCoef(found, queries, labels, kept)
         scores = self._scores(X)
         # of the hinge that of the last width of its smoothing
         loss, C, width = loss_of(fitted["loss"], fitted["huber_width"]), fitted["C"], getattr(self, "width_", None)

@@ -47,16 +47,18 @@ class RankSVM(DualMixin, LinearRanker):
         What a pair weighs, before weights passed to `fit`: 1; 1 over the number of pairs of its query (with sample
         weights: over the sum of ``v_i * v_j``), so that every query counts alike (Cao et al., SIGIR 2006);
         ``y_i - y_j``; or ``(2^y_i - 2^y_j) / 2^max(y)``, the maximum over all rows, so that nothing overflows.
-    solver : {"auto", "newton", "tron"}, default "auto"
+    solver : {"auto", "newton", "tron", "dual"}, default "auto"
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
-        or many features; "auto" chooses by the size of the data. Where neither is the faster one for sure, it takes
-        conjugate gradients that build a Hessian once it pays ("adaptive" in ``solver_``).
+        or many features; "dual" has one dual variable for each pair, for fewer rows than features and few pairs per
+        row; "auto" chooses by the size of the data. If neither "newton" nor "tron" is certain to be the faster one,
+        "auto" begins with conjugate gradients and builds a Hessian once it pays ("adaptive" in ``solver_``). If "dual"
+        converges slowly, "auto" continues with "tron".
     tol : float, default 1e-4
         Stop when ``duality_gap_ <= tol * objective_``.
     max_iter : int, default 1000
         Largest number of solver iterations.
     warm_start : bool, default False
-        Begin from the ``coef_`` of the last fit.
+        Begin from the ``coef_`` of the last fit, or its ``pair_alpha_`` where the dual is solved.
     keep_on_interrupt : bool, default False
         Whether Ctrl-C during ``fit`` stops at the next evaluation and leaves the best model so far, instead of
         raising KeyboardInterrupt.
@@ -74,7 +76,8 @@ class RankSVM(DualMixin, LinearRanker):
     duality_gap_ : float
         An upper bound on ``objective_`` less its minimum: ``1/2 |gradient|^2``, and for "hinge" (the gradient then
         that of the smoothed objective) ``C * sum of a_ij h (1 - h / width_)`` more, over the pairs whose
-        ``h = 1 - m`` is between 0 and ``width_``.
+        ``h = 1 - m`` is between 0 and ``width_``. With solver "dual", ``objective_`` less the value of the dual at
+        ``pair_alpha_``.
     converged_ : bool
         Whether the gap met ``tol``.
     status_ : str
@@ -82,10 +85,13 @@ class RankSVM(DualMixin, LinearRanker):
     n_iter_ : int
         Iterations of the solver.
     solver_ : str
-        The solver used: "newton", "tron" or "adaptive".
+        The solver used: "newton", "tron", "adaptive" or "dual".
     width_ : float or None
         Width of the Huberised hinge that ``coef_`` minimises: for "hinge" the last and smallest, with which the dual
-        variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``; None for "squared_hinge".
+        variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``; None for "squared_hinge" and
+        for "hinge" solved by the dual, which smooths nothing.
+    pair_alpha_ : ndarray of float64, shape (n_pairs,), or None
+        Dual variables of the pairs, query by query, where ``solver_`` is "dual"; `dual_coef` presents them.
     history_ : dict of list
         Trace over the iterations: objective, duality_gap, evaluations, hessian_products.
     fitted_params_ : dict

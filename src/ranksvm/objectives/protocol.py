@@ -9,6 +9,7 @@ import numpy as np
 __all__ = [
     "AdaptiveObjective",
     "DiagonalObjective",
+    "DualObjective",
     "HessianObjective",
     "Objective",
     "Point",
@@ -149,6 +150,19 @@ class AdaptiveObjective(HessianObjective, DiagonalObjective, Protocol):
     def hessian_cost(self) -> float: ...
 
     def sample(self) -> "AdaptiveObjective | None": ...
+
+
+class DualObjective(Protocol):
+    """A concave dual whose variables come in blocks, with the primal point that belongs to each of its points."""
+
+    def ascend(self, point: Any, epochs: int) -> None:
+        """Visit every block so many times, and maximise over it; the point is changed in place."""
+
+    def certificate(self, point: Any) -> tuple[float, float]:
+        """Value of the primal problem, and the duality gap."""
+
+    def gap(self, point: Any) -> float:
+        """The duality gap."""
 
 
 class SplitPoint(Protocol):

@@ -70,6 +70,8 @@ class SolverResult:
         The evaluation there, from which another solve of the same objective can go on.
     width : float or None
         Width of the Huberised hinge that was minimised last, for whoever chose the loss to fill in: solvers know none.
+    alpha : ndarray of float64 or None
+        Dual variables of the pairs, where the dual was solved.
     """
 
     w: np.ndarray
@@ -80,6 +82,7 @@ class SolverResult:
     history: History
     point: Any
     width: float | None = None
+    alpha: np.ndarray | None = None
 
     def after(self, earlier: "SolverResult") -> "SolverResult":
         """This result as that of a run that began with an earlier one and went on from where that ended."""
