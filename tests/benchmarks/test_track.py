@@ -83,10 +83,10 @@ def test_lines_of_the_same_version_and_case_are_replaced(tmp_path):
 def test_instructions_are_read_from_the_files_of_counts(tmp_path):
     head = "version: 1\ncreator: callgrind\npart: 1\n\ndesc: Timerange: Basic block 0 - 9\n"
     (tmp_path / "counts.17.1").write_text(
-        f"{head}desc: Trigger: Client Request: large\n\nsummary: 123\n\ntotals: 123\n"
+        f"{head}desc: Trigger: Client Request: dense\n\nsummary: 123\n\ntotals: 123\n"
     )
     (tmp_path / "counts.17").write_text(f"{head}desc: Trigger: Program termination\n\ntotals: 5\n")
-    assert track.instructions_of(tmp_path) == {"large": 123}
+    assert track.instructions_of(tmp_path) == {"dense": 123}
 
 
 def test_an_unknown_case_is_refused():
