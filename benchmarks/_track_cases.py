@@ -94,8 +94,8 @@ def kernel() -> KernelRankSVM:
     return KernelRankSVM(kernel="rbf", gamma=0.05, C=0.1, n_jobs=1, random_state=SEED)
 
 
-# Bounds are what was measured when they were set (baseline, AVX2 and AVX-512 loops gave the same) and about a fifth more,
-# as libraries and processors round differently. They are lowered when a change makes the counts less.
+# Bounds are what was measured when they were set (baseline, AVX2 and AVX-512 loops gave the same) and about a fifth
+# more, as libraries and processors round differently. They are lowered when a change makes the counts less.
 CASES: dict[str, Case] = {
     "mq2008": real("MQ2008", Counts(5, 6, 9), C=1.0),
     "mq2008-hinge": real("MQ2008", Counts(10, 17, 23), C=2.0**-8, loss="hinge"),
