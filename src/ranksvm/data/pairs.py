@@ -21,8 +21,8 @@ DIRECT_LIMIT = 31
 
 # A query is visited pair by pair if it has at most this many times (14 + min(levels, 40)) pairs per document; other
 # queries are swept. With 5 levels the limit is 95 pairs per document, about 240 documents. Measured with AVX2 as
-# benchmarks/sweep_levels.py does, for an evaluation of the squared hinge and a product: with 2, 3 and 5 levels both ways
-# take the same time at 80 to 90 pairs per document, with all labels distinct at about 300.
+# benchmarks/sweep_levels.py does, for an evaluation of the squared hinge and a product: with 2, 3 and 5 levels both
+# ways take the same time at 80 to 90 pairs per document, with all labels distinct at about 300.
 VISIT_LIMIT = 5.0
 
 # Ranking labels takes about 5 ns per row, waking a thread up to 0.4 ms: for fewer rows one thread ranks them.
