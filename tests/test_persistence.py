@@ -230,7 +230,7 @@ def test_only_known_classes_and_fitted_names_are_accepted(model_file):
     for name in ["predict", "__class__", "a b_"]:
         model_file.write_bytes(original)
         rewrite_header(model_file, lambda header, name=name: header["model"]["fitted"].update({name: 1}))
-        with pytest.raises(ModelFileError, match="no name of a fitted attribute"):
+        with pytest.raises(ModelFileError, match="not the name of a fitted attribute"):
             ranksvm.load(model_file)
 
     model_file.write_bytes(original)

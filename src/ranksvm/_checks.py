@@ -1,4 +1,4 @@
-"""Checks that many places make, with one wording."""
+"""Shared checks with uniform messages."""
 
 import numbers
 from typing import Any
@@ -11,18 +11,18 @@ __all__ = ["check_one_per_row", "is_integer", "is_number"]
 
 
 def is_integer(value: Any, least: int | None = None) -> bool:
-    """Whether a value is a whole number, of Python or NumPy (True and False are none), and at least ``least``."""
+    """Whether a value is a whole number, of Python or NumPy (not True or False), and at least ``least``."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     return whole and (least is None or int(value) >= least)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number, of Python or NumPy (True and False are none), maybe not finite."""
+    """Whether a value is a real number, of Python or NumPy (not True or False), possibly not finite."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def check_one_per_row(name: str, values: Any, n_rows: int, owner: str = "X") -> None:
-    """Raise DataError where there is not one value for each of the ``n_rows`` rows of ``owner``."""
+    """Raise DataError unless there is one value for each of the ``n_rows`` rows of ``owner``."""
     shape = np.shape(values) if isinstance(values, np.ndarray) or not hasattr(values, "__len__") else (len(values),)
     if shape == (n_rows,):
         return

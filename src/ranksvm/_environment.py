@@ -1,4 +1,4 @@
-"""What a result may depend on beside data and options: versions, processor, threads."""
+"""The environment on which a result may depend: versions, processor, threads."""
 
 import importlib.metadata
 import platform
@@ -12,12 +12,12 @@ _DEPENDENCIES = ("numpy", "scipy", "scikit-learn")
 
 
 def environment() -> dict[str, str]:
-    """Versions of ranksvm and of what it computes with, the system, and the instruction set of the compiled loops.
+    """Versions of ranksvm and its dependencies, the system, and the instruction set of the compiled loops.
 
     Returns
     -------
     dict of str to str
-        Names and what they are, in the order to show them. ``"instruction set"`` is the one in use (set the environment
+        Names and values, in display order. ``"instruction set"`` is the one in use (set the environment
         variable ``RANKSVM_INSTRUCTION_SET`` for another), ``"available"`` are all that this processor has, and
         ``"processors"`` is the number of them that this process may use.
     """

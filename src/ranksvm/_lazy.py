@@ -1,4 +1,4 @@
-"""Public names that are imported on first use: a program then loads only what it uses."""
+"""Public names that are imported on first use: a program then loads only the modules it uses."""
 
 import importlib
 import sys

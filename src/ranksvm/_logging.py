@@ -1,10 +1,10 @@
-"""What log records say of themselves beside their text."""
+"""Attributes of log records in addition to their text."""
 
 from typing import Any
 
 __all__ = ["PASSING", "is_passing"]
 
-# ``logger.info(..., extra=PASSING)``: the record tells how one step of many went, and the next one takes its place.
+# ``logger.info(..., extra=PASSING)``: the record reports one step of many, and the next one replaces it.
 PASSING = {"ranksvm_passing": True}
 
 

@@ -1,4 +1,4 @@
-"""How much memory a fit may take: what the user allows, or part of what is free."""
+"""The memory limit of a fit: the user's limit, or a share of the free memory."""
 
 import math
 import os
@@ -9,20 +9,20 @@ from typing import Any
 from ranksvm import _options
 from ranksvm.exceptions import OptionError
 
-# Part of the free memory that a fit may take unless the user says how much.
+# Share of the free memory that a fit may use by default.
 FREE_SHARE = 0.5
-# Where the system does not tell how much is free.
+# Used if the system does not report the free memory.
 UNKNOWN_FREE = 2 << 30
 
 MEMINFO = Path("/proc/meminfo")
-# Of a container's own limit, where there is one.
+# Files with the limit and use of a container, if any.
 CGROUP = Path("/sys/fs/cgroup")
 
 _MEMORY = re.compile(r"(\d+\.?\d*|\.\d+)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 
 
 def memory_complaint(limit: Any) -> str | None:
-    """What is wrong with a memory limit; None if nothing is."""
+    """The error of a memory limit; None if it is valid."""
     if limit is None:
         return None
     if isinstance(limit, str):
@@ -34,7 +34,7 @@ def memory_complaint(limit: Any) -> str | None:
 
 
 def memory_bytes(limit: Any) -> int:
-    """The bytes that a memory limit stands for: a number, text such as "4GB", or None, half of what is free.
+    """A memory limit in bytes: given as a number, text such as "4GB", or None for half of the free memory.
 
     KB, MB, GB, TB are powers of 1000, KiB, MiB, GiB, TiB of 1024.
     """
@@ -49,39 +49,39 @@ def memory_bytes(limit: Any) -> int:
 
 
 def check_fits(needed: int, limit: Any, what: str, instead: str) -> None:
-    """Refuse what needs more memory than a limit allows.
+    """Refuse work that needs more memory than a limit allows.
 
     Parameters
     ----------
     needed : int
-        Bytes.
+        Required bytes.
     limit : int, str or None
-        The limit, as `memory_bytes` reads it.
+        The limit, as in `memory_bytes`.
     what : str
-        What takes them, for the message.
+        What needs the memory, for the message.
     instead : str
-        What to do, for the message.
+        Advice for the message.
 
     Raises
     ------
     OptionError
-        When it does.
+        When more is needed.
     """
     allowed = memory_bytes(limit)
     if needed > allowed:
-        whose = "half of what is free" if limit is None else f"memory_limit={limit!r}"
+        whose = "half of the free memory" if limit is None else f"memory_limit={limit!r}"
         raise OptionError(f"{what}: {in_words(needed)}, more than {in_words(allowed)} ({whose}). {instead}")
 
 
 def in_words(size: float) -> str:
-    """A number of bytes in the unit that suits it, such as "1.3 GB"."""
+    """A number of bytes in a suitable unit, such as "1.3 GB"."""
     units = ("bytes", "KB", "MB", "GB", "TB")
     power = min(int(math.log10(max(size, 1)) // 3), len(units) - 1)
     return f"{size / 1000**power:.3g} {units[power]}"
 
 
 def free_memory() -> int:
-    """Bytes that can be had without pushing other programs out, as far as the system tells."""
+    """Bytes available without displacing other programs, as reported by the system."""
     available = _of_machine()
     left = _of_container()
     return available if left is None else min(available, left)
@@ -99,7 +99,7 @@ def _of_machine() -> int:
 
 
 def _of_container() -> int | None:
-    """What is left of the limit of a control group; cached files that can be let go of count as left."""
+    """The remaining memory of a control group; cached files that can be dropped count as free."""
     try:
         limit = int((CGROUP / "memory.max").read_text(encoding="ascii"))
         used = int((CGROUP / "memory.current").read_text(encoding="ascii"))

@@ -1,4 +1,4 @@
-"""Hyper-parameters checked before any work, with a sentence that says what is allowed."""
+"""Validation of hyper-parameters before any work, with messages that state the allowed values."""
 
 import logging
 import math
@@ -11,28 +11,28 @@ from ranksvm.exceptions import OptionError
 
 
 def positive(value: Any) -> str | None:
-    """What is wrong with a number that must be positive and finite; None if nothing is."""
+    """The error of a number that must be positive and finite; None if it is valid."""
     if _is_finite(value) and value > 0:
         return None
     return f"must be a positive, finite number, got {value!r}"
 
 
 def not_negative(value: Any) -> str | None:
-    """What is wrong with a number that must be at least 0 and finite; None if nothing is."""
+    """The error of a number that must be at least 0 and finite; None if it is valid."""
     if _is_finite(value) and value >= 0:
         return None
     return f"must be a finite number from 0, got {value!r}"
 
 
 def count(value: Any) -> str | None:
-    """What is wrong with a whole number that must be at least 1."""
+    """The error of a whole number that must be at least 1; None if it is valid."""
     if is_integer(value, 1):
         return None
     return f"must be a whole number from 1, got {value!r}"
 
 
 def one_of(value: Any, names: Iterable[str]) -> str | None:
-    """What is wrong with the name of a choice."""
+    """The error of the name of a choice; None if it is valid."""
     allowed = list(names)
     if isinstance(value, str) and value in allowed:
         return None
@@ -40,7 +40,7 @@ def one_of(value: Any, names: Iterable[str]) -> str | None:
 
 
 def check(**complaints: str | None) -> None:
-    """Raise OptionError for the first parameter with a complaint."""
+    """Raise OptionError for the first invalid parameter."""
     for name, complaint in complaints.items():
         if complaint is not None:
             raise OptionError(f"{name} {complaint}.")
@@ -52,7 +52,7 @@ def _is_finite(value: Any) -> bool:
 
 @contextmanager
 def verbosity(verbose: int) -> Iterator[None]:
-    """Show the iterations while it lasts, if asked for: on stderr, or wherever logging was configured to go."""
+    """Context that shows the iterations, if requested: on stderr, or as configured in logging."""
     if not verbose:
         yield
         return

@@ -28,7 +28,7 @@ def available_cpus() -> int:
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
-    """Number of threads that ``n_jobs`` asks for: None is all processors, -1 too, -2 all but one, ...
+    """Number of threads for ``n_jobs``: None and -1 mean all processors, -2 all but one, ...
 
     Raises
     ------
@@ -47,7 +47,7 @@ def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_th
     """``[function(task) for task in tasks]``, on up to ``n_threads`` threads, results in order.
 
     The calling thread takes tasks like the others. Within a task of another call everything runs in the task's own
-    thread: the pool's threads are taken, and tasks that wait for tasks of the same pool would wait for ever.
+    thread: the pool's threads are busy, and tasks that wait for tasks of the same pool would wait forever.
     """
     work: Sequence[Task] = tasks if isinstance(tasks, Sequence) else list(tasks)
     if n_threads <= 1 or len(work) <= 1 or getattr(_local, "worker", False):
@@ -74,7 +74,7 @@ def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_th
         take_tasks()
     finally:
         _local.worker = False
-        # A helper that has not begun by now finds nothing left to do.
+        # A helper that has not started by now has nothing left to do.
         begun = [helper for helper in helpers if not helper.cancel()]
         wait(begun)
     for helper in begun:
@@ -91,7 +91,7 @@ def _drain(queue: SimpleQueue) -> None:
 
 
 def one_blas_thread() -> Any:
-    """Context in which BLAS keeps to one thread: the threads are ours, and BLAS threads would spin beside them."""
+    """Context in which BLAS uses one thread, because its threads would compete with ours."""
     global _blas
     if _blas is None:
         _blas = ThreadpoolController()
@@ -99,7 +99,7 @@ def one_blas_thread() -> Any:
 
 
 def _pool(n_threads: int) -> ThreadPoolExecutor:
-    # Keyed by process: threads do not survive a fork, so a child makes a pool of its own.
+    # Keyed by process: threads do not survive a fork, so a child creates its own pool.
     key = (os.getpid(), n_threads)
     pool = _pools.get(key)
     if pool is None:

@@ -7,9 +7,9 @@ __all__ = ["plain"]
 
 
 def plain(value: Any) -> Any:
-    """Lists, dicts, numbers and strings of Python; numbers that JSON has no name for (nan, inf) become None.
+    """Lists, dicts, numbers and strings of Python; numbers that JSON cannot express (nan, inf) become None.
 
-    What is neither stays as it is.
+    Other objects are returned unchanged.
     """
     if isinstance(value, dict):
         return {plain(key): plain(item) for key, item in value.items()}

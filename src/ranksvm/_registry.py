@@ -1,4 +1,4 @@
-"""The classes that a model file may hold: each registers where it is defined."""
+"""The classes that a model file may hold: each is registered where it is defined."""
 
 from typing import TypeVar
 
@@ -6,7 +6,7 @@ __all__ = ["STORABLE", "storable"]
 
 T = TypeVar("T", bound=type)
 
-# Name -> class, of those that have been imported.
+# Name -> class, for the imported classes.
 STORABLE: dict[str, type] = {}
 
 

@@ -1,4 +1,4 @@
-"""Every error a user of ranksvm can meet.
+"""The errors that ranksvm raises.
 
 Each is also the built-in class that a user of scikit-learn would catch. A solver that stops early warns with
 scikit-learn's own ConvergenceWarning.
@@ -20,7 +20,7 @@ class RankSVMError(Exception):
 
 
 class DataError(RankSVMError, ValueError):
-    """The data given (X, y, qid, weights, scores, a file's content) cannot be used as they are."""
+    """The data given (X, y, qid, weights, scores, a file's content) are invalid."""
 
 
 class ParseError(DataError):
@@ -47,11 +47,11 @@ class ParseError(DataError):
 
 
 class NoComparablePairsError(DataError):
-    """No query has two documents with different labels, so there is nothing to learn an order from."""
+    """No query has two documents with different labels, so there are no pairs to learn from."""
 
 
 class OptionError(RankSVMError, ValueError):
-    """An option has a value it cannot have."""
+    """An option has an invalid value."""
 
 
 class MissingDependencyError(RankSVMError, ImportError):

@@ -1,8 +1,8 @@
 """Save and load fitted models: one zip file of plain arrays and a JSON header, without pickle.
 
 A model file holds ``header.json`` and one ``.npy`` file per array (so `numpy.load` reads it too). Nothing in it is
-ever executed: loading creates an object of a class that registered for this, gives its constructor the parameters
-and sets its fitted attributes. Checksums detect a truncated or altered file; they are no signature.
+executed: loading creates an object of a registered class, passes the parameters to its constructor and sets its fitted
+attributes. Checksums detect a truncated or altered file; they are not a signature.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ __all__ = ["save", "load", "read_header", "read_notes"]
 FORMAT = "ranksvm-model"
 VERSION = 1
 
-# Public classes of scikit-learn that a file may name, and the module of each; ranksvm's own register (`storable`).
+# Public classes of scikit-learn that a file may name, and their modules; those of ranksvm are registered (`storable`).
 _SKLEARN = {
     "StandardScaler": "sklearn.preprocessing",
     "MinMaxScaler": "sklearn.preprocessing",
@@ -44,7 +44,7 @@ _FITTED_NAME = re.compile(r"[A-Za-z]\w*_|_[A-Za-z]\w*_")
 
 
 def save(model: Any, path: str | os.PathLike, *, notes: dict[str, Any] | None = None) -> None:
-    """Write a model to one file, whole or not at all.
+    """Write a model to one file, atomically.
 
     The parameters and the fitted attributes (those whose names end in an underscore) are written.
 
@@ -56,12 +56,12 @@ def save(model: Any, path: str | os.PathLike, *, notes: dict[str, Any] | None = 
     path : str or path-like
         File to write. An existing file is replaced.
     notes : dict of str to object, optional
-        What to keep beside the model, made of numbers, strings, arrays, lists and dicts; `read_notes` gives it back.
+        Data to store with the model: numbers, strings, arrays, lists and dicts; `read_notes` returns them.
 
     Raises
     ------
     OptionError
-        When the model is of another class, or a parameter or attribute is not made of numbers, strings, arrays,
+        When the model is of another class, or a parameter or attribute does not consist of numbers, strings, arrays,
         lists and dicts (a function, for instance); the message names it.
     OSError
         When the folder does not exist or the file cannot be written.
@@ -86,7 +86,7 @@ def save(model: Any, path: str | os.PathLike, *, notes: dict[str, Any] | None = 
 
 
 def load(path: str | os.PathLike) -> Any:
-    """Read a model that `save` wrote.
+    """Read a model written by `save`.
 
     Parameters
     ----------
@@ -96,15 +96,15 @@ def load(path: str | os.PathLike) -> Any:
     Returns
     -------
     estimator
-        A new object of the class that was saved, fitted as it was.
+        A new object of the saved class, with the same fitted attributes.
 
     Raises
     ------
     ModelFileError
-        When the file is no model file, is truncated or altered, was written in a newer format, or names something
+        When the file is not a model file, is truncated or altered, was written in a newer format, or names a class that
         this version of ranksvm does not know.
     TypeError
-        When ``path`` is no path.
+        When ``path`` is not a path.
     OSError
         When the file cannot be opened.
     """
@@ -120,7 +120,7 @@ def load(path: str | os.PathLike) -> Any:
 
 
 def read_header(path: str | os.PathLike) -> dict[str, Any]:
-    """Header of a model file, checked as `load` checks it: format version, writing versions, class, parameters.
+    """Header of a model file, validated as in `load`: format version, writing versions, class, parameters.
 
     Parameters
     ----------
@@ -135,13 +135,13 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     Raises
     ------
     ModelFileError
-        As `load` raises it.
+        As in `load`.
     """
     return _read(path)[0]
 
 
 def read_notes(path: str | os.PathLike) -> dict[str, Any] | None:
-    """What was kept beside a model, checked as `load` checks it.
+    """The notes stored with a model, validated as in `load`.
 
     Parameters
     ----------
@@ -151,12 +151,12 @@ def read_notes(path: str | os.PathLike) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        The notes that `save` was given; None where it was given none.
+        The notes passed to `save`; None if there were none.
 
     Raises
     ------
     ModelFileError
-        As `load` raises it.
+        As in `load`.
     """
     header, arrays = _read(path)
     if "notes" not in header:
@@ -199,7 +199,7 @@ def _parameters(obj: Any) -> dict[str, Any]:
 
 
 def _encode(value: Any, where: str, name: str, arrays: dict[str, np.ndarray]) -> Any:
-    """A value as JSON: plain where JSON gives the same value back, else ``{"type": ..., ...}``."""
+    """A value as JSON: plain if JSON preserves the value, else ``{"type": ..., ...}``."""
     if value is None or isinstance(value, bool | str) or type(value) is int:
         return value
     if type(value) is float:
@@ -251,7 +251,7 @@ def _encode_sparse(matrix: Any, where: str, name: str, arrays: dict[str, np.ndar
 
 
 def _member_name(name: str, arrays: dict[str, np.ndarray]) -> str:
-    # Names are for people who look inside; characters that file systems refuse, and doubles, are avoided.
+    # Names help people who inspect the file; characters that file systems refuse, and duplicates, are avoided.
     safe = re.sub(r"[^\w.-]", "_", name) or "array"
     return safe if safe not in arrays else f"{safe}.{len(arrays)}"
 
@@ -271,7 +271,7 @@ def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray]) -> An
     obj = found(**params)
     for key, value in encoded["fitted"].items():
         if not _FITTED_NAME.fullmatch(key):
-            raise ModelFileError(f"{key!r} is no name of a fitted attribute.")
+            raise ModelFileError(f"{key!r} is not the name of a fitted attribute.")
         setattr(obj, key, _decode(value, arrays))
     if hasattr(obj, "_complete_older_file"):
         obj._complete_older_file()
@@ -294,7 +294,7 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         make = scipy.sparse.csr_array if value["array"] else scipy.sparse.csr_matrix
         parts = tuple(_decode(value[part], arrays) for part in ("data", "indices", "indptr"))
         matrix = make(parts, shape=tuple(value["shape"]))
-        matrix.check_format(full_check=True)  # indices beyond the shape would be read beyond the memory
+        matrix.check_format(full_check=True)  # indices beyond the shape would read outside of the memory
         return matrix
     if kind == "objects":
         items = _decode(value["items"], arrays)
@@ -310,12 +310,12 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     raise ModelFileError(f"it holds a value of the unknown type {kind!r}.")
 
 
-# One entry per format version ever released: a file of any of them is read here and nowhere else.
+# One entry per released format version: files of any version are read only here.
 _DECODERS: dict[int, Callable[[dict[str, Any], dict[str, np.ndarray]], Any]] = {1: _decode_object}
 
 
 def _class_named(name: str) -> Any:
-    """The class that a file may name so; None where there is none."""
+    """The class that a file names; None if it is not allowed."""
     if name in _SKLEARN:
         return getattr(importlib.import_module(_SKLEARN[name]), name)
     import ranksvm
@@ -329,9 +329,9 @@ def _class_named(name: str) -> Any:
 
 
 def _read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays (by name) of a model file, every checksum compared."""
+    """Header and arrays (by name) of a model file, with all checksums verified."""
     if not isinstance(path, str | bytes | os.PathLike):
-        # a number would be taken for an open file's descriptor
+        # a number would be used as a file descriptor
         raise TypeError(f"path must be the path of a model file, got {type(path).__name__}: {path!r}.")
     with open(path, "rb") as file:
         content = file.read()  # once: it may be a pipe
@@ -373,9 +373,9 @@ def _parse_header(path: str | os.PathLike, content: bytes) -> dict[str, Any]:
     try:
         header = json.loads(content)
     except ValueError as error:
-        raise ModelFileError(f"{path}: the header of the model file is no JSON ({_describe(error)}).") from error
+        raise ModelFileError(f"{path}: the header of the model file is not JSON ({_describe(error)}).") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ModelFileError(f"{path}: not a ranksvm model file: its {_HEADER} does not say so.")
+        raise ModelFileError(f"{path}: not a ranksvm model file: its {_HEADER} does not identify it as one.")
     version = header.get("version")
     if version not in _DECODERS:
         by = header.get("written_by")

@@ -102,7 +102,7 @@ def test_what_cannot_be_pruned(data):
     for tol in (0.0, 1.0, -0.1, "0.1", True, float("nan")):
         with pytest.raises(OptionError, match="tol must be a number between 0 and 1"):
             fitted("rbf", data).prune(tol)
-    with pytest.raises(OptionError, match="a model of a precomputed kernel holds none"):
+    with pytest.raises(OptionError, match="a model with a precomputed kernel has none"):
         KernelRankSVM(kernel="precomputed").fit(X @ X.T, y, qid=qid).prune()
     with pytest.raises(OptionError, match="a model with random Fourier features has none"):
         fitted("rbf", data, approximation="fourier", n_components=10).prune()

@@ -86,7 +86,7 @@ def bootstrap_weights(
     Raises
     ------
     OptionError
-        When the model is another one, or an option has a value it cannot have.
+        When the model is of another kind, or an option has an invalid value.
     DataError
         When the data cannot be used, or there are fewer than two queries.
 

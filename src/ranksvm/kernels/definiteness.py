@@ -1,4 +1,4 @@
-"""Whether a kernel matrix is one: symmetric, and positive semi-definite as far as a few products tell."""
+"""Checks of kernel matrices: symmetry, and positive semi-definiteness as far as a few products can tell."""
 
 import numpy as np
 import scipy.linalg
@@ -41,7 +41,7 @@ def may_be_indefinite(kernel: Kernel) -> bool:
 
 
 def check_precomputed(K: np.ndarray, n_threads: int = 1) -> None:
-    """Refuse what cannot be a kernel matrix: K is read once, and each two values compared.
+    """Refuse an invalid kernel matrix: K is read once, and values are compared in pairs.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def check_precomputed(K: np.ndarray, n_threads: int = 1) -> None:
     ------
     DataError
         When K is not square, holds values that are not finite, is not symmetric, has a negative value on the
-        diagonal, or one off it that is larger than those of the diagonal allow: ``k(x, z)^2 <= k(x, x) k(z, z)``. The
-        first such place is named.
+        diagonal, or one off the diagonal that is too large for the diagonal: ``k(x, z)^2 <= k(x, x) k(z, z)``. The
+        message names the first such position.
     """
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise DataError(f"A precomputed kernel matrix must be square, a row and a column a document; got {K.shape}.")
@@ -74,7 +74,7 @@ def check_precomputed(K: np.ndarray, n_threads: int = 1) -> None:
 
 
 def _first_fault(K: np.ndarray, top: int, roots: np.ndarray, slack: float) -> str | None:
-    """What is wrong with the first bad pair of some rows and the columns up to them."""
+    """The error of the first invalid value in some rows and the columns up to them."""
     rows = slice(top, min(top + TILE, len(K)))
     for left in range(0, rows.stop, TILE):
         columns = slice(left, min(left + TILE, len(K)))
@@ -103,22 +103,23 @@ def _first_fault(K: np.ndarray, top: int, roots: np.ndarray, slack: float) -> st
 def check_definite(matrix: KernelMatrix, name: str) -> None:
     """Refuse a kernel matrix that has a negative eigenvalue, beyond what rounding to float32 explains.
 
-    The eigenvalues of up to 500 rows and columns, drawn at random, are computed: none of a part is below the least of
-    the whole, so a negative one proves the matrix indefinite. Then, where there are more rows, 15 steps of Lanczos'
-    method on the whole, whose values are not below its least eigenvalue, either. What both miss is small beside the
-    largest eigenvalue. It costs 15 products with Q and about 0.1 seconds.
+    The eigenvalues of up to 500 rows and columns, drawn at random, are computed: no eigenvalue of a submatrix is below
+    the smallest of the whole matrix, so a negative one proves that the matrix is indefinite. If there are more rows, 15
+    steps of Lanczos' method on the whole matrix follow, whose values are not below its smallest eigenvalue, either.
+    Negative eigenvalues missed by both are small relative to the largest. It costs 15 products with Q and about 0.1
+    seconds.
 
     Parameters
     ----------
     matrix : KernelMatrix
         The matrix Q.
     name : str
-        Of the kernel, for the message.
+        Name of the kernel, for the message.
 
     Raises
     ------
     DataError
-        When a negative eigenvalue is found, naming how large it is beside the largest.
+        When a negative eigenvalue is found; the message has its size relative to the largest.
     """
     rng = np.random.default_rng(0)
     n_rows = matrix.n_rows
@@ -134,7 +135,7 @@ def check_definite(matrix: KernelMatrix, name: str) -> None:
 def _ritz_values(matrix: KernelMatrix, v: np.ndarray) -> np.ndarray:
     """Eigenvalues of Q on the Krylov space of a vector (Golub & Van Loan, Matrix Computations, algorithm 10.1.1).
 
-    Losing orthogonality does no harm here: it gives values that were found already once more.
+    Loss of orthogonality is harmless here: it only repeats values.
     """
     v = v / np.linalg.norm(v)
     previous, diagonal, beside = np.zeros_like(v), [], [0.0]
@@ -156,6 +157,6 @@ def _refuse_negative(eigenvalues: np.ndarray, n_rows: int, name: str) -> None:
         raise DataError(
             f"The kernel {name!r} is not positive semi-definite on these documents: its matrix has an eigenvalue of "
             f"{least:.3g} or below, {abs(least) / largest:.1e} of the largest in size, and rounding explains "
-            f"{EIGENVALUE_ROUND_OFF * np.sqrt(n_rows):.1e}. Take other parameters or another kernel, or project the "
-            "matrix onto the positive semi-definite ones first."
+            f"{EIGENVALUE_ROUND_OFF * np.sqrt(n_rows):.1e}. Use other parameters or another kernel, or project the "
+            "matrix onto the positive semi-definite matrices first."
         )

@@ -1,4 +1,4 @@
-"""What kernel models score with: sums of functions of a document, computed block by block on threads."""
+"""Scoring functions of kernel models: sums of functions of a document, computed in blocks on threads."""
 
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ BLOCK_BYTES = 8 << 20
 
 
 class ScoringFunction(Protocol):
-    """From documents to scores."""
+    """A function from documents to scores."""
 
     def scores(self, X: Any, n_threads: int) -> np.ndarray:
         """Score of each row of X, float64."""
@@ -82,7 +82,7 @@ class KernelsOf:
     n_functions : int
         Their number.
     parallel : bool
-        Whether several threads may ask at a time: a function of the user's may not be made for that.
+        Whether several threads may evaluate at a time: a function of the user may not be thread-safe.
     """
 
     def __init__(self, kernel: Kernel, vectors: Any):
@@ -115,7 +115,7 @@ class KernelsOf:
         return out
 
     def among(self, some: slice, others: slice) -> np.ndarray:
-        """Kernels of some of the documents with others of them.
+        """Kernel values of some of the documents with others of them.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class KernelsOf:
 
 
 class Expansion:
-    """``f(x) = sum_j coef_j basis_j(x)``: beside the scores a thread holds a block of values of the functions.
+    """``f(x) = sum_j coef_j basis_j(x)``: in addition to the scores, a thread holds a block of values of the functions.
 
     Parameters
     ----------

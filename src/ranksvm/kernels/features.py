@@ -1,4 +1,4 @@
-"""Feature maps: few features of a document whose inner products stand for its kernels."""
+"""Feature maps: few features of a document whose inner products approximate its kernel."""
 
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ from ranksvm.kernels.functions import Kernel
 
 __all__ = ["FOURIER_KERNELS", "FeatureMap", "FourierFeatures", "NystroemFeatures", "whitening"]
 
-# Kernels of which random Fourier features are known here.
+# Kernels for which random Fourier features are implemented.
 FOURIER_KERNELS = ("rbf", "laplacian")
 # An eigenvalue below the negative of this part of the largest is more than round-off of a kernel computed in float32.
 INDEFINITE = 1e-5
@@ -19,8 +19,8 @@ INDEFINITE = 1e-5
 class FeatureMap(Protocol):
     """Features that are fixed linear combinations of basis functions: ``phi(x) = basis(x) W``.
 
-    A linear model w of the features is one of the basis functions, with coefficients ``W w``: to predict, and to take
-    products with features that are not kept, the basis functions are all that is computed.
+    A linear model w of the features is a linear model of the basis functions, with coefficients ``W w``: prediction,
+    and products with features that are not stored, compute only the basis functions.
     """
 
     n_features: int
@@ -36,13 +36,13 @@ class FeatureMap(Protocol):
         """``W w``: coefficients of the basis functions, float64, shape (n_functions,)."""
 
     def gathered(self, sums: np.ndarray) -> np.ndarray:
-        """``W' sums``: what sums over the basis functions are over the features, float64, shape (n_features,)."""
+        """``W' sums``: converts sums over basis functions to sums over features, float64, shape (n_features,)."""
 
 
 class NystroemFeatures:
     """Values of orthonormal functions that span the kernels of landmarks: ``phi(x) = k(x, Z) W``.
 
-    ``<phi(x), phi(x')> = k(x, Z) Q_ZZ^+ k(Z, x')`` is the kernel where x or x' is in the span of the landmarks, and a
+    ``<phi(x), phi(x')> = k(x, Z) Q_ZZ^+ k(Z, x')`` is the kernel if x or x' is in the span of the landmarks, and a
     linear model w is the kernel expansion ``sum_j c_j k(x, z_j)`` with ``c = W w`` and of RKHS norm ``|w|``.
 
     Parameters
@@ -57,7 +57,7 @@ class NystroemFeatures:
     weights : ndarray of float64, shape (n_landmarks, n_features)
         W.
     n_features : int
-        Number of features: of eigenvalues of ``Q_ZZ`` that are not 0 but for round-off.
+        Number of features: of eigenvalues of ``Q_ZZ`` above round-off.
     n_functions : int
         Number of landmarks.
 
@@ -118,7 +118,7 @@ class NystroemFeatures:
         return self.weights @ w
 
     def gathered(self, sums: np.ndarray) -> np.ndarray:
-        """What sums over the landmarks' kernels are over the features.
+        """Convert sums over the landmarks' kernels to sums over the features.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class FourierFeatures:
         n_features_in : int
             Number of features of a document.
         n_features : int
-            Number of features wanted; one more if that is odd.
+            Requested number of features; one more if it is odd.
         random_state : int, numpy.random.RandomState or None
             Seed of the frequencies.
 
@@ -258,16 +258,16 @@ class FourierFeatures:
 def whitening(Q: np.ndarray, cut: float | None = None) -> np.ndarray:
     """W with ``W' Q W = I`` on all but the null space of a kernel matrix: ``U S^-1/2`` of ``Q = U S U'``.
 
-    Eigenvalues up to ``n eps`` times the largest, eps that of Q's type, are round-off and cut. The kernels that W is
-    multiplied by are off by about eps, too, which ``S^-1/2`` raises to at most ``(eps / n)^1/2``: for float64 less than
-    storing features in float32 costs.
+    Eigenvalues up to ``n eps`` times the largest, eps that of Q's type, are round-off and dropped. The kernel values
+    that W is multiplied by have a relative error of about eps, which ``S^-1/2`` amplifies to at most ``(eps / n)^1/2``:
+    for float64 less than the rounding of features to float32.
 
     Parameters
     ----------
     Q : ndarray of float32 or float64, shape (n, n)
         Kernel matrix of n documents.
     cut : float, optional
-        Part of the largest eigenvalue up to which others are cut, where ``n eps`` is not meant.
+        Eigenvalues up to this multiple of the largest are dropped; by default ``n eps``.
 
     Returns
     -------
@@ -317,7 +317,7 @@ def _orthogonal_normal(shape: tuple[int, int], random: np.random.RandomState) ->
     for start in range(0, n_vectors, dimension):
         size = min(dimension, n_vectors - start)
         directions, triangle = np.linalg.qr(random.standard_normal((dimension, size)))
-        # QR fixes the signs: with those of the triangle, directions are uniform
+        # QR fixes the signs; with the signs of the triangle, directions are uniform
         directions = (directions * np.sign(np.diagonal(triangle))).T
         lengths = np.sqrt(random.chisquare(dimension, size))
         groups.append(lengths[:, np.newaxis] * directions)

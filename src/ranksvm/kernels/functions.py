@@ -13,13 +13,13 @@ from ranksvm.exceptions import DataError
 
 __all__ = ["KERNELS", "Documents", "Kernel", "kernel_named", "refuse_infinite"]
 
-# Rows whose diagonal a callable gives with one block.
+# Rows whose diagonal values are computed by one call of a callable.
 CALLABLE_ROWS = 64
-# Rows raised to a power at a time: their bases stay in cache, and are no second matrix.
+# Rows raised to a power at a time: the bases stay in cache and do not form a second matrix.
 POWER_ROWS = 8
-# Squared distances from products are off by up to about this part of the squared norms. Where that moves exponents of
-# rbf by more than the next, those of documents near each other are taken from their differences: of others, whose
-# exponents are beyond the third, values are nothing.
+# Squared distances from products have errors of up to about this multiple of the squared norms. If that changes the
+# exponents of rbf by more than the second number, distances of close documents are recomputed from differences; values
+# whose exponents are beyond the third number are negligible.
 DISTANCE_ROUND_OFF = 1e-15
 EXPONENT_ROUND_OFF = 1e-8
 EXPONENT = 40.0
@@ -29,12 +29,12 @@ DIFFERENCES = 1 << 16
 
 @dataclass(frozen=True)
 class Documents:
-    """Documents as a kernel's blocks are computed from.
+    """Documents in the form from which blocks of a kernel are computed.
 
     Parameters
     ----------
     rows : ndarray or CSR matrix of float64, shape (n_rows, n_features)
-        The features, as the kernel wants them: centred, or of unit norm.
+        The features in the form for the kernel: centred, or of unit norm.
     squares : ndarray of float64, shape (n_rows,)
         Squared norms of these rows.
     """
@@ -69,7 +69,7 @@ def _rbf(X: Documents, Z: Documents, out: np.ndarray, gamma: float) -> None:
 
 
 def _mend_near(X: Documents, Z: Documents, distances: np.ndarray, gamma: float) -> None:
-    """Squared distances of documents near each other anew, where products have lost them: 0 of equal ones."""
+    """Recompute squared distances of close documents, which are inaccurate from products; 0 for equal documents."""
     round_off = DISTANCE_ROUND_OFF * gamma
     if not len(X) or not len(Z) or round_off * (X.squares.max() + Z.squares.max()) <= EXPONENT_ROUND_OFF:
         return
@@ -110,7 +110,7 @@ def _poly(X: Documents, Z: Documents, out: np.ndarray, gamma: float, degree: flo
                 values *= base
 
 
-# Name -> (what computes it, the parameters it reads).
+# Name -> (function that computes it, its parameters).
 _FUNCTIONS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "rbf": (_rbf, ("gamma",)),
     "poly": (_poly, ("gamma", "degree", "coef0")),
@@ -119,7 +119,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "cosine": (_products, ()),
 }
 KERNELS = tuple(_FUNCTIONS)
-# These depend on differences of documents alone.
+# These depend only on differences of documents.
 _TRANSLATION_INVARIANT = ("rbf", "laplacian")
 
 
@@ -128,17 +128,17 @@ class Kernel:
     """A kernel ``k(x, z)``, with its parameters.
 
     ``rbf``: ``exp(-gamma |x - z|^2)``; ``laplacian``: ``exp(-gamma |x - z|_1)``; ``poly``: ``(gamma <x, z> +
-    coef0)^degree``; ``linear``: ``<x, z>``; ``cosine``: ``<x, z> / (|x| |z|)``; or whatever a callable computes.
+    coef0)^degree``; ``linear``: ``<x, z>``; ``cosine``: ``<x, z> / (|x| |z|)``; or the values of a callable.
 
     Parameters
     ----------
     name : str
         One of `KERNELS`, or "callable".
     function : callable
-        The callable, ``(X, Z)`` -> array of shape (n_X, n_Z); for the kernels of `KERNELS`, what computes a block of
-        `Documents`.
+        The callable, ``(X, Z)`` -> array of shape (n_X, n_Z); for the kernels of `KERNELS`, the function that computes
+        a block of `Documents`.
     parameters : dict
-        Of the function.
+        Parameters of the function.
     """
 
     name: str
@@ -146,7 +146,7 @@ class Kernel:
     parameters: dict[str, float] = field(default_factory=dict)
 
     def centre(self, X: Any) -> np.ndarray | None:
-        """What documents have in common and a kernel of their differences does not see, so that it costs no digits.
+        """The mean of the documents, which does not affect a kernel of differences but would cost accuracy.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class Kernel:
         return np.asarray(np.mean(X, axis=0, dtype=np.float64))
 
     def documents(self, X: Any, centre: np.ndarray | None = None) -> Documents:
-        """Documents made ready for `values`.
+        """Documents prepared for `values`.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class Kernel:
             The same, in float64.
         """
         rows = _in_float64(X if centre is None else X - centre)
-        if self.name == "cosine" and rows.shape[0]:  # of no rows scikit-learn would complain
+        if self.name == "cosine" and rows.shape[0]:  # scikit-learn refuses arrays without rows
             from sklearn.preprocessing import normalize  # takes longer to load than most models to fit
 
             rows = normalize(rows)
@@ -190,7 +190,7 @@ class Kernel:
         Parameters
         ----------
         X, Z : Documents
-            As `documents` made them, with one centre.
+            Results of `documents`, with the same centre.
         out : C-contiguous ndarray of float64, shape (n_X, n_Z)
             Receives the values.
 
@@ -209,8 +209,7 @@ class Kernel:
     def block(self, X: Any, Z: Any) -> np.ndarray:
         """Values for every row of X with every row of Z.
 
-        Distances are those of float64, of rows from which what they have in common is taken first, so that an offset
-        costs no digits.
+        Distances are computed in float64 from centred rows, so that an offset loses no digits.
 
         Parameters
         ----------
@@ -325,9 +324,9 @@ def kernel_named(
     ----------
     kernel : str or callable
         One of `KERNELS`, or a function of two arrays of documents, of shapes (n_X, n_features) and (n_Z, n_features),
-        that returns the values, of shape (n_X, n_Z), as scikit-learn's SVC takes it.
+        that returns the values, of shape (n_X, n_Z), as in scikit-learn's SVC.
     gamma, degree, coef0 : float
-        Parameters, read by the kernels that have them.
+        Parameters, used by the kernels that have them.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Landmarks: the documents whose kernels with all others stand for the whole kernel matrix."""
+"""Landmarks: the documents whose kernel values with all others approximate the whole kernel matrix."""
 
 from itertools import islice, pairwise
 from typing import Any
@@ -13,17 +13,17 @@ from ranksvm.kernels.functions import Kernel
 __all__ = ["LANDMARK_METHODS", "choose_landmarks"]
 
 LANDMARK_METHODS = ("uniform", "kmeans++", "leverage")
-# Landmarks that are not drawn uniformly are chosen among so many rows: every one costs as many kernel values as there
-# are landmarks.
+# Landmarks that are not drawn uniformly are chosen from this number of rows, because every candidate costs one kernel
+# value per landmark.
 CANDIDATES = 1 << 16
 # Rows whose kernels with a sample, and landmarks whose kernels with all candidates, are computed at a time.
 BLOCK_ROWS = 1024
 BATCH = 32
 # Leverage scores are those for as many leading eigenvalues as this part of the landmarks. A proof of the bound needs
 # 1 / (4 log n_landmarks) (Musco & Musco, Algorithm 3). Measured on MQ2008 and on clusters of very different size, a
-# quarter has the least error; of a half and more, scores of ordinary documents come close to 1 and tell little.
+# quarter has the least error; with a half and more, scores of ordinary documents approach 1.
 LEADING_PART = 0.25
-# A matrix of so many rows is small enough to begin the recursion with all of it.
+# With at most this number of rows the recursion starts with the whole matrix.
 FEWEST_ROWS = 32
 
 
@@ -36,20 +36,19 @@ def choose_landmarks(
     random_state: Any = None,
     n_threads: int = 1,
 ) -> np.ndarray:
-    """Rows of X that are to stand for all of them, no two of them the same document.
+    """Rows of X that represent all rows, without duplicate documents.
 
-    ``uniform``: every document is as likely as another. Costs no kernel value.
+    ``uniform``: all documents have equal probability. Costs no kernel value.
 
     ``kmeans++``: one after another, each with probability proportional to its squared distance, in the kernel's space,
-    from the nearest one chosen before, ``k(x, x) + k(z, z) - 2 k(x, z)``: for every kernel the space in which the error
-    of the approximation is measured. Costs ``n_landmarks`` kernel values a candidate, somewhat more where few
-    documents are unlike each other.
+    from the nearest landmark so far, ``k(x, x) + k(z, z) - 2 k(x, z)``. The error of the approximation is measured in
+    the same space. Costs ``n_landmarks`` kernel values per candidate, somewhat more if few documents are distinct.
 
     ``leverage``: with probability proportional to the approximate ridge leverage score, which is large for documents
-    that others do not stand for, found from samples of twice the size in turn. Costs up to twice as many kernel values,
-    and ``2 * n_landmarks^2`` multiplications a candidate.
+    that others approximate poorly, computed from samples of doubling size. Costs up to twice as many kernel values, and
+    ``2 * n_landmarks^2`` multiplications per candidate.
 
-    Candidates are all documents, or 65,536 drawn at random where there are more.
+    Candidates are all documents, or 65,536 random ones if there are more.
 
     Parameters
     ----------
@@ -58,7 +57,7 @@ def choose_landmarks(
     X : ndarray or CSR matrix of floats, shape (n_rows, n_features)
         Documents.
     n_landmarks : int
-        Number of landmarks wanted.
+        Requested number of landmarks.
     method : {"uniform", "kmeans++", "leverage"}
         How they are drawn.
     random_state : int, numpy.random.RandomState or None
@@ -69,8 +68,8 @@ def choose_landmarks(
     Returns
     -------
     ndarray of int64, shape (at most n_landmarks,)
-        Row numbers, ascending. Fewer than wanted where there are not as many different documents: the first row of
-        each that was met.
+        Row numbers, ascending. Fewer than requested if there are not enough distinct documents; each is represented by
+        its first row.
 
     Raises
     ------
@@ -102,7 +101,7 @@ def choose_landmarks(
 
 
 def _different_documents(X: Any, order: np.ndarray, most: int) -> np.ndarray:
-    """The first so many rows, in this order, no two of which are the same document."""
+    """The first ``most`` distinct documents among rows in this order."""
     rows: dict[bytes, int] = {}
     at = 0
     while len(rows) < most and at < len(order):
@@ -114,7 +113,7 @@ def _different_documents(X: Any, order: np.ndarray, most: int) -> np.ndarray:
 
 
 def _keys(X: Any) -> list[bytes]:
-    """What is the same for documents with the same features."""
+    """Keys that are equal for documents with equal features."""
     if not scipy.sparse.issparse(X):
         return [document.tobytes() for document in X + 0.0]  # -0.0 is 0.0
     X = X.copy()
@@ -127,12 +126,12 @@ def _keys(X: Any) -> list[bytes]:
 def _by_distance(kernel: Kernel, X: Any, n_landmarks: int, random: np.random.RandomState) -> np.ndarray:
     """Rows drawn one after another by their squared distance from the nearest one drawn before.
 
-    Several are drawn at a time by the distances so far, and each is taken with the probability by which those taken in
-    between have reduced its own: what is taken is drawn as one by one, and kernel values are computed in blocks.
+    Several are drawn at a time by the current distances, and each is accepted with the ratio of its updated to its old
+    distance: the result has the distribution of one-by-one draws, and kernel values are computed in blocks.
     """
     diagonal = kernel.diagonal(X)
     chosen: list[int] = []
-    nearest = np.ones(X.shape[0])  # the first: all alike
+    nearest = np.ones(X.shape[0])  # the first is drawn uniformly
     while len(chosen) < n_landmarks and (total := nearest.sum()) > 0.0:
         drawn = random.choice(X.shape[0], size=BATCH if chosen else 1, p=nearest / total)
         to_drawn = diagonal[:, np.newaxis] + diagonal[drawn] - 2.0 * kernel.block(X, X[drawn])
@@ -145,7 +144,7 @@ def _by_distance(kernel: Kernel, X: Any, n_landmarks: int, random: np.random.Ran
                 continue
             chosen.append(int(row))
             nearest = np.maximum(distance, 0.0) if first else np.minimum(nearest, np.maximum(distance, 0.0))
-            nearest[chosen] = 0.0  # but for round-off it is
+            nearest[chosen] = 0.0  # it is 0 up to round-off
             if len(chosen) == n_landmarks:
                 break
     return np.array(chosen)
@@ -154,8 +153,8 @@ def _by_distance(kernel: Kernel, X: Any, n_landmarks: int, random: np.random.Ran
 def _by_leverage(kernel: Kernel, X: Any, n_landmarks: int, random: np.random.RandomState, n_threads: int) -> np.ndarray:
     """Rows drawn, without replacement, by approximate ridge leverage scores.
 
-    Scores of a small sample's rows are known from all of it; those of a sample of twice the size from rows of the
-    small one, drawn by their scores, and so on until the sample is everything. Rows are in random order already.
+    Scores of a small sample are computed from the whole sample; those of a sample of twice the size from rows of the
+    small one, drawn by their scores, and so on up to all rows. Rows are already in random order.
     """
     diagonal = kernel.diagonal(X)
     sizes = [X.shape[0]]
@@ -185,8 +184,8 @@ def _leverage_scores(
 ) -> np.ndarray:
     """``(k(x, x) - k(x, S) (K_SS + lambda / weights)^-1 k(S, x)) / lambda`` for all rows x and a weighted sample S.
 
-    lambda is what the k leading eigenvalues of the sample leave over, divided by k; scores then add up to about ``2 k``
-    at most.
+    lambda is the sum of all but the k leading eigenvalues of the sample, divided by k; scores then add up to at most
+    about ``2 k``.
     """
     landmarks = X[sample]
     root = np.sqrt(weights)

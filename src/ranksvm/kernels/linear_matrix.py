@@ -12,9 +12,9 @@ from ranksvm.kernels.tiles import KernelValues, Tiles
 
 __all__ = ["LinearKernelMatrix"]
 
-# Columns of the tiles that single columns are made in.
+# Columns of the tiles in which single columns are computed.
 WIDTH = 512
-# Bytes of X from which threads are worth starting.
+# Bytes of X above which threads pay off.
 WORTH_THREADS = 1 << 20
 
 
@@ -26,18 +26,18 @@ class LinearKernelMatrix:
     X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
         The documents.
     n_threads : int
-        Number of threads, each with a sum of n_features values of its own.
+        Number of threads, each with its own sum of n_features values.
 
     Attributes
     ----------
     n_rows : int
         Rows of Q.
     n_products : int
-        Products made so far.
+        Number of products so far.
     product_bytes : int
         Bytes of X that one product reads, which goes over X twice.
     rounding : float
-        0: products are those of X as it is.
+        0: products use X without rounding.
     """
 
     def __init__(self, X: Any, *, n_threads: int = 1):
@@ -107,7 +107,7 @@ class LinearKernelMatrix:
         return self._tiles.diagonal.copy()
 
     def form_rounding(self, b: np.ndarray) -> float:
-        """How far rounding has moved ``b'Qb``.
+        """Error of ``b'Qb`` due to rounding.
 
         Parameters
         ----------
@@ -117,6 +117,6 @@ class LinearKernelMatrix:
         Returns
         -------
         float
-            0: products are those of X as it is.
+            0: products use X without rounding.
         """
         return 0.0

@@ -1,4 +1,4 @@
-"""The kernel matrix Q of all documents with each other, as solvers see it: its products with vectors."""
+"""The kernel matrix Q of all documents with each other, in the form used by solvers: products with vectors."""
 
 from typing import Any, Protocol
 
@@ -22,9 +22,10 @@ class KernelMatrix(Protocol):
     n_products : int
         Products with Q made so far.
     product_bytes : int
-        Bytes of Q, or of what it is made from, that one product reads from memory; 0 where all of Q is made anew.
+        Bytes of Q, or of the data from which it is computed, that one product reads from memory; 0 if all of Q is
+        recomputed.
     rounding : float
-        About how far Q is from what it was rounded from, in the spectral norm.
+        Approximate error of Q due to rounding, in the spectral norm.
     """
 
     n_rows: int
@@ -42,11 +43,11 @@ class KernelMatrix(Protocol):
         """The diagonal of Q, of shape (n_rows,), the values that `product` uses."""
 
     def form_rounding(self, b: np.ndarray) -> float:
-        """About how far ``b'Qb`` is from that of what Q was rounded from."""
+        """Approximate error of ``b'Qb`` due to the rounding of Q."""
 
 
 def kernel_matrix(kernel: Kernel, X: Any, *, memory: int, dtype: str = "float32", n_threads: int = 1) -> KernelMatrix:
-    """The kernel matrix of documents: that of the linear kernel as X X', of any other as one triangle.
+    """The kernel matrix of documents: for the linear kernel as X X', for any other as one triangle.
 
     Parameters
     ----------
@@ -55,9 +56,9 @@ def kernel_matrix(kernel: Kernel, X: Any, *, memory: int, dtype: str = "float32"
     X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
         The documents, in the order of the rows of Q.
     memory : int
-        Bytes that Q may take, with all that building it and multiplying with it needs besides X.
+        Bytes that Q may use in addition to X, including its construction and products.
     dtype : {"float32", "float64"}
-        Of the values kept. They are made in float64 and rounded once; products sum in float64.
+        Type of the stored values. They are computed in float64 and rounded once; products sum in float64.
     n_threads : int
         Number of threads. Products do not depend on it beyond round-off.
 
@@ -69,7 +70,7 @@ def kernel_matrix(kernel: Kernel, X: Any, *, memory: int, dtype: str = "float32"
     Raises
     ------
     OptionError
-        When ``memory`` is too small for any product at all.
+        When ``memory`` is too small for any product.
     DataError
         When a value of the kernel is not finite, or too large for the dtype.
     """

@@ -1,4 +1,4 @@
-"""A kernel matrix of which one triangle is held, as much of it as memory allows; the rest is made at every product."""
+"""A kernel matrix stored as one triangle, as far as memory allows; the rest is recomputed at every product."""
 
 import itertools
 
@@ -11,12 +11,12 @@ from ranksvm.kernels.tiles import HEIGHT, Tiles, ValueSource
 
 __all__ = ["PackedKernelMatrix"]
 
-# Columns of the tiles that values are made in; the narrower ones for matrices and memories that are small.
+# Columns of the tiles in which values are computed; the narrower ones are for small matrices and small memory.
 WIDTHS = (2048, 1024, 512, 256, 128, 64)
-# Of the memory, what tiles may take before they become narrower.
+# Share of the memory that tiles may use before they become narrower.
 TILES_SHARE = 0.25
-# Ranges of panels that threads take, each with sums of its own: enough that no thread waits long for another, and on
-# few threads the same number, so that products are the same bit by bit.
+# Ranges of panels for the threads, each with its own sums: enough that no thread waits long for another, and a fixed
+# number for few threads, so that products are equal bit by bit.
 TASKS = 16
 TASKS_PER_THREAD = 4
 VALUES_PER_TASK = 1 << 17
@@ -27,17 +27,17 @@ SAMPLED_COLUMNS = 32
 class PackedKernelMatrix:
     """One triangle of a symmetric kernel matrix Q, in panels of consecutive rows.
 
-    A product reads each value once and uses it twice. What does not fit into memory is made anew by every product,
-    tile by tile in the processor's cache, and rounded alike.
+    A product reads each value once and uses it twice. Values that do not fit into memory are recomputed by every
+    product, tile by tile in the processor's cache, and rounded in the same way.
 
     Parameters
     ----------
     source : ValueSource
-        Where the values come from.
+        Source of the values.
     memory : int
-        Bytes that Q may take, with all that building it and multiplying with it needs besides.
+        Bytes that Q may use, including its construction and products.
     dtype : {"float32", "float64"}
-        Of the values kept. They are made in float64 and rounded once; products sum in float64.
+        Type of the stored values. They are computed in float64 and rounded once; products sum in float64.
     n_threads : int
         Number of threads.
 
@@ -46,12 +46,12 @@ class PackedKernelMatrix:
     n_rows : int
         Rows of Q.
     n_products : int
-        Products made so far.
+        Number of products so far.
     product_bytes : int
         Bytes of Q that one product reads from memory.
     rounding : float
-        About how far rounding has moved Q, in the spectral norm: errors of up to half a unit in the last place of the
-        largest value, uniform and independent, are together ``eps * largest * sqrt(n_rows / 3)``.
+        Approximate error of Q due to rounding, in the spectral norm: errors of up to half a unit in the last place of
+        the largest value, uniform and independent, are together ``eps * largest * sqrt(n_rows / 3)``.
 
     Raises
     ------
@@ -150,11 +150,11 @@ class PackedKernelMatrix:
         return self._tiles.diagonal.astype(np.float64)
 
     def form_rounding(self, b: np.ndarray) -> float:
-        """About how far rounding has moved ``b'Qb``.
+        """Approximate error of ``b'Qb`` due to rounding.
 
-        A value is off by at most half a unit in its last place, ``eps / sqrt(24)`` of itself in the mean square. Where
-        these errors are independent, the form has the standard deviation ``eps * (sum of b_i^2 b_j^2 q_ij^2 /
-        12)^1/2``. The sum is taken over columns drawn with probability proportional to ``b_j^2``.
+        The error of a value is at most half a unit in its last place, a relative ``eps / sqrt(24)`` in the root mean
+        square. If these errors are independent, the form has the standard deviation ``eps * (sum of b_i^2 b_j^2 q_ij^2
+        / 12)^1/2``. The sum is taken over columns drawn with probability proportional to ``b_j^2``.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class PackedKernelMatrix:
         return eps * float(np.sqrt(total * float((squares @ values).mean()) / 12.0))
 
     def _panel(self, panel: int) -> np.ndarray:
-        """Rows of a panel that is kept, with the columns up to the last of them."""
+        """Rows of a stored panel, with the columns up to the last of them."""
         start, stop = panel * HEIGHT, min((panel + 1) * HEIGHT, self.n_rows)
         first, last = _n_values(panel, self.n_rows), _n_values(panel + 1, self.n_rows)
         return self._values[first:last].reshape(stop - start, stop)
@@ -188,7 +188,7 @@ class PackedKernelMatrix:
 
 
 def _plan(source: ValueSource, memory: int, dtype: np.dtype, makers: int, n_tasks: int) -> tuple[int, int]:
-    """Columns of a tile, and number of panels kept."""
+    """Columns of a tile, and number of stored panels."""
     n_rows, n_panels = source.n_rows, -(-source.n_rows // HEIGHT)
     # sums of the tasks, a vector in and one out, the diagonal in both precisions
     vectors = 8 * n_rows * (n_tasks + 4)

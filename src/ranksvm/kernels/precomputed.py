@@ -17,7 +17,7 @@ class _GivenValues:
 
     def __init__(self, K: np.ndarray, rows: np.ndarray):
         self.n_rows = len(rows)
-        # those taken, before they go to where they belong
+        # the selected values, before they are placed
         self.value_bytes = K.itemsize
         self._K, self._rows = K, rows
 
@@ -37,20 +37,20 @@ class _GivenValues:
 def precomputed_matrix(
     K: np.ndarray, rows: np.ndarray, *, memory: int, dtype: str = "float32", n_threads: int = 1
 ) -> PackedKernelMatrix:
-    """The part of a full kernel matrix that some rows stand for, its lower triangle packed.
+    """The submatrix of a full kernel matrix for some rows, with its lower triangle packed.
 
-    What does not fit into memory is read from where the full matrix is, by every product.
+    Values that do not fit into memory are read from the full matrix by every product.
 
     Parameters
     ----------
     K : ndarray, shape (n_samples, n_samples)
-        Values of a kernel for every two documents, which `check_precomputed` has found to be such.
+        Values of a kernel for every two documents, validated by `check_precomputed`.
     rows : ndarray of int, shape (n_rows,)
-        The documents wanted, in the order wanted.
+        The selected documents, in the desired order.
     memory : int
         Bytes that the packed matrix may take besides K, with all that building it and multiplying with it needs.
     dtype : {"float32", "float64"}
-        Of the values kept; products sum in float64.
+        Type of the stored values; products sum in float64.
     n_threads : int
         Number of threads.
 

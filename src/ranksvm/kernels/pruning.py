@@ -1,4 +1,4 @@
-"""A kernel model with fewer terms: the smallest are dropped, and what that does to the function is measured."""
+"""Pruning of kernel models: the smallest terms are dropped, and the change of the function is computed."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +11,9 @@ from ranksvm.kernels.expansions import KernelsOf
 
 __all__ = ["Pruning", "smallest_terms"]
 
-# Kernel values computed at a time by a thread: of so many terms with so many others.
+# Kernel values computed at a time by a thread: this number of terms with this number of others.
 BLOCK_TERMS, BLOCK_OTHERS = 256, 4096
-# Sums of products of terms are off by up to about this part of the sum of their sizes.
+# Sums of products of terms have errors up to about this multiple of the sum of their absolute values.
 ROUND_OFF = 4 * np.finfo(np.float64).eps
 # Kernels with k(x, x) <= 1 for every x.
 BOUNDED = ("rbf", "laplacian", "cosine")
@@ -21,7 +21,7 @@ BOUNDED = ("rbf", "laplacian", "cosine")
 
 @dataclass(frozen=True)
 class Pruning:
-    """What dropping terms of a kernel model has changed.
+    """The effect of dropping terms of a kernel model.
 
     Parameters
     ----------
@@ -32,10 +32,10 @@ class Pruning:
     norm : float
         Norm of the function before, in the kernel's RKHS.
     distance : float
-        Norm there of what was dropped: how far the function has moved, round-off aside.
+        Norm of the dropped terms in the RKHS: the change of the function, up to round-off.
     score_change : float or None
-        No score has changed by more than this, ``distance`` times the root of the largest ``k(x, x)``. None for a
-        kernel that has no largest one: there the score of x has changed by at most ``distance * sqrt(k(x, x))``.
+        Bound on the change of any score, ``distance`` times the square root of the largest ``k(x, x)``. None if ``k(x,
+        x)`` is unbounded: then the score of x has changed by at most ``distance * sqrt(k(x, x))``.
     """
 
     n_dropped: int
@@ -46,7 +46,7 @@ class Pruning:
 
     @property
     def relative_distance(self) -> float:
-        """``distance / norm``; 0 where nothing was dropped."""
+        """``distance / norm``; 0 if nothing was dropped."""
         return self.distance / self.norm if self.distance > 0.0 else 0.0
 
 
@@ -55,8 +55,8 @@ def smallest_terms(
 ) -> tuple[np.ndarray, Pruning]:
     """The terms ``coef_j k(., z_j)`` to keep when the smallest are dropped, as many as ``tol`` allows.
 
-    Terms are ordered by their norms, ``|coef_j| sqrt(k(z_j, z_j))``. Of the sums of the first 1, 2, ... of them the
-    last is taken whose norm is at most ``tol`` times that of all; the norms of all these sums cost half the kernel
+    Terms are ordered by their norms, ``|coef_j| sqrt(k(z_j, z_j))``. The largest number of terms is dropped whose sum
+    has a norm of at most ``tol`` times that of all terms; computing the norms of all partial sums costs half the kernel
     matrix.
 
     Parameters
@@ -68,7 +68,7 @@ def smallest_terms(
     coef : ndarray of float64, shape (n_terms,)
         Their coefficients.
     tol : float
-        How far the function may move, as part of its norm.
+        Largest change of the function, relative to its norm.
     n_threads : int
         Number of threads.
 
@@ -77,12 +77,12 @@ def smallest_terms(
     kept : ndarray of int64
         The terms left, ascending.
     pruning : Pruning
-        What that changes.
+        The effect of this.
     """
     norms = np.abs(coef) * np.sqrt(kernel.diagonal(vectors))
     order = np.argsort(norms, kind="stable")
     squares = _squared_norms_of_sums(KernelsOf(kernel, vectors[order]), coef[order], n_threads)
-    # large terms may cancel: of what they leave, so much is not known
+    # large terms may cancel: this is the uncertainty of the remainder
     round_off = ROUND_OFF * np.cumsum(norms[order]) ** 2
     total = squares[-1] if len(squares) else 0.0
     least = max(0.0, total - round_off[-1]) if len(squares) else 0.0

@@ -1,4 +1,4 @@
-"""Values of a kernel matrix tile by tile: made in float64, checked, rounded once."""
+"""Values of a kernel matrix tile by tile: computed in float64, checked, rounded once."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +14,8 @@ from ranksvm.kernels.functions import Kernel
 
 __all__ = ["HEIGHT", "KernelValues", "Tiles", "ValueSource"]
 
-# Rows of a tile, and of a panel of stored values. The squares on the diagonal are whole, which costs HEIGHT / n_rows of
-# the memory and of the time of a product.
+# Rows of a tile, and of a panel of stored values. The squares on the diagonal are stored completely, which costs a
+# share HEIGHT / n_rows of the memory and of the time of a product.
 HEIGHT = 64
 # Documents with a larger share of entries than this are dense in tiles. Measured with 46 to 1,000 features: products of
 # sparse rows are the faster ones up to 0.05 to 0.1, and distances |x - z|_1 alike.
@@ -26,18 +26,18 @@ ROUND_OFF = 1e-5
 
 
 class ValueSource(Protocol):
-    """Where the values of a kernel matrix come from.
+    """Source of the values of a kernel matrix.
 
     Attributes
     ----------
     name : str
-        Of the kernel, for messages.
+        Name of the kernel, for messages.
     n_rows : int
         Rows (and columns) of the matrix.
     parallel : bool
-        Whether several threads may ask at a time.
+        Whether several threads may use it at a time.
     row_bytes, value_bytes : int
-        Memory that a row made ready takes, and that computing one value takes besides the value.
+        Memory of a prepared row, and of the computation of one value in addition to the value.
     """
 
     name: str
@@ -47,10 +47,10 @@ class ValueSource(Protocol):
     value_bytes: int
 
     def ready(self, rows: slice | np.ndarray) -> Any:
-        """What `values` needs to know of some rows; may be sliced."""
+        """Some rows prepared for `values`; may be sliced."""
 
     def values(self, rows: Any, columns: Any, out: np.ndarray) -> None:
-        """``out = Q[rows, columns]`` in float64, for rows and columns that were made ready."""
+        """``out = Q[rows, columns]`` in float64, for prepared rows and columns."""
 
     def diagonal(self) -> np.ndarray:
         """The diagonal of Q in float64."""
@@ -71,7 +71,7 @@ class KernelValues:
         self.name = kernel.name
         self.n_rows = X.shape[0]
         called = kernel.name == "callable"
-        # a function of the user's may not be made for threads
+        # a function of the user may not be thread-safe
         self.parallel = not called
         sparse = scipy.sparse.issparse(X)
         self._dense = not sparse or (not called and X.nnz > DENSE_SHARE * X.shape[0] * X.shape[1])

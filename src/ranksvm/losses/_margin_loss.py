@@ -1,4 +1,4 @@
-"""What the losses of the margin share: the Hessian is a multiple of a graph Laplacian."""
+"""Base of the losses of the margin: the Hessian is a multiple of a graph Laplacian."""
 
 import copy
 from typing import Any, ClassVar, Self
@@ -12,7 +12,7 @@ from ranksvm.losses.sums_over_pairs import sums_over
 class MarginLoss:
     """Base of losses whose Hessian with respect to the scores is ``curvature * L``, L a Laplacian over active pairs.
 
-    See `PairwiseLoss` for the methods. A loss says what its ``curvature``, its ``derivative`` and its ``_sums`` are.
+    See `PairwiseLoss` for the methods. A subclass defines its ``curvature``, ``derivative`` and ``_sums``.
 
     Parameters
     ----------
@@ -20,10 +20,10 @@ class MarginLoss:
         The pairs of the data set.
     """
 
-    # whether the loss is straight beyond an inner window
+    # whether the loss is linear beyond an inner window
     ring: ClassVar[bool] = False
-    # Whether its width is that of a smoothing, to be reduced until the target problem is solved, and where that begins:
-    # with nothing known of the solution, and with the solution of a similar problem.
+    # Whether its width is a smoothing, to be reduced until the target problem is solved, and the initial widths:
+    # without knowledge of the solution, and with the solution of a similar problem.
     smoothed: ClassVar[bool] = False
     first_width: ClassVar[float | None] = None
     warm_width: ClassVar[float | None] = None
@@ -57,7 +57,7 @@ class MarginLoss:
     def evaluate(
         self, scores: np.ndarray, state: Any, width: float | None, first: int, last: int, gradient_range: np.ndarray
     ) -> LossSums:
-        # kept with the pairs it belongs to: the width may be another one when the products are asked for
+        # stored with the pairs it belongs to: the width may have changed when the products are computed
         state.curvature = self.curvature(width)
         return self._sums(scores, state, width, first, last, gradient_range)
 

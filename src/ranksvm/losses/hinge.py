@@ -1,4 +1,4 @@
-"""The hinge loss of the original RankSVM, by way of smooth ones: the Huberised hinge."""
+"""The hinge loss of the original RankSVM, approximated by smooth losses: the Huberised hinge."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ __all__ = ["Hinge", "HuberHinge"]
 
 
 class HuberHinge(MarginLoss):
-    """Huberised hinge of width d: a parabola from margin 1 down to 1 - d, straight below.
+    """Huberised hinge of width d: a parabola from margin 1 down to 1 - d, linear below.
 
     The sum over the pairs of a_ij times 0 for ``m >= 1``, ``(1 - m)^2 / (2 d)`` for ``1 - d <= m < 1`` and
     ``1 - m - d / 2`` below, ``m = s_i - s_j`` (Chapelle, "Training a support vector machine in the primal", Neural
     Computation 2007, has it around the hinge, not below). The Hessian with respect to the scores is
-    ``L / d``, L the Laplacian of the graph of the pairs in the ring ``1 - d <= m < 1``; these are summed by themselves,
-    not as a difference of two sums over more pairs, so that a narrow ring loses no digits.
+    ``L / d``, L the Laplacian of the graph of the pairs in the ring ``1 - d <= m < 1``; these pairs are summed
+    directly, not as a difference of two sums over more pairs, so that a narrow ring loses no digits.
 
     Parameters
     ----------
@@ -61,17 +61,17 @@ class HuberHinge(MarginLoss):
         return 1.0 / width
 
     def _sums(self, scores, state, width, first, last, gradient_range):
-        # a loss of its own, not a smoothing of another one: no excess, no slack
+        # a loss in its own right, not a smoothing of another one: no excess, no slack
         return LossSums(self.sums.huber(scores, width, state, first, last, gradient_range).value)
 
 
 class Hinge(HuberHinge):
     """Sum over the pairs of ``a_ij * max(0, 1 - (s_i - s_j))``, smoothed as `HuberHinge`, by a width that is reduced.
 
-    `evaluate` gives value and gradient of the Huberised hinge of the width asked for, how much more the hinge itself is
-    (``excess``), and the sum over the ring of ``a h (1 - h / d)``, ``h = 1 - m`` (``slack``). The dual variables
+    `evaluate` gives value and gradient of the Huberised hinge of the given width, the excess of the hinge itself over
+    it (``excess``), and the sum over the ring of ``a h (1 - h / d)``, ``h = 1 - m`` (``slack``). The dual variables
     ``alpha_ij = C a_ij clip(h / d, 0, 1)`` are feasible for the dual of the *hinge* problem, and the duality gap there
-    is ``1/2 |gradient|^2 + C * slack``, gradient that of the smoothed objective: a sum of non-negative terms.
+    is ``1/2 |gradient|^2 + C * slack``, with the gradient of the smoothed objective: a sum of non-negative terms.
 
     Parameters
     ----------

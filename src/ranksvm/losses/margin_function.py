@@ -1,4 +1,4 @@
-"""Any convex function of the margin as a loss: a user's own, every pair visited."""
+"""Any convex function of the margin, given by the user, as a loss; every pair is visited."""
 
 from collections.abc import Iterator
 from typing import Any, Protocol
@@ -10,20 +10,20 @@ from ranksvm.losses.protocol import LossSums
 
 __all__ = ["FunctionLoss", "FunctionState", "MarginFunction", "complaint_about"]
 
-# Pairs that are visited at a time: what they take is a few arrays of this length.
+# Pairs that are visited at a time; they need a few arrays of this length.
 CHUNK_PAIRS = 1 << 17
-# Active pairs are kept between products, with 16 bytes each, where there are no more than these.
+# Active pairs are stored between products, with 16 bytes each, up to this number.
 KEPT_PAIRS = 1 << 22
-# Margins at which a function is tried before a fit begins.
+# Margins at which a function is tested before a fit.
 TRIAL_MARGINS = np.linspace(-4.0, 6.0, 81)
-# What counts as round-off in these trials, relative to the largest value.
+# Tolerance for round-off in these tests, relative to the largest value.
 ROUND_OFF = 1e-7
 
 
 class MarginFunction(Protocol):
     """A convex, differentiable function of the margin, not negative.
 
-    Each method is given an array of margins of any length, and returns as many numbers.
+    Each method takes an array of margins of any length, and returns an array of the same shape.
     """
 
     def value(self, margins: np.ndarray) -> np.ndarray:
@@ -33,11 +33,11 @@ class MarginFunction(Protocol):
         """Its derivative, ascending."""
 
     def curvature(self, margins: np.ndarray) -> np.ndarray:
-        """Its second derivative, at least 0; where there is none, that on either side."""
+        """Its second derivative, at least 0; at a kink, that on either side."""
 
 
 class FunctionState:
-    """Where a loss was evaluated: the active pairs follow from the scores.
+    """State of an evaluation: the active pairs follow from the scores.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class FunctionState:
     scores : ndarray of float64, shape (n_rows,)
         The scores.
     active : dict
-        Pairs of a range of queries with their curvature, where these are kept.
+        Pairs of a range of queries with their curvature, if these are stored.
     """
 
     def __init__(self, n_rows: int):
@@ -165,12 +165,12 @@ class FunctionLoss:
 
 
 def complaint_about(function: Any) -> str | None:
-    """What is wrong with a function of the margin, found by trying it at some margins; None if nothing is.
+    """The error of a function of the margin, found by testing it at some margins; None if there is none.
 
     Parameters
     ----------
     function : object
-        What should be a `MarginFunction`.
+        The supposed `MarginFunction`.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def complaint_about(function: Any) -> str | None:
             return f"has no method {name}(margins): a loss needs value, derivative and curvature"
         try:
             found[name] = np.asarray(method(TRIAL_MARGINS.copy()), dtype=np.float64)
-        except Exception as error:  # whatever the user's code does is said with the method's name
+        except Exception as error:  # any error of the user's code is reported with the method's name
             return f"failed in {name}(margins) with {type(error).__name__}: {error}"
         if found[name].shape != TRIAL_MARGINS.shape:
             return (

@@ -1,4 +1,4 @@
-"""What a loss offers: everything that data terms and kernel objectives need of one."""
+"""The interface of a loss for data terms and kernel objectives."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
@@ -9,7 +9,7 @@ __all__ = ["LossSums", "PairwiseLoss", "Pairs"]
 
 
 class Pairs(Protocol):
-    """Pairs of documents of one query, in whatever form: `ComparablePairs` or `PairList`."""
+    """Pairs of documents of one query, in either form: `ComparablePairs` or `PairList`."""
 
     pointers: np.ndarray
     pairs_per_query: np.ndarray
@@ -36,25 +36,25 @@ class Pairs(Protocol):
         """Sum of the weights of all pairs."""
 
     def comparable(self) -> tuple[Any, np.ndarray]:
-        """The same pairs over rows of queries that have pairs, numbered as their positions are; and these rows."""
+        """The same pairs over the rows of queries that have pairs, numbered by position; and these rows."""
 
     def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """The pairs of a range of queries, written out about ``limit`` at a time."""
+        """The pairs of a range of queries, listed about ``limit`` at a time."""
 
     def of_queries(self, queries: np.ndarray) -> Any:
         """The pairs of some queries, by ascending numbers."""
 
     def renumbered(self) -> Any:
-        """The same pairs over rows that are numbered as the positions are."""
+        """The same pairs with rows numbered by position."""
 
     def sample(self, n_rows: int, seed: int = 0) -> tuple[Any, np.ndarray]:
-        """Part of the pairs on about so many rows, and the positions of these."""
+        """A sample of the pairs on about ``n_rows`` rows, and the positions of these."""
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which positions are preferred to another one, and to which another one is preferred."""
+        """Which positions are preferred to another one, and which have another one preferred to them."""
 
     def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pairs of one query, written out: preferred and other positions, weights."""
+        """The pairs of one query as a list: preferred and other positions, weights."""
 
 
 class LossSums(NamedTuple):
@@ -65,9 +65,9 @@ class LossSums(NamedTuple):
     value : float
         The loss.
     excess : float
-        How much more the target loss is, which the evaluated one smooths; 0 where it smooths none.
+        Target loss minus the evaluated loss, which smooths it; 0 without smoothing.
     slack : float
-        C times this is what the duality gap of the target problem has beyond ``1/2 |gradient|^2``.
+        C times this is the part of the duality gap of the target problem beyond ``1/2 |gradient|^2``.
     """
 
     value: float
@@ -75,7 +75,7 @@ class LossSums(NamedTuple):
     slack: float = 0.0
 
     def plus(self, more: "LossSums") -> "LossSums":
-        """Both added up."""
+        """The sum of both."""
         return LossSums(self.value + more.value, self.excess + more.excess, self.slack + more.slack)
 
 
@@ -83,9 +83,9 @@ class PairwiseLoss(Protocol):
     """A sum over the pairs of a convex function of the margin ``s_i - s_j``.
 
     Every method works on the queries ``first .. last``; arrays named ``*_range`` hold the rows of those queries only,
-    so that callers can go through the data in blocks and on several threads. What ``evaluate`` finds out about the
-    pairs at one score vector it leaves in a state, for the products that follow. A loss keeps nothing else between two
-    calls: ``width`` is that of a Huberised hinge, and None for losses that have none.
+    so that callers can go through the data in blocks and on several threads. ``evaluate`` stores the active pairs at
+    one score vector in a state, for the products that follow. A loss has no other state: ``width`` is that of a
+    Huberised hinge, and None for losses without a width.
     """
 
     pairs: Any
@@ -94,7 +94,7 @@ class PairwiseLoss(Protocol):
         """The same loss over other pairs."""
 
     def new_state(self, near: Any = None) -> Any:
-        """Room for what `evaluate` leaves; ``near`` is the state of similar scores, if there is one."""
+        """An empty state for `evaluate`; ``near`` is the state of similar scores, if there is one."""
 
     def evaluate(
         self, scores: np.ndarray, state: Any, width: float | None, first: int, last: int, gradient_range: np.ndarray

@@ -1,4 +1,4 @@
-"""The Huberised hinge with a shift of the margin for each pair: what a step of the nuclear-norm RankSVM solves."""
+"""The Huberised hinge with a shift of the margin for each pair: the loss in a step of the nuclear-norm RankSVM."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ __all__ = ["ShiftedHuberHinge", "ShiftedState"]
 
 
 class ShiftedState:
-    """Where the loss was evaluated: the pairs at which it is curved follow from the scores.
+    """State of an evaluation: the active pairs follow from the scores.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class ShiftedState:
     scores : ndarray of float64, shape (n_rows,)
         The scores.
     degrees : ndarray of float64, shape (n_rows,)
-        Number of curved pairs of each document.
+        Number of active pairs of each document.
     """
 
     def __init__(self, n_rows: int):
@@ -35,18 +35,19 @@ class ShiftedState:
 class ShiftedHuberHinge:
     """Huberised hinges whose margins a matrix for each query shifts, one number for each pair.
 
-    To minimise ``1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij + lam |alpha - A|^2`` over the dual variables
-    ``0 <= alpha_ij <= C`` of the pairs, for given A, is to minimise ``1/2 |w|^2 + C * loss`` over w: the dual of either
-    is the other. There the loss of a pair is the Huberised hinge of width ``d = 2 lam C`` of ``h_ij = 1 - (s_i - s_j) +
-    2 lam A_ij``, that is 0 for ``h <= 0``, ``h^2 / (2 d)`` up to d and ``h - d / 2`` beyond; and ``alpha_ij = C
-    clip(h_ij / d, 0, 1)``. The minimum of the first is ``lam |A|^2`` over the pairs less that of the second.
+    Minimising ``1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij + lam |alpha - A|^2`` over the dual variables ``0
+    <= alpha_ij <= C`` of the pairs, for given A, is equivalent to minimising ``1/2 |w|^2 + C * loss`` over w: the
+    problems are dual to each other. There the loss of a pair is the Huberised hinge of width ``d = 2 lam C`` of ``h_ij
+    = 1 - (s_i - s_j) + 2 lam A_ij``, that is 0 for ``h <= 0``, ``h^2 / (2 d)`` up to d and ``h - d / 2`` beyond; and
+    ``alpha_ij = C clip(h_ij / d, 0, 1)``. The minimum of the first is ``lam |A|^2`` over the pairs minus that of the
+    second.
 
     See `PairwiseLoss` for the methods. Every pair is visited: O(p), by rows of blocks.
 
     Parameters
     ----------
     pairs : ComparablePairs
-        All pairs that labels imply.
+        All pairs implied by labels.
     blocks : PairBlocks
         Their blocks.
     C : float
@@ -54,7 +55,7 @@ class ShiftedHuberHinge:
     lam : float
         Weight of the coupling; it may be changed between two problems, as the target may.
     target : ndarray of float64, shape (blocks.n_entries,), optional
-        The entries of A, kept and not copied; None: zeros.
+        The entries of A, referenced and not copied; None: zeros.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class ShiftedHuberHinge:
         last: int,
         gradient_range: np.ndarray,
     ) -> LossSums:
-        # the width follows from lam and C: the argument is that of other losses
+        # the width follows from lam and C: the argument exists for other losses
         part = slice(self.pairs.pointers[first], self.pairs.pointers[last])
         state.scores[part] = scores[part]
         return LossSums(
@@ -130,12 +131,12 @@ class ShiftedHuberHinge:
         query : int
             Number of the query.
         out : ndarray of float64, optional
-            Where to write them.
+            Output array.
 
         Returns
         -------
         ndarray of float64, shape (n_preferred, n_other)
-            ``C clip(h_ij / d, 0, 1)``, in [0, C]; 0 for entries of the block that are no pairs.
+            ``C clip(h_ij / d, 0, 1)``, in [0, C]; 0 for entries of the block that are not pairs.
         """
         out = np.empty(self.blocks.shape(query)) if out is None else out
         blocks.shifted_pulls(self.blocks.arrays, query, scores, *self._shift, out)

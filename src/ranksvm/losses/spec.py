@@ -1,4 +1,4 @@
-"""Which loss: its name and settings, small enough to be sent to other processes, and the losses there are."""
+"""Specification of a loss: name and settings, small enough to send to other processes; and the list of losses."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -66,19 +66,19 @@ class LossSpec:
 
     @property
     def smoothed(self) -> bool:
-        """Whether the loss is minimised by way of smooth ones, of ever smaller width."""
+        """Whether the loss is minimised through smooth losses of decreasing width."""
         return self.function is None and _CLASSES[self.name].smoothed
 
     @property
     def first_width(self) -> float | None:
-        """Width at which a solution begins; None for losses without one."""
+        """Initial width of a solution; None for losses without a width."""
         if self.width is not None or self.function is not None:
             return self.width
         return _CLASSES[self.name].first_width
 
     @property
     def warm_width(self) -> float | None:
-        """Width at which a solution begins where that of a similar problem is known."""
+        """Initial width of a solution if that of a similar problem is known."""
         if self.width is not None or self.function is not None:
             return self.width
         return _CLASSES[self.name].warm_width

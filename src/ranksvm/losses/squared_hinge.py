@@ -11,8 +11,8 @@ class SquaredHinge(MarginLoss):
     """Sum over the pairs of ``a_ij * max(0, 1 - (s_i - s_j)) ** 2``.
 
     The generalised Hessian with respect to the scores is ``2 L``, L the Laplacian of the graph whose edges are the
-    violating pairs (margin below 1). Value, gradient and ``L v`` cost O(m log m) for a query of m documents, whatever
-    the number of pairs: Lee & Lin, "Large-scale linear rankSVM", Neural Computation 2014, sections 3 and 4.
+    violating pairs (margin below 1). Value, gradient and ``L v`` cost O(m log m) for a query of m documents, for any
+    number of pairs: Lee & Lin, "Large-scale linear rankSVM", Neural Computation 2014, sections 3 and 4.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class SquaredHinge(MarginLoss):
         margins : ndarray of float64
             Margins m.
         width : None
-            The loss has none.
+            The loss has no width.
 
         Returns
         -------

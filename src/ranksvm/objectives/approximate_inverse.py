@@ -14,14 +14,14 @@ def by_cholesky(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     Parameters
     ----------
     hessian : ndarray of float64, shape (n, n)
-        Symmetric, positive definite but for round-off.
+        Symmetric, positive definite up to round-off.
 
     Returns
     -------
     callable
         Solves with it.
     """
-    # Scaled to a unit diagonal: features of very different size then cost no digits.
+    # Scaled to a unit diagonal: features of very different scales then lose no digits.
     scale = 1.0 / np.sqrt(np.diagonal(hessian))
     hessian *= scale
     hessian *= scale[:, np.newaxis]
@@ -46,7 +46,7 @@ def by_diagonal(diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     Parameters
     ----------
     diagonal : ndarray of float64, shape (n,) or (1,)
-        Positive; one number stands for all.
+        Positive; one number is used for all entries.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The seam between variables on the host and rows wherever they are: what every backend offers."""
+"""The interface between variables on the host and rows in any backend."""
 
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ __all__ = ["DataTerm", "Term"]
 
 
 class Term(Protocol):
-    """What an evaluation leaves. Outside its backend only these are read.
+    """The result of an evaluation. Outside its backend only these attributes are read.
 
     Attributes
     ----------
@@ -29,13 +29,13 @@ class Term(Protocol):
 class DataTerm(Protocol):
     """The loss of the scores ``X w`` as a function of w, without C and without a regulariser.
 
-    Everything that depends on rows. Vectors of ``n_variables`` numbers are arrays of float64 on the host; rows,
-    scores and pairs stay where the backend has them. ``width`` is that of the Huberised hinge at which the loss is
-    evaluated, None for other losses: it is an argument of every evaluation and not kept between two of them. The result
-    of an evaluation belongs to the term that made it, until it is released.
+    It holds everything that depends on rows. Vectors of ``n_variables`` numbers are arrays of float64 on the host;
+    rows, scores and pairs stay in the backend. ``width`` is that of the Huberised hinge at which the loss is evaluated,
+    None for other losses: it is an argument of every evaluation and not stored between evaluations. The result of an
+    evaluation belongs to the term that made it, until it is released.
 
-    A *reduction* is a sum over all rows that has to come together on the host: what counts where rows are spread over
-    processes or machines.
+    A *reduction* is a sum over all rows that is collected on the host; it determines the cost if rows are distributed
+    over processes or machines.
 
     Attributes
     ----------
@@ -46,14 +46,14 @@ class DataTerm(Protocol):
     curvature_rank : int
         The rank of the Hessian is at most this.
     row_bytes : float
-        Bytes of X that are read for a row.
+        Bytes of X that are read per row.
     dense : bool
         Whether X is dense.
     weight : float
-        Sum of the weights of all pairs; 0 where there is none.
+        Sum of the weights of all pairs; 0 if there are none.
     positions_at_once : int
-        How many positions `along` should be asked for at a time: 1 where each costs as much as the first, more where
-        a reduction costs more than a position.
+        Number of positions to pass to `along` at a time: 1 if each costs as much as the first, more if a reduction
+        costs more than a position.
     """
 
     n_variables: int
@@ -80,16 +80,17 @@ class DataTerm(Protocol):
         """``X' H X``, or its estimate from a fraction of the rows, shape (n_variables, n_variables)."""
 
     def curvature_diagonal(self, at: Any) -> np.ndarray:
-        """The diagonal of ``X' H X``, or of sparse X an estimate of it, shape (n_variables,)."""
+        """The diagonal of ``X' H X``, or for sparse X an estimate of it, shape (n_variables,)."""
 
     def sample(self, n_rows: int, seed: int) -> "DataTerm | None":
-        """A term over about so many of the rows, in this process; None where there is no pair to choose.
+        """A term over a sample of about ``n_rows`` rows, in this process; None if there is no pair to choose.
 
-        The pairs' weights are as here: the ratio of both terms' ``weight`` says how much a pair of it stands for.
+        The pairs' weights are as here: the ratio of both terms' ``weight`` is the number of pairs that a pair of it
+        represents.
         """
 
     def scores(self, w: np.ndarray) -> Any:
         """``X w``, an array of the backend."""
 
     def release(self, at: Any) -> None:
-        """Say that an evaluation is no longer needed: its memory may serve the next one."""
+        """Mark an evaluation as no longer needed: its memory may be reused."""

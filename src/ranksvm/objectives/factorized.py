@@ -1,4 +1,4 @@
-"""The dual of a RankSVM whose alpha are inner products of factors, one vector a document: alpha_ij = <v_i, v_j>."""
+"""The dual of a RankSVM whose alpha are inner products of factors, one vector per document: alpha_ij = <v_i, v_j>."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -20,7 +20,7 @@ PART_BYTES = 1 << 28
 # sums of its own, which must not cost more than its rows do: of few or very sparse rows there are fewer shares.
 SHARES = 8
 SHARE_BYTES = 1 << 20
-# Epochs after which beta, which steps only keep up to date, is computed anew.
+# Number of epochs after which beta, which steps only update, is recomputed.
 REFRESH_EPOCHS = 50
 
 
@@ -28,12 +28,12 @@ class FactorizedDual:
     """``D(V) = 1/2 |w|^2 - sum of <v_i, v_j>`` over the pairs, with ``w = sum of <v_i, v_j> (x_i - x_j)``, and a V.
 
     Each document has a vector v_i of K entries in ``[0, sqrt(C / K)]``. The pairs are never listed: with A_i the sum of
-    the v_j of the lower-labelled documents of its query less that of the higher-labelled ones, ``w = X'c`` where
+    the v_j of the lower-labelled documents of its query minus that of the higher-labelled ones, ``w = X'c`` where
     ``c_i = <v_i, A_i>``, and with the scores ``s = X w`` the gradient is ``dD/dv_i = s_i A_i - B_i``, B_i the sum of
     ``(1 + s_j) v_j`` over lower-labelled documents and of ``(1 - s_j) v_j`` over higher-labelled ones.
 
-    Along a direction, w is a quadratic function of the step and D a quartic one, whose least value is found exactly:
-    no step goes uphill, but for one of fixed length.
+    Along a direction, w is a quadratic function of the step and D a quartic one, whose minimum is found exactly: no
+    step increases D, except one of fixed length.
 
     Parameters
     ----------
@@ -48,10 +48,10 @@ class FactorizedDual:
     random : numpy.random.RandomState
         Draws the order in which each epoch visits the queries.
     fixed_step : float or None
-        Length of all steps, those of Algorithm 1 of Xu et al. (IEEE TKDE 2019) and no other ones; None: spectral step
+        Length of all steps, as in Algorithm 1 of Xu et al. (IEEE TKDE 2019); None: spectral step
         lengths with line searches, and after each epoch one step of all queries together.
     n_threads : int
-        Number of threads for passes over all rows; the visits are one thread's work by nature.
+        Number of threads for passes over all rows; the visits use one thread.
 
     Attributes
     ----------
@@ -109,14 +109,14 @@ class FactorizedDual:
         out[self._positions] = self._V[:, : self.n_components]
         return out
 
-    # -- where to begin ----------------------------------------------------------------------------------------------
+    # -- starting point ----------------------------------------------------------------------------------------------
 
     def start(self, factors: np.ndarray) -> None:
-        """Go to some factors, in the order of the rows of the data, clipped to the box."""
+        """Set the factors to given ones, in the order of the rows of the data, clipped to the box."""
         self._start(factors, self.upper)
 
     def start_along(self, factors: np.ndarray) -> None:
-        """Go to the best multiple of some factors in [0, 1], since V = 0 is a stationary point.
+        """Set the factors to the best multiple of some factors in [0, 1], because V = 0 is a stationary point.
 
         With ``alpha = sigma^2 alpha_0`` the objective is ``sigma^4 |w_0|^2 / 2 - sigma^2 sum of alpha_0``, least where
         ``sigma^2 = sum of alpha_0 / |w_0|^2``, or at the edge of the box.
@@ -140,7 +140,7 @@ class FactorizedDual:
     # -- steps -------------------------------------------------------------------------------------------------------
 
     def epoch(self) -> Iterator[float]:
-        """Visit each query once, in a random order, then go on with all of them as they went.
+        """Visit each query once, in random order, then take a joint step in the direction of their changes.
 
         Between two parts of this generator the factors are in order. Each yields a sum of ``|P(V - G) - V|^2``, of
         queries when they were visited, P the projection on the box.
@@ -178,11 +178,11 @@ class FactorizedDual:
         return out
 
     def _follow(self) -> None:
-        """A step of all queries together: where the last epoch led, this step of it included, once more.
+        """A joint step of all queries in the direction of the change by the last epoch and its joint step.
 
-        Queries that are visited one by one move w against each other, in steps that are short where features are
-        correlated; this makes of many such steps a long one, as the momentum of heavy-ball methods does (Polyak, 1964),
-        and as far as it lowers the objective.
+        Queries that are visited one by one partly undo each other's change of w, so steps are short if features are
+        correlated; the joint step replaces many such steps, like the momentum of heavy-ball methods (Polyak, 1964),
+        with the length that minimises the objective.
         """
         pairs1, pairs2 = np.zeros((2, self.pairs.n_queries))
 
@@ -204,16 +204,16 @@ class FactorizedDual:
         self.w += t * (p + t * r)
         self._pair_sums += t * (pairs1 + t * pairs2)
 
-    # -- inner workings ----------------------------------------------------------------------------------------------
+    # -- private methods ---------------------------------------------------------------------------------------------
 
     def _parts(self, queries: np.ndarray) -> list[np.ndarray]:
-        """Queries in parts of about so many bytes of X."""
+        """Queries in parts of about ``PART_BYTES`` bytes of X."""
         bytes_read = np.cumsum(np.diff(self.pairs.pointers)[queries]) * self.design.row_bytes
         cuts = np.flatnonzero(np.diff(bytes_read // PART_BYTES)) + 1
         return [queries[first:last] for first, last in pairwise([0, *cuts, len(queries)])]
 
     def _pass(self, block: Callable[[int, int, int, int, np.ndarray], None], n_sums: int) -> np.ndarray:
-        """Go through all rows in blocks of whole queries, each adding to so many vectors like w; their sums."""
+        """Sums over blocks of whole queries, each of which adds to a number of vectors like w."""
         rows = max(1, int(BLOCK_BYTES // self.design.row_bytes))
 
         def share(queries: tuple[int, int]) -> np.ndarray:
@@ -228,6 +228,6 @@ class FactorizedDual:
 
 
 def _length2(w: np.ndarray) -> float:
-    """``|w|^2``, infinite where it overflows, which whoever minimises looks at."""
+    """``|w|^2``, infinite if it overflows, which the minimiser checks."""
     with np.errstate(over="ignore"):
         return float(w @ w)

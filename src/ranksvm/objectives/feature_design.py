@@ -1,4 +1,4 @@
-"""Design matrices of features computed from the documents: kept where they fit, else computed at every pass."""
+"""Design matrices of features computed from the documents: stored if they fit, else recomputed at every pass."""
 
 import threading
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from ranksvm.kernels.features import FeatureMap
 
 __all__ = ["ComputedDesign", "feature_design"]
 
-# Values of basis functions that are computed at a time, by each thread, less where memory is short. Kernels take as
-# much again while they are computed, and features as much a third time.
+# Values of basis functions that each thread computes at a time, fewer if memory is short. Kernels need the same again
+# during their computation, and features the same a third time.
 CHUNK_BYTES = 8 << 20
 COPIES = 3
 FEWEST_ROWS = 16
@@ -26,10 +26,10 @@ HESSIAN_ROWS = 1024
 
 
 class ComputedDesign:
-    """Features computed anew at every pass, block by block.
+    """Features recomputed at every pass, block by block.
 
-    Products with a vector take the basis functions only: ``phi(x)' w = basis(x)' (W w)``. What was computed for one is
-    kept until the same thread asks for other rows, so that scores and gradient of a block of queries cost it once.
+    Products with a vector need only the basis functions: ``phi(x)' w = basis(x)' (W w)``. Their values are kept until
+    the same thread needs other rows, so that scores and gradient of a block of queries share them.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class ComputedDesign:
     features : FeatureMap
         The features of a document.
     chunk_rows : int, optional
-        Rows of which features are computed at a time, by each thread.
+        Number of rows whose features each thread computes at a time.
     """
 
     dense = True
@@ -88,7 +88,7 @@ class ComputedDesign:
         last = getattr(self._last, "basis", None)
         if last is not None and last[0] is rows and last[1] == part:
             return last[2]
-        self._last.basis = None  # free it first: never two of them
+        self._last.basis = None  # free it first, so that there are never two
         values = self.features.basis(_rows(self.X, rows, part))
         self._last.basis = rows, part, values
         return values
@@ -129,7 +129,7 @@ def feature_design(
     Raises
     ------
     OptionError
-        When ``memory`` is too small even where no features are kept.
+        When ``memory`` is too small even if no features are stored.
     """
     n_rows, n_features = X.shape[0], features.n_features
     beside = _bytes_beside(n_rows, n_features, n_threads)
@@ -157,7 +157,7 @@ def feature_design(
 
 
 def _bytes_beside(n_rows: int, n_features: int, n_threads: int) -> int:
-    """Memory that a solver and its Hessian take beside features."""
+    """Memory of a solver and its Hessian in addition to features."""
     blocks = 2 * n_threads * min(HESSIAN_ROWS, n_rows) * n_features
     return 8 * (ROW_VECTORS * n_rows + SQUARES * n_features**2 + blocks)
 

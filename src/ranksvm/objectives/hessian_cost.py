@@ -1,4 +1,4 @@
-"""What an explicit Hessian costs beside a product with it, and how many of the rows are worth putting into one."""
+"""Cost of an explicit Hessian relative to a product with it, and the number of rows that pays off in one."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ __all__ = ["MAX_VARIABLES", "Size", "hessian_cost", "sampled_fraction", "worthwh
 MAX_VARIABLES = 2000
 # A Hessian of all rows that costs no more multiplications than this is always worth it.
 EXACT_HESSIAN_WORK = 1e8
-# Where rows are sparse it is dense all the same: not worth it where it costs more passes over X than this.
+# For sparse rows it is dense nevertheless: not worth it if it costs more passes over X than this.
 SPARSE_HESSIAN_PASSES = 100
 # Otherwise that of a sample: at least so many rows per variable, below which it is too noisy to be of use, at most so
 # many, beyond which it hardly improves, and in between as many as cost so many passes over X. A matrix product does
@@ -20,7 +20,7 @@ PRODUCT_SPEED = 10.0
 # The rows per variable of a Hessian that only preconditions: from 40 to 10, conjugate gradients need a product or two
 # more for a step (768 to 1,024 features), and the Hessian, and the problem on its rows, cost a quarter.
 PRECONDITIONER_ROWS_PER_VARIABLE = 10
-# Of nearly half of the rows and more, all.
+# From this fraction of the rows on, all rows are used.
 LARGEST_FRACTION = 0.4
 # Measured in nanoseconds on one core of a Xeon (Sapphire Rapids, AVX-512), float32 features, 10 to 2,000 of them:
 # a product with the Hessian, for each byte of a row, dense or sparse, each row, and in all; an explicit Hessian, for
@@ -32,7 +32,7 @@ HESSIAN_VALUE, HESSIAN_DOUBLE, HESSIAN_SINGLE, HESSIAN_FACTOR, HESSIAN_CALL = 7.
 
 
 class Size(Protocol):
-    """The numbers that costs depend on: those of `DataTerm`."""
+    """The attributes of `DataTerm` that determine costs."""
 
     @property
     def n_variables(self) -> int: ...
@@ -47,19 +47,19 @@ class Size(Protocol):
 
 
 def hessian_cost(size: Size, fraction: float) -> float:
-    """What it costs to build and factorise a Hessian, in products with it.
+    """Cost of building and factorising a Hessian, in products with it.
 
     Parameters
     ----------
     size : Size
-        Of the data.
+        Size of the data.
     fraction : float
         Part of the rows in the Hessian; below 1 it is multiplied in float32.
 
     Returns
     -------
     float
-        The products that take as long; infinite for the fraction 0.
+        The number of products that take as long; infinite for the fraction 0.
     """
     if fraction <= 0.0:
         return float("inf")
@@ -73,7 +73,7 @@ def hessian_cost(size: Size, fraction: float) -> float:
 
 
 def worthwhile_fraction(size: Size) -> float:
-    """The part of the rows that is worth its cost in explicit Hessians where every few steps take one.
+    """The fraction of the rows that pays off in explicit Hessians if one is built every few steps.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def worthwhile_fraction(size: Size) -> float:
 
 
 def sampled_fraction(size: Size) -> float:
-    """The part of the rows for a Hessian that is built late, if at all, and only preconditions.
+    """The fraction of the rows for a Hessian that is built late, if at all, and only preconditions.
 
     Parameters
     ----------
@@ -124,5 +124,5 @@ def _cost_in_passes(size: Size) -> float:
 
 
 def part_of_rows(fraction: float) -> float:
-    """The part of the rows to put into a Hessian; of nearly half of them and more, all."""
+    """The fraction of the rows to use in a Hessian; 1 if it would be nearly a half or more."""
     return 1.0 if fraction > LARGEST_FRACTION else fraction

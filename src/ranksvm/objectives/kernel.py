@@ -22,7 +22,7 @@ TASK_ROWS = 1 << 12
 
 
 class KernelPoint:
-    """Where a kernel objective was evaluated, with what its products need.
+    """A point at which a kernel objective was evaluated, with the data for its products.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class KernelPoint:
     coefficients, scores : ndarray of float64, shape (n_rows,)
         b, and Qb.
     state : object
-        The pairs at which the loss is curved.
+        The active pairs.
     width : float or None
         Width of the loss.
     """
@@ -76,13 +76,13 @@ class KernelObjective(SmoothedObjective):
     width : float, optional
         Width at which the loss is evaluated.
     reducible : bool
-        Whether the width is that of a smoothing, to be reduced until the target problem is solved.
+        Whether the width is a smoothing, to be reduced until the target problem is solved.
     """
 
     # On MQ2008 at gamma = 2^-1, C = 1 a solution takes 1416 products with 0.25, 987 with 0.4, 1243 with 0.5; at gamma =
     # 2^-5 48, 53 and 56.
     most_reduction = 0.4
-    # a position on a line costs as much as any other one
+    # all positions on a line cost the same
     positions_at_once = 1
 
     def __init__(
@@ -151,7 +151,7 @@ class KernelObjective(SmoothedObjective):
     # -- evaluation --------------------------------------------------------------------------------------------------
 
     def evaluate(self, w: np.ndarray, near: KernelPoint | None = None) -> KernelPoint:
-        """Value and gradient at w; documents are sorted beginning from their order at ``near``."""
+        """Value and gradient at w; sorting starts from the order of documents at ``near``."""
         return self._with_gradient(self._losses(w, *self._parts(w), near))
 
     def between(self, point: KernelPoint, trial: KernelPoint, alpha: float) -> KernelPoint:
@@ -173,7 +173,7 @@ class KernelObjective(SmoothedObjective):
         return along
 
     def reweight(self, C: float, point: KernelPoint | None = None) -> None:
-        """Go on with another C; the value and gradient of a point are reckoned anew without a product with Q."""
+        """Switch to another C; the value and gradient of a point are updated without a product with Q."""
         factor = C / self.C
         if self._within is not None:
             self._within.reweight(C)
@@ -190,22 +190,22 @@ class KernelObjective(SmoothedObjective):
         return point.sums
 
     def gap(self, point: KernelPoint) -> float:
-        """Duality gap ``1/2 |grad f|^2``, in the norm of the kernel's space, with the loss as it is evaluated."""
-        # by round-off it may be negative; what is not finite must not pass for 0
+        """Duality gap ``1/2 |grad f|^2``, in the norm of the kernel's space, with the loss at its current width."""
+        # it may be negative by round-off; a value that is not finite must not become 0
         return 0.5 * abs(float(point.slopes @ point.slope_values))
 
     def rounding(self, C: float, point: KernelPoint | None = None) -> float:
-        """What rounding of Q may do to the Hessian, as part of the identity in it.
+        """Bound on the effect of the rounding of Q on the Hessian, relative to its identity term.
 
-        The problem is convex, and the gap a bound, as long as this is below 1: a rounded Q may have eigenvalues as far
-        below 0 as rounding has moved it, which the loss multiplies by up to twice its largest diagonal entry.
+        The problem is convex, and the gap a bound, as long as this is below 1: a rounded Q may have negative
+        eigenvalues as large as its rounding error, which the loss multiplies by up to twice its largest diagonal entry.
 
         Parameters
         ----------
         C : float
             Weight of a pair.
         point : KernelPoint, optional
-            Where; None: where all scores are 0.
+            The point; None: all scores are 0.
 
         Returns
         -------
@@ -219,10 +219,10 @@ class KernelObjective(SmoothedObjective):
         return C * 2.0 * float(degrees.max()) * self.matrix.rounding
 
     def value_rounding(self, point: KernelPoint) -> float:
-        """About how far, near the optimum, the value at a point is from that with Q as it was before rounding.
+        """Approximate difference, near the optimum, between the value at a point and that with the unrounded Q.
 
-        To first order the two differ by half of what rounding has moved ``b'Qb``: a change of ``Q b`` moves the loss by
-        minus twice as much, where the gradient is 0.
+        To first order the two differ by half of the rounding error of ``b'Qb``: where the gradient is 0, a change of
+        ``Q b`` changes the loss by minus twice as much.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class KernelObjective(SmoothedObjective):
         return 0.5 * self.matrix.form_rounding(point.coefficients)
 
     def release(self, point: KernelPoint) -> None:
-        """Say that a point is no longer needed: what it knows of the pairs makes room for the next one's."""
+        """Mark a point as no longer needed: the memory of its pairs is reused for the next point."""
         self._spare.append(point.state)
 
     # -- curvature ---------------------------------------------------------------------------------------------------
@@ -254,10 +254,10 @@ class KernelObjective(SmoothedObjective):
         return self.landmarks.preconditioner(self._within.hessian_at(point), self.C * degrees)
 
     def sample(self) -> LinearObjective | None:
-        """The problem over the functions of the landmarks only, or None without landmarks.
+        """The problem over only the functions of the landmarks, or None without landmarks.
 
-        Its loss is smoothed as this one's is at present, as a loss that stands for itself: what is a solution for a
-        narrow width there may be far from one here, where a narrow width then costs many steps.
+        Its loss has the current smoothing, which is not reduced: the solution for a narrow width there may be far from
+        the solution here, where a narrow width then costs many steps.
         """
         if self.landmarks is None:
             return None
@@ -269,7 +269,7 @@ class KernelObjective(SmoothedObjective):
         assert self.landmarks is not None
         return self.landmarks.vector(w)
 
-    # -- inner workings ----------------------------------------------------------------------------------------------
+    # -- private methods ---------------------------------------------------------------------------------------------
 
     def _parts(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return w[0], w[1]
@@ -323,7 +323,7 @@ class KernelObjective(SmoothedObjective):
 
 
 class CoefficientObjective(KernelObjective):
-    """The same as a function of the coefficients b alone, in their Euclidean inner product: as it was published.
+    """The same as a function of only the coefficients b, in their Euclidean inner product, as published.
 
     Gradient ``Qg`` and Hessian ``Q (I + C H Q)``: an evaluation costs two products with Q, and so does a product with
     the Hessian (Kuo, Lee & Lin 2014, section 3). The minimum and the certificate ``1/2 g'Qg`` are the same.
@@ -347,7 +347,7 @@ class CoefficientObjective(KernelObjective):
         return self.matrix.product(v + self.C * self._curvature_product(point, Qv))
 
     def hessian_diagonal(self, point: KernelPoint) -> np.ndarray:
-        """1: the trust region's norm is the plain one, as it was published."""
+        """1: the trust region uses the Euclidean norm, as published."""
         return np.ones(1)
 
     def _parts(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

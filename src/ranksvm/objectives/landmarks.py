@@ -11,7 +11,7 @@ from ranksvm.objectives.approximate_inverse import by_cholesky
 __all__ = ["Landmarks"]
 
 
-# Eigenvalues up to this part of the largest are what rounding to float32 leaves of functions that are none.
+# Eigenvalues up to this multiple of the largest are rounding errors of float32.
 NOISE = 1e-7
 
 
@@ -22,7 +22,7 @@ THETA = 3.0
 
 
 class Landmarks:
-    """The functions spanned by the kernels of some documents, in an orthonormal basis of theirs.
+    """The functions spanned by the kernels of some documents, in an orthonormal basis.
 
     With the landmarks Z, ``Q_ZZ = U S U'`` and ``W = U S^-1/2`` (small eigenvalues left out), the values of the basis
     functions at all documents are ``Phi = Q[:, Z] W``. A function with coordinates w there has the coefficients
@@ -41,7 +41,7 @@ class Landmarks:
     design : DenseDesign
         Phi, float64, shape (n_rows, n_functions).
     beyond : ndarray of float64, shape (n_rows,)
-        What of each document's kernel is not among these functions: the diagonal of ``Q - Phi Phi'``.
+        Squared distance of each document's kernel function from their span: the diagonal of ``Q - Phi Phi'``.
     """
 
     def __init__(self, matrix: KernelMatrix, positions: np.ndarray):
@@ -100,7 +100,7 @@ class Landmarks:
         return solve
 
     def theta(self, degrees: np.ndarray) -> float:
-        """About how large the Hessian is beyond these functions, where it is large.
+        """Approximate size of the Hessian outside of these functions, where it is large.
 
         Parameters
         ----------

@@ -12,21 +12,21 @@ from ranksvm.objectives.smoothing import SmoothedObjective
 
 __all__ = ["LinearObjective", "LinearPoint"]
 
-# Where a sample proves too small, one larger by this factor takes its place.
+# A sample that is too small is replaced by one larger by this factor.
 REFINEMENT = 5.0
-# Every sample is drawn with this seed: a fit gives the same twice.
+# Every sample is drawn with this seed, so that fits are reproducible.
 SEED = 0
 
 
 class LinearPoint:
-    """Where the objective was evaluated.
+    """A point at which the objective was evaluated.
 
     Parameters
     ----------
     w : ndarray of float64, shape (n_features,)
         The weights.
     at : Term
-        What the data term found there.
+        The evaluation of the data term there.
     C : float
         Weight of a pair.
     """
@@ -50,7 +50,7 @@ class LinearPoint:
 
 
 class LinearObjective(SmoothedObjective):
-    """``f(w) = 1/2 |w|^2 + C * loss(X w)``: the algebra on w, whatever holds the rows.
+    """``f(w) = 1/2 |w|^2 + C * loss(X w)``: the algebra on w, independent of the storage of the rows.
 
     Hessian ``I + C X' H X``, H that of the loss with respect to the scores. The pairs' derivatives at w are a feasible
     point of the dual, ``alpha = -C * loss'``, and the duality gap there is exactly ``1/2 |grad f(w)|^2``. Where the
@@ -66,7 +66,7 @@ class LinearObjective(SmoothedObjective):
     width : float, optional
         Width at which the loss is evaluated.
     reducible : bool
-        Whether the width is that of a smoothing, to be reduced until the target problem is solved.
+        Whether the width is a smoothing, to be reduced until the target problem is solved.
     fraction_of : callable, optional
         The part of the rows that explicit Hessians take, 0 for none, for data of a `Size`.
     """
@@ -88,11 +88,11 @@ class LinearObjective(SmoothedObjective):
         self.positions_at_once = term.positions_at_once
         self.fraction_of = fraction_of
         self.hessian_fraction = fraction_of(term)
-        self._curvature: np.ndarray | None = None  # of the loss, when it was last asked for
+        self._curvature: np.ndarray | None = None  # Hessian of the loss at the last call of `hessian`
 
     @property
     def hessian_cost(self) -> float:
-        """What building a Hessian costs, in products with it; infinite where there is none."""
+        """Cost of building a Hessian, in products with it; infinite if none is built."""
         return hessian_cost(self.term, self.hessian_fraction)
 
     # -- evaluation --------------------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ class LinearObjective(SmoothedObjective):
         return along
 
     def reweight(self, C: float, point: LinearPoint | None = None) -> None:
-        """Go on with another C; the value and gradient of a point are reckoned anew without a pass over X."""
+        """Switch to another C; the value and gradient of a point are updated without a pass over X."""
         self.C = C
         self._reduced = None
         if point is not None:
@@ -134,11 +134,11 @@ class LinearObjective(SmoothedObjective):
         return point.at.sums
 
     def gap(self, point: LinearPoint) -> float:
-        """Duality gap ``1/2 |grad f(w)|^2`` of the problem with the loss as it is evaluated."""
+        """Duality gap ``1/2 |grad f(w)|^2`` of the problem with the loss at its current width."""
         return 0.5 * float(point.gradient @ point.gradient)
 
     def release(self, point: LinearPoint) -> None:
-        """Say that a point is no longer needed."""
+        """Mark a point as no longer needed."""
         self.term.release(point.at)
 
     # -- curvature ---------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class LinearObjective(SmoothedObjective):
         return self.hessian_at(point.at)
 
     def hessian_at(self, at: Any) -> np.ndarray:
-        """The same where only the data term has been.
+        """The same at an evaluation of the data term.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class LinearObjective(SmoothedObjective):
         return None if self._curvature is None else self._weigh_hessian(self._curvature)
 
     def refine(self) -> bool:
-        """Put more of the rows into explicit Hessians from now on; False where all of them are in already."""
+        """Use more of the rows in explicit Hessians from now on; False if all rows are already used."""
         if self.hessian_fraction >= 1.0:
             return False
         self.hessian_fraction = part_of_rows(REFINEMENT * self.hessian_fraction)
@@ -187,7 +187,7 @@ class LinearObjective(SmoothedObjective):
         return hessian
 
     def hessian_diagonal(self, point: LinearPoint) -> np.ndarray:
-        """Diagonal of the Hessian, or of sparse data an estimate."""
+        """Diagonal of the Hessian, or for sparse data an estimate."""
         return 1.0 + self.C * self.term.curvature_diagonal(point.at)
 
     # -- a sample ----------------------------------------------------------------------------------------------------
@@ -203,6 +203,6 @@ class LinearObjective(SmoothedObjective):
         return LinearObjective(term, C, self.width, self.reducible, self.fraction_of)
 
     def from_sample(self, sample: "LinearObjective", w: np.ndarray) -> np.ndarray:
-        """The same weights; this problem goes on with the width that the sample's has come to."""
+        """The same weights; this problem continues with the final width of the sample's problem."""
         self.width = sample.width
         return w

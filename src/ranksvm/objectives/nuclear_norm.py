@@ -19,10 +19,10 @@ __all__ = ["NuclearNormObjective", "NuclearNormPoint", "required_bytes"]
 # Minimises a `LinearObjective` from some weights until its duality gap is a part of its value, or it is interrupted.
 Minimise = Callable[[LinearObjective, np.ndarray, float, threading.Event | None], Any]
 
-# Beginning: the dual variables are those of a plain RankSVM, its hinge smoothed by at most this width, solved to this.
+# Start: the dual variables of a RankSVM with the hinge smoothed by at most this width, solved to this accuracy.
 START_WIDTH = 0.25
 START_TOL = 1e-3
-# Where round-off of the problem in w may begin: no smaller relative gap is asked for.
+# Relative gap of the problem in w at which round-off may begin: no smaller gap is requested.
 SMALLEST_TOLERANCE = 1e-15
 # The steps are as long as would make variables and multipliers equal in size, times this number, over the part of all
 # singular values that the multipliers have at their bound gamma. Measured with eleven settings of C, gamma and lam from
@@ -34,7 +34,7 @@ LENGTH, LONGEST = 0.15, 2.0
 # and not where it is within the band. Of 120 settings of C, gamma and lam the slowest took 82 steps instead of 246, and
 # fits begun at a solution for a thousandth of C 60 instead of more than a thousand.
 FIRST_CHANGE, LARGEST_CHANGE, BAND = 5, 10.0, 2.0
-# Multipliers no larger than this part of the dual variables' gradient are its round-off.
+# Multipliers up to this multiple of the dual variables' gradient are its round-off.
 ROUND_OFF = 1e-14
 # Numbers held for each entry of the blocks: targets and variables of the splitting.
 ENTRY_COPIES = 2
@@ -47,7 +47,7 @@ QUERY_BYTES, DOCUMENT_BYTES = 2500, 320
 
 
 class NuclearNormPoint(NamedTuple):
-    """Where a step of `NuclearNormObjective` led.
+    """The result of a step of `NuclearNormObjective`.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class NuclearNormPoint(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """What value and bound add up over the blocks."""
+    """The sums of value and bound over the blocks."""
 
     alpha: float
     distance: float
@@ -86,8 +86,8 @@ class NuclearNormObjective:
     """``1/2 |sum alpha_ij (x_i - x_j)|^2 - sum alpha_ij + lam |alpha - A|_F^2 + gamma |A|_*`` over ``0 <= alpha <= C``.
 
     Both sums of norms run over the queries, each with a matrix A of the shape of its block, and the distance is that of
-    whole blocks: alpha is 0 where an entry is no pair, A need not be. Minimised over A, the last two terms are a smooth
-    convex function g of alpha, the Moreau envelope of the nuclear norm. The proximal operator of g takes one
+    whole blocks: alpha is 0 for entries that are not pairs; A need not be. Minimised over A, the last two terms are a
+    smooth convex function g of alpha, the Moreau envelope of the nuclear norm. The proximal operator of g takes one
     thresholding of singular values, that of the rest with the box is the dual solution of a RankSVM
     (`ShiftedHuberHinge`), and Douglas-Rachford splitting needs no more.
 
@@ -105,7 +105,7 @@ class NuclearNormObjective:
     C, gamma, lam : float
         Weight of a pair; of the nuclear norms; of the distance.
     minimise : callable
-        How the problem in w is solved at each step.
+        Solves the problem in w at each step.
     n_threads : int
         Number of threads.
     """
@@ -130,7 +130,7 @@ class NuclearNormObjective:
         self.n_threads = n_threads
         self.n_features = design.n_features
         self.loss = ShiftedHuberHinge(pairs, blocks, C, lam)
-        # Beside the singular values a Hessian costs little, and pairs with targets cannot be sampled.
+        # A Hessian is cheap relative to the singular values, and pairs with targets cannot be sampled.
         fraction = 1.0 if design.dense and design.n_features <= MAX_VARIABLES else 0.0
         term = ThreadedTerm(design, self.loss, n_threads)
         self.linear = LinearObjective(term, C, fraction_of=lambda _: fraction)
@@ -150,7 +150,7 @@ class NuclearNormObjective:
         matrices: list[LowRank] | None = None,
         interrupted: threading.Event | None = None,
     ) -> None:
-        """Set the first dual variables: those of a RankSVM without low rank, or those that go with given matrices.
+        """Set the first dual variables: those of a RankSVM without low rank, or those for given matrices.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ class NuclearNormObjective:
         return NuclearNormPoint(matrices, *self._value_and_bound([values for _, values, _ in found]), self._solution.w)
 
     def finish(self, point: NuclearNormPoint, accuracy: float) -> NuclearNormPoint:
-        """The best dual variables for the matrices of a point; the splitting cannot go on after that.
+        """The best dual variables for the matrices of a point; the splitting cannot continue after that.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class NuclearNormObjective:
             The same matrices and, of the weights, dual variables that are ``C clip((1 - (s_i - s_j) + 2 lam A_ij) / (2
             lam C), 0, 1)``.
         """
-        self._matrices = []  # make room
+        self._matrices = []  # free memory
         self._couple(point.matrices, self.lam)
         self._solve(point.w, self._tolerance(accuracy), None)
 
@@ -230,10 +230,10 @@ class NuclearNormObjective:
 
         return NuclearNormPoint(point.matrices, *self._value_and_bound(self._by_query(values)), self._solution.w)
 
-    # -- inner workings ----------------------------------------------------------------------------------------------
+    # -- private methods ---------------------------------------------------------------------------------------------
 
     def _couple(self, matrices: list[LowRank] | None, lam: float) -> None:
-        """Have the problem in w be that of the dual variables with a weighted distance to some matrices, or to 0."""
+        """Set the problem in w to that of the dual variables with a weighted distance to some matrices, or to 0."""
         self.loss.lam = lam
         if matrices is None:
             self.loss.target[:] = 0.0
@@ -244,8 +244,8 @@ class NuclearNormObjective:
         self._solution = self.minimise(self.linear, w, tolerance, interrupted)
 
     def _tolerance(self, accuracy: float) -> float:
-        """A gap relative to the value of the problem in w, judged by the last one."""
-        value = self._solution.value  # 0 where the targets lower all margins: no pair is in the way
+        """A gap relative to the last value of the problem in w."""
+        value = self._solution.value  # 0 if the targets lower all margins: no pair violates its margin
         return min(max(accuracy / value, SMALLEST_TOLERANCE), START_TOL) if value > 0.0 else START_TOL
 
     def _alpha(self, query: int) -> np.ndarray:
@@ -256,7 +256,7 @@ class NuclearNormObjective:
         return 2.0 * self.lam * (alpha - soft_threshold(alpha, self.gamma / (2.0 * self.lam)).dense())
 
     def _balanced_length(self) -> float:
-        """The length of the next step, by what the last one moved."""
+        """The length of the next step, from the changes by the last one."""
         self._steps += 1
         if self._steps < self._next_change:
             return self._length
@@ -318,14 +318,14 @@ class NuclearNormObjective:
 
     def _value_and_bound(self, values: list[_Values]) -> tuple[float, float]:
         sums, point = _Values(*np.sum(values, axis=0).tolist()), self._solution.point
-        # the weights of the dual variables: those of the solution less its gradient
+        # the weights of the dual variables: those of the solution minus its gradient
         w = point.w - point.gradient
         value = 0.5 * float(w @ w) - sums.alpha + self.lam * sums.distance + self.gamma * sums.nuclear
         bound = -0.5 * float(point.w @ point.w) - sums.multipliers / (4.0 * self.lam) - self.C * sums.hinge
-        return value, min(bound, value)  # but for round-off
+        return value, min(bound, value)  # larger only by round-off
 
     def _by_query(self, work: Callable[[int], Any]) -> list[Any]:
-        """What is done for each query, in parallel: the most costly ones first."""
+        """The results of ``work`` for each query, in parallel, the most costly queries first."""
         results: list[Any] = [None] * self.blocks.n_queries
 
         def part(queries: np.ndarray) -> None:
@@ -336,7 +336,7 @@ class NuclearNormObjective:
         return results
 
     def _plan(self) -> list[np.ndarray]:
-        """Queries in tasks of about equal cost, a large one a task by itself, the largest first."""
+        """Queries in tasks of about equal cost, the largest first; a large query forms its own task."""
         shapes = np.column_stack((np.diff(self.blocks.rows), np.diff(self.blocks.columns)))
         cost = 1.0 + shapes.prod(axis=1) * shapes.min(axis=1)
         order = np.argsort(-cost, kind="stable")

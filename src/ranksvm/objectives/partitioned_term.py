@@ -1,4 +1,4 @@
-"""A sum of data terms over parts of the rows: what a cluster, a set of devices or a partitioned file is."""
+"""A sum of data terms over parts of the rows, for a cluster, a set of devices or a partitioned file."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -12,17 +12,17 @@ __all__ = ["PartitionedPoint", "PartitionedTerm", "tree_sum"]
 
 Summand = TypeVar("Summand")
 
-# A reduction brings together what all parts have found: many positions of a line cost hardly more than one.
+# A reduction collects the results of all parts: many positions of a line cost hardly more than one.
 POSITIONS_AT_ONCE = 8
 
 
 class PartitionedPoint:
-    """What an evaluation leaves: see `Term`.
+    """The result of an evaluation: see `Term`.
 
     Parameters
     ----------
     parts : list of Term
-        What each part has found.
+        The results of the parts.
     """
 
     def __init__(self, parts: list[Term]):
@@ -34,15 +34,15 @@ class PartitionedPoint:
 class PartitionedTerm:
     """The sum of data terms over parts of the rows, whole queries each: see `DataTerm` for the methods.
 
-    Sums over the parts are taken as a balanced binary tree over their order: they depend on the partition, and neither
-    on who computes a part nor on which part is done first.
+    Sums over the parts are taken as a balanced binary tree over their order: they depend on the partition, but not on
+    the worker or the order in which parts are computed.
 
     Parameters
     ----------
     parts : sequence of DataTerm
-        The terms, of the same variables; one at least. Some may be without pairs.
+        The terms, over the same variables; at least one. Some may be without pairs.
     positions_at_once : int
-        How many positions of a line a solver should ask for in one reduction.
+        Number of positions of a line to evaluate in one reduction.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class PartitionedTerm:
     # -- evaluation --------------------------------------------------------------------------------------------------
 
     def evaluate(self, w: np.ndarray, width: float | None, near: PartitionedPoint | None = None) -> PartitionedPoint:
-        """Value and gradient; documents are sorted beginning from their order at ``near``."""
+        """Value and gradient; sorting starts from the order of documents at ``near``."""
         beside = near.parts if near else [None] * len(self.parts)
         self.n_reductions += 1
         return PartitionedPoint([part.evaluate(w, width, at) for part, at in zip(self.parts, beside, strict=True)])
@@ -88,7 +88,7 @@ class PartitionedTerm:
         return [part.scores(w) for part in self.parts]
 
     def release(self, at: PartitionedPoint) -> None:
-        """Say that an evaluation is no longer needed."""
+        """Mark an evaluation as no longer needed."""
         for part, own in zip(self.parts, at.parts, strict=True):
             part.release(own)
 
@@ -103,17 +103,17 @@ class PartitionedTerm:
         return self._reduce([part.curvature(own, fraction, seed) for part, own in self._with(at)])
 
     def curvature_diagonal(self, at: PartitionedPoint) -> np.ndarray:
-        """The diagonal of ``X' H X``, or of sparse X an estimate of it."""
+        """The diagonal of ``X' H X``, or for sparse X an estimate of it."""
         return self._reduce([part.curvature_diagonal(own) for part, own in self._with(at)])
 
     def sample(self, n_rows: int, seed: int) -> "PartitionedTerm | None":
-        """The sum of terms over as large a share of each part's rows."""
+        """The sum of terms over an equal share of each part's rows."""
         share = n_rows / max(1, self.n_rows)
         samples = [part.sample(max(1, int(share * part.n_rows)), seed) for part in self.parts if part.weight > 0.0]
         found = [sample for sample in samples if sample is not None]
         return PartitionedTerm(found, self.positions_at_once) if found else None
 
-    # -- inner workings ----------------------------------------------------------------------------------------------
+    # -- private methods ---------------------------------------------------------------------------------------------
 
     def _with(self, at: PartitionedPoint) -> Any:
         return zip(self.parts, at.parts, strict=True)
@@ -129,14 +129,14 @@ def tree_sum(found: Sequence[Summand], plus: Callable[[Summand, Summand], Summan
     Parameters
     ----------
     found : sequence
-        What is to be added; one at least.
+        The items to add; at least one.
     plus : callable
         Adds two of them.
 
     Returns
     -------
     object
-        The sum; the only one where there is one.
+        The sum; for one item the item itself.
     """
     if len(found) == 1:
         return found[0]

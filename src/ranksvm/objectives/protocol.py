@@ -1,4 +1,4 @@
-"""What solvers may know of the problems they solve: what all of them need, and what some need beyond that."""
+"""The interface of objectives for solvers: the part that all of them need, and extensions for some."""
 
 import threading
 from collections.abc import Callable
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class Point(Protocol):
-    """A place where an objective was evaluated."""
+    """A point at which an objective was evaluated."""
 
     w: np.ndarray
     value: float
@@ -31,14 +31,14 @@ class Point(Protocol):
 class Objective(Protocol):
     """A strongly convex function: ``1/2 |w|^2`` plus a convex, piecewise quadratic loss.
 
-    w, gradients and steps are vectors of a space whose inner product is the objective's: arrays that can be added and
-    scaled, of whatever shape. The gradient is that which goes with the inner product, and the Hessian is self-adjoint
-    in it.
+    w, gradients and steps are vectors of a space whose inner product is the objective's: arrays of any shape that can
+    be added and scaled. The gradient is the one with respect to the inner product, and the Hessian is self-adjoint in
+    it.
 
     Attributes
     ----------
     positions_at_once : int
-        How many positions `line` should be asked for at a time: 1 where each costs as much as the first.
+        Number of positions to pass to `line` at a time: 1 if each costs as much as the first.
     """
 
     positions_at_once: int
@@ -74,21 +74,21 @@ class Objective(Protocol):
         """Hessian at a point times a vector."""
 
     def release(self, point: Any) -> None:
-        """Say that a point is no longer needed."""
+        """Mark a point as no longer needed."""
 
 
 class SampledObjective(Objective, Protocol):
-    """An objective that a smaller one may stand for."""
+    """An objective that a smaller one may approximate."""
 
     def sample(self) -> "HessianObjective | None":
-        """The problem on a small part of the data, or of the space, or None where there is none smaller."""
+        """The problem on a small part of the data, or of the space, or None if there is no smaller one."""
 
     def from_sample(self, sample: Any, w: np.ndarray) -> np.ndarray:
-        """The vector that one of the sample's problem stands for; the objective goes on with the sample's smoothing."""
+        """The vector for a vector of the sample's problem; the objective takes over the sample's smoothing."""
 
 
 class HessianObjective(SampledObjective, Protocol):
-    """An objective of few variables, whose Hessian can be written down: what `newton` needs.
+    """An objective of few variables, with an explicit Hessian, as required by `newton`.
 
     Attributes
     ----------
@@ -106,44 +106,44 @@ class HessianObjective(SampledObjective, Protocol):
         """Hessian at a point, from ``hessian_fraction`` of the data, shape (n_variables, n_variables)."""
 
     def refine(self) -> bool:
-        """Put more of the data into explicit Hessians from now on; False where all of them are in already."""
+        """Use more of the data in explicit Hessians from now on; False if all are already used."""
 
     def earlier_hessian(self) -> np.ndarray | None:
         """The Hessian for the present weights with the curvature found by an earlier call of `hessian`, if any."""
 
 
 class PreconditionedObjective(SampledObjective, Protocol):
-    """An objective that knows an approximate inverse of its Hessian: what `newton_cg` needs."""
+    """An objective with an approximate inverse of its Hessian, as required by `newton_cg`."""
 
     def preconditioner(self, point: Any) -> Callable[[np.ndarray], np.ndarray]:
         """An approximate inverse of the Hessian at a point, self-adjoint in the same inner product."""
 
 
 class DiagonalObjective(Objective, Protocol):
-    """An objective of any number of variables, of whose Hessian the diagonal is known: what `tron` needs.
+    """An objective of any number of variables, with the diagonal of its Hessian, as required by `tron`.
 
     Attributes
     ----------
     n_variables : int
         Number of variables.
     curvature_rank : int
-        At most so many directions in which the Hessian is not the identity.
+        Upper bound on the number of directions in which the Hessian is not the identity.
     """
 
     n_variables: int
     curvature_rank: int
 
     def hessian_diagonal(self, point: Any) -> np.ndarray:
-        """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,); one number stands for all."""
+        """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,); one number is used for all."""
 
 
 class AdaptiveObjective(HessianObjective, DiagonalObjective, Protocol):
-    """An objective that may or may not be worth an explicit Hessian: what `adaptive` needs.
+    """An objective for which an explicit Hessian may or may not pay off, as required by `adaptive`.
 
     Attributes
     ----------
     hessian_cost : float
-        What building a Hessian costs, in products with it; infinite where there is none.
+        Cost of building a Hessian, in products with it; infinite if none is built.
     """
 
     @property
@@ -166,7 +166,7 @@ class DualObjective(Protocol):
 
 
 class SplitPoint(Protocol):
-    """Where a step of a splitting method led.
+    """The result of a step of a splitting method.
 
     Attributes
     ----------
@@ -191,4 +191,4 @@ class SplitObjective(Protocol):
         """Take the next step; a problem solved on the way may keep a gap of ``accuracy``."""
 
     def finish(self, point: Any, accuracy: float) -> Any:
-        """A point no worse, whose variables can be kept: minimised over one half of them for the other half fixed."""
+        """A point that is not worse and can be stored: one half of the variables is minimised for the other half fixed."""

@@ -1,4 +1,4 @@
-"""Matrices of low rank, one for each query, in few arrays: what a fitted model keeps of them."""
+"""Matrices of low rank, one for each query, in a few arrays, as stored in a fitted model."""
 
 import numpy as np
 
@@ -54,7 +54,7 @@ class QueryMatrices:
         return matrices
 
     def fits(self) -> bool:
-        """Whether the arrays have the sizes that ranks and queries ask for."""
+        """Whether the arrays have the sizes required by ranks and queries."""
         shapes = (self._first_value[-1],), (self._first_entry[-1],), (self._first_entry[-1],)
         return tuple(array.shape for array in (self.values, self.left, self.right)) == shapes
 
@@ -68,7 +68,7 @@ class QueryMatrices:
     def entries(self, query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Entries of a query's matrix by the numbers of their documents in it, each ``(i[t], j[t])``."""
         values, left, right = self.factors(query)
-        # only of documents asked for: one preferred to thousands of others has a matrix of one row
+        # only for the given documents: one preferred to thousands of others has a matrix of one row
         rows, columns = (np.bincount(each, minlength=left.shape[1]) > 0 for each in (i, j))
         dense = (left[:, rows].T * values) @ right[:, columns]
         return dense[np.cumsum(rows)[i] - 1, np.cumsum(columns)[j] - 1]

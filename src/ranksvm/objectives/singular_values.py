@@ -6,8 +6,8 @@ import numpy as np
 
 __all__ = ["LowRank", "soft_threshold"]
 
-# Threshold, relative to the Frobenius norm, below which squares lose digits: eigenvalues of the Gram matrix are off by
-# 1e-16 of the largest, values at the threshold t by 1e-16 s^2 / t.
+# Threshold, relative to the Frobenius norm, below which squares lose digits: eigenvalues of the Gram matrix have errors
+# of 1e-16 of the largest, values at the threshold t of 1e-16 s^2 / t.
 SQUARES_SUFFICE = 1e-5
 
 
@@ -50,7 +50,7 @@ class LowRank:
         Parameters
         ----------
         out : ndarray of float64, shape (m, n), optional
-            Where to write it.
+            Output array.
 
         Returns
         -------
@@ -64,14 +64,14 @@ def soft_threshold(block: np.ndarray, threshold: float) -> LowRank:
     """Matrix A that minimises ``1/2 |A - block|_F^2 + threshold |A|_*``.
 
     |A|_* is the nuclear norm, the sum of singular values. The minimum has the singular vectors of ``block``, and its
-    singular values less the threshold where they are above it ([1]_, Theorem 2.1).
+    singular values minus the threshold if they are above it ([1]_, Theorem 2.1).
 
     Parameters
     ----------
     block : ndarray of float64, shape (m, n)
         The matrix, finite.
     threshold : float
-        At least 0. At 0 A is ``block``, of as many singular values as are not 0.
+        At least 0. At 0 A is ``block``, with its nonzero singular values.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Objectives whose loss may smooth the target loss: the certificate of the target problem, when to smooth less."""
+"""Objectives whose loss may smooth the target loss: the certificate of the target problem, and the reduction of smoothing."""
 
 from typing import Any
 
@@ -8,18 +8,18 @@ from ranksvm.losses.protocol import LossSums
 
 __all__ = ["SmoothedObjective"]
 
-# Smoothing may take this part of the gap allowed. What it takes more is mended, once the gradient's part is this much
-# of it, by narrowing the width by at least the factor LEAST_REDUCTION.
+# Smoothing may cause this fraction of the allowed gap. If it causes more, and the gradient's share is down to this
+# fraction, the width is narrowed by at least the factor LEAST_REDUCTION.
 SMOOTHING_SHARE = 0.5
 REDUCE_BELOW = 0.1
 LEAST_REDUCTION = 0.5
 
 
 class SmoothedObjective:
-    """What objectives of the form ``1/2 |w|^2 + C * loss`` share, whatever w is. See `Objective` for the methods.
+    """Base of the objectives of the form ``1/2 |w|^2 + C * loss``. See `Objective` for the methods.
 
-    The *target problem* is the one with the loss that the evaluated one smooths. With a loss that stands for itself,
-    excess and slack are 0, and there is never any smoothing to reduce.
+    The *target problem* is the one with the loss that the evaluated one smooths. With a loss that smooths no other,
+    excess and slack are 0, and there is no smoothing to reduce.
     """
 
     C: float
@@ -37,7 +37,7 @@ class SmoothedObjective:
         raise NotImplementedError
 
     def gap(self, point: Any) -> float:
-        """Duality gap of the problem with the loss as it is evaluated."""
+        """Duality gap of the problem with the loss at its current width."""
         raise NotImplementedError
 
     def evaluate(self, w: np.ndarray, near: Any = None) -> Any:
@@ -49,7 +49,7 @@ class SmoothedObjective:
         raise NotImplementedError
 
     def release(self, point: Any) -> None:
-        """Say that a point is no longer needed."""
+        """Mark a point as no longer needed."""
         raise NotImplementedError
 
     def certificate(self, point: Any) -> tuple[float, float]:
@@ -58,7 +58,7 @@ class SmoothedObjective:
         return float(point.value + self.C * sums.excess), self.gap(point) + self.C * sums.slack
 
     def goal(self, point: Any, tol: float) -> float:
-        """The `gap` worth reaching with the present smoothing, where the target problem is to be solved to ``tol``."""
+        """The `gap` worth reaching with the current smoothing, if the target problem is to be solved to ``tol``."""
         slack = self.C * self.sums(point).slack
         if self.smoothing_suffices(point, tol):
             return tol * self.certificate(point)[0] - slack
@@ -69,12 +69,12 @@ class SmoothedObjective:
         return self.C * self.sums(point).slack <= SMOOTHING_SHARE * tol * self.certificate(point)[0]
 
     def reduce_smoothing(self, point: Any, tol: float) -> tuple[Any, int]:
-        """A point with less smoothing, for w or where the solution is expected, if it is time for that; else the same.
+        """A point with less smoothing, for w or where the solution is expected, if smoothing should be reduced; else the same.
 
-        Also the number of evaluations that took.
+        Also the number of evaluations used.
 
-        It is time once the gap comes from the smoothing rather than from the gradient. The slack falls with the square
-        of the width where margins are dense, so that this says which width is worth trying next.
+        Smoothing is reduced once the gap comes from the smoothing rather than from the gradient. The slack decreases
+        with the square of the width if margins are dense, which determines the next width.
         """
         if not self.reducible or self.smoothing_suffices(point, tol):
             return point, 0
@@ -89,7 +89,7 @@ class SmoothedObjective:
         self.release(point)
         n_evaluations = 1
         if self._reduced is not None:
-            # Where the pairs in the ring stay the same, the solution is linear in the width.
+            # If the pairs in the ring stay the same, the solution is linear in the width.
             w_before, factor_before = self._reduced
             beyond = (1.0 - factor) / (1.0 / factor_before - 1.0)
             further = self.evaluate(w + beyond * (w - w_before), narrower)

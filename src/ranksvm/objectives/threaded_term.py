@@ -180,7 +180,7 @@ class ThreadedTerm:
         return out
 
     def release(self, at: ThreadedPoint) -> None:
-        """Say that an evaluation is no longer needed: its arrays over rows serve the next one."""
+        """Mark an evaluation as no longer needed: its arrays over rows are reused by the next one."""
         at.gradient = NOTHING
         self._spare.append(at)
 
@@ -230,7 +230,7 @@ class ThreadedTerm:
         sampled = self._sampled(n_rows, seed)
         return None if sampled is None else sampled.term
 
-    # -- inner workings ----------------------------------------------------------------------------------------------
+    # -- private methods ---------------------------------------------------------------------------------------------
 
     def _pass(self, w: np.ndarray | None, middle: Callable[..., LossSums]) -> tuple[LossSums, np.ndarray]:
         """One pass over X, block by block: ``v = X w``, ``middle(block, v, u)`` writes u, ``X' u``.

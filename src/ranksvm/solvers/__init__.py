@@ -1,4 +1,4 @@
-"""Solvers: how an objective is minimised, one file per method; they know only the Objective protocol."""
+"""Solvers that minimise an objective, one file per method; they depend only on the Objective protocol."""
 
 from ranksvm.solvers.adaptive import adaptive
 from ranksvm.solvers.douglas_rachford import douglas_rachford

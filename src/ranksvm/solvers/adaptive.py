@@ -45,34 +45,34 @@ def adaptive(
 ) -> SolverResult:
     """Minimise a strongly convex objective whose Hessian may or may not be worth building.
 
-    How many products conjugate gradients take depends on the conditioning, which nobody knows beforehand. They begin
-    with the diagonal as their preconditioner. Once the products since then have cost as much as an explicit Hessian,
-    and more of them seem to lie ahead than that, it is built and takes the place of the diagonal; later a new one
-    takes its place by the same rule. The work is then at most about twice that of the better choice made beforehand,
-    as for any purchase that ends a rent. A problem on a sample of the data is solved first, in the same way, and passes
-    its solution and its preconditioner on.
+    How many products conjugate gradients take depends on the conditioning, which is unknown beforehand. They start with
+    the diagonal as their preconditioner. Once the products since then have cost as much as an explicit Hessian, and
+    more of them seem to lie ahead than that, it is built and takes the place of the diagonal; later a new one takes its
+    place by the same rule. The work is then at most about twice that of the better choice made beforehand, as for any
+    purchase that ends a rent. A problem on a sample of the data is solved first, in the same way, and passes its
+    solution and its preconditioner on.
 
     Parameters
     ----------
     objective : Objective
         The problem.
     start : ndarray of float64, shape (n,)
-        Where to begin.
+        The starting point.
     point : Point, optional
-        The evaluation at ``start``, where there is one.
+        The evaluation at ``start``, if there is one.
     tol : float
         Relative duality gap to reach.
     max_iter : int
         Largest number of steps.
     warm_start : bool
-        Whether ``start`` is near the solution already, so that the sample's problem need not be solved first.
+        Whether ``start`` is already near the solution, so that the sample's problem need not be solved first.
     interrupted : threading.Event, optional
         Stops the run at the next evaluation when set.
 
     Returns
     -------
     SolverResult
-        The best point, its certificate and why it stopped.
+        The best point, its certificate and the reason for stopping.
     """
     solve = None
     if point is None and not warm_start:
@@ -110,7 +110,7 @@ def _minimise(
     while (status := monitor.record(point)) is None:
         point = monitor.reduce_smoothing(point)
         gap = objective.gap(point)
-        if gap == 0.0:  # nothing to do but to smooth it less
+        if gap == 0.0:  # only less smoothing can improve it
             continue
         goal = float(np.sqrt(objective.goal(point, monitor.tol) / gap))
         point, _ = take(objective, point, steps.step(point, max(reduction, 0.5 * goal)), monitor)
@@ -175,7 +175,7 @@ class _Steps:
         return spent >= max(cost, patience) and self._ahead(point, gap * left, spent) >= cost + UNAVOIDABLE_PRODUCTS
 
     def _ahead(self, point: Point, gap: float, spent: int) -> float:
-        """How many products are still to come, if the gap goes on falling as it has done so far."""
+        """How many products are still to come, if the gap continues to decrease at the same rate."""
         if gap >= self.first_gap or not self.objective.smoothing_suffices(point, self.monitor.tol):
             return np.inf
         goal = max(self.objective.goal(point, self.monitor.tol), self.monitor.enough)

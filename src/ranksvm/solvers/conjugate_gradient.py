@@ -46,7 +46,7 @@ def conjugate_gradient(
     precondition : callable
         ``r -> M^-1 r``, M as H; in another inner product than H's it breaks the method down.
     inner : callable
-        The inner product; below, ``u'v`` stands for it.
+        The inner product, written ``u'v`` below.
     tolerance : float
         Stop when ``r'M^-1 r`` has fallen by the square of this factor.
     max_products : int
@@ -54,9 +54,9 @@ def conjugate_gradient(
     radius : float
         Of the trust region, in the norm of M.
     begin : NewtonStep, optional
-        Where to begin instead of 0 (and then without a radius): a step found with another M, say.
+        Starting point instead of 0 (then without a radius), for instance a step found with another M.
     stop : callable, optional
-        ``stop(n_products, r'M^-1 r / g'M^-1 g)`` says before each product whether to stop there.
+        ``stop(n_products, r'M^-1 r / g'M^-1 g)`` returns before each product whether to stop there.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def conjugate_gradient(
         image = product(direction)
         n_products += 1
         curvature = inner(direction, image)
-        if curvature <= 0.0:  # round-off: there is nothing more to learn in this direction
+        if curvature <= 0.0:  # round-off: no further progress in this direction
             break
         alpha = rho / curvature
         new_norm = step_norm + 2 * alpha * cross + alpha * alpha * direction_norm

@@ -17,9 +17,10 @@ __all__ = ["SplitHistory", "SplitResult", "douglas_rachford"]
 logger = logging.getLogger("ranksvm.solvers")
 
 # The problem within a step is solved to this times the square of the relative gap allowed, or of a tenth of the last
-# one while that is larger: an error of its solution moves the bound in proportion, and goes with the root of its gap.
+# one while that is larger: an error of its solution changes the bound in proportion, and is proportional to the square
+# root of its gap.
 ACCURACY, LAST_GAP = 1e-2, 0.1
-# So many steps without a better certificate mean round-off.
+# This number of steps without a better certificate indicates round-off.
 PATIENCE = 100
 
 
@@ -51,13 +52,13 @@ class SplitResult:
     Attributes
     ----------
     point : SplitPoint
-        The best one, finished.
+        The best point, finished.
     gap : float
         Duality gap there.
     n_iter : int
         Number of steps.
     status : Status
-        Why it stopped.
+        Reason for stopping.
     history : SplitHistory
         Trace.
     """
@@ -80,23 +81,23 @@ def douglas_rachford(
 
     Lions & Mercier, "Splitting algorithms for the sum of two nonlinear operators", SIAM J. Numer. Anal. 16 (1979); as
     the alternating direction method of multipliers see Boyd et al., Found. Trends Mach. Learn. 3 (2011). It converges
-    for any length of the steps, which is the objective's to choose, and to change ever more rarely.
+    for any step length; the objective chooses it, and changes it with decreasing frequency.
 
     Parameters
     ----------
     objective : SplitObjective
-        The problem, begun.
+        The problem, initialised.
     tol : float
         Stop when the duality gap is at most this part of the absolute value of the objective.
     max_iter : int
-        Largest number of steps, the last one, which finishes the best of them, included: there are two at least.
+        Largest number of steps, including the last one, which finishes the best point; at least two are taken.
     interrupted : threading.Event, optional
         Stops the run when set.
 
     Returns
     -------
     SplitResult
-        The best point, its certificate and why it stopped.
+        The best point, its certificate and the reason for stopping.
     """
     history = SplitHistory()
     best: Any = None
@@ -116,9 +117,9 @@ def douglas_rachford(
         scale = max(abs(best.value), gap)  # the first values may be 0
         accuracy = ACCURACY * max(tol, LAST_GAP * gap / scale) ** 2 * scale
     final = objective.finish(best, ACCURACY * tol**2 * abs(best.value))
-    gap = max(0.0, final.value - max(bound, final.bound))  # but for round-off
+    gap = max(0.0, final.value - max(bound, final.bound))  # negative only by round-off
     history.record(final.value, gap, final.ranks)
-    # what counts is the finished point, though the best of the others may have met tol
+    # the finished point decides, even if an earlier point met tol
     enough = status is not None or n_iter < max_iter - 1
     status = _why_stop(final.value, gap, tol, interrupted)
     if status is None:

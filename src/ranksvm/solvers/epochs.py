@@ -1,4 +1,4 @@
-"""Minimise in epochs, passes over the data that change the variables as they go: the trace, and when to stop."""
+"""Minimisation in epochs, passes over the data that update the variables: trace and stopping rule."""
 
 import logging
 import threading
@@ -16,12 +16,12 @@ __all__ = ["EpochHistory", "EpochObjective", "EpochResult", "EpochStatus", "mini
 
 logger = logging.getLogger("ranksvm.solvers")
 
-# A change of the objective by this part of itself is round-off.
+# A relative change of the objective below this is round-off.
 ROUND_OFF = 1e-14
 
 
 class EpochObjective(Protocol):
-    """What is minimised, and where it stands."""
+    """The minimised objective at its current variables."""
 
     @property
     def value(self) -> float:
@@ -29,10 +29,10 @@ class EpochObjective(Protocol):
 
     @property
     def scale(self) -> float:
-        """What a change of the objective is small or large against."""
+        """The scale to which changes of the objective are compared."""
 
     def epoch(self) -> Iterator[float]:
-        """Go through the data once, part by part; each part yields its share of the squared projected gradient."""
+        """One pass over the data, part by part; each part yields its share of the squared projected gradient."""
 
     def refresh(self) -> None:
         """Remove accumulated round-off."""
@@ -47,7 +47,7 @@ class EpochStatus(Enum):
         "tol, lower C, or scale the features alike."
     )
     STOPPED_EARLY = "Stopped early: no better value on the first evaluation set in early_stopping_rounds epochs."
-    INTERRUPTED = "Interrupted: this is the model so far; fit again with warm_start=True to go on from it."
+    INTERRUPTED = "Interrupted: this is the model so far; fit again with warm_start=True to continue from it."
 
 
 @dataclass
@@ -79,7 +79,7 @@ class EpochResult:
 
     @property
     def n_epochs(self) -> int:
-        """Whole epochs done."""
+        """Number of complete epochs."""
         return len(self.history.objective)
 
 
@@ -91,20 +91,20 @@ def minimise_in_epochs(
     interrupted: threading.Event | None = None,
     after_epoch: Callable[[], bool] = lambda: False,
 ) -> EpochResult:
-    """Go through epochs until one changes the objective by no more than ``tol`` times its scale.
+    """Run epochs until one changes the objective by no more than ``tol`` times its scale.
 
     Parameters
     ----------
     objective : EpochObjective
-        The problem, left where it ended.
+        The problem; it keeps the final variables.
     tol : float
-        Change of the objective in an epoch, in terms of its scale, that is too small to go on.
+        Stop when the change of the objective in an epoch, relative to its scale, is at most this.
     max_epochs : int
         Largest number of epochs.
     interrupted : threading.Event, optional
         Stops the run at the next part of an epoch when set.
     after_epoch : callable
-        Called after each epoch; stops the run where it returns True.
+        Called after each epoch; stops the run if it returns True.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The end of a step, or a point before it where the step overshoots."""
+"""The end of a step, or an earlier point if the step overshoots."""
 
 from collections.abc import Callable
 
@@ -9,21 +9,22 @@ from ranksvm.solvers.progress import Monitor
 
 __all__ = ["shorten", "take"]
 
-# A step is short enough when it ends no steeper uphill than this part of the slope it began with ...
+# A step is short enough if its final uphill slope is at most this multiple of its initial slope ...
 SLOPE = 0.9
-# ... and a search ends where the slope is this part of it.
+# ... and a search ends if the slope is at most this multiple of it.
 SEARCH_SLOPE = 0.2
 TRIALS = 40
-# A rise of the objective by this part of itself is round-off.
+# A relative increase of the objective below this is round-off.
 ROUND_OFF = 1e-12
 
 
 def take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor) -> tuple[Point, float]:
-    """The point after a step, shortened if it overshoots, and the slope that the full step ends with."""
+    """The point after a step, shortened if it overshoots, and the slope at the end of the full step."""
     trial = monitor.evaluate(point.w + step, point)
     slope, end = objective.inner(point.gradient, step), objective.inner(trial.gradient, step)
-    # A step that ends no steeper uphill than it began downhill was none too long, nor one that reduced the gradient;
-    # one that does not begin downhill is round-off. None may end higher but by round-off, or steps could go in circles.
+    # A step is not too long if its final uphill slope is no steeper than its initial downhill slope, or if it reduced
+    # the gradient; a step without initial descent is round-off. The objective may increase only by round-off, otherwise
+    # steps could cycle.
     short = end <= SLOPE * abs(slope) or objective.gap(trial) < objective.gap(point)
     if slope >= 0.0 or end <= 0.0 or (short and trial.value <= point.value + ROUND_OFF * abs(point.value)):
         objective.release(point)
@@ -32,10 +33,10 @@ def take(objective: Objective, point: Point, step: np.ndarray, monitor: Monitor)
 
 
 def shorten(objective: Objective, point: Point, trial: Point, slope: float, end: float, monitor: Monitor) -> Point:
-    """A point near the lowest between two, where the way goes down at the first and up at the second.
+    """A point near the minimum between two points, with descent at the first and ascent at the second.
 
-    The search reads no data but scores: only the point found costs a pass. Positions are asked for as many at a time as
-    the objective says is worth it.
+    The search reads only scores; only the final point costs a pass. The objective determines how many positions are
+    evaluated at a time.
 
     Parameters
     ----------
@@ -70,19 +71,19 @@ def _flat_position(
 ) -> float:
     """A position in (0, 1) where a convex function is nearly flat, given its slopes at 0 and 1."""
     low, low_slope, high, high_slope = 0.0, slope, 1.0, end
-    moved = 0  # which end the last round has moved: -1 the low one, 1 the high one, 0 both
+    moved = 0  # the end that the last round moved: -1 the low one, 1 the high one, 0 both
     for _ in range(TRIALS):
-        # regula falsi on the slope, kept away from the ends; an end that stays counts half (the Illinois rule): a slope
-        # with a kink in it would keep the other one for long
+        # regula falsi on the slope, kept away from the ends; the slope at an end that stays is halved (the Illinois
+        # rule), because a slope with a kink would keep the other end for long
         moved_before = moved
         guess = low + (high - low) * min(max(low_slope / (low_slope - high_slope), 0.1), 0.9)
         alphas = _positions(low, high, guess, at_once)
         values, slopes = along(alphas)
-        # flat, and not beyond the lowest point as far up again: from there steps would go round in circles
+        # flat, and not so far beyond the minimum that the value rises again: from there steps could cycle
         flat = (np.abs(slopes) <= SEARCH_SLOPE * abs(slope)) & ((slopes <= 0.0) | (values <= start_value))
         if flat.any():
             return float(alphas[flat][np.argmin(np.abs(slopes[flat]))])
-        # slopes ascend along a convex function: on between the last that goes down and the first that does not
+        # slopes increase along a convex function: continue between the last negative slope and the first other one
         n_down = int(np.argmin(np.append(slopes < 0.0, False)))
         if n_down > 0:
             low, low_slope = float(alphas[n_down - 1]), float(slopes[n_down - 1])
@@ -93,12 +94,12 @@ def _flat_position(
             high_slope *= 0.5
         elif moved == moved_before == 1:
             low_slope *= 0.5
-    # never uphill: the last position known to be on the way down
+    # never uphill: the last position with a negative slope
     return low if low > 0.0 else float(alphas[0])
 
 
 def _positions(low: float, high: float, guess: float, n: int) -> np.ndarray:
-    """A guess and n - 1 positions around it, ascending, that part the interval evenly."""
+    """A guess and n - 1 positions around it, ascending, that divide the interval evenly."""
     if n == 1:
         return np.array([guess])
     return np.sort(np.append(low + (high - low) * np.arange(1, n) / n, guess))

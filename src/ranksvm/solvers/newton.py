@@ -1,4 +1,4 @@
-"""Newton's method for few variables: Hessians of a sample first, products with that of all data at the end."""
+"""Newton's method for few variables: Hessians of a sample first, products with the Hessian of all data at the end."""
 
 import threading
 from collections.abc import Callable
@@ -14,18 +14,18 @@ from ranksvm.solvers.result import SolverResult
 
 __all__ = ["newton", "solve_sample"]
 
-# The problem on a sample is solved until the gradient is this part of what it was: about where the other data would
-# move the solution anyway.
+# The problem on a sample is solved until the gradient has decreased to this fraction; beyond that the other data would
+# change the solution anyway.
 SAMPLE_REDUCTION = 0.03
 SAMPLE_ITERATIONS = 20
-# Its smoothing is not reduced beyond what this tolerance asks for: a narrower ring has too few pairs of a sample.
+# Its smoothing is not reduced beyond this tolerance: a narrower ring has too few pairs of a sample.
 SAMPLE_TOL = 1e-4
-# A step that reduced the gradient, in the norm of the inverse Hessian, by less than this asks for a new Hessian.
+# A step that reduced the gradient, in the norm of the inverse Hessian, by less than this factor triggers a new Hessian.
 GOOD_REDUCTION = 0.3
-# Part of the gradient that a preconditioner from a sample leaves over, roughly.
+# Approximate fraction of the gradient that remains after a step with a preconditioner from a sample.
 SAMPLE_ACCURACY = 0.3
-# A step by the sample's Hessian alone that ends with a slope above this part of its first shows that the sample misses
-# some of the curvature: from then on conjugate gradients see to it.
+# If a step with only the sample's Hessian ends with a slope above this multiple of the initial slope, the sample misses
+# some of the curvature: from then on conjugate gradients are used.
 TRUSTED_SLOPE = 0.5
 CG_PRODUCTS = 20
 
@@ -44,37 +44,36 @@ def newton(
 ) -> SolverResult:
     """Minimise a strongly convex objective of few variables.
 
-    Where the data are large, the explicit Hessian is that of a sample and preconditions conjugate gradients on the
-    exact one, which then take one or two products; the sample's own problem, solved first, is the starting point.
-    Where they are small, or few variables make it cheap, the Hessian is exact and each step is one factorisation.
-    Steps are accepted by the slope at their end, not by the decrease of the objective, which near the optimum is less
-    than its round-off.
+    For large data, the explicit Hessian is that of a sample and preconditions conjugate gradients on the exact one,
+    which then need one or two products; the solution of the sample's problem is the starting point. For small data, or
+    few variables, the Hessian is exact and each step is one factorisation. Steps are accepted by the slope at their
+    end, not by the decrease of the objective, which near the optimum is less than its round-off.
 
     Parameters
     ----------
     objective : Objective
         The problem.
     start : ndarray of float64, shape (n,)
-        Where to begin.
+        The starting point.
     point : Point, optional
-        The evaluation at ``start``, where there is one.
+        The evaluation at ``start``, if there is one.
     tol : float
         Relative duality gap to reach.
     max_iter : int
         Largest number of steps.
     warm_start : bool
-        Whether ``start`` is near the solution already, so that the sample's problem need not be solved first.
+        Whether ``start`` is already near the solution, so that the sample's problem need not be solved first.
     interrupted : threading.Event, optional
         Stops the run at the next evaluation when set.
     label : str or None
-        Put before the lines of the log; None: there are none.
+        Put before the lines of the log; None: no log lines.
     enough : float
-        A gap small enough for the objective as it is smoothed, once its smoothing suffices.
+        A gap that suffices for the smoothed objective, once its smoothing suffices.
 
     Returns
     -------
     SolverResult
-        The best point, its certificate and why it stopped.
+        The best point, its certificate and the reason for stopping.
     """
     if point is None and not warm_start:
         start = solve_sample(objective, start, tol, interrupted)
@@ -83,11 +82,11 @@ def newton(
     # The Hessian of an earlier solve, for other weights, is good for a first step.
     earlier = objective.earlier_hessian()
     solve = None if earlier is None else by_cholesky(earlier)
-    # How far the last step reduced the gradient, in the norm of the inverse Hessian: small where the model is good.
+    # Reduction of the gradient by the last step, in the norm of the inverse Hessian: small if the model is good.
     reduction, trusted, misled = 1.0, True, False
     while (status := monitor.record(point)) is None:
         point = monitor.reduce_smoothing(point)
-        if objective.gap(point) == 0.0:  # nothing to do but to smooth it less
+        if objective.gap(point) == 0.0:  # only less smoothing can improve it
             continue
         gradient = point.gradient
         first = monitor.n_iter == 0 and solve is not None
@@ -95,7 +94,7 @@ def newton(
             solve = by_cholesky(objective.hessian(point))
             misled = False
         assert solve is not None
-        # Conjugate gradients go no further than the last step's nonlinearity, or the goal, makes useful.
+        # Conjugate gradients stop when more accuracy would not help, given the last step's nonlinearity or the goal.
         goal = float(np.sqrt(objective.goal(point, tol) / objective.gap(point)))
         tolerance = max(SAMPLE_ACCURACY * min(reduction, 1.0), 0.5 * goal)
         exact = fresh and objective.hessian_fraction >= 1.0
@@ -104,7 +103,7 @@ def newton(
         else:
             inexact = _inexact_step(objective, point, solve, min(tolerance, 0.5 * SAMPLE_ACCURACY), monitor)
             step = inexact.step
-            # a Hessian of so few rows that it hardly helps: better one of more of them
+            # a Hessian of so few rows hardly helps, so more rows are used
             misled = inexact.n_products == CG_PRODUCTS and objective.refine()
         before = objective.inner(gradient, solve(gradient))
         point, end = take(objective, point, step, monitor)
@@ -124,7 +123,7 @@ def solve_sample(
     objective : Objective
         The problem.
     start : ndarray of float64
-        What to return where there is no sample.
+        Returned if there is no sample.
     tol : float
         Relative duality gap to reach, if it is not too small for a sample.
     interrupted : threading.Event or None

@@ -1,4 +1,4 @@
-"""Newton's method with preconditioned conjugate gradients, in whatever inner product the objective has."""
+"""Newton's method with preconditioned conjugate gradients, in the inner product of the objective."""
 
 import threading
 from functools import partial
@@ -15,12 +15,12 @@ from ranksvm.solvers.result import SolverResult
 __all__ = ["newton_cg"]
 
 # Conjugate gradients stop once the residual is this part of the gradient, or the part of it that the last step left,
-# times NEXT_REDUCTION: a step is worth no more than its own nonlinearity lets it reach.
+# times NEXT_REDUCTION: more accuracy is useless because of the nonlinearity within the step.
 FIRST_REDUCTION = 0.3
 NEXT_REDUCTION = 0.5
-# Where C is so large that pairs cross their margins with every step, steps so loose can go to and fro between the same
-# places (a polynomial kernel of 30 documents at C = 10^4: 1000 iterations to no end, now 43). Once so many in a row
-# have found no smaller gap, those that follow are more exact by this factor, down to the last of these reductions.
+# If C is so large that pairs cross their margins with every step, such inexact steps can alternate between the same
+# points (a polynomial kernel of 30 documents at C = 10^4: 1000 iterations without convergence, now 43). After this many
+# steps in a row without a smaller gap, later steps are more exact by this factor, down to the last of these reductions.
 FUTILE_STEPS = 2
 TIGHTEN = 0.3
 LEAST_REDUCTION = 1e-3
@@ -37,33 +37,34 @@ def newton_cg(
     warm_start: bool = False,
     interrupted: threading.Event | None = None,
 ) -> SolverResult:
-    """Minimise a strongly convex objective whose Hessian is known by its products only.
+    """Minimise a strongly convex objective whose Hessian is known only through products.
 
-    Steps are solutions of Newton's system by conjugate gradients, preconditioned as the objective says, as exact as the
-    last one was good (Eisenstat & Walker, SIAM J. Sci. Comput. 17, 1996), and shortened where they overshoot. There is
-    no trust region: a step that is too long costs no product with the Hessian, only values along it.
+    Steps are solutions of Newton's system by conjugate gradients, preconditioned by the objective, with an accuracy
+    that follows the quality of the last step (Eisenstat & Walker, SIAM J. Sci. Comput. 17, 1996), and shortened if they
+    overshoot. There is no trust region: a step that is too long costs no product with the Hessian, only values along
+    it.
 
     Parameters
     ----------
     objective : Objective
         The problem.
     start : ndarray of float64
-        Where to begin.
+        The starting point.
     point : Point, optional
-        The evaluation at ``start``, where there is one.
+        The evaluation at ``start``, if there is one.
     tol : float
         Relative duality gap to reach.
     max_iter : int
         Largest number of steps.
     warm_start : bool
-        Whether ``start`` is near the solution already, so that the sample's problem need not be solved first.
+        Whether ``start`` is already near the solution, so that the sample's problem need not be solved first.
     interrupted : threading.Event, optional
         Stops the run at the next evaluation when set.
 
     Returns
     -------
     SolverResult
-        The best point, its certificate and why it stopped.
+        The best point, its certificate and the reason for stopping.
     """
     if point is None and not warm_start:
         start = solve_sample(objective, start, tol, interrupted)
@@ -76,7 +77,7 @@ def newton_cg(
         if point is not before:  # another objective, of larger gaps
             best_gap, loosest = float("inf"), FIRST_REDUCTION
         gap = objective.gap(point)
-        if gap == 0.0:  # nothing to do but to smooth it less
+        if gap == 0.0:  # only less smoothing can improve it
             continue
         best_gap = min(best_gap, gap)
         newton_step = conjugate_gradient(

@@ -24,7 +24,7 @@ ROUND_OFF = 1e-14
 
 
 class Monitor:
-    """Keeps the trace of a run and says when to stop.
+    """Keeps the trace of a run and decides when to stop.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class Monitor:
     interrupted : threading.Event
         Set when the user wants to stop.
     label : str or None
-        Put before the lines of the log; None: there are none.
+        Put before the lines of the log; None: no log lines.
     enough : float
-        A gap small enough for the objective as it is smoothed, once its smoothing suffices.
+        A gap that suffices for the smoothed objective, once its smoothing suffices.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ class Monitor:
         return self.objective.evaluate(w, near)
 
     def reduce_smoothing(self, point: Point) -> Point:
-        """The same place or one nearby, with the objective smoothed less, where it is time for that."""
+        """The same point or one nearby, with less smoothing if the current problem is solved accurately enough."""
         narrower, n_evaluations = self.objective.reduce_smoothing(point, self.tol)
         self.n_evaluations += n_evaluations
         return narrower
 
     def record(self, point: Point) -> Status | None:
-        """Note an iterate; the reason to stop there, or None to go on."""
+        """Record an iterate; returns the reason to stop there, or None to continue."""
         value, gap = self.objective.certificate(point)
         if not (np.isfinite(gap) and np.isfinite(value)):
             raise DataError(
@@ -103,7 +103,7 @@ class Monitor:
             return Status.INTERRUPTED
         if self.n_iter >= self.max_iter:
             return Status.MAX_ITERATIONS
-        # The objective stands still and the gradient falls no more: several steps of that are round-off.
+        # The objective and the gradient no longer decrease: several such steps indicate round-off.
         still = self.n_iter > 0 and abs(history.objective[-2] - value) <= ROUND_OFF * abs(value)
         self._without_progress = self._without_progress + 1 if still and gap >= 0.5 * self._best_gap else 0
         self._best_gap = min(self._best_gap, gap)
@@ -117,13 +117,13 @@ class Monitor:
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """Turn Ctrl-C into an event that solvers look at between evaluations (in the main thread; elsewhere none comes)."""
+    """Turn Ctrl-C into an event that solvers check between evaluations (only in the main thread, which receives it)."""
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield event
         return
     previous = signal.getsignal(signal.SIGINT)
-    if previous is None:  # installed from outside Python: it cannot be put back
+    if previous is None:  # installed from outside Python: it cannot be restored
         yield event
         return
     signal.signal(signal.SIGINT, lambda *_: event.set())

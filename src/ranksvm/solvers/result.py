@@ -1,4 +1,4 @@
-"""What a solver returns: where it stopped, why, and the proof of how good it is."""
+"""The result of a solver: the final point, the reason for stopping, and the certificate."""
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -20,7 +20,7 @@ class Status(Enum):
         "Stopped because float64 round-off allows no further progress: the certificate is as small as it gets. "
         "A larger tol, a smaller C or features scaled alike would let it be met."
     )
-    INTERRUPTED = "Interrupted: this is the best model so far; fit again with warm_start=True to go on from it."
+    INTERRUPTED = "Interrupted: this is the best model so far; fit again with warm_start=True to continue from it."
 
 
 @dataclass
@@ -33,7 +33,7 @@ class History:
     hessian_products: list[int] = field(default_factory=list)
 
     def after(self, earlier: "History") -> "History":
-        """This trace as the rest of an earlier one, whose last iterate it began at: counts go on from there."""
+        """This trace appended to an earlier one, from whose last iterate it started: counts continue from there."""
         evaluations = [earlier.evaluations[-1] + count for count in self.evaluations[1:]]
         products = [earlier.hessian_products[-1] + count for count in self.hessian_products[1:]]
         return History(
@@ -55,7 +55,7 @@ class SolverResult:
     Attributes
     ----------
     w : ndarray of float64
-        The last iterate: every step goes downhill on the objective as it was evaluated.
+        The last iterate: every step decreases the (smoothed) objective.
     value : float
         Objective there.
     gap : float
@@ -67,11 +67,12 @@ class SolverResult:
     history : History
         Trace.
     point : Point
-        The evaluation there, from which another solve of the same objective can go on.
+        The evaluation there, from which another solve of the same objective can continue.
     width : float or None
-        Width of the Huberised hinge that was minimised last, for whoever chose the loss to fill in: solvers know none.
+        Width of the Huberised hinge that was minimised last, set by the caller that chose the loss, because solvers do
+        not know it.
     alpha : ndarray of float64 or None
-        Dual variables of the pairs, where the dual was solved.
+        Dual variables of the pairs, if the dual was solved.
     """
 
     w: np.ndarray
@@ -85,17 +86,17 @@ class SolverResult:
     alpha: np.ndarray | None = None
 
     def after(self, earlier: "SolverResult") -> "SolverResult":
-        """This result as that of a run that began with an earlier one and went on from where that ended."""
+        """This result combined with that of an earlier run, from whose end it started."""
         return replace(self, n_iter=earlier.n_iter + self.n_iter, history=self.history.after(earlier.history))
 
     @property
     def relative_gap(self) -> float:
-        """The gap as part of the value."""
+        """The gap relative to the value."""
         return relative_gap(self.gap, self.value)
 
 
 def relative_gap(gap: float, value: float) -> float:
-    """A duality gap as part of the absolute value of an objective; of the value 0 it is 0 without a gap, else infinite.
+    """A duality gap relative to the absolute value of an objective; for value 0 it is 0 without a gap, else infinite.
 
     Parameters
     ----------

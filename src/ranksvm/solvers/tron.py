@@ -44,7 +44,7 @@ def tron(
     1. Where there are many more variables than pairs, the norm is the plain one: the Hessian is the identity but for
        few directions, which conjugate gradients find one by one and the diagonal would blur (on word pairs, with the
        hinge loss, 18 products against 1283). Elsewhere the diagonal is a must for features of very different size.
-    2. The diagonal is that at the start, for the whole run. Taken anew each time, it changes with the violating pairs,
+    2. The diagonal is that at the start, for the whole run. Recomputed each time, it changes with the violating pairs,
        and with it the length of the same step: on nearly separable data the region then shrank to nothing.
     3. A step that is too long is not rejected but shortened to about the lowest point on its way, which is found from
        the scores alone, so that no conjugate gradients are in vain.
@@ -54,9 +54,9 @@ def tron(
     objective : Objective
         The problem.
     start : ndarray of float64, shape (n,)
-        Where to begin.
+        The starting point.
     point : Point, optional
-        The evaluation at ``start``, where there is one.
+        The evaluation at ``start``, if there is one.
     tol : float
         Relative duality gap to reach.
     max_iter : int
@@ -64,19 +64,19 @@ def tron(
     interrupted : threading.Event, optional
         Stops the run at the next evaluation when set.
     label : str or None
-        Put before the lines of the log; None: there are none.
+        Put before the lines of the log; None: no log lines.
 
     Returns
     -------
     SolverResult
-        The best point, its certificate and why it stopped.
+        The best point, its certificate and the reason for stopping.
     """
     monitor = Monitor(objective, tol, max_iter, interrupted, label)
     point = monitor.evaluate(start) if point is None else point
     radius = None
     while (status := monitor.record(point)) is None:
         point = monitor.reduce_smoothing(point)
-        if objective.gap(point) == 0.0:  # nothing to do but to smooth it less
+        if objective.gap(point) == 0.0:  # only less smoothing can improve it
             continue
         if radius is None:
             # One norm for the whole run: where it changed with the violating pairs, so did the meaning of the radius.
