@@ -191,4 +191,4 @@ class SplitObjective(Protocol):
         """Take the next step; a problem solved on the way may keep a gap of ``accuracy``."""
 
     def finish(self, point: Any, accuracy: float) -> Any:
-        """A point that is not worse and can be stored: one half of the variables is minimised for the other half fixed."""
+        """A point that is not worse and can be stored: minimised over half of the variables, the others fixed."""
