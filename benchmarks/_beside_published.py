@@ -105,7 +105,7 @@ def _detail(accuracy: str, result: dict[str, Any]) -> tuple[str, ...]:
 
 # -- whole processes ---------------------------------------------------------------------------------------------------
 
-# name -> C, ratio before issue 12, most seconds it may take
+# name -> C, ratio before there were loops for short lists, most seconds it may take
 PROCESSES = {"200,040 x 136": (1e-4, 4.4, None), "MQ2008": (1.0, 0.12, 0.5)}
 
 

@@ -14,7 +14,7 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Case:
-    """Data and values of C, and the ratios to the published solver that were measured before issue 12.
+    """Data and values of C, and the ratios to the published solver before there were loops for short lists.
 
     Parameters
     ----------

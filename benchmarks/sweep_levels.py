@@ -1,20 +1,28 @@
-"""The margin sweep's direct form, O(m k), against its parting of the levels, O(m log k): time against levels k.
+"""Short lists, every pair visited, against the sweep; the sweep's direct form, O(m k), against its parting, O(m log k).
 
 python benchmarks/sweep_levels.py -o benchmarks/results/sweep_levels.md
 
-`DIRECT_LIMIT` in ranksvm/data/pairs.py is the number of levels up to which this page finds the direct form faster.
+`DIRECT_LIMIT` in ranksvm/data/pairs.py is the number of levels up to which this page finds the direct form faster,
+`VISIT_LIMIT` says up to how many pairs a document, for the number of levels, visiting all is faster than a sweep.
 """
 
 import numpy as np
 
 from _common import arguments, interleaved, page, publish, table
 from ranksvm.data import ComparablePairs, Queries
-from ranksvm.data.pairs import DIRECT_LIMIT
-from ranksvm.losses import SquaredHinge
+from ranksvm.data.pairs import DIRECT_LIMIT, VISIT_LIMIT
+from ranksvm.losses import HuberHinge, SquaredHinge
 
 ROWS = 740_000
 LEVELS = (2, 3, 5, 7, 8, 12, 15, 16, 23, 24, 31, 32, 39, 48, 64, 96, 128, 200, 400, 1000, 2000)
-FORMS = {"direct": 10**9, "parting": 0}
+FORMS = {
+    "direct": {"visit_limit": -1.0, "direct_limit": 10**9},
+    "parting": {"visit_limit": -1.0, "direct_limit": 0},
+}
+SHORT_ROWS = 24_000
+SHORT_LISTS = (5, 10, 20, 60, 120, 240, 480, 1000)
+SHORT_LEVELS = (2, 3, 5, None)  # None: all labels of a query are distinct
+WAYS = {"all pairs": {"visit_limit": np.inf}, "sweep": {"visit_limit": -1.0}}
 OPERATIONS = ("evaluate", "product")
 SEED = 0
 
@@ -34,9 +42,9 @@ def problem(n_rows: int, n_docs: int, k: int):
 def actions(queries, y, scores, v):
     """Both operations in both forms."""
     found = {}
-    for form, limit in FORMS.items():
+    for form, options in FORMS.items():
         plain = ComparablePairs.from_labels(queries, y)
-        pairs = ComparablePairs(plain.pointers, plain.rows, plain.levels, plain.n_levels, direct_limit=limit)
+        pairs = ComparablePairs(plain.pointers, plain.rows, plain.levels, plain.n_levels, **options)
         loss = SquaredHinge(pairs)
         state = loss.new_state()
         gradient, out = np.empty(pairs.n_rows), np.empty(pairs.n_rows)
@@ -59,6 +67,35 @@ def measure(n_rows: int, n_docs: int, levels, repeats: int) -> list[tuple]:
         interleaved(work, 1)  # sorts the documents, as every evaluation but the first finds them
         few = 2 if k >= 400 else repeats
         rows.append((n_docs, k, {name: values.min() for name, values in interleaved(work, few).items()}))
+    return rows
+
+
+def short_lists(n_rows: int, sizes, repeats: int) -> list[tuple]:
+    """(levels, documents a query, pairs a document, nanoseconds a document of each operation and way)."""
+    rows = []
+    for k in SHORT_LEVELS:
+        for n_docs in sizes:
+            queries, y, scores, v = problem(n_rows, n_docs, k or n_docs)
+            others = scores + np.random.default_rng(SEED + 1).normal(size=len(scores))  # as far off as a first step
+            work = {}
+            plain = ComparablePairs.from_labels(queries, y)
+            for way, options in WAYS.items():
+                pairs = ComparablePairs(plain.pointers, plain.rows, plain.levels, plain.n_levels, **options)
+                for name, loss in (("squared", SquaredHinge(pairs)), ("huber", HuberHinge(pairs))):
+                    state, out = loss.new_state(), np.empty(pairs.n_rows)
+
+                    def evaluate(loss=loss, state=state, out=out, vectors=(scores, others)):
+                        for vector in vectors:
+                            loss.evaluate(vector, state, 0.1, 0, loss.pairs.n_queries, out)
+
+                    def product(loss=loss, state=state, out=out, v=v):
+                        for _ in range(2):
+                            loss.curvature_product(state, 0, loss.pairs.n_queries, v, out)
+
+                    evaluate()
+                    work[f"{name} {way}"], work[f"{name} product {way}"] = evaluate, product
+            times = {name: 0.5e9 * found.min() / len(y) for name, found in interleaved(work, repeats).items()}
+            rows.append((k, n_docs, plain.n_pairs / len(y), times))
     return rows
 
 
@@ -97,6 +134,23 @@ def plot(rows: list[tuple], path) -> None:
     plt.close(figure)
 
 
+def short_section(smoke: bool) -> list[str]:
+    """The table of short lists."""
+    found = short_lists(400, (5, 20), 1) if smoke else short_lists(SHORT_ROWS, SHORT_LISTS, 5)
+    columns = [f"{name} {way}" for name in ("squared", "squared product", "huber", "huber product") for way in WAYS]
+    cells = [
+        (k or "distinct", n_docs, f"{density:.0f}", *(f"{times[name]:.0f}" for name in columns))
+        for k, n_docs, density, times in found
+    ]
+    return [
+        "## Short lists: every pair visited, or swept",
+        "Nanoseconds a document, one thread; two score vectors in turn, so that the order of one is a fair beginning "
+        "for the other. The code visits all pairs up to "
+        f"{VISIT_LIMIT:g} * (14 + min(levels, 40)) pairs a document.",
+        table(["levels", "documents", "pairs a document", *columns], cells),
+    ]
+
+
 def report(options) -> str:
     """The page, and the plot beside it."""
     if options.smoke:
@@ -114,6 +168,7 @@ def report(options) -> str:
         "levels (the direct form goes through levels and the end of them in vectors of 8, so it steps up at multiples "
         "of 8).",
     ]
+    parts += short_section(options.smoke)
     titles = ("1,000 documents a query (2,000 for k = 2,000)", "120 documents a query", "4,000 documents a query")
     for title, rows in zip(titles, (main, short, long), strict=True):
         cells = []

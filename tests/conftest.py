@@ -6,10 +6,11 @@ import pathlib
 import pytest
 from hypothesis import settings
 
-# Where a merge hangs on it, the same examples every time; elsewhere new ones, to find what these miss.
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# A time is never a test: no deadlines. Where a merge hangs on it, the same examples every time; elsewhere new ones, to
+# find what these miss.
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ def pairs_of(y, qid, selection="all"):
 
 
 def centred(scores, qid):
-    """Scores less the middle one (of the sorted ones) of their query, in float64: what the margin is measured on."""
+    """Scores less the middle one (of the sorted ones) of their query, in float64: what round-off is relative to."""
     out = np.array(scores, dtype=np.float64)
     qid = np.asarray(qid)
     for query in np.unique(qid):
@@ -54,8 +54,7 @@ class ExplicitPairs:
         v, q, p = (
             np.ones(n) if w is None else np.asarray(w, dtype=float) for w in (sample_weight, query_weight, propensity)
         )
-        self.there = there = np.flatnonzero(v)  # a row of weight 0 is not
-        self.listed = pairs is not None
+        there = np.flatnonzero(v)  # a row of weight 0 is not
         if pairs is None:
             self.upper, self.lower = (
                 there[rows] for rows in pairs_of(np.asarray(y)[there], self.qid[there], selection)
@@ -80,10 +79,7 @@ class ExplicitPairs:
         return len(self.upper)
 
     def margins(self, scores):
-        # a list of pairs is summed over as it is, without centring
         z = np.array(scores, dtype=np.float64)
-        if not self.listed:
-            z[self.there] = centred(z[self.there], self.qid[self.there])
         return z[self.upper] - z[self.lower]
 
     def hinges(self, scores):

@@ -7,7 +7,13 @@ from oracle import ExplicitPairs, centred
 from ranksvm.data import ComparablePairs, PairList, Queries
 from ranksvm.losses import FunctionLoss, Hinge, HuberHinge, SquaredHinge
 
-DIRECT, TREE = 1 << 20, 0
+# The ways through the pairs of a query, as options of ComparablePairs.
+WAYS = {
+    "all pairs": {"visit_limit": np.inf},
+    "direct sweep": {"visit_limit": -1.0, "direct_limit": 1 << 20},
+    "parting sweep": {"visit_limit": -1.0, "direct_limit": 0},
+}
+SWEEPS = ("direct sweep", "parting sweep")
 
 
 class SquaredHingeFunction:
@@ -48,18 +54,18 @@ LOSSES = {
 EVERY_LOSS = LOSSES | {"function": (lambda pairs: AtWidth(FunctionLoss(pairs, SquaredHingeFunction())), None)}
 
 
-def make_pairs(y, qid, direct_limit=None, **options):
-    """The pairs that labels imply, the form of the sweep chosen."""
+def make_pairs(y, qid, way=None, **options):
+    """The pairs that labels imply, gone through in one of WAYS; None: in the way that is chosen for each query."""
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), np.asarray(y, dtype=float), **options)
-    if direct_limit is not None:
+    if way is not None:
         parts = pairs.pointers, pairs.rows, pairs.levels, pairs.n_levels, pairs.preferred, pairs.other
-        pairs = ComparablePairs(*parts, pairs.gain, pairs.adjacent, direct_limit=direct_limit)
+        pairs = ComparablePairs(*parts, pairs.gain, pairs.adjacent, **WAYS[way])
     return pairs
 
 
-def make_loss(y, qid, direct_limit=None, *, name="squared_hinge", **options):
+def make_loss(y, qid, way=None, *, name="squared_hinge", **options):
     """A loss over the pairs that labels imply."""
-    return LOSSES[name][0](make_pairs(y, qid, direct_limit, **options))
+    return LOSSES[name][0](make_pairs(y, qid, way, **options))
 
 
 def evaluate(loss, scores, state=None):
@@ -83,14 +89,14 @@ def rows_form(loss, state, X):
     return 0.5 * (X.T @ Z + Z.T @ X)
 
 
-def check_against_pairs(y, qid, scores, direct_limit=None, *, name="squared_hinge", pairs=None, **options):
+def check_against_pairs(y, qid, scores, way=None, *, name="squared_hinge", pairs=None, **options):
     """Value, gradient, Hessian product, its diagonal and its rows; ``scores`` by row.
 
     ``pairs`` are row numbers (preferred, other) instead of those that the labels imply.
     """
     make, width = EVERY_LOSS[name]
     if pairs is None:
-        over = make_pairs(y, qid, direct_limit, **options)
+        over = make_pairs(y, qid, way, **options)
     else:
         over = PairList.from_pairs(Queries.from_qid(qid, len(y)), pairs, **options)
     loss, oracle = make(over), ExplicitPairs(y, qid, width=width, pairs=pairs, **options)

@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
+from command_runner import command_runner
 from ranksvm.cli import main
 
 
@@ -46,7 +46,7 @@ def long(folder):
 def model(folder):
     """A model file trained by the command."""
     path = folder / "model.rsvm"
-    result = CliRunner().invoke(main, ["train", str(folder / "train.txt"), "-o", str(path), "--quiet"])
+    result = command_runner().invoke(main, ["train", str(folder / "train.txt"), "-o", str(path), "--quiet"])
     assert result.exit_code == 0, result.output
     return path
 
@@ -56,7 +56,7 @@ def ranksvm():
     """Runs a command line; fails the test where the exit code is not the one expected."""
 
     def run(*arguments, code=0):
-        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        result = command_runner().invoke(main, [str(argument) for argument in arguments])
         assert result.exit_code == code, f"exit code {result.exit_code}\n{result.output}"
         assert "Traceback" not in result.output
         return result

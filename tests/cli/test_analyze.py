@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import ranksvm as package
+from command_runner import command_runner
 from ranksvm.analysis import dual_coef, dual_spectra, low_rank_coef
 from ranksvm.cli import main
 
@@ -95,7 +95,7 @@ def test_models_of_every_kind(ranksvm, ranksvm_json, folder, tmp_path, options):
 @pytest.fixture(scope="session")
 def low_rank(folder):
     """Models of low rank: a factorized one, and a regularized one with a scaler."""
-    runner = CliRunner()
+    runner = command_runner()
     paths = {name: folder / f"{name}.rsvm" for name in ("factorized", "regularized")}
     options = {
         "factorized": ["--n-components", "1", "--random-state", "0"],

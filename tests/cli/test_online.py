@@ -11,10 +11,10 @@ import time
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from sklearn.base import clone
 
 import ranksvm as package
+from command_runner import command_runner
 from ranksvm.cli import main
 from ranksvm.data import iter_data
 from ranksvm.metrics import evaluate
@@ -62,7 +62,7 @@ def test_every_query_is_ranked_before_it_is_learnt_from(learner, ranksvm_json, f
 def test_a_killed_run_goes_on_to_the_same_file(learner, source, long, tmp_path):
     def in_process(*arguments):
         command = [*map(str, arguments), "--json"]
-        result = CliRunner().invoke(main, command, input=stdin)
+        result = command_runner().invoke(main, command, input=stdin)
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 

@@ -2,8 +2,8 @@
 
 import click
 import pytest
-from click.testing import CliRunner
 
+from command_runner import command_runner
 from ranksvm.cli.options import CONVENTIONS, OUTPUT_FILE, CommaList, Name, NameList, Number, NumberRange
 from ranksvm.cli.training_options import CHOICES, RULES
 from ranksvm.losses import LOSSES
@@ -113,7 +113,7 @@ def test_a_folder_that_is_not_there_is_told_before_any_work(tmp_path):
     def command(o):
         click.echo(o)
 
-    result = CliRunner().invoke(command, ["-o", str(tmp_path / "absent" / "file")])
+    result = command_runner().invoke(command, ["-o", str(tmp_path / "absent" / "file")])
     assert result.exit_code == 2
     assert "is not a folder" in result.stderr
-    assert CliRunner().invoke(command, ["-o", "file"]).stdout == "file\n"
+    assert command_runner().invoke(command, ["-o", "file"]).stdout == "file\n"

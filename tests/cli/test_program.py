@@ -8,8 +8,8 @@ import warnings
 
 import click
 import pytest
-from click.testing import CliRunner
 
+from command_runner import command_runner
 from ranksvm.cli import main
 from ranksvm.cli.errors import Program, debug_option
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
@@ -88,7 +88,7 @@ def test_a_command_loads_only_what_it_uses(command, unused, small_files):
 
 
 def test_help_lists_the_commands_in_the_order_of_use():
-    result = CliRunner().invoke(main, ["--help"])
+    result = command_runner().invoke(main, ["--help"])
     assert result.exit_code == 0
     places = [result.stdout.index(f"\n  {name} ") for name in COMMANDS]
     assert places == sorted(places)
@@ -97,7 +97,7 @@ def test_help_lists_the_commands_in_the_order_of_use():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_json_and_debug(command):
-    result = CliRunner().invoke(main, [command, "-h"])
+    result = command_runner().invoke(main, [command, "-h"])
     assert result.exit_code == 0
     assert "--json" in result.stdout
     assert "--debug" in result.stdout
@@ -137,7 +137,7 @@ def test_python_m_ranksvm_is_the_command():
     ],
 )
 def test_errors_are_sentences_and_exit_codes(error, code, message):
-    result = CliRunner().invoke(program_that_raises(error), ["go"])
+    result = command_runner().invoke(program_that_raises(error), ["go"])
     assert result.exit_code == code
     assert message in result.stderr
     assert "Traceback" not in result.stderr
@@ -147,24 +147,24 @@ def test_errors_are_sentences_and_exit_codes(error, code, message):
 @pytest.mark.parametrize("arguments", [["--debug", "go"], ["go", "--debug"]])
 def test_debug_lets_the_exception_through(arguments):
     error = DataError("labels are missing")
-    assert CliRunner().invoke(program_that_raises(error), arguments).exception is error
+    assert command_runner().invoke(program_that_raises(error), arguments).exception is error
 
 
 def test_an_interrupt_has_an_exit_code_of_its_own():
-    result = CliRunner().invoke(program_that_raises(KeyboardInterrupt()), ["go"])
+    result = command_runner().invoke(program_that_raises(KeyboardInterrupt()), ["go"])
     assert result.exit_code == 130
     assert "Interrupted" in result.stderr
 
 
 def test_warnings_are_one_line():
-    result = CliRunner().invoke(program_that(lambda: warnings.warn("not converged", stacklevel=1)), ["go"])
+    result = command_runner().invoke(program_that(lambda: warnings.warn("not converged", stacklevel=1)), ["go"])
     assert result.exit_code == 0
     assert result.stderr == "Warning: not converged\n"
 
 
 @pytest.mark.parametrize("arguments", [["fly"], ["train"], ["predict", "absent", "absent"], ["--fly"]])
 def test_wrong_usage_is_exit_code_2(arguments):
-    result = CliRunner().invoke(main, arguments)
+    result = command_runner().invoke(main, arguments)
     assert result.exit_code == 2
     assert "Usage:" in result.stderr
 

@@ -1,5 +1,7 @@
 """Levels and pair counts, and the empty ranges that the callers may hand over."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -49,13 +51,33 @@ def test_pairs_are_counted_query_by_query(weighted):
         assert weight[q] == pytest.approx((above * np.outer(a[part], b[part])).sum())
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.lists(LABELS, max_size=20), min_size=1, max_size=5).filter(any), st.sampled_from([-1.0, 0.05, 0.2]))
+def test_documents_are_put_in_label_order_and_queries_of_many_pairs_are_swept(queries, visit_limit):
+    y = np.array([label for query in queries for label in query], dtype=float)
+    pointers = np.concatenate(([0], np.cumsum([len(query) for query in queries]))).astype(np.int64)
+    levels, n_levels = compressed(y, pointers)
+    arrays = sweep.PairArrays(pointers, levels, n_levels, None, None, None, False, 31)
+    n_pairs, weight = np.empty(len(queries)), np.empty(len(queries))
+    sweep.count_pairs(arrays, 0, len(queries), n_pairs, weight)
+    by_level, visited = np.empty(len(y), dtype=np.int32), np.empty(len(queries), dtype=np.uint8)
+    n_swept = arrays.choose(n_pairs, visit_limit, by_level, visited)
+    for first, last in pairwise(pointers):
+        np.testing.assert_array_equal(by_level[first:last], np.argsort(y[first:last], kind="stable"))
+    limit = visit_limit * (14 + np.minimum(n_levels, 40))
+    np.testing.assert_array_equal(visited, n_pairs <= limit * np.diff(pointers))
+    assert n_swept == np.sum((n_levels > 1) & (visited == 0))
+
+
 def test_ranges_without_rows_do_nothing():
     none = np.empty(0)
     pointers, nothing = np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int32)
     arrays = sweep.PairArrays(pointers, nothing, np.zeros(1, dtype=np.int32), None, None, None, False, 31)
-    assert sweep.squared_hinge(arrays, 0, 1, none, 1.0, nothing, nothing, none, none) == 0.0
-    assert sweep.huber(arrays, 0, 1, none, 1.0, nothing, nothing, nothing, none, none) == (0.0, 0.0, 0.0)
-    sweep.laplacian(arrays, 0, 1, nothing, nothing, None, none, none, none)
-    sweep.laplacian_rows(arrays, 0, 1, nothing, nothing, None, none, np.empty((0, 3)), np.empty((0, 3)))
+    assert arrays.choose(np.zeros(1), 1.0, nothing, np.empty(1, dtype=np.uint8)) == 0
+    state = sweep.StateArrays(nothing, nothing, nothing, none, none, True)
+    assert sweep.squared_hinge(arrays, state, 0, 1, none, 1.0, none) == 0.0
+    assert sweep.huber(arrays, state, 0, 1, none, 1.0, none) == (0.0, 0.0, 0.0)
+    sweep.laplacian(arrays, state, 0, 1, none, none)
+    sweep.laplacian_rows(arrays, state, 0, 1, np.empty((0, 3)), np.empty((0, 3)))
     sweep.compress_levels(pointers, 0, 0, none, nothing, nothing)
     sweep.count_pairs(arrays, 0, 0, none, none)

@@ -123,11 +123,14 @@ def test_random_unit_powers_in_float32(shared_data):
 
 @pytest.mark.parametrize("tol", [1e-4, pytest.param(1e-8, marks=pytest.mark.slow)])
 def test_sparse_word_pairs(tol, shared_data):
-    """280,000 hashed features: TRON, and the same certificate."""
+    """280,000 hashed features: TRON and the dual, which auto takes, each with its own certificate."""
     folder = shared_data / "WikiQA-wordpairs" / "Fold1"
     train = read_letor(folder / "train.txt.gz")
-    model = RankSVM(C=1.0, tol=tol).fit(train.X, train.y, qid=train.qid)
-    assert model.solver_ == "tron"
+    model = RankSVM(C=1.0, solver="tron", tol=tol).fit(train.X, train.y, qid=train.qid)
+    dual = RankSVM(C=1.0, tol=tol, max_iter=2000).fit(train.X, train.y, qid=train.qid)
+    assert dual.solver_ == "dual"
+    assert 0 <= dual.duality_gap_ <= tol * dual.objective_
+    assert abs(dual.objective_ - model.objective_) <= max(dual.duality_gap_, model.duality_gap_)
     assert model.converged_, model.status_
     assert 0 <= model.duality_gap_ <= tol * model.objective_
     X = train.X.astype(np.float64)

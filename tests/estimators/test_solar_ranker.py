@@ -79,7 +79,7 @@ def test_weights_count_as_C_and_gamma_do(data):
 
 def test_many_sparse_features_cost_what_is_not_zero():
     """Columns that no document of the stream has stay untouched, and so does their variance."""
-    X = sp.random_array((60, 200_000), density=1e-4, format="csr", rng=np.random.default_rng(0))
+    X = sp.random_array((60, 200_000), density=1e-4, format="csr", random_state=np.random.default_rng(0))
     y, qid = np.arange(60) % 3, np.repeat(np.arange(6), 10)
     used = np.unique(X.indices)
     for options in ({"order": 1, "C": 1.0}, {"order": 2, "gamma": 1.0, "covariance": "diagonal"}):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries
 from ranksvm.losses import HuberHinge, SquaredHinge
-from sweep_checks import DIRECT, LOSSES, TREE, WIDTH, AtWidth, check_against_pairs, evaluate, make_loss, product
+from sweep_checks import LOSSES, SWEEPS, WAYS, WIDTH, AtWidth, check_against_pairs, evaluate, make_loss, product
 
 ulp = np.spacing(1.0)
 NAMES = st.sampled_from(sorted(LOSSES))
@@ -65,10 +65,10 @@ def problems(draw):
 
 
 @settings(max_examples=600, deadline=None)
-@given(problems(), st.sampled_from([None, DIRECT, TREE]), NAMES)
-def test_equals_the_sums_over_explicit_pairs(problem, direct_limit, name):
+@given(problems(), st.sampled_from([None, *WAYS]), NAMES)
+def test_equals_the_sums_over_explicit_pairs(problem, way, name):
     y, qid, scores, weights = problem
-    check_against_pairs(y, qid, scores, direct_limit, name=name, **weights)
+    check_against_pairs(y, qid, scores, way, name=name, **weights)
 
 
 @settings(max_examples=200, deadline=None)
@@ -88,10 +88,10 @@ def test_equals_the_sums_over_the_pairs_of_a_list(problem, name, seed):
 
 
 @settings(max_examples=100, deadline=None)
-@given(problems(), st.sampled_from([DIRECT, TREE]), st.integers(0, 2**32), NAMES)
-def test_any_order_to_begin_with_gives_the_same(problem, direct_limit, seed, name):
+@given(problems(), st.sampled_from(SWEEPS), st.integers(0, 2**32), NAMES)
+def test_any_order_to_begin_with_gives_the_same(problem, way, seed, name):
     y, qid, scores, weights = problem
-    loss = make_loss(y, qid, direct_limit, name=name, **weights)
+    loss = make_loss(y, qid, way, name=name, **weights)
     if loss.pairs.rows is not None:
         scores = scores[loss.pairs.rows]
     value, gradient, state = evaluate(loss, scores)
@@ -109,12 +109,27 @@ def test_any_order_to_begin_with_gives_the_same(problem, direct_limit, seed, nam
     assert evaluate(loss, scores, near)[0] == pytest.approx(value, rel=1e-12)
 
 
+@settings(max_examples=300, deadline=None)
+@given(problems(), NAMES)
+def test_all_ways_take_the_same_pairs(problem, name):
+    """One predicate on the same numbers: not one pair at the margin is in by one way and out by another."""
+    y, qid, scores, weights = problem
+    degrees = []
+    for way in WAYS:
+        loss = make_loss(y, qid, way, name=name, **weights)
+        _, _, state = evaluate(loss, scores if loss.pairs.rows is None else scores[loss.pairs.rows])
+        degrees.append(state.degrees)
+        if weights["weighting"] == "uniform" and len(weights) == 2:
+            np.testing.assert_array_equal(degrees[-1], degrees[0])
+        np.testing.assert_allclose(degrees[-1], degrees[0], rtol=1e-12, atol=1e-13 * loss.pairs.weight)
+
+
 @settings(max_examples=150, deadline=None)
-@given(problems(), st.sampled_from([DIRECT, TREE]), NAMES)
-def test_the_laplacian_is_symmetric_whatever_the_margins(problem, direct_limit, name):
+@given(problems(), st.sampled_from(sorted(WAYS)), NAMES)
+def test_the_laplacian_is_symmetric_whatever_the_margins(problem, way, name):
     """Both sides of a pair are decided by one predicate: no round-off puts it on one side only."""
     y, qid, scores, weights = problem
-    loss = make_loss(y, qid, direct_limit, name=name, **weights)
+    loss = make_loss(y, qid, way, name=name, **weights)
     if loss.pairs.rows is not None:
         scores = scores[loss.pairs.rows]
     _, _, state = evaluate(loss, scores)
@@ -131,18 +146,19 @@ def test_the_laplacian_is_symmetric_whatever_the_margins(problem, direct_limit, 
 @pytest.mark.parametrize("spread", [1e-3, 1.0, 30.0])
 @pytest.mark.parametrize("name", sorted(LOSSES))
 @pytest.mark.parametrize("weighting", ["uniform", "gain_gap"])
-def test_queries_of_hundreds_of_documents(n_levels, spread, name, weighting):
+@pytest.mark.parametrize("way", ["all pairs", None])
+def test_queries_of_hundreds_of_documents(n_levels, spread, name, weighting, way):
     rng = np.random.default_rng(n_levels)
     y, qid = rng.integers(0, n_levels, 500), rng.integers(0, 2, 500)
     scores = rng.normal(size=500) * spread
-    check_against_pairs(y, qid, scores, name=name, weighting=weighting)
+    check_against_pairs(y, qid, scores, way, name=name, weighting=weighting)
 
 
 def test_a_query_longer_than_the_direct_form_takes():
     rng = np.random.default_rng(1)
     n = 4500
     y, scores = rng.integers(0, 3, n).astype(float), rng.normal(size=n)
-    loss = make_loss(y, np.zeros(n))
+    loss = make_loss(y, np.zeros(n), "direct sweep")
     value, gradient, state = evaluate(loss, scores)
     z = scores - np.sort(scores)[n // 2]
     margin = z[:, None] - z[None, :]
@@ -161,7 +177,7 @@ def test_both_forms_agree_on_a_long_list_and_many_levels():
     n = 4000
     y, qid, scores = rng.integers(0, 300, n), np.zeros(n), rng.normal(size=n)
     weights = {"sample_weight": rng.random(n)}
-    direct, tree = (make_loss(y, qid, limit, **weights) for limit in (DIRECT, TREE))
+    direct, tree = (make_loss(y, qid, way, **weights) for way in SWEEPS)
     (value, gradient, state), (value2, gradient2, state2) = evaluate(direct, scores), evaluate(tree, scores)
     assert value == pytest.approx(value2, rel=1e-12)
     np.testing.assert_allclose(gradient, gradient2, rtol=1e-9, atol=1e-8)
@@ -170,22 +186,24 @@ def test_both_forms_agree_on_a_long_list_and_many_levels():
     np.testing.assert_allclose(product(direct, state, v), product(tree, state2, v), rtol=1e-9, atol=1e-8)
 
 
-def test_a_range_of_queries_touches_no_other():
+@pytest.mark.parametrize("way", WAYS)
+def test_a_range_of_queries_touches_no_other(way):
     rng = np.random.default_rng(3)
     y, qid, scores = rng.integers(0, 3, 60), np.repeat(np.arange(6), 10), rng.normal(size=60)
-    loss = make_loss(y, qid)
+    loss = make_loss(y, qid, way)
     whole, gradient, state = evaluate(loss, scores)
     part_state, total = loss.new_state(), 0.0
-    part_state.outer[:], part_state.degrees[:] = -1, -1.0
+    kept = "scores" if way == "all pairs" else "outer"
+    getattr(part_state, kept)[:], part_state.degrees[:] = -1, -1.0
     for first, last in [(2, 4), (0, 2), (4, 6)]:
         part = np.empty(10 * (last - first))
         total += loss.evaluate(scores, part_state, first, last, part).value
         np.testing.assert_array_equal(part, gradient[10 * first : 10 * last])
         if first == 2:
-            assert (part_state.outer[:20] == -1).all()
+            assert (getattr(part_state, kept)[:20] == -1).all()
             assert (part_state.degrees[40:] == -1.0).all()
     assert total == pytest.approx(whole, rel=1e-14)
-    np.testing.assert_array_equal(part_state.outer, state.outer)
+    np.testing.assert_array_equal(getattr(part_state, kept), getattr(state, kept))
 
 
 def test_queries_without_a_pair_or_a_document_count_nothing():
@@ -198,21 +216,48 @@ def test_queries_without_a_pair_or_a_document_count_nothing():
     np.testing.assert_array_equal(product(loss, state, np.arange(5.0)), [-2.0, 2.0, 0.0, 0.0, 0.0])
 
 
-@pytest.mark.parametrize("direct_limit", [DIRECT, TREE])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", sorted(LOSSES))
+@pytest.mark.parametrize("weighting", ["uniform", "per_query", "gain_gap"])
+def test_a_long_query_before_a_short_one(way, name, weighting):
+    """What a query leaves in the memory of a thread is nothing to the next one."""
+    rng = np.random.default_rng(7)
+    sizes = [2, 37, 5, 1, 3, 8, 21]
+    y, qid = rng.integers(0, 4, sum(sizes)).astype(float), np.repeat(np.arange(len(sizes)), sizes)
+    y[:2] = 0, 1
+    scores = rng.normal(size=len(y))
+    scores[2:39] = np.nan
+    loss = make_loss(y, qid, way, name=name, weighting=weighting)
+    value, gradient, state = evaluate(loss, scores)
+    assert np.isnan(value)
+    assert np.isnan(gradient[2:39]).all()
+    v, X = rng.normal(size=len(y)), rng.normal(size=(len(y), 3))
+    v[2:39] = np.nan
+    out = product(loss, state, v)
+    rest = np.delete(np.arange(len(y)), np.arange(2, 39))
+    H = ExplicitPairs(y, qid, width=LOSSES[name][1], weighting=weighting).loss_hessian(np.nan_to_num(scores))
+    np.testing.assert_allclose(out[rest], (H @ np.nan_to_num(v))[rest], atol=1e-9)
+    Z = np.empty_like(X)
+    loss.curvature_rows(state, 0, len(sizes), X, Z)
+    assert np.isfinite(Z[rest]).all()
+    assert np.isnan(Z[2:39]).all()
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_scores_that_are_not_finite_spoil_the_value_and_nothing_else(bad, direct_limit):
+def test_scores_that_are_not_finite_spoil_the_value_and_nothing_else(bad, way):
     rng = np.random.default_rng(4)
     for place in range(12):
         y, scores = rng.integers(0, 3, 12).astype(float), rng.normal(size=12)
         y[:2] = 0, 1
         scores[place] = bad
-        loss = make_loss(y, np.zeros(12), direct_limit)
+        loss = make_loss(y, np.zeros(12), way)
         value, _, state = evaluate(loss, scores)
         assert not np.isfinite(value) or np.isfinite(ExplicitPairs(y, np.zeros(12)).loss(scores))
         if np.isnan(bad):
             assert np.isnan(value)
         product(loss, state, np.ones(12))  # does not crash
-        assert sorted(state.order) == list(range(12))
+        assert state.order is None or sorted(state.order) == list(range(12))
 
 
 @pytest.mark.parametrize("name", ["squared_hinge", "huber", "wide huber"])
@@ -238,8 +283,8 @@ def test_a_ring_of_any_width_keeps_its_digits():
     oracle = ExplicitPairs(y, np.zeros(n), width=width)
     in_ring = oracle.curved(z)[0]
     assert in_ring.sum() > 100
-    for limit in (DIRECT, TREE):
-        pairs = make_loss(y, np.zeros(n), limit).pairs
+    for way in WAYS:
+        pairs = make_loss(y, np.zeros(n), way).pairs
         value, gradient, _ = evaluate(AtWidth(HuberHinge(pairs), width), z)
         assert value == pytest.approx(oracle.loss(z), rel=1e-14)
         np.testing.assert_allclose(gradient, oracle.loss_gradient(z), rtol=1e-9, atol=1e-9)

@@ -232,7 +232,7 @@ def test_a_common_offset_of_the_features_changes_little():
 def test_very_sparse_rows():
     """More features than entries: only those of a query are touched."""
     _, y, qid = problem(4)
-    X = sp.random_array((len(y), 5000), density=1e-3, format="csr", rng=np.random.default_rng(0))
+    X = sp.random_array((len(y), 5000), density=1e-3, format="csr", random_state=np.random.default_rng(0))
     dual, oracle = dual_of(X, y, qid, storage="csr"), Explicit(X.toarray(), y, qid)
     dual.start_along(np.random.default_rng(0).uniform(size=(len(y), 3)))
     for _ in range(30):

@@ -29,6 +29,8 @@ def dense(n_rows, n):
         (dense(300, 10), "newton"),
         (dense(300, 46), "newton"),
         (dense(10_000, 46), "newton"),
+        (dense(10_000, 136), "adaptive"),
+        (dense(100_000, 136), "newton"),
         (dense(1_000_000, 136), "newton"),
         (dense(1_000, 245), "adaptive"),
         (dense(100_000, 768), "adaptive"),
@@ -47,7 +49,7 @@ def test_solver_by_size(size, solver):
 def test_a_hessian_costs_more_products_with_more_variables_rows_and_fewer_values():
     costs = [hessian_cost(dense(10_000, n), 1.0) for n in (10, 46, 136, 245, 768, 2000)]
     assert costs == sorted(costs)
-    assert costs[0] < 5
+    assert costs[0] < 8
     assert costs[-1] > 50
     fractions = [hessian_cost(dense(10_000, 245), fraction) for fraction in (0.0, 0.05, 0.3, 1.0)]
     assert fractions[0] == float("inf")

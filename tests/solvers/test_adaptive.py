@@ -77,6 +77,7 @@ def test_about_twice_the_work_of_the_better_choice_at_most(condition, C, cost):
 
 
 def test_a_sample_passes_on_its_solution_and_its_preconditioner(monkeypatch):
+    monkeypatch.setattr(hessian_cost, "SAMPLE_PASSES", 0.0)
     monkeypatch.setattr(hessian_cost, "PRECONDITIONER_ROWS_PER_VARIABLE", 60)
     monkeypatch.setattr(hessian_cost, "hessian_cost", lambda size, fraction: 0.0)
     objective, oracle = ranking(n=2000, n_queries=300, C=1.0, fraction_of=hessian_cost.sampled_fraction)
@@ -84,12 +85,12 @@ def test_a_sample_passes_on_its_solution_and_its_preconditioner(monkeypatch):
     result = adaptive(objective, np.zeros(6), tol=1e-9)
     assert result.status is Status.CONVERGED
     assert result.value == pytest.approx(oracle.value(oracle.solve(1.0), 1.0), rel=1e-8)
-    cold = adaptive(objective, np.zeros(6), tol=1e-9, warm_start=True)
-    assert result.n_iter < cold.n_iter
+    assert result.history.duality_gap[0] < 0.2 * objective.gap(objective.evaluate(np.zeros(6)))
 
 
 def test_a_larger_sample_where_one_misleads(monkeypatch):
     """Few rows a variable and a large C: the sample's Hessian says little of the others'."""
+    monkeypatch.setattr(hessian_cost, "SAMPLE_PASSES", 0.0)
     monkeypatch.setattr(hessian_cost, "PRECONDITIONER_ROWS_PER_VARIABLE", 2)
     objective, oracle = ranking(
         n=4000, n_features=60, n_queries=400, C=100.0, fraction_of=hessian_cost.sampled_fraction

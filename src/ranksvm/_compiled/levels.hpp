@@ -77,6 +77,26 @@ static void count_pairs(const Pairs &pairs, int64_t first_query, int64_t last_qu
     }
 }
 
+// Documents of each query in label order, lowest first, and which queries have all their pairs visited: those of up to
+// visit_limit * (14 + min(levels, 40)) pairs a document, the growth with the levels being that of the time a sweep takes
+// (benchmarks/results/sweep_levels.md). Returns how many of the queries that have a pair are swept.
+static int64_t order_by_level(const Pairs &pairs, int64_t n_queries, const double *n_pairs, double visit_limit,
+                              int32_t *by_level, uint8_t *visited) {
+    Vector<int32_t> next;
+    int64_t swept = 0;
+    for (int64_t q = 0; q < n_queries; ++q) {
+        const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
+        const int32_t *levels = pairs.levels + first;
+        next.assign(static_cast<size_t>(pairs.n_levels[q]) + 1, 0);
+        for (int64_t i = 0; i < m; ++i) ++next[levels[i] + 1];
+        for (int32_t level = 0; level < pairs.n_levels[q]; ++level) next[level + 1] += next[level];
+        for (int64_t i = 0; i < m; ++i) by_level[first + next[levels[i]]++] = static_cast<int32_t>(i);
+        visited[q] = n_pairs[q] <= visit_limit * (14 + std::min(pairs.n_levels[q], 40)) * static_cast<double>(m);
+        swept += pairs.n_levels[q] > 1 && !visited[q];
+    }
+    return swept;
+}
+
 }  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

@@ -1,14 +1,11 @@
-// A query's documents sorted by score, and the windows that say which pairs violate the margin.
+// A query's documents sorted by score, and the windows that say which pairs violate the margin (pairs.hpp).
 //
-// A query has m documents with scores s and label ranks (levels) 0 .. k-1. A pair (i, j) with level_i > level_j, i the
-// preferred and j the other document, violates the margin t when fl(s_i - s_j) < t. With the documents sorted by score
-// this one predicate becomes one array: window[j] = number of documents whose score is less than s_j + t, so that
+// With the documents sorted by score the predicate becomes one array: window[j] = number of documents p with
+// fl(s_p - s_j) < t, so that
 //     upper(j) = documents of higher level among the first window[j],
 //     lower(i) = documents j of lower level with i < window[j], that is all from start[i] on.
 // Everything (value, gradient, Laplacian) reads the windows, so that the two sides of a pair always agree. A second window,
 // for a smaller threshold, makes rings: the pairs in the outer and not in the inner one.
-// The weight of a pair is a_i * b_j (a: as the preferred document, b: as the other), times g_i - g_j where documents have
-// gains; null pointers mean 1.
 #ifndef RANKSVM_SORTED_QUERY_HPP
 #define RANKSVM_SORTED_QUERY_HPP
 
@@ -23,22 +20,18 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-using std::int32_t;
-using std::int64_t;
-
-// One query, its documents sorted by score; also the scratch memory of a thread.
-
 struct Keyed {
     double score;
     int32_t index;
 };
 
+// One query, its documents sorted by score; also the scratch memory of a thread.
 struct SortedQuery {
     int64_t m = 0;
     int32_t n_levels = 0;
     bool weighted = false, gaps = false;
     Vector<Keyed> keyed, spread;
-    Vector<double> z, a, b, g;                           // centred scores, weights and gains, sorted
+    Vector<double> s, z, a, b, g;                        // sorted: scores, the same centred, weights and gains
     Vector<int32_t> level, start[2];                     // sorted levels; first document of lower(i)
     const int32_t *window[2] = {nullptr, nullptr};            // sorted; the outer one, the inner one
     Vector<double> table, split, v, values, weighed;     // scratch
@@ -51,6 +44,7 @@ struct SortedQuery {
         if (z.size() >= needed) return;
         keyed.resize(needed);
         spread.resize(needed);
+        s.resize(needed);
         z.resize(needed);
         a.resize(needed);
         b.resize(needed);
@@ -110,7 +104,7 @@ RANKSVM_INLINE void sort_keyed(Vector<Keyed> &keyed, Vector<Keyed> &spread, int6
 }
 
 // Sort by score, beginning from `order` (the documents in the order of an earlier score vector): where few have moved,
-// insertion alone is enough. Leaves the sorted scores less the middle one in z. False if a score is NaN.
+// insertion alone is enough. Leaves the sorted scores in s and, less the middle one, in z. False if a score is NaN.
 RANKSVM_INLINE bool sort_by_score(const double *scores, int32_t *order, SortedQuery &query) {
     const int64_t m = query.m;
     Keyed *keyed = query.keyed.data();
@@ -135,17 +129,20 @@ RANKSVM_INLINE bool sort_by_score(const double *scores, int32_t *order, SortedQu
     }
     // The middle score as the origin: a common offset of the scores then costs no digits in the sums.
     const double centre = keyed[m / 2].score;
-    for (int64_t i = 0; i < m; ++i) query.z[i] = keyed[i].score - centre;
+    for (int64_t i = 0; i < m; ++i) {
+        query.s[i] = keyed[i].score;
+        query.z[i] = keyed[i].score - centre;
+    }
     return true;
 }
 
-// window[i] = number of p with z[p] - z[i] < t, by two pointers in one loop without a branch on the data. A step waits for
+// window[i] = number of p with s[p] - s[i] < t, by two pointers in one loop without a branch on the data. A step waits for
 // the one before it, so several stretches of the list go through side by side.
 RANKSVM_INLINE void find_windows(SortedQuery &query, double threshold, int32_t *window) {
     constexpr int kStretches = 4;
     const int64_t m = query.m;
-    double *z = query.z.data();
-    z[m] = std::numeric_limits<double>::infinity();
+    double *s = query.s.data();
+    s[m] = std::numeric_limits<double>::infinity();
     int64_t i[kStretches], p[kStretches], end[kStretches];
     for (int c = 0; c < kStretches; ++c) {
         i[c] = m * c / kStretches;
@@ -153,7 +150,7 @@ RANKSVM_INLINE void find_windows(SortedQuery &query, double threshold, int32_t *
         int64_t low = 0, high = m;
         while (c > 0 && low < high) {
             const int64_t middle = (low + high) / 2;
-            if (z[middle] - z[i[c]] < threshold)
+            if (s[middle] - s[i[c]] < threshold)
                 low = middle + 1;
             else
                 high = middle;
@@ -162,14 +159,14 @@ RANKSVM_INLINE void find_windows(SortedQuery &query, double threshold, int32_t *
     }
     while (i[0] < end[0] && i[1] < end[1] && i[2] < end[2] && i[3] < end[3])
         for (int c = 0; c < kStretches; ++c) {
-            const int64_t advance = z[p[c]] - z[i[c]] < threshold;
+            const int64_t advance = s[p[c]] - s[i[c]] < threshold;
             window[i[c]] = static_cast<int32_t>(p[c]);
             p[c] += advance;
             i[c] += 1 - advance;
         }
     for (int c = 0; c < kStretches; ++c)
         while (i[c] < end[c]) {
-            const int64_t advance = z[p[c]] - z[i[c]] < threshold;
+            const int64_t advance = s[p[c]] - s[i[c]] < threshold;
             window[i[c]] = static_cast<int32_t>(p[c]);
             p[c] += advance;
             i[c] += 1 - advance;

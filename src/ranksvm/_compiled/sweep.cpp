@@ -6,7 +6,8 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-static constexpr SweepLoops kSweep = {squared_hinge, huber, laplacian, laplacian_rows, compress_levels, count_pairs};
+static constexpr SweepLoops kSweep = {squared_hinge,   huber,       laplacian,     laplacian_rows,
+                                      compress_levels, count_pairs, order_by_level};
 
 template <> const SweepLoops &loops() { return kSweep; }
 

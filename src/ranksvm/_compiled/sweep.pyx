@@ -5,7 +5,7 @@ All arrays over rows are in sorted order (`ranksvm.data.Queries`): query ``q`` h
 ``pointers[q + 1]``. Arguments named ``*_range`` hold the rows of the queries ``first .. last`` only.
 """
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from ranksvm._compiled.instruction_set cimport chosen
 
@@ -14,11 +14,23 @@ cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
         const int64_t *pointers
         const int32_t *levels
         const int32_t *n_levels
+        const int32_t *by_level
+        const uint8_t *visited
         const double *preferred
         const double *other
         const double *gain
         int32_t adjacent
         int32_t direct_limit
+
+    cdef struct PairState:
+        int32_t *order
+        int32_t *outer
+        int32_t *inner
+        double *scores
+        double *degrees
+        double outer_threshold
+        double inner_threshold
+        int32_t ring
 
     cdef struct LossSums:
         double value
@@ -26,22 +38,25 @@ cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
         double slack
 
     cppclass SweepLoops:
-        double (*squared_hinge)(const Pairs &, int64_t, int64_t, const double *, double, int32_t *, int32_t *, double *,
-                                double *) except +
-        LossSums (*huber)(const Pairs &, int64_t, int64_t, const double *, double, int32_t *, int32_t *, int32_t *,
-                          double *, double *) except +
-        void (*laplacian)(const Pairs &, int64_t, int64_t, const int32_t *, const int32_t *, const int32_t *,
-                          const double *, const double *, double *) except +
-        void (*laplacian_rows)(const Pairs &, int64_t, int64_t, const int32_t *, const int32_t *, const int32_t *,
-                               const double *, const double *, int64_t, double *) except +
+        LossSums (*squared_hinge)(const Pairs &, const PairState &, int64_t, int64_t, const double *,
+                                  double *) except +
+        LossSums (*huber)(const Pairs &, const PairState &, int64_t, int64_t, const double *, double,
+                          double *) except +
+        void (*laplacian)(const Pairs &, const PairState &, int64_t, int64_t, const double *, double *) except +
+        void (*laplacian_rows)(const Pairs &, const PairState &, int64_t, int64_t, const double *, int64_t,
+                               double *) except +
         void (*compress_levels)(const int64_t *, int64_t, int64_t, const double *, int32_t *, int32_t *) except +
         void (*count_pairs)(const Pairs &, int64_t, int64_t, double *, double *) except +
+        int64_t (*order_by_level)(const Pairs &, int64_t, const double *, double, int32_t *, uint8_t *) except +
 
     const Loops &loops_of[Loops](int)
 
 
 cdef class PairArrays:
-    """The pairs of a data set as arrays: pointers, levels, levels per query, and the weights a, b and gains g (or None)."""
+    """The pairs of a data set as arrays: pointers, levels, levels per query, and the weights a, b and gains g (or None).
+
+    Which queries have their pairs visited, in which order, is for `choose` to say.
+    """
 
     cdef Pairs pairs
     cdef object owners  # keeps the arrays alive
@@ -49,10 +64,12 @@ cdef class PairArrays:
     def __init__(self, const int64_t[::1] pointers, const int32_t[::1] levels, const int32_t[::1] n_levels,
                  const double[::1] preferred, const double[::1] other, const double[::1] gain, bint adjacent,
                  int32_t direct_limit):
-        self.owners = (pointers, levels, n_levels, preferred, other, gain)
+        self.owners = [pointers, levels, n_levels, preferred, other, gain]
         self.pairs.pointers = &pointers[0]
         self.pairs.levels = &levels[0] if levels.shape[0] else NULL
         self.pairs.n_levels = &n_levels[0] if n_levels.shape[0] else NULL
+        self.pairs.by_level = NULL
+        self.pairs.visited = NULL
         self.pairs.preferred = NULL
         self.pairs.other = NULL
         self.pairs.gain = NULL
@@ -64,63 +81,97 @@ cdef class PairArrays:
             self.pairs.other = &other[0]
         self.pairs.direct_limit = direct_limit
 
+    def choose(self, const double[::1] n_pairs, double visit_limit, int32_t[::1] by_level, uint8_t[::1] visited):
+        """Sort documents by level, and say which queries have all their pairs visited, which are swept.
 
-def squared_hinge(PairArrays arrays, int64_t first, int64_t last, const double[::1] scores, double threshold,
-                  int32_t[::1] order, int32_t[::1] window, double[::1] counts, double[::1] gradient_range):
+        Fills ``by_level`` (rows) and ``visited`` (queries) and keeps them. A query is visited up to ``visit_limit * (14
+        + min(levels, 40))`` pairs a document. Returns how many queries are to be swept.
+        """
+        cdef int64_t swept
+        if visited.shape[0] == 0 or by_level.shape[0] == 0:
+            return 0
+        with nogil:
+            swept = loops_of[SweepLoops](chosen).order_by_level(
+                self.pairs, visited.shape[0], &n_pairs[0], visit_limit, &by_level[0], &visited[0])
+        self.owners += [by_level, visited]
+        self.pairs.by_level = &by_level[0]
+        self.pairs.visited = &visited[0]
+        return swept
+
+
+cdef class StateArrays:
+    """What a loss leaves of the pairs at one score vector: order and windows of swept queries, scores of the others.
+
+    ``order``, ``outer`` and ``inner`` may be None where no query is swept, ``scores`` where all are; ``inner`` where
+    the loss is curved in the whole outer window.
+    """
+
+    cdef PairState state
+    cdef object owners
+
+    def __init__(self, int32_t[::1] order, int32_t[::1] outer, int32_t[::1] inner, double[::1] scores,
+                 double[::1] degrees, bint ring):
+        self.owners = order, outer, inner, scores, degrees
+        self.state.order = &order[0] if order is not None and order.shape[0] else NULL
+        self.state.outer = &outer[0] if outer is not None and outer.shape[0] else NULL
+        self.state.inner = &inner[0] if inner is not None and inner.shape[0] else NULL
+        self.state.scores = &scores[0] if scores is not None and scores.shape[0] else NULL
+        self.state.degrees = &degrees[0] if degrees.shape[0] else NULL
+        self.state.outer_threshold = self.state.inner_threshold = 0.0
+        self.state.ring = ring
+
+
+def squared_hinge(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[::1] scores,
+                  double threshold, double[::1] gradient_range):
     """Sum of ``a_i b_j max(0, t - (s_i - s_j))^2`` over the pairs of a range of queries.
 
-    Writes the gradient with respect to the scores, sorts ``order`` (document numbers within their query, by score; on
-    entry any permutation, best an earlier order) and leaves the violating pairs as ``window`` (in sorted order) and
-    the diagonal of their Laplacian as ``counts``.
+    Writes the gradient with respect to the scores and leaves the violating pairs in the state. Its ``order`` (document
+    numbers within their query) is on entry any permutation, best by similar scores.
     """
-    cdef double value
+    cdef LossSums sums
     if gradient_range.shape[0] == 0:
         return 0.0
+    state.state.outer_threshold = threshold
     with nogil:
-        value = loops_of[SweepLoops](chosen).squared_hinge(
-            arrays.pairs, first, last, &scores[0], threshold, &order[0], &window[0], &counts[0],
-                                &gradient_range[0])
-    return value
+        sums = loops_of[SweepLoops](chosen).squared_hinge(
+            arrays.pairs, state.state, first, last, &scores[0], &gradient_range[0])
+    return sums.value
 
 
-def huber(PairArrays arrays, int64_t first, int64_t last, const double[::1] scores, double width, int32_t[::1] order,
-          int32_t[::1] outer, int32_t[::1] inner, double[::1] counts, double[::1] gradient_range):
+def huber(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[::1] scores, double width,
+          double[::1] gradient_range):
     """Sums over the pairs of a range of queries: Huberised hinge, how much more the hinge is, and ``h (1 - h / width)``.
 
-    Writes gradient, ``order`` and ``counts`` as `squared_hinge` does; the pairs whose loss is curved are those of the
-    window ``outer`` that are not in ``inner``.
+    Writes the gradient and leaves the pairs whose loss is curved, as `squared_hinge` does; the state has a ring.
     """
     cdef LossSums sums
     if gradient_range.shape[0] == 0:
         return 0.0, 0.0, 0.0
+    state.state.outer_threshold = 1.0
+    state.state.inner_threshold = 1.0 - width
     with nogil:
         sums = loops_of[SweepLoops](chosen).huber(
-            arrays.pairs, first, last, &scores[0], width, &order[0], &outer[0], &inner[0], &counts[0],
-                       &gradient_range[0])
+            arrays.pairs, state.state, first, last, &scores[0], width, &gradient_range[0])
     return sums.value, sums.excess, sums.slack
 
 
-def laplacian(PairArrays arrays, int64_t first, int64_t last, const int32_t[::1] order, const int32_t[::1] outer,
-              const int32_t[::1] inner, const double[::1] counts, const double[::1] v_range, double[::1] out_range):
-    """``L v`` of a range of queries, for the pairs that a loss left in its windows (``inner`` may be None)."""
+def laplacian(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[::1] v_range,
+              double[::1] out_range):
+    """``L v`` of a range of queries, for the pairs that a loss left in the state."""
     if v_range.shape[0] == 0:
         return
     with nogil:
-        loops_of[SweepLoops](chosen).laplacian(
-            arrays.pairs, first, last, &order[0], &outer[0], &inner[0] if inner is not None else NULL,
-                    &counts[0], &v_range[0], &out_range[0])
+        loops_of[SweepLoops](chosen).laplacian(arrays.pairs, state.state, first, last, &v_range[0], &out_range[0])
 
 
-def laplacian_rows(PairArrays arrays, int64_t first, int64_t last, const int32_t[::1] order,
-                   const int32_t[::1] outer, const int32_t[::1] inner, const double[::1] counts,
-                   const double[:, ::1] X_range, double[:, ::1] Z_range):
+def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[:, ::1] X_range,
+                   double[:, ::1] Z_range):
     """Rows Z with ``X' L X = (X'Z + Z'X) / 2`` for a range of queries (X of the range centred by query)."""
     if X_range.shape[0] == 0 or X_range.shape[1] == 0:
         return
     with nogil:
         loops_of[SweepLoops](chosen).laplacian_rows(
-            arrays.pairs, first, last, &order[0], &outer[0], &inner[0] if inner is not None else NULL,
-                         &counts[0], &X_range[0, 0], X_range.shape[1], &Z_range[0, 0])
+            arrays.pairs, state.state, first, last, &X_range[0, 0], X_range.shape[1], &Z_range[0, 0])
 
 
 def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, const double[::1] y,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ranksvm._lazy import lazy_names
 from ranksvm.data.clicks import pairs_from_clicks
-from ranksvm.data.design_matrix import DesignMatrix, as_design_matrix
+from ranksvm.data.design_matrix import DenseDesign, DesignMatrix, SparseDesign, as_design_matrix
 from ranksvm.data.files import read_data, write_data
 from ranksvm.data.generators import make_ranking, make_ranking_stream
 from ranksvm.data.letor import read_letor
@@ -27,24 +27,26 @@ __getattr__ = lazy_names(__name__, dict.fromkeys(("QueryMinMaxScaler", "QuerySta
 
 __all__ = [
     "ComparablePairs",
+    "DenseDesign",
     "DesignMatrix",
     "PairBlocks",
     "PairList",
     "Queries",
+    "QueryMinMaxScaler",
+    "QueryStandardScaler",
     "RankingData",
+    "SharedDocuments",
+    "SparseDesign",
     "as_design_matrix",
-    "read_letor",
-    "write_letor",
     "iter_data",
     "iter_letor",
-    "read_data",
-    "write_data",
     "make_ranking",
     "make_ranking_stream",
     "pairs_from_clicks",
     "partition",
-    "SharedDocuments",
+    "read_data",
+    "read_letor",
     "shared_documents",
-    "QueryMinMaxScaler",
-    "QueryStandardScaler",
+    "write_data",
+    "write_letor",
 ]

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse
 
+import ranksvm._compiled.dual_descent as dual_descent
 import ranksvm._compiled.factorized as factorized
 import ranksvm._compiled.linear as linear
 
@@ -77,6 +78,12 @@ class DenseDesign:
     def visit_factors(self, factors, order, upper, fixed_step, beta):
         return factorized.visit_dense(self.X, factors, order, upper, fixed_step, beta)
 
+    def query_grams(self, arrays, order):
+        dual_descent.dense_grams(self.X, arrays, order, np.zeros(self.n_features))
+
+    def dual_ascent(self, arrays, order, alpha, w):
+        return dual_descent.dense_ascent(self.X, arrays, order, alpha, w)
+
 
 class SparseDesign:
     """A CSR matrix of float32 or float64 values.
@@ -114,6 +121,12 @@ class SparseDesign:
 
     def visit_factors(self, factors, order, upper, fixed_step, beta):
         return factorized.visit_sparse(*self._csr, factors, order, upper, fixed_step, beta)
+
+    def query_grams(self, arrays, order):
+        dual_descent.sparse_grams(*self._csr, arrays, order, np.zeros(self.n_features))
+
+    def dual_ascent(self, arrays, order, alpha, w):
+        return dual_descent.sparse_ascent(*self._csr, arrays, order, alpha, w)
 
 
 def csr_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -19,6 +19,12 @@ __all__ = ["ComparablePairs"]
 # Measured by benchmarks/sweep_levels.py (benchmarks/results/sweep_levels.md).
 DIRECT_LIMIT = 31
 
+# A query is visited pair by pair if it has at most this many times (14 + min(levels, 40)) pairs per document; other
+# queries are swept. With 5 levels the limit is 95 pairs per document, about 240 documents. Measured with AVX2 as
+# benchmarks/sweep_levels.py does, for an evaluation of the squared hinge and a product: with 2, 3 and 5 levels both
+# ways take the same time at 80 to 90 pairs per document, with all labels distinct at about 300.
+VISIT_LIMIT = 5.0
+
 # Ranking labels takes about 5 ns per row, waking a thread up to 0.4 ms: for fewer rows one thread ranks them.
 # (Measured with MQ2008, where a second thread doubled the time.)
 PARALLEL_ROWS = 1 << 17
@@ -51,6 +57,14 @@ class ComparablePairs:
         Whether only the pairs of adjacent levels count.
     direct_limit : int
         Largest number of levels for which the direct form of the sweep is used.
+    visit_limit : float
+        Up to this many times ``14 + min(levels, 40)`` pairs a document, all pairs of a query are visited; queries of
+        more pairs are swept.
+
+    Attributes
+    ----------
+    n_swept : int
+        Number of queries that are swept.
     """
 
     def __init__(
@@ -64,6 +78,7 @@ class ComparablePairs:
         gain: np.ndarray | None = None,
         adjacent: bool = False,
         direct_limit: int = DIRECT_LIMIT,
+        visit_limit: float = VISIT_LIMIT,
     ):
         if gain is not None and (preferred is None or other is None):
             preferred = other = np.ones(len(levels))
@@ -76,15 +91,18 @@ class ComparablePairs:
         self.gain = gain
         self.adjacent = adjacent
         self.direct_limit = direct_limit
+        self.visit_limit = visit_limit
         self.arrays = sweep.PairArrays(pointers, levels, n_levels, preferred, other, gain, adjacent, direct_limit)
         self.pairs_per_query = np.empty(self.n_queries)
         self.weight_per_query = np.empty(self.n_queries)
         sweep.count_pairs(self.arrays, 0, self.n_queries, self.pairs_per_query, self.weight_per_query)
+        by_level, visited = np.empty(len(levels), dtype=np.int32), np.empty(self.n_queries, dtype=np.uint8)
+        self.n_swept = self.arrays.choose(self.pairs_per_query, visit_limit, by_level, visited)
 
     def __reduce__(self):
         # the compiled view of the arrays is created again
         parts = self.pointers, self.rows, self.levels, self.n_levels, self.preferred, self.other, self.gain
-        return ComparablePairs, (*parts, self.adjacent, self.direct_limit)
+        return ComparablePairs, (*parts, self.adjacent, self.direct_limit, self.visit_limit)
 
     @classmethod
     def from_labels(

@@ -8,7 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import validation
 from ranksvm.estimators.ranker import Ranker
-from ranksvm.problems.dual import DualCoef
+from ranksvm.exceptions import DataError
+from ranksvm.problems.dual import DualCoef, KeptDualCoef
 from ranksvm.problems.problem import loss_of
 from ranksvm.problems.training_set import check_source_of_pairs, training_pairs
 
@@ -38,7 +39,8 @@ class DualMixin(Ranker):
         the final width of its smoothing) and the Huber loss. They are feasible for the dual, and their dual objective
         is ``objective_ - duality_gap_``. ``sum of alpha_ij (x_i - x_j)`` is ``coef_`` minus the gradient of the
         objective, whose norm is ``sqrt(2 * duality_gap_)`` for the squared hinge: fit with a small ``tol`` if you need
-        more digits. With a kernel the same holds in its RKHS, with ``k(x_i, .)`` for ``x_i``.
+        more digits. If the solver was "dual", the variables are its final ones, and the sum is ``coef_`` itself. With a
+        kernel the same holds in its RKHS, with ``k(x_i, .)`` for ``x_i``.
 
         Parameters
         ----------
@@ -87,6 +89,11 @@ class DualMixin(Ranker):
         n_threads = effective_n_jobs(self.n_jobs)
         how = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
         found = training_pairs(queries, labels, pairs, pair_weight, **how, **weights)
+        kept = getattr(self, "pair_alpha_", None)
+        if kept is not None:
+            if len(kept) != found.n_pairs:
+                raise DataError(f"The model was fitted to {len(kept)} pairs, these data have {found.n_pairs}.")
+            return KeptDualCoef(found, queries, labels, kept)
         scores = self._scores(X)
         # for the hinge, the loss at the final width of its smoothing
         loss, C, width = loss_of(fitted["loss"], fitted["huber_width"]), fitted["C"], getattr(self, "width_", None)

@@ -47,16 +47,18 @@ class RankSVM(DualMixin, LinearRanker):
         Weight of a pair, which weights passed to `fit` multiply: 1; 1 over the number of pairs of its query (with
         sample weights: over the sum of ``v_i * v_j``), so that every query counts equally (Cao et al., SIGIR 2006);
         ``y_i - y_j``; or ``(2^y_i - 2^y_j) / 2^max(y)``, with the maximum over all rows, to avoid overflow.
-    solver : {"auto", "newton", "tron"}, default "auto"
+    solver : {"auto", "newton", "tron", "dual"}, default "auto"
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
-        or many features; "auto" chooses by the size of the data. If neither is clearly faster, it uses conjugate
-        gradients that build a Hessian when this pays off ("adaptive" in ``solver_``).
+        or many features; "dual" has one dual variable for each pair, for fewer rows than features and few pairs per
+        row; "auto" chooses by the size of the data. If neither "newton" nor "tron" is clearly faster, "auto" uses
+        conjugate gradients that build a Hessian when this pays off ("adaptive" in ``solver_``). If "dual" converges
+        slowly, "auto" continues with "tron".
     tol : float, default 1e-4
         Stop when ``duality_gap_ <= tol * objective_``.
     max_iter : int, default 1000
         Largest number of solver iterations.
     warm_start : bool, default False
-        Start from the ``coef_`` of the last fit.
+        Start from the ``coef_`` of the last fit, or from its ``pair_alpha_`` if the solver is "dual".
     keep_on_interrupt : bool, default False
         Whether Ctrl-C during ``fit`` stops at the next evaluation and keeps the best model so far, instead of raising
         KeyboardInterrupt.
@@ -74,7 +76,7 @@ class RankSVM(DualMixin, LinearRanker):
     duality_gap_ : float
         An upper bound on ``objective_`` minus its minimum: ``1/2 |gradient|^2``, and for "hinge" (with the gradient of
         the smoothed objective) additionally ``C * sum of a_ij h (1 - h / width_)`` over the pairs whose ``h = 1 - m``
-        is between 0 and ``width_``.
+        is between 0 and ``width_``. With solver "dual", ``objective_`` minus the value of the dual at ``pair_alpha_``.
     converged_ : bool
         Whether the gap met ``tol``.
     status_ : str
@@ -82,10 +84,13 @@ class RankSVM(DualMixin, LinearRanker):
     n_iter_ : int
         Iterations of the solver.
     solver_ : str
-        The solver used: "newton", "tron" or "adaptive".
+        The solver used: "newton", "tron", "adaptive" or "dual".
     width_ : float or None
         Width of the Huberised hinge that ``coef_`` minimises: for "hinge" the last and smallest, with which the dual
-        variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``; None for "squared_hinge".
+        variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``; None for "squared_hinge" and
+        for "hinge" solved by the dual, which smooths nothing.
+    pair_alpha_ : ndarray of float64, shape (n_pairs,), or None
+        Dual variables of the pairs, query by query, where ``solver_`` is "dual"; `dual_coef` presents them.
     history_ : dict of list
         Trace over the iterations: objective, duality_gap, evaluations, hessian_products.
     fitted_params_ : dict

@@ -10,7 +10,7 @@ from ranksvm.estimators.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.linear_ranker import LinearRanker
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.problems.linear import LinearProblem
-from ranksvm.problems.problem import problem_options
+from ranksvm.problems.problem import LINEAR_SOLVERS, problem_options
 from ranksvm.problems.training_set import TrainingSet, training_set
 
 __all__ = ["RankSVMCV"]
@@ -126,14 +126,14 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         self.verbose = verbose
 
     def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
-        problem_options(estimator)
+        problem_options(estimator, LINEAR_SOLVERS)
         return training_set(estimator, X, y, **data)
 
     def _settings(self, data: TrainingSet) -> list[None]:
         return [None]
 
     def _problem(self, data: TrainingSet, setting: None) -> LinearProblem:
-        return LinearProblem(data, as_design_matrix(data.X), **problem_options(self))
+        return LinearProblem(data, as_design_matrix(data.X), **problem_options(self, LINEAR_SOLVERS))
 
     def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
         return {"scores_": scores[0], "mean_scores_": means[0], "standard_errors_": errors[0]}

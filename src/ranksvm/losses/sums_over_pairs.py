@@ -1,4 +1,4 @@
-"""The two ways to sum over pairs: by sweeping over the scores where labels imply them, or one by one from a list.
+"""The two ways to sum over pairs: by levels and scores where labels imply them, or one by one from a list.
 
 Both offer the same: squared hinge and Huberised hinge with their gradients, and products with the Laplacian of the
 graph whose edges are the pairs at which the loss was curved. A state keeps these pairs in the form that suits the way.
@@ -31,11 +31,13 @@ class SweepState:
 
     Attributes
     ----------
-    order : ndarray of int32, shape (n_rows,)
-        Documents (numbered within their query) by ascending score.
-    outer, inner : ndarray of int32, shape (n_rows,)
+    order : ndarray of int32, shape (n_rows,), or None
+        Documents (numbered within their query) by ascending score, of queries that are swept; None where none is.
+    outer, inner : ndarray of int32, shape (n_rows,), or None
         For each document in that order, how many documents of its query score less than its margin asks. Curved are
         the pairs in the outer window that are not in the inner one; ``inner`` is None where all of them are.
+    scores : ndarray of float64, shape (n_rows,)
+        The scores of queries whose pairs are visited, in label order.
     degrees : ndarray of float64, shape (n_rows,)
         Diagonal of the Laplacian: the weight of the curved pairs of each document.
     curvature : float
@@ -43,19 +45,23 @@ class SweepState:
     """
 
     def __init__(self, pairs: ComparablePairs, ring: bool, near: "SweepState | None" = None):
-        if near is None:
-            self.order = np.arange(pairs.n_rows, dtype=np.int32)
-            self.order -= np.repeat(pairs.pointers[:-1].astype(np.int32), np.diff(pairs.pointers))
-        else:
-            self.order = near.order.copy()
-        self.outer = np.empty(pairs.n_rows, dtype=np.int32)
-        self.inner = np.empty(pairs.n_rows, dtype=np.int32) if ring else None
+        self.order = self.outer = self.inner = None
+        if pairs.n_swept:
+            if near is None or near.order is None:
+                self.order = np.arange(pairs.n_rows, dtype=np.int32)
+                self.order -= np.repeat(pairs.pointers[:-1].astype(np.int32), np.diff(pairs.pointers))
+            else:
+                self.order = near.order.copy()
+            self.outer = np.empty(pairs.n_rows, dtype=np.int32)
+            self.inner = np.empty(pairs.n_rows, dtype=np.int32) if ring else None
+        self.scores = np.empty(pairs.n_rows)
         self.degrees = np.empty(pairs.n_rows)
         self.curvature = 0.0
+        self.arrays = sweep.StateArrays(self.order, self.outer, self.inner, self.scores, self.degrees, ring)
 
 
 class SweepSums:
-    """Sums over all pairs that labels imply, by sorting, in O(m log m) for a query of m documents.
+    """Sums over all pairs that labels imply: of queries with few pairs by visiting them, of others by sorting.
 
     Parameters
     ----------
@@ -72,24 +78,17 @@ class SweepSums:
         return SweepState(self.pairs, ring, near)
 
     def squared_hinge(self, scores, threshold, state, first, last, gradient_range):
-        value = sweep.squared_hinge(
-            self.pairs.arrays, first, last, scores, threshold, state.order, state.outer, state.degrees, gradient_range
-        )
-        return LossSums(value)
+        arrays = self.pairs.arrays, state.arrays
+        return LossSums(sweep.squared_hinge(*arrays, first, last, scores, threshold, gradient_range))
 
     def huber(self, scores, width, state, first, last, gradient_range):
-        arrays, windows = self.pairs.arrays, (state.outer, state.inner)
-        return LossSums(
-            *sweep.huber(arrays, first, last, scores, width, state.order, *windows, state.degrees, gradient_range)
-        )
+        return LossSums(*sweep.huber(self.pairs.arrays, state.arrays, first, last, scores, width, gradient_range))
 
     def laplacian(self, state, first, last, v_range, out_range):
-        windows = state.outer, state.inner
-        sweep.laplacian(self.pairs.arrays, first, last, state.order, *windows, state.degrees, v_range, out_range)
+        sweep.laplacian(self.pairs.arrays, state.arrays, first, last, v_range, out_range)
 
     def laplacian_rows(self, state, first, last, X_range, Z_range):
-        windows = state.outer, state.inner
-        sweep.laplacian_rows(self.pairs.arrays, first, last, state.order, *windows, state.degrees, X_range, Z_range)
+        sweep.laplacian_rows(self.pairs.arrays, state.arrays, first, last, X_range, Z_range)
 
     def differences(self, state, first, last, X_range):
         """Rows ``sqrt(weight) * (x_i - x_j)``, one for each active pair."""

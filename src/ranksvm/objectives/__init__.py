@@ -5,6 +5,7 @@ from ranksvm.objectives.factorized import FactorizedDual
 from ranksvm.objectives.kernel import CoefficientObjective, KernelObjective, KernelPoint
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
+from ranksvm.objectives.pair_dual import DualPoint, PairDual, dual_sizes
 from ranksvm.objectives.partitioned_term import PartitionedTerm
 from ranksvm.objectives.protocol import Objective, Point
 from ranksvm.objectives.threaded_term import ThreadedTerm
@@ -12,6 +13,7 @@ from ranksvm.objectives.threaded_term import ThreadedTerm
 __all__ = [
     "CoefficientObjective",
     "DataTerm",
+    "DualPoint",
     "FactorizedDual",
     "KernelObjective",
     "KernelPoint",
@@ -19,8 +21,10 @@ __all__ = [
     "LinearObjective",
     "LinearPoint",
     "Objective",
+    "PairDual",
     "PartitionedTerm",
     "Point",
     "Term",
     "ThreadedTerm",
+    "dual_sizes",
 ]

@@ -25,9 +25,10 @@ LARGEST_FRACTION = 0.4
 # Measured in nanoseconds on one core of a Xeon (Sapphire Rapids, AVX-512), float32 features, 10 to 2,000 of them:
 # a product with the Hessian, for each byte of a row, dense or sparse, each row, and in all; an explicit Hessian, for
 # each value of a row (gathered, centred, multiplied by the Laplacian), for each of its multiplications by the others
-# in float64 and in float32, and for the n^3 of its factorisation.
-PRODUCT_BYTE, SPARSE_PRODUCT_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.125, 0.3, 60.0, 4e4
-HESSIAN_VALUE, HESSIAN_DOUBLE, HESSIAN_SINGLE, HESSIAN_FACTOR, HESSIAN_CALL = 7.0, 0.037, 0.019, 0.02, 2e5
+# in float64 and in float32, for the n^3 of its factorisation, and in all. From the cache to the memory the bytes of a
+# product take 0.06 to 0.125: where rows are few, a Hessian costs more products than where they are many.
+PRODUCT_BYTE, SPARSE_PRODUCT_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.09, 0.3, 40.0, 3e4
+HESSIAN_VALUE, HESSIAN_DOUBLE, HESSIAN_SINGLE, HESSIAN_FACTOR, HESSIAN_CALL = 7.0, 0.037, 0.019, 0.02, 1e5
 
 
 class Size(Protocol):
@@ -84,15 +85,13 @@ def worthwhile_fraction(size: Size) -> float:
     float
         1 for all of them, 0 where no explicit Hessian is worth its cost.
     """
-    n, n_rows = size.n_variables, size.n_rows
+    n = size.n_variables
     if n > MAX_VARIABLES:
         return 0.0
-    if n_rows * n * n <= EXACT_HESSIAN_WORK:
+    if size.n_rows * n * n <= EXACT_HESSIAN_WORK:
         return 1.0
-    cost_in_passes = n * n / (PRODUCT_SPEED * size.row_bytes / 4)
-    fewest, most = (rows * n / n_rows for rows in SAMPLE_ROWS_PER_VARIABLE)
-    fraction = part_of_rows(min(max(SAMPLE_PASSES / cost_in_passes, fewest), most))
-    costly = not size.dense and fraction * cost_in_passes > SPARSE_HESSIAN_PASSES
+    fraction = _part_worth_a_pass(size, SAMPLE_ROWS_PER_VARIABLE[0])
+    costly = not size.dense and fraction * _cost_in_passes(size) > SPARSE_HESSIAN_PASSES
     return 0.0 if costly else fraction
 
 
@@ -111,7 +110,17 @@ def sampled_fraction(size: Size) -> float:
     """
     if size.n_variables > MAX_VARIABLES:
         return 0.0
-    return part_of_rows(PRECONDITIONER_ROWS_PER_VARIABLE * size.n_variables / max(1, size.n_rows))
+    return _part_worth_a_pass(size, PRECONDITIONER_ROWS_PER_VARIABLE)
+
+
+def _part_worth_a_pass(size: Size, fewest: float) -> float:
+    """As many rows as cost about a pass, between the fewest and the most that are of use for each variable."""
+    least, most = (rows * size.n_variables / max(1, size.n_rows) for rows in (fewest, SAMPLE_ROWS_PER_VARIABLE[1]))
+    return part_of_rows(min(max(SAMPLE_PASSES / _cost_in_passes(size), least), most))
+
+
+def _cost_in_passes(size: Size) -> float:
+    return size.n_variables**2 / (PRODUCT_SPEED * size.row_bytes / 4)
 
 
 def part_of_rows(fraction: float) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 __all__ = [
     "AdaptiveObjective",
     "DiagonalObjective",
+    "DualObjective",
     "HessianObjective",
     "Objective",
     "Point",
@@ -151,6 +152,19 @@ class AdaptiveObjective(HessianObjective, DiagonalObjective, Protocol):
     def sample(self) -> "AdaptiveObjective | None": ...
 
 
+class DualObjective(Protocol):
+    """A concave dual whose variables come in blocks, with the primal point that belongs to each of its points."""
+
+    def ascend(self, point: Any, epochs: int) -> None:
+        """Visit every block so many times, and maximise over it; the point is changed in place."""
+
+    def certificate(self, point: Any) -> tuple[float, float]:
+        """Value of the primal problem, and the duality gap."""
+
+    def gap(self, point: Any) -> float:
+        """The duality gap."""
+
+
 class SplitPoint(Protocol):
     """The result of a step of a splitting method.
 
@@ -177,4 +191,4 @@ class SplitObjective(Protocol):
         """Take the next step; a problem solved on the way may keep a gap of ``accuracy``."""
 
     def finish(self, point: Any, accuracy: float) -> Any:
-        """A point, not worse, that can be stored: minimised over one half of the variables for the other half."""
+        """A point that is not worse and can be stored: minimised over half of the variables, the others fixed."""

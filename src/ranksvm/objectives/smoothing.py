@@ -69,9 +69,9 @@ class SmoothedObjective:
         return self.C * self.sums(point).slack <= SMOOTHING_SHARE * tol * self.certificate(point)[0]
 
     def reduce_smoothing(self, point: Any, tol: float) -> tuple[Any, int]:
-        """A point with less smoothing, for w or where the solution is expected, if it is time; else the same point.
+        """A point with less smoothing, at w or where the solution is expected, and the number of evaluations used.
 
-        Also the number of evaluations used.
+        If smoothing should not be reduced, it is the same point.
 
         Smoothing is reduced once the gap comes from the smoothing rather than from the gradient. The slack decreases
         with the square of the width if margins are dense, which determines the next width.

@@ -391,7 +391,7 @@ def worth_threads(design: DesignMatrix, n_rows: int) -> bool:
 
 def _product(A: np.ndarray, B: np.ndarray, dtype: type) -> np.ndarray:
     """``A'B`` of arrays in float64, multiplied in some precision; half the work where both are the same."""
-    left = A.astype(dtype, copy=False)
+    left: np.ndarray = A.astype(dtype, copy=False)
     return left.T @ (left if A is B else B.astype(dtype, copy=False))
 
 

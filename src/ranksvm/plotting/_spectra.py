@@ -39,10 +39,12 @@ def legend(ax: Any, **options: Any) -> None:
 
 def count_axis(ax: Any, which: str) -> None:
     """Make the axis "x" or "y" logarithmic; plain tick labels at powers of ten, and if few, at 2 and 5 times them."""
+    from matplotlib.ticker import NullLocator
+
     getattr(ax, f"set_{which}scale")("log")
     axis = getattr(ax, f"{which}axis")
     low, high = axis.get_view_interval()
     if high < 1000 * low:
         axis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0))
     axis.set_major_formatter("{x:,.0f}")
-    axis.minorticks_off()
+    axis.set_minor_locator(NullLocator())

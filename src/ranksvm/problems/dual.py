@@ -11,7 +11,7 @@ import scipy.sparse
 from ranksvm.data import Queries
 from ranksvm.losses import Pairs
 
-__all__ = ["AlphaOfPairs", "DualBlock", "DualCoef", "WholeBlocks"]
+__all__ = ["AlphaOfPairs", "DualBlock", "DualCoef", "KeptDualCoef", "WholeBlocks"]
 
 # (number of a query, rows of the preferred documents of its pairs, rows of the other documents, weights of the pairs)
 # -> alpha of the pairs.
@@ -235,6 +235,27 @@ class DualCoef:
         places = np.empty(len(documents), dtype=np.int64)
         places[order] = np.arange(len(documents))
         return documents[order], places[place]
+
+
+class KeptDualCoef(DualCoef):
+    """As `DualCoef`, of alpha that a fit has kept.
+
+    Parameters
+    ----------
+    pairs, queries, labels : optional
+        Those of `DualCoef`.
+    kept : ndarray of float64, shape (pairs.n_pairs,)
+        The alpha, query by query in the order of the pairs.
+    """
+
+    def __init__(self, pairs: Pairs, queries: Queries, labels: np.ndarray | None, kept: np.ndarray):
+        super().__init__(pairs, queries, labels, lambda *_: kept)
+        self._kept = np.split(kept, np.cumsum(pairs.pairs_per_query.astype(np.int64))[:-1])
+
+    def _fill(self, number, block, places, preferred, other, weights):
+        parts = self._parts[self._first_part[number] : self._first_part[number + 1]]
+        if len(parts):
+            np.add.at(block.alpha, places, np.concatenate([self._kept[part] for part in parts]))
 
 
 class WholeBlocks(DualCoef):

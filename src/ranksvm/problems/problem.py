@@ -18,18 +18,19 @@ from ranksvm.problems.training_set import TrainingSet
 from ranksvm.solvers import SolverResult, Status, adaptive, interruptible, newton, tron
 
 SOLVERS = ("auto", "newton", "tron")
+LINEAR_SOLVERS = (*SOLVERS, "dual")
 PAIR_SELECTIONS = ("all", "adjacent")
 PAIR_WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
 
 
-def problem_options(estimator: Any) -> dict[str, Any]:
-    """The hyper-parameters of an estimator that choose loss and solver, validated."""
+def problem_options(estimator: Any, solvers: tuple[str, ...] = SOLVERS) -> dict[str, Any]:
+    """The hyper-parameters of an estimator that choose loss and solver (one of ``solvers``), validated."""
     _options.check(
         loss=_complaint(estimator.loss),
         huber_width=_options.positive(estimator.huber_width),
         pair_selection=_options.one_of(estimator.pair_selection, PAIR_SELECTIONS),
         pair_weighting=_options.one_of(estimator.pair_weighting, PAIR_WEIGHTINGS),
-        solver=_options.one_of(estimator.solver, SOLVERS),
+        solver=_options.one_of(estimator.solver, solvers),
         tol=_options.positive(estimator.tol),
         max_iter=_options.count(estimator.max_iter),
     )
@@ -141,7 +142,7 @@ class RankSVMProblem:
                 result = tron(objective, begin, **options)
         return replace(result, width=objective.width)
 
-    def start_from(self, estimator: Any) -> np.ndarray:
+    def start_from(self, estimator: Any) -> np.ndarray | None:
         """The variables of an estimator's solution; raises DataError if it belongs to other data."""
         raise NotImplementedError
 
@@ -170,6 +171,7 @@ class RankSVMProblem:
             n_pairs=self.pairs.n_pairs,
             n_queries=self.n_queries,
             width=result.width,
+            pair_alpha=result.alpha,
         )
 
     def model(self, w: np.ndarray) -> Record:

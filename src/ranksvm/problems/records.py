@@ -38,6 +38,8 @@ class Outcome(Record):
         Numbers of pairs and of queries.
     width : float or None
         Width of the Huberised hinge that was minimised last, if any.
+    pair_alpha : ndarray of float64, shape (n_pairs,), or None
+        Dual variables of the pairs, query by query, if the dual was solved.
     """
 
     objective: float
@@ -50,6 +52,7 @@ class Outcome(Record):
     n_pairs: int
     n_queries: int
     width: float | None
+    pair_alpha: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from ranksvm.solvers.adaptive import adaptive
 from ranksvm.solvers.douglas_rachford import douglas_rachford
+from ranksvm.solvers.dual_ascent import dual_ascent
 from ranksvm.solvers.epochs import EpochStatus, minimise_in_epochs
 from ranksvm.solvers.newton import newton
 from ranksvm.solvers.newton_cg import newton_cg
@@ -15,6 +16,7 @@ __all__ = [
     "Status",
     "adaptive",
     "douglas_rachford",
+    "dual_ascent",
     "interruptible",
     "minimise_in_epochs",
     "newton",

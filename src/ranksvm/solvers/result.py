@@ -71,6 +71,8 @@ class SolverResult:
     width : float or None
         Width of the Huberised hinge that was minimised last, set by the caller that chose the loss, because solvers do
         not know it.
+    alpha : ndarray of float64 or None
+        Dual variables of the pairs, if the dual was solved.
     """
 
     w: np.ndarray
@@ -81,6 +83,7 @@ class SolverResult:
     history: History
     point: Any
     width: float | None = None
+    alpha: np.ndarray | None = None
 
     def after(self, earlier: "SolverResult") -> "SolverResult":
         """This result combined with that of an earlier run, from whose end it started."""

@@ -1,0 +1,310 @@
+// Sums over the pairs of one short query, every pair visited: no sort. With the documents in label order the other documents
+// of each are one stretch, gone through a vector at a time.
+#ifndef RANKSVM_ALL_PAIRS_HPP
+#define RANKSVM_ALL_PAIRS_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "lanes.hpp"
+#include "loss_sums.hpp"
+#include "portable.hpp"
+#include "sweep_loops.hpp"
+
+namespace ranksvm::RANKSVM_VARIANT {
+
+// One query, its documents in label order; also the scratch memory of a thread.
+struct LabelledQuery {
+    int64_t m;
+    bool weighted, gaps, adjacent;
+    Vector<int32_t> level;
+    Vector<double> memory;
+    double *s, *a, *b, *g;            // scores, weights, gains
+    double *x;                        // values of which products are made
+    double *as_preferred, *as_other;  // sums over the pairs of each document on either side, but for its own factor
+    double *won, *lost;               // the same of the weights of its curved pairs
+
+    // Vectors at the ends of stretches reach a little beyond the documents, to what an earlier query left in the same array:
+    // a weight remains a weight.
+    RANKSVM_INLINE_METHOD void resize(int64_t size) {
+        m = size;
+        const int64_t room = size + kWidth;
+        if (static_cast<int64_t>(level.size()) >= room) return;
+        memory.assign(static_cast<size_t>(9 * room), 0.0);
+        level.resize(static_cast<size_t>(room));
+        double *next = memory.data();
+        for (double **array : {&s, &a, &b, &g, &x, &as_preferred, &as_other, &won, &lost}) *array = next, next += room;
+    }
+};
+
+RANKSVM_INLINE void gather_labelled(const Pairs &pairs, int64_t first, LabelledQuery &query) {
+    const int64_t m = query.m;
+    query.weighted = pairs.preferred != nullptr;
+    query.gaps = pairs.gain != nullptr;
+    query.adjacent = pairs.adjacent != 0;
+    const int32_t *documents = pairs.by_level + first;
+    for (int64_t r = 0; r < m; ++r) query.level[r] = pairs.levels[first + documents[r]];
+    if (query.weighted)
+        for (int64_t r = 0; r < m; ++r) {
+            query.a[r] = pairs.preferred[first + documents[r]];
+            query.b[r] = pairs.other[first + documents[r]];
+        }
+    if (query.gaps)
+        for (int64_t r = 0; r < m; ++r) query.g[r] = pairs.gain[first + documents[r]];
+    for (double *sums : {query.as_preferred, query.as_other, query.won, query.lost}) std::fill_n(sums, m + kWidth, 0.0);
+}
+
+// Goes through the pairs: `visit.begin(i)`, `visit.pairs(j, s)` for vectors of other documents from the j-th on and their
+// scores, `visit.end(i)`. Lanes beyond the last other document have the score -inf, which no margin falls short of.
+template <class Visit>
+RANKSVM_INLINE void visit_pairs(const LabelledQuery &query, Visit &visit) {
+    const int32_t *level = query.level.data();
+    const double *s = query.s;
+    for (int64_t from = 0, below = 0; below < query.m;) {
+        // the documents of one level, from `below` on, are compared with those from `from` to `below`
+        int64_t end = below + 1;
+        while (end < query.m && level[end] == level[below]) ++end;
+        const int64_t whole = from + (below - from) / kWidth * kWidth;
+        const Lanes last = first_lanes(lanes_at(s + whole), below - whole, -std::numeric_limits<double>::infinity());
+        for (int64_t i = below; i < end && from < below; ++i) {
+            visit.begin(i);
+            for (int64_t j = from; j < whole; j += kWidth) visit.pairs(j, lanes_at(s + j));
+            if (whole < below) visit.pairs(whole, last);
+            visit.end(i);
+        }
+        if (query.adjacent) from = below;
+        below = end;
+    }
+}
+
+// Weights of the pairs of the preferred document at hand, without its own factor a and the other ones' b: these multiply the
+// sums of the document, and what is added to the sums of the others.
+template <bool kWeighted, bool kGaps>
+struct PairWeights {
+    const LabelledQuery &query;
+    Lanes a, g;
+
+    RANKSVM_INLINE_METHOD void begin(int64_t i) {
+        if (kWeighted) a = all_lanes(query.a[i]);
+        if (kGaps) g = all_lanes(query.g[i]);
+    }
+    RANKSVM_INLINE_METHOD Lanes gap(int64_t j) const { return kGaps ? g - lanes_at(query.g + j) : all_lanes(1.0); }
+    RANKSVM_INLINE_METHOD Lanes times_gap(int64_t j, const Lanes &x) const {
+        return kGaps ? x * (g - lanes_at(query.g + j)) : x;
+    }
+    RANKSVM_INLINE_METHOD Lanes times_a(const Lanes &x) const { return kWeighted ? a * x : x; }
+    RANKSVM_INLINE_METHOD Lanes times_b(int64_t j, const Lanes &x) const {
+        return kWeighted ? lanes_at(query.b + j) * x : x;
+    }
+};
+
+RANKSVM_INLINE void add_lanes(double *p, const Lanes &x) { put_lanes(p, lanes_at(p) + x); }
+
+// Squared hinge: as_preferred and as_other receive the sums of the hinges, up to the document's own factor.
+template <bool kWeighted, bool kGaps>
+struct VisitSquaredHinge {
+    const LabelledQuery &query;
+    PairWeights<kWeighted, kGaps> weights;
+    Lanes threshold, zero, own, hinges, degree, value;
+
+    RANKSVM_INLINE_METHOD VisitSquaredHinge(const LabelledQuery &labelled, double margin)
+        : query(labelled), weights{labelled, all_lanes(1.0), all_lanes(0.0)}, threshold(all_lanes(margin)),
+          zero(all_lanes(0.0)), own(zero), hinges(zero), degree(zero), value(zero) {}
+
+    RANKSVM_INLINE_METHOD void begin(int64_t i) {
+        weights.begin(i);
+        own = all_lanes(query.s[i]);
+        hinges = degree = zero;
+    }
+    RANKSVM_INLINE_METHOD void pairs(int64_t j, const Lanes &s) {
+        // d > 0 where the margin is less than the threshold, and nowhere else: d does not round to 0
+        const Lanes d = threshold - (own - s), h = where_less(zero, d, d, zero);
+        const Lanes pull = weights.times_gap(j, h), edge = where_less(zero, d, weights.gap(j), zero);
+        const Lanes a_pull = weights.times_a(pull), b_pull = weights.times_b(j, pull);
+        add_lanes(query.as_other + j, a_pull);
+        add_lanes(query.lost + j, weights.times_a(edge));
+        hinges += b_pull;
+        degree += weights.times_b(j, edge);
+        value += weights.times_a(b_pull) * h;
+    }
+    RANKSVM_INLINE_METHOD void end(int64_t i) {
+        query.as_preferred[i] = sum_of(hinges);
+        query.won[i] = sum_of(degree);
+    }
+};
+
+// Huberised hinge: the sums of alpha = clip(h / d, 0, 1), which is minus the derivative of a pair's loss. The loss is
+// alpha h - alpha^2 d / 2, the slack h (1 - alpha).
+template <bool kWeighted, bool kGaps>
+struct VisitHuber {
+    const LabelledQuery &query;
+    PairWeights<kWeighted, kGaps> weights;
+    Lanes outer, inner, zero, one, steepness, own, pulls, degree;
+    Lanes products, squares, slack;  // of all pairs: alpha h, alpha^2, h (1 - alpha)
+
+    RANKSVM_INLINE_METHOD VisitHuber(const LabelledQuery &labelled, double outer_threshold, double inner_threshold,
+                                     double width)
+        : query(labelled), weights{labelled, all_lanes(1.0), all_lanes(0.0)}, outer(all_lanes(outer_threshold)),
+          inner(all_lanes(inner_threshold)), zero(all_lanes(0.0)), one(all_lanes(1.0)), steepness(all_lanes(1.0 / width)),
+          own(zero), pulls(zero), degree(zero), products(zero), squares(zero), slack(zero) {}
+
+    RANKSVM_INLINE_METHOD void begin(int64_t i) {
+        weights.begin(i);
+        own = all_lanes(query.s[i]);
+        pulls = degree = zero;
+    }
+    RANKSVM_INLINE_METHOD void pairs(int64_t j, const Lanes &s) {
+        const Lanes margin = own - s, d = outer - margin, h = where_less(zero, d, d, zero), scaled = h * steepness;
+        const Lanes alpha = where_less(margin, inner, one, where_less(scaled, one, scaled, one));
+        const Lanes gap = weights.gap(j), ring = where_less(margin, inner, zero, where_less(zero, d, gap, zero));
+        const Lanes pull = weights.times_gap(j, alpha), b_pull = weights.times_b(j, pull);
+        add_lanes(query.as_other + j, weights.times_a(pull));
+        add_lanes(query.lost + j, weights.times_a(ring));
+        pulls += b_pull;
+        degree += weights.times_b(j, ring);
+        const Lanes ab_pull = weights.times_a(b_pull);
+        products += ab_pull * h;
+        squares += ab_pull * alpha;
+        slack += weights.times_a(weights.times_b(j, weights.times_gap(j, h * (one - alpha))));
+    }
+    RANKSVM_INLINE_METHOD void end(int64_t i) {
+        query.as_preferred[i] = sum_of(pulls);
+        query.won[i] = sum_of(degree);
+    }
+};
+
+// Differences of x over the curved pairs.
+template <bool kWeighted, bool kGaps, bool kRing>
+struct VisitLaplacian {
+    const LabelledQuery &query;
+    PairWeights<kWeighted, kGaps> weights;
+    Lanes outer, inner, zero, own, x, flows;
+
+    RANKSVM_INLINE_METHOD VisitLaplacian(const LabelledQuery &labelled, double outer_threshold, double inner_threshold)
+        : query(labelled), weights{labelled, all_lanes(1.0), all_lanes(0.0)}, outer(all_lanes(outer_threshold)),
+          inner(all_lanes(inner_threshold)), zero(all_lanes(0.0)), own(zero), x(zero), flows(zero) {}
+
+    RANKSVM_INLINE_METHOD void begin(int64_t i) {
+        weights.begin(i);
+        own = all_lanes(query.s[i]);
+        x = all_lanes(query.x[i]);
+        flows = zero;
+    }
+    RANKSVM_INLINE_METHOD void pairs(int64_t j, const Lanes &s) {
+        const Lanes margin = own - s;
+        Lanes flow = where_less(margin, outer, weights.times_gap(j, x - lanes_at(query.x + j)), zero);
+        if (kRing) flow = where_less(margin, inner, zero, flow);
+        add_lanes(query.as_other + j, weights.times_a(flow));
+        flows += weights.times_b(j, flow);
+    }
+    RANKSVM_INLINE_METHOD void end(int64_t i) { query.as_preferred[i] = sum_of(flows); }
+};
+
+// The sums of each document as the other and as the preferred one, times a number each, in the order of the positions.
+RANKSVM_INLINE void put_sides(const LabelledQuery &query, const int32_t *documents, double u, const double *as_other,
+                              double v, const double *as_preferred, double *out) {
+    if (query.weighted)
+        for (int64_t r = 0; r < query.m; ++r)
+            out[documents[r]] = u * query.b[r] * as_other[r] + v * query.a[r] * as_preferred[r];
+    else
+        for (int64_t r = 0; r < query.m; ++r) out[documents[r]] = u * as_other[r] + v * as_preferred[r];
+}
+
+// Scores of a query in label order, into the state, too. False if one is NaN.
+RANKSVM_INLINE bool gather_scores(const double *scores, const int32_t *documents, LabelledQuery &query, double *kept) {
+    bool numbers = true;
+    for (int64_t r = 0; r < query.m; ++r) {
+        const double score = scores[documents[r]];
+        query.s[r] = kept[r] = score;
+        numbers = numbers && score == score;
+    }
+    return numbers;
+}
+
+template <bool kWeighted, bool kGaps>
+RANKSVM_INLINE LossSums visit_squared_hinge(const LabelledQuery &query, const PairState &state) {
+    VisitSquaredHinge<kWeighted, kGaps> visit(query, state.outer_threshold);
+    visit_pairs(query, visit);
+    return {sum_of(visit.value), 0.0, 0.0};
+}
+
+template <bool kWeighted, bool kGaps>
+RANKSVM_INLINE LossSums visit_huber(const LabelledQuery &query, const PairState &state, double width) {
+    VisitHuber<kWeighted, kGaps> visit(query, state.outer_threshold, state.inner_threshold, width);
+    visit_pairs(query, visit);
+    const double squares = 0.5 * width * sum_of(visit.squares), slack = sum_of(visit.slack);
+    return {sum_of(visit.products) - squares, slack + squares, slack};
+}
+
+template <bool kWeighted, bool kGaps>
+RANKSVM_INLINE void visit_laplacian(const LabelledQuery &query, const PairState &state) {
+    if (state.ring) {
+        VisitLaplacian<kWeighted, kGaps, true> visit(query, state.outer_threshold, state.inner_threshold);
+        visit_pairs(query, visit);
+    } else {
+        VisitLaplacian<kWeighted, kGaps, false> visit(query, state.outer_threshold, 0.0);
+        visit_pairs(query, visit);
+    }
+}
+
+RANKSVM_INLINE LossSums squared_hinge_of_all_pairs(const LabelledQuery &query, const PairState &state) {
+    if (query.gaps) return visit_squared_hinge<true, true>(query, state);
+    if (query.weighted) return visit_squared_hinge<true, false>(query, state);
+    return visit_squared_hinge<false, false>(query, state);
+}
+
+RANKSVM_INLINE LossSums huber_of_all_pairs(const LabelledQuery &query, const PairState &state, double width) {
+    if (query.gaps) return visit_huber<true, true>(query, state, width);
+    if (query.weighted) return visit_huber<true, false>(query, state, width);
+    return visit_huber<false, false>(query, state, width);
+}
+
+// out = L x of a query whose scores the state has.
+RANKSVM_INLINE void laplacian_of_all_pairs(const Pairs &pairs, const PairState &state, int64_t first, const double *x,
+                                           double *out, LabelledQuery &query) {
+    const int32_t *documents = pairs.by_level + first;
+    gather_labelled(pairs, first, query);
+    for (int64_t r = 0; r < query.m; ++r) {
+        query.s[r] = state.scores[first + r];
+        query.x[r] = x[documents[r]];
+    }
+    if (query.gaps)
+        visit_laplacian<true, true>(query, state);
+    else if (query.weighted)
+        visit_laplacian<true, false>(query, state);
+    else
+        visit_laplacian<false, false>(query, state);
+    put_sides(query, documents, -1.0, query.as_other, 1.0, query.as_preferred, out);
+}
+
+// Order and windows (sorted_query.hpp) of a query whose scores the state has and of which none is NaN, by comparing each
+// score with all others: less than a sort takes. `taken` is scratch.
+RANKSVM_INLINE void order_by_counting(const int32_t *documents, const PairState &state, int64_t first, int32_t *order,
+                                      int32_t *outer, int32_t *inner, int32_t *taken, LabelledQuery &query) {
+    const int64_t m = query.m;
+    double *s = query.s;
+    std::copy_n(state.scores + first, m, s);
+    std::fill_n(s + m, kWidth, std::numeric_limits<double>::infinity());
+    std::fill_n(taken, m, 0);
+    const Lanes one = all_lanes(1.0), zero = all_lanes(0.0);
+    const Lanes outer_threshold = all_lanes(state.outer_threshold), inner_threshold = all_lanes(state.inner_threshold);
+    for (int64_t i = 0; i < m; ++i) {
+        const Lanes own = all_lanes(s[i]);
+        Lanes less = zero, in_outer = zero, in_inner = zero;
+        for (int64_t j = 0; j < m; j += kWidth) {
+            const Lanes score = lanes_at(s + j), margin = score - own;
+            less += where_less(score, own, one, zero);
+            in_outer += where_less(margin, outer_threshold, one, zero);
+            if (state.ring) in_inner += where_less(margin, inner_threshold, one, zero);
+        }
+        const int64_t rank = static_cast<int64_t>(sum_of(less)), place = rank + taken[rank]++;
+        order[place] = documents[i];
+        outer[place] = static_cast<int32_t>(sum_of(in_outer));
+        inner[place] = static_cast<int32_t>(sum_of(in_inner));
+    }
+}
+
+}  // namespace ranksvm::RANKSVM_VARIANT
+
+#endif

@@ -1,0 +1,151 @@
+// The dual of a RankSVM over listed pairs: block coordinate ascent, one query after another. A visit reads the query's
+// rows twice, for their scores and for w; all steps on its pairs between the two need the query's Gram matrix only.
+#ifndef RANKSVM_DUAL_DESCENT_HPP
+#define RANKSVM_DUAL_DESCENT_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "dual_descent_loops.hpp"
+#include "linear.hpp"
+#include "portable.hpp"
+
+namespace ranksvm::RANKSVM_VARIANT {
+
+// Cycles over the pairs of a query in one visit, at most, and the part of the first cycle's largest slope that ends them
+// earlier.
+constexpr int kCycles = 10;
+constexpr double kEnough = 0.1;
+
+template <class Real>
+struct DenseReader {
+    const Real *X;
+    int64_t n;
+
+    DenseReader(const Real *X, int64_t n) : X(X), n(n) {}
+
+    RANKSVM_INLINE_METHOD void scores(const int64_t *rows, int64_t start, int64_t stop, const double *w, double *out) const {
+        dense_scores(X, n, rows, start, stop, w, out);
+    }
+    RANKSVM_INLINE_METHOD void add(const int64_t *rows, int64_t start, int64_t stop, const double *u, double *w) const {
+        dense_accumulate(X, n, rows, start, stop, u, w);
+    }
+    RANKSVM_INLINE_METHOD void clear(const int64_t *, int64_t, double *w) const { std::fill_n(w, n, 0.0); }
+};
+
+template <class Real, class Index>
+struct SparseReader {
+    const Real *data;
+    const Index *indices;
+    const Index *indptr;
+
+    SparseReader(const Real *data, const Index *indices, const Index *indptr)
+        : data(data), indices(indices), indptr(indptr) {}
+
+    RANKSVM_INLINE_METHOD void scores(const int64_t *rows, int64_t start, int64_t stop, const double *w, double *out) const {
+        sparse_scores(data, indices, indptr, rows, start, stop, w, out);
+    }
+    RANKSVM_INLINE_METHOD void add(const int64_t *rows, int64_t start, int64_t stop, const double *u, double *w) const {
+        sparse_accumulate(data, indices, indptr, rows, start, stop, u, false, w);
+    }
+    RANKSVM_INLINE_METHOD void clear(const int64_t *rows, int64_t position, double *w) const {
+        const int64_t row = row_at(rows, position);
+        for (int64_t e = indptr[row]; e < indptr[row + 1]; ++e) w[indices[e]] = 0.0;
+    }
+};
+
+// Products of the documents of each query in `order` with each other; `work` has a zero for each feature, before and after.
+template <class Reader>
+RANKSVM_INLINE void gram_matrices(const Reader &X, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
+                                  double *work) {
+    const double one = 1.0;
+    for (int64_t visit = 0; visit < n_visits; ++visit) {
+        const int64_t q = order[visit], start = pairs.pointers[q], stop = pairs.pointers[q + 1], m = stop - start;
+        double *G = pairs.grams + pairs.gram_pointers[q];
+        for (int64_t i = 0; i < m; ++i) {
+            X.add(pairs.rows, start + i, start + i + 1, &one, work);
+            X.scores(pairs.rows, start + i, stop, work, G + i * m + i);
+            for (int64_t j = i + 1; j < m; ++j) G[j * m + i] = G[i * m + j];
+            X.clear(pairs.rows, start + i, work);
+        }
+    }
+}
+
+// Exact maximisation over one pair's alpha after another, at most kCycles times over the query. s are the scores of its
+// documents and b the sums of what is added to their coefficients; returns the largest projected slope of the first cycle.
+RANKSVM_INLINE double maximise_query(const DualPairs &pairs, int64_t q, int64_t m, double *alpha, double *RANKSVM_RESTRICT s,
+                                     double *b) {
+    const double *G = pairs.grams + pairs.gram_pointers[q];
+    double first = 0.0;
+    for (int cycle = 0; cycle < kCycles; ++cycle) {
+        double largest = 0.0;
+        for (int64_t p = pairs.pair_pointers[q]; p < pairs.pair_pointers[q + 1]; ++p) {
+            const double upper = pairs.upper[p], ridge = pairs.ridge[p], before = alpha[p];
+            if (upper == 0.0) continue;
+            const int64_t i = pairs.preferred[p], j = pairs.other[p];
+            const double slope = 1.0 - (s[i] - s[j]) - ridge * before;
+            if ((before <= 0.0 && slope <= 0.0) || (before >= upper && slope >= 0.0)) continue;
+            largest = std::max(largest, std::fabs(slope));
+            const double curvature = G[i * m + i] + G[j * m + j] - 2.0 * G[i * m + j] + ridge;
+            double after = slope > 0.0 ? upper : 0.0;  // the bound ahead, where there is no curvature
+            if (curvature > 0.0) after = std::min(std::max(before + slope / curvature, 0.0), upper);
+            if (!std::isfinite(after)) continue;  // no curvature and no bound: round-off of two equal documents
+            const double step = after - before;
+            alpha[p] = after;
+            b[i] += step;
+            b[j] -= step;
+            const double *g = G + i * m, *h = G + j * m;
+            for (int64_t r = 0; r < m; ++r) s[r] += step * (g[r] - h[r]);
+        }
+        if (cycle == 0) first = largest;
+        if (largest <= kEnough * first) break;
+    }
+    return first;
+}
+
+template <class Reader>
+RANKSVM_INLINE double ascend_queries(const Reader &X, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
+                                     double *alpha, double *w) {
+    Vector<double> s, b;
+    double largest = 0.0;
+    for (int64_t visit = 0; visit < n_visits; ++visit) {
+        const int64_t q = order[visit], start = pairs.pointers[q], stop = pairs.pointers[q + 1], m = stop - start;
+        s.resize(static_cast<size_t>(m));
+        b.assign(static_cast<size_t>(m), 0.0);
+        X.scores(pairs.rows, start, stop, w, s.data());
+        const double slope = maximise_query(pairs, q, m, alpha, s.data(), b.data());
+        if (slope > 0.0) X.add(pairs.rows, start, stop, b.data(), w);
+        largest = std::max(largest, slope);
+    }
+    return largest;
+}
+
+template <class Real>
+static void dense_grams(const Real *X, int64_t n, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
+                        double *work) {
+    gram_matrices(DenseReader<Real>(X, n), pairs, order, n_visits, work);
+}
+
+template <class Real>
+static double dense_ascent(const Real *X, int64_t n, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
+                           double *alpha, double *w) {
+    return ascend_queries(DenseReader<Real>(X, n), pairs, order, n_visits, alpha, w);
+}
+
+template <class Real, class Index>
+static void sparse_grams(const Real *data, const Index *indices, const Index *indptr, const DualPairs &pairs,
+                         const int64_t *order, int64_t n_visits, double *work) {
+    gram_matrices(SparseReader<Real, Index>(data, indices, indptr), pairs, order, n_visits, work);
+}
+
+template <class Real, class Index>
+static double sparse_ascent(const Real *data, const Index *indices, const Index *indptr, const DualPairs &pairs,
+                            const int64_t *order, int64_t n_visits, double *alpha, double *w) {
+    return ascend_queries(SparseReader<Real, Index>(data, indices, indptr), pairs, order, n_visits, alpha, w);
+}
+
+}  // namespace ranksvm::RANKSVM_VARIANT
+
+#endif

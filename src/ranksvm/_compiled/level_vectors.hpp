@@ -1,0 +1,52 @@
+// Running sums of vectors, one for each level, and sums of these over the levels below one.
+#ifndef RANKSVM_LEVEL_VECTORS_HPP
+#define RANKSVM_LEVEL_VECTORS_HPP
+
+#include <cstdint>
+
+#include "portable.hpp"
+
+namespace ranksvm::RANKSVM_VARIANT {
+
+RANKSVM_INLINE void add_scaled(double *RANKSVM_RESTRICT y, double scale, const double *RANKSVM_RESTRICT x, int64_t n) {
+    for (int64_t f = 0; f < n; ++f) y[f] += scale * x[f];
+}
+
+class LevelVectors {
+   public:
+    LevelVectors(int32_t n_levels, bool adjacent, int64_t n, Vector<double> &memory)
+        : n_levels_(n_levels), adjacent_(adjacent), few_(n_levels <= kFewLevels), n_(n), memory_(memory) {
+        memory_.assign(static_cast<size_t>(n_levels) * n, 0.0);
+    }
+
+    RANKSVM_INLINE_METHOD void add(int32_t level, double weight, const double *x) {
+        if (level == n_levels_ - 1) return;  // preferred to all, so nobody's other document
+        if (few_ || adjacent_)
+            add_scaled(memory_.data() + level * n_, weight, x, n_);
+        else
+            for (int32_t node = level + 1; node <= n_levels_; node += node & -node)
+                add_scaled(memory_.data() + (node - 1) * n_, weight, x, n_);
+    }
+
+    // out += scale * (sum of the vectors of the levels that this one is compared with)
+    RANKSVM_INLINE_METHOD void add_below(int32_t level, double scale, double *out) const {
+        if (adjacent_)
+            add_scaled(out, scale, memory_.data() + (level - 1) * n_, n_);
+        else if (few_)
+            for (int32_t below = 0; below < level; ++below) add_scaled(out, scale, memory_.data() + below * n_, n_);
+        else
+            for (int32_t node = level; node > 0; node -= node & -node)
+                add_scaled(out, scale, memory_.data() + (node - 1) * n_, n_);
+    }
+
+   private:
+    static constexpr int32_t kFewLevels = 8;
+    int32_t n_levels_;
+    bool adjacent_, few_;
+    int64_t n_;
+    Vector<double> &memory_;
+};
+
+}  // namespace ranksvm::RANKSVM_VARIANT
+
+#endif

@@ -1,0 +1,148 @@
+"""The dual over listed pairs, against explicit pairs in NumPy."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from oracle import ExplicitPairs
+from ranksvm import RankSVM, regularization_path
+from ranksvm.data import ComparablePairs, Queries, as_design_matrix
+from ranksvm.objectives import PairDual, dual_sizes
+from ranksvm.problems.linear import worth_the_dual
+
+LOSSES = ("squared_hinge", "hinge", "huber")
+WIDTH = 0.6
+
+
+def wide(n_rows=60, n_features=400, seed=0, ties=True):
+    """Few rows of many features: queries of 1 to 12 documents, one without a pair, two equal documents."""
+    random = np.random.default_rng(seed)
+    qid = np.sort(random.integers(0, 9, n_rows))
+    X = scipy.sparse.random(n_rows, n_features, 0.05, "csr", random_state=seed, dtype=np.float64).toarray()
+    y = random.integers(0, 3 if ties else 50, n_rows).astype(float)
+    y[qid == qid[0]] = 1.0  # no pair
+    X[-1] = X[-2]
+    y[-2:] = 0.0, 1.0
+    qid[-2:] = qid[-1]
+    return X, y, qid
+
+
+def primal_value(X, y, qid, w, C, loss, **weights):
+    """The objective over explicit pairs."""
+    pairs = ExplicitPairs(y, qid, X, **weights)
+    hinge = np.maximum(0.0, 1.0 - (X[pairs.upper] - X[pairs.lower]) @ w)
+    values = {
+        "squared_hinge": hinge**2,
+        "hinge": hinge,
+        "huber": np.where(hinge < WIDTH, hinge**2 / (2 * WIDTH), hinge - WIDTH / 2),
+    }[loss]
+    return 0.5 * w @ w + C * pairs.weight @ values
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])
+def test_agrees_with_tron_and_explicit_pairs(loss, C):
+    X, y, qid = wide()
+    # the hinge is reached by smoothing there: its certificate is met less far
+    tols = {"dual": 1e-7, "tron": 1e-4 if loss == "hinge" else 1e-7}
+    fits = [
+        RankSVM(C=C, loss=loss, huber_width=WIDTH, solver=solver, tol=tol, max_iter=5000).fit(X, y, qid=qid)
+        for solver, tol in tols.items()
+    ]
+    for fit in fits:
+        assert fit.converged_
+        assert fit.objective_ == pytest.approx(primal_value(X, y, qid, fit.coef_, C, loss), rel=1e-12)
+    dual, tron = fits
+    assert dual.objective_ <= tron.objective_ + 1e-7 * tron.objective_
+    assert dual.objective_ >= tron.objective_ - tron.duality_gap_ - 1e-12 * tron.objective_
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("make", [np.asarray, np.float32, scipy.sparse.csr_matrix], ids=["f64", "f32", "csr"])
+def test_weights_and_storage(loss, make):
+    X, y, qid = wide(seed=1)
+    X = X.astype(np.float32).astype(np.float64)
+    random = np.random.default_rng(2)
+    weights = {
+        "sample_weight": random.integers(0, 3, len(y)).astype(float),
+        "propensity": random.uniform(0.3, 1.0, len(y)),
+    }
+    fit = RankSVM(loss=loss, huber_width=WIDTH, solver="dual", tol=1e-6, max_iter=5000)
+    fit.fit(make(X), y, qid=qid, **weights)
+    assert fit.converged_
+    assert fit.objective_ == pytest.approx(primal_value(X, y, qid, fit.coef_, 1.0, loss, **weights), rel=1e-10)
+    other = RankSVM(loss=loss, huber_width=WIDTH, solver="tron", tol=1e-4, max_iter=5000).fit(X, y, qid=qid, **weights)
+    assert abs(fit.objective_ - other.objective_) <= 1e-4 * other.objective_
+
+
+def test_certificate_is_honest_at_every_epoch():
+    X, y, qid = wide(seed=3)
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y)
+    for loss in LOSSES:
+        best = RankSVM(C=10.0, loss=loss, huber_width=WIDTH, solver="dual", tol=1e-9, max_iter=20000)
+        best = best.fit(X, y, qid=qid).objective_
+        dual = PairDual(as_design_matrix(X), pairs, loss, WIDTH, 10.0)
+        point = dual.evaluate()
+        for _ in range(10):
+            value, gap = dual.certificate(point)
+            assert value == pytest.approx(primal_value(X, y, qid, point.w, 10.0, loss), rel=1e-12)
+            assert best >= value - gap - 1e-9 * value
+            dual.ascend(point, 1)
+        again = dual.evaluate(point.alpha)
+        np.testing.assert_allclose(again.w, point.w, rtol=0, atol=1e-12)
+
+
+def test_explicit_pairs_and_dual_coef():
+    X, y, qid = wide(seed=4)
+    upper, lower = np.nonzero((qid[:, None] == qid) & (y[:, None] > y))
+    pairs = np.stack([upper, lower], axis=1)
+    listed = RankSVM(solver="dual", tol=1e-8).fit(X, pairs=pairs, qid=qid)
+    labelled = RankSVM(solver="dual", tol=1e-8).fit(X, y, qid=qid)
+    assert listed.objective_ == pytest.approx(labelled.objective_, rel=1e-7)
+    for fit, how in ((listed, {"pairs": pairs}), (labelled, {"y": y})):
+        dual = fit.dual_coef(X, qid=qid, **how)
+        np.testing.assert_allclose(X.T @ dual.per_document(), fit.coef_, atol=1e-10)
+        alpha = np.concatenate([block.alpha.ravel() for block in dual])
+        value = alpha.sum() - (alpha @ alpha) / 4 - fit.coef_ @ fit.coef_ / 2
+        assert value == pytest.approx(fit.objective_ - fit.duality_gap_, rel=1e-10)
+
+
+def test_path_and_warm_start_reach_the_same_optima():
+    X, y, qid = wide(seed=5)
+    Cs = [0.1, 1.0, 10.0]
+    for loss in LOSSES:
+        path = regularization_path(X, y, qid=qid, Cs=Cs, loss=loss, solver="dual", tol=1e-6)
+        for C, objective, gap in zip(Cs, path.objectives, path.duality_gaps, strict=True):
+            fit = RankSVM(C=C, loss=loss, solver="dual", tol=1e-6, warm_start=True).fit(X, y, qid=qid)
+            assert abs(fit.objective_ - objective) <= gap + fit.duality_gap_
+            n_iter = fit.n_iter_
+            assert fit.fit(X, y, qid=qid).n_iter_ <= n_iter
+
+
+def test_slow_dual_is_left_to_tron(monkeypatch):
+    monkeypatch.setattr("ranksvm.problems.linear.DUAL_ITERATIONS", 2)
+    X, y, qid = wide(n_features=2500, seed=6)
+    fit = RankSVM(C=1000.0).fit(scipy.sparse.csr_matrix(X), y, qid=qid)
+    assert fit.solver_ == "tron"
+    assert fit.converged_
+    assert fit.pair_alpha_ is None
+    assert len(fit.history_["objective"]) == fit.n_iter_ + 1
+
+
+def test_choice_is_by_counts():
+    X, y, qid = wide(n_features=3000, seed=7)
+    X = scipy.sparse.csr_matrix(X)
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y)
+    assert worth_the_dual(as_design_matrix(X), pairs, "squared_hinge")
+    assert RankSVM().fit(X, y, qid=qid).solver_ == "dual"
+    # more rows than features
+    assert not worth_the_dual(as_design_matrix(X[:, :50]), pairs, "squared_hinge")
+    # one list of many levels: many pairs for each row, which only the hinge bears
+    long = ComparablePairs.from_labels(Queries.from_qid(None, 60), np.arange(60.0))
+    assert not worth_the_dual(as_design_matrix(X), long, "squared_hinge")
+    assert worth_the_dual(as_design_matrix(X), long, "hinge")
+    n_rows, n_numbers, work = dual_sizes(long)
+    assert (n_rows, n_numbers, work) == (60, 3600 + 6 * 1770, 1770 * 60)
+    # so long a list that its Gram matrix is larger than the data
+    huge = ComparablePairs.from_labels(Queries.from_qid(None, 2000), np.arange(2000.0))
+    assert not worth_the_dual(as_design_matrix(scipy.sparse.vstack([X] * 34).tocsr()[:2000]), huge, "hinge")
