@@ -68,7 +68,7 @@ def data_options(command: Callable) -> Callable:
         _numbers_option("--query-weight", "Weight of each row's query, the same for all its rows."),
         _numbers_option(
             "--propensity",
-            "Probability that feedback on a row was observed: the weights of its pairs are divided by it.",
+            "Probability that feedback on a row was observed: divides the weights of the pairs that prefer it.",
         ),
         click.option(
             "--pairs",
