@@ -89,7 +89,7 @@ def test_names_tell_files_apart(ranksvm_json, folder, model):
     ("content", "message"),
     [
         ("1\n2\n", "has 2 scores but the data have 120 rows"),
-        ("1\n" * 60 + "x\n" + "1\n" * 59, "bad.txt:61: 'x' is no score"),
+        ("1\n" * 60 + "x\n" + "1\n" * 59, "bad.txt:61: 'x' is not a score"),
         ("1\n" * 119 + "nan\n", "scores is nan in row 119"),
     ],
 )

@@ -135,7 +135,7 @@ def test_is_a_name_of_the_package():
         (([1, 1], [1, 2], np.array([True, None])), {}, DataError, "clicked is None in row 1"),
         (([1, 1], [1, np.inf], [1, 0]), {}, DataError, "rank is inf in row 1"),
         (([1, 1], ["top", "bottom"], [1, 0]), {}, DataError, "rank must be numbers"),
-        (([4, 5, 4], [2, 2, 2.0], [1, 0, 0]), {}, DataError, "Rows 0 and 2 of impression 4 .* rank 2.0.*impression's"),
+        (([4, 5, 4], [2, 2, 2.0], [1, 0, 0]), {}, DataError, "Rows 0 and 2 of .* rank 2.0: .*id of the impression"),
         ((["a", "a"], [7, 7], [1, 0]), {}, DataError, "Rows 0 and 1 of impression 'a' .* rank 7: "),
     ],
 )

@@ -178,7 +178,7 @@ PAIRS = np.array([[0, 1]])
     ("arguments", "error", "message"),
     [
         ({"pairs": PAIRS, "y": [1, 0, 0, 1]}, DataError, "Give y .labels, which imply the pairs. or pairs, not both"),
-        ({"pairs": [[0, 1, 2]]}, DataError, r"pairs has shape \(1, 3\): one row \(preferred, other\)"),
+        ({"pairs": [[0, 1, 2]]}, DataError, r"pairs has shape \(1, 3\): it must have one row \(preferred, other\)"),
         ({"pairs": np.empty((0, 2), dtype=int)}, NoComparablePairsError, "pairs is empty"),
         ({"pairs": [[0.0, 1.0]]}, DataError, "pairs holds float64 values: row numbers must be whole"),
         ({"pairs": [[0, 1], [2, 4]]}, DataError, r"pairs\[1\] is \(2, 4\), but X has rows 0 to 3"),

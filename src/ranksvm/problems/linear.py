@@ -51,7 +51,6 @@ class LinearProblem(RankSVMProblem):
         elif self.solver == "dual" and self.loss.name not in LOSSES:
             raise OptionError("solver='dual' is for the losses with a name: use solver='auto' for one of your own.")
         self.objective = LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of)
-        self._design: Any = design
         self._dual: PairDual | None = None
         if self.solver == "newton" and self.objective.hessian_fraction == 0.0:
             raise OptionError(
@@ -85,7 +84,7 @@ class LinearProblem(RankSVMProblem):
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, last: DualPoint | None
     ) -> SolverResult:
         if self._dual is None:
-            self._dual = PairDual(self._design, self.pairs, self.loss.name, self.loss.width or 0.0, C)
+            self._dual = PairDual(self.objective.term.design, self.pairs, self.loss.name, self.loss.width or 0.0, C)
         dual = self._dual
         dual.reweight(C)
         point = dual.evaluate(start if last is None else last.alpha)
