@@ -4,9 +4,9 @@ python benchmarks/track.py -o benchmarks/results/track.csv
 
 Evaluations, iterations and Hessian products are those of the fit. Instructions are callgrind's, of the fit alone, after
 a first one that has imported all it needs: one thread, the AVX2 loops (valgrind knows no AVX-512), OpenBLAS's Haswell
-loops and a fixed hash seed. They are all but the same on any x86-64 Linux machine with the same compiler and the
-versions that the last column names. Where valgrind, its headers or a C++ compiler are absent, the column of
-instructions stays empty and the program says so. Lines of the same version and case are replaced.
+loops and a fixed hash seed. With the same compiler and the versions that the last column names, instructions repeat to
+0.1 % (two runs of seven cases), the other counts exactly. Where valgrind, its headers or a C++ compiler are absent, the
+column of instructions stays empty and the program says so. Lines of the same version and case are replaced.
 """
 
 import csv
