@@ -28,8 +28,8 @@ SAMPLE_REDUCTION = 0.2
 # A Hessian is built once products have cost this part of what it costs, ...
 SPENT_SHARE = 0.5
 # ... and if this part of its cost in products, and the number that even a new Hessian leaves, seem to lie ahead. (On
-# 300 features with real labels 1 and 1 took 1.95 times as long as Newton's method, these 1.5 times; on isotropic
-# features both take as long as conjugate gradients alone.)
+# 300 features with real labels 1 and 1 took 1.95 times as long as Newton's method, these 1.5 times. The price: on
+# 1,000 x 245 isotropic features at C = 100 these take 1.57 times as long as TRON, 1 and 1 took 1.06 times.)
 AHEAD_SHARE = 0.7
 UNAVOIDABLE_PRODUCTS = 5
 # A Hessian that was built at the point itself is replaced by one of more rows after no fewer products than this.
