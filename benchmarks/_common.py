@@ -1,7 +1,6 @@
 """What the benchmarks share: the machine they ran on, timing, the real data, and result pages."""
 
 import argparse
-import importlib
 import os
 import platform
 import shlex
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import ranksvm._compiled.instruction_set as compiled_instruction_set
 
 import ranksvm
 from ranksvm import metrics
@@ -44,10 +44,7 @@ INSTRUCTION_SETS = ("sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512dq
 
 def instruction_set() -> str:
     """Which variant of the compiled loops this process runs."""
-    try:
-        return importlib.import_module("ranksvm._compiled.instruction_set").current()
-    except ImportError:
-        return "by the compiler"
+    return compiled_instruction_set.current()
 
 
 def instruction_sets() -> str:

@@ -165,7 +165,7 @@ class ThreadedTerm:
                     found[1, place] += gradient @ step
             return found
 
-        found = parallel_map(part, [*self._tasks, *([block] for block in self._large)], self.n_threads)
+        found = parallel_map(part, self._all_tasks(), self.n_threads)
         values, slopes = sum(found, start=np.zeros((2, len(alphas))))
         return values, slopes
 
@@ -177,7 +177,7 @@ class ThreadedTerm:
             for _, _, start, stop in blocks:
                 self.design.scores(self.pairs.rows, start, stop, w, out[start:stop])
 
-        parallel_map(part, [*self._tasks, *([block] for block in self._large)], self.n_threads)
+        parallel_map(part, self._all_tasks(), self.n_threads)
         return out
 
     def release(self, at: ThreadedPoint) -> None:
@@ -257,6 +257,10 @@ class ThreadedTerm:
         parts += [self._large_query(w, middle, block) for block in self._large]
         sums = reduce(LossSums.plus, [sums for sums, _ in parts], LossSums(0.0))
         return sums, _add_up([total for _, total in parts], self.n_variables)
+
+    def _all_tasks(self) -> list[list[Block]]:
+        """The tasks for work on scores, a large query as a task of its own."""
+        return [*self._tasks, *([block] for block in self._large)]
 
     def _large_query(
         self, w: np.ndarray | None, middle: Callable[..., LossSums], block: Block

@@ -1,4 +1,4 @@
-"""Which solver ``solver="auto"`` takes: a function of the size of a problem, and nothing else."""
+"""Which solver ``solver="auto"`` takes: by the sizes of a problem, and for the dual by the loss, too."""
 
 from collections.abc import Callable
 from typing import NamedTuple
