@@ -9,17 +9,14 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp cimport bool as cbool
 
 from ranksvm._compiled.instruction_set cimport chosen
+from ranksvm._compiled.passes cimport RowProducts, new_products
 
 cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
     cppclass DenseLoops[Real]:
-        void (*scores)(const Real *, int64_t, const int64_t *, int64_t, int64_t, const double *, double *)
-        void (*accumulate)(const Real *, int64_t, const int64_t *, int64_t, int64_t, const double *, double *)
         void (*gather)(const Real *, int64_t, const int64_t *, int64_t, int64_t, double *)
         cbool (*finite)(const Real *, int64_t)
 
     cppclass SparseLoops[Real, Index]:
-        void (*scores)(const Real *, const Index *, const Index *, const int64_t *, int64_t, int64_t, const double *,
-                       double *)
         void (*accumulate)(const Real *, const Index *, const Index *, const int64_t *, int64_t, int64_t, const double *,
                            cbool, double *)
         void (*gather)(const Real *, const Index *, const Index *, int64_t, const int64_t *, int64_t, int64_t, double *)
@@ -28,6 +25,28 @@ cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
         void (*centre_queries)(const int64_t *, int64_t, int64_t, int64_t, double *)
 
     const Loops &loops_of[Loops](int)
+
+cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
+    cppclass DenseRows[Real]:
+        const DenseLoops[Real] *loops
+        const Real *X
+        int64_t n
+        const int64_t *rows
+        @staticmethod
+        void scores(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+        @staticmethod
+        void accumulate(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+
+    cppclass SparseRows[Real, Index]:
+        const SparseLoops[Real, Index] *loops
+        const Real *data
+        const Index *indices
+        const Index *indptr
+        const int64_t *rows
+        @staticmethod
+        void scores(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+        @staticmethod
+        void accumulate(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
 
 ctypedef fused real:
     float
@@ -44,28 +63,35 @@ cdef const int64_t *_map(const int64_t[::1] rows):
     return &rows[0]
 
 
-def dense_scores(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop, const double[::1] w,
-                 double[::1] out_range):
-    """``out[t] = X[rows[t]] @ w``."""
-    if start >= stop:
-        return
-    if w.shape[0] != X.shape[1]:
-        raise ValueError(f"{w.shape[0]} weights for {X.shape[1]} features")
-    cdef const int64_t *map = _map(rows)
-    cdef int64_t n = X.shape[1]
-    with nogil:
-        loops_of[DenseLoops[real]](chosen).scores(&X[0, 0], n, map, start, stop, &w[0], &out_range[0])
+def dense_products(const real[:, ::1] X, const int64_t[::1] rows):
+    """``X[rows] w`` and ``X[rows]' u`` of a dense matrix, for a pass over the rows."""
+    cdef RowProducts products = new_products(
+        sizeof(DenseRows[real]), (X, rows), X.shape[0] if rows is None else rows.shape[0], X.shape[1])
+    cdef DenseRows[real] *own = <DenseRows[real] *>products.memory
+    own.loops = &loops_of[DenseLoops[real]](chosen)
+    own.X = &X[0, 0]
+    own.n = X.shape[1]
+    own.rows = _map(rows)
+    products.table.scores = DenseRows[real].scores
+    products.table.accumulate = DenseRows[real].accumulate
+    return products
 
 
-def dense_accumulate(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
-                     const double[::1] u_range, double[::1] out):
-    """``out += sum of u[t] * X[rows[t]]``."""
-    if start >= stop:
-        return
-    cdef const int64_t *map = _map(rows)
-    cdef int64_t n = X.shape[1]
-    with nogil:
-        loops_of[DenseLoops[real]](chosen).accumulate(&X[0, 0], n, map, start, stop, &u_range[0], &out[0])
+def sparse_products(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
+                    const int64_t[::1] rows):
+    """``X[rows] w`` and ``X[rows]' u`` of a CSR matrix with at least one entry, for a pass over the rows."""
+    cdef RowProducts products = new_products(
+        sizeof(SparseRows[real, index]), (data, indices, indptr, rows),
+        indptr.shape[0] - 1 if rows is None else rows.shape[0], n_features)
+    cdef SparseRows[real, index] *own = <SparseRows[real, index] *>products.memory
+    own.loops = &loops_of[SparseLoops[real, index]](chosen)
+    own.data = &data[0]
+    own.indices = &indices[0]
+    own.indptr = &indptr[0]
+    own.rows = _map(rows)
+    products.table.scores = SparseRows[real, index].scores
+    products.table.accumulate = SparseRows[real, index].accumulate
+    return products
 
 
 def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
@@ -89,27 +115,16 @@ def all_finite(const real[::1] values):
     return finite
 
 
-def sparse_scores(const real[::1] data, const index[::1] indices, const index[::1] indptr, const int64_t[::1] rows,
-                  int64_t start, int64_t stop, const double[::1] w, double[::1] out_range):
-    """``out[t] = X[rows[t]] @ w`` for a CSR matrix with at least one entry."""
-    if start >= stop:
-        return
-    cdef const int64_t *map = _map(rows)
-    with nogil:
-        loops_of[SparseLoops[real, index]](chosen).scores(
-            &data[0], &indices[0], &indptr[0], map, start, stop, &w[0], &out_range[0])
-
-
-def sparse_accumulate(const real[::1] data, const index[::1] indices, const index[::1] indptr,
-                      const int64_t[::1] rows, int64_t start, int64_t stop, const double[::1] u_range,
-                      double[::1] out, cbool squares=False):
-    """``out += sum of u[t] * X[rows[t]]``, or of ``u[t] * X[rows[t]] ** 2``."""
+def sparse_accumulate_squares(const real[::1] data, const index[::1] indices, const index[::1] indptr,
+                              const int64_t[::1] rows, int64_t start, int64_t stop, const double[::1] u_range,
+                              double[::1] out):
+    """``out += sum of u[t] * X[rows[t]] ** 2``."""
     if start >= stop:
         return
     cdef const int64_t *map = _map(rows)
     with nogil:
         loops_of[SparseLoops[real, index]](chosen).accumulate(
-            &data[0], &indices[0], &indptr[0], map, start, stop, &u_range[0], squares, &out[0])
+            &data[0], &indices[0], &indptr[0], map, start, stop, &u_range[0], True, &out[0])
 
 
 def sparse_gather(const real[::1] data, const index[::1] indices, const index[::1] indptr, const int64_t[::1] rows,

@@ -42,14 +42,14 @@ struct HuberOfPair {
 
 // Value and gradient; `curvature` receives the weight of each pair that bends, `counts` their sum for each document.
 template <class Loss>
-RANKSVM_INLINE LossSums evaluate_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *scores,
+RANKSVM_INLINE LossSums evaluate_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *scores_range,
                                       const Loss &loss, double *curvature, double *counts, double *gradient_range) {
     LossSums sums = {0.0, 0.0, 0.0};
     const int64_t origin = pairs.pointers[first_query], end = pairs.pointers[last_query];
     std::fill_n(gradient_range, end - origin, 0.0);
     std::fill_n(counts + origin, end - origin, 0.0);
     for (int64_t q = first_query; q < last_query; ++q) {
-        const double *s = scores + pairs.pointers[q];
+        const double *s = scores_range + (pairs.pointers[q] - origin);
         double *own_counts = counts + pairs.pointers[q], *gradient = gradient_range + (pairs.pointers[q] - origin);
         for (int64_t p = pairs.pair_pointers[q]; p < pairs.pair_pointers[q + 1]; ++p) {
             const int32_t i = pairs.preferred[p], j = pairs.other[p];
@@ -71,15 +71,15 @@ RANKSVM_INLINE LossSums evaluate_list(const PairList &pairs, int64_t first_query
     return sums;
 }
 
-static LossSums squared_hinge_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores,
+static LossSums squared_hinge_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores_range,
                                       double threshold, double *curvature, double *counts, double *gradient_range) {
-    return evaluate_list(pairs, first_query, last_query, scores, SquaredHingeOfPair{threshold}, curvature, counts,
+    return evaluate_list(pairs, first_query, last_query, scores_range, SquaredHingeOfPair{threshold}, curvature, counts,
                          gradient_range);
 }
 
-static LossSums huber_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores, double width,
+static LossSums huber_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores_range, double width,
                               double *curvature, double *counts, double *gradient_range) {
-    return evaluate_list(pairs, first_query, last_query, scores, HuberOfPair{1.0, width}, curvature, counts,
+    return evaluate_list(pairs, first_query, last_query, scores_range, HuberOfPair{1.0, width}, curvature, counts,
                          gradient_range);
 }
 

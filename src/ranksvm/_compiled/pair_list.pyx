@@ -6,8 +6,10 @@ Arrays over rows are in sorted order; arguments named ``*_range`` hold the rows 
 """
 
 from libc.stdint cimport int32_t, int64_t
+from libcpp cimport bool as cbool
 
 from ranksvm._compiled.instruction_set cimport chosen
+from ranksvm._compiled.passes cimport LossSums, QueryOperator, new_operator
 
 cdef extern from "pair_list_loops.hpp" namespace "ranksvm" nogil:
     cdef struct PairList:
@@ -17,30 +19,52 @@ cdef extern from "pair_list_loops.hpp" namespace "ranksvm" nogil:
         const int32_t *other
         const double *weight
 
-    cdef struct LossSums:
-        double value
-        double excess
-        double slack
-
     cppclass PairListLoops:
-        LossSums (*squared_hinge)(PairList, int64_t, int64_t, const double *, double, double *, double *, double *)
-        LossSums (*huber)(PairList, int64_t, int64_t, const double *, double, double *, double *, double *)
-        void (*laplacian)(PairList, int64_t, int64_t, const double *, const double *, double *)
         void (*laplacian_rows)(PairList, int64_t, int64_t, const double *, const double *, const double *, int64_t,
                                double *)
 
     const Loops &loops_of[Loops](int)
+
+cdef extern from "pair_list_operators.hpp" namespace "ranksvm" nogil:
+    cppclass SquaredHingeOfList:
+        const PairListLoops *loops
+        const PairList *pairs
+        double threshold
+        double *active
+        double *degrees
+        @staticmethod
+        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
+
+    cppclass HuberOfList:
+        const PairListLoops *loops
+        const PairList *pairs
+        double width
+        cbool smoothing
+        double *active
+        double *degrees
+        @staticmethod
+        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
+
+    cppclass LaplacianOfList:
+        const PairListLoops *loops
+        const PairList *pairs
+        const double *active
+        double factor
+        @staticmethod
+        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
 
 
 cdef class ListArrays:
     """Written-out pairs as arrays: pointers to the rows and the pairs of each query, documents and weights."""
 
     cdef PairList pairs
+    cdef int64_t n_queries
     cdef object owners  # keeps the arrays alive
 
     def __init__(self, const int64_t[::1] pointers, const int64_t[::1] pair_pointers, const int32_t[::1] preferred,
                  const int32_t[::1] other, const double[::1] weight):
         self.owners = (pointers, pair_pointers, preferred, other, weight)
+        self.n_queries = pointers.shape[0] - 1
         self.pairs.pointers = &pointers[0]
         self.pairs.pair_pointers = &pair_pointers[0]
         self.pairs.preferred = &preferred[0] if preferred.shape[0] else NULL
@@ -48,39 +72,49 @@ cdef class ListArrays:
         self.pairs.weight = &weight[0] if weight.shape[0] else NULL
 
 
-def squared_hinge(ListArrays arrays, int64_t first, int64_t last, const double[::1] scores, double threshold,
-                  double[::1] curvature, double[::1] counts, double[::1] gradient_range):
-    """Sum of ``a max(0, t - (s_i - s_j))^2`` over the pairs of a range of queries; writes gradient and curvature."""
-    cdef LossSums sums
-    if gradient_range.shape[0] == 0 or curvature.shape[0] == 0:
-        return 0.0
-    with nogil:
-        sums = loops_of[PairListLoops](chosen).squared_hinge(
-            arrays.pairs, first, last, &scores[0], threshold, &curvature[0], &counts[0],
-                                     &gradient_range[0])
-    return sums.value
+def squared_hinge(ListArrays arrays, double threshold, double[::1] active, double[::1] degrees):
+    """The operator from scores to the gradient of the sum of ``a max(0, t - (s_i - s_j))^2`` over the pairs.
+
+    Writes the active pairs' weights, and their sum for each document.
+    """
+    cdef QueryOperator made = new_operator(
+        sizeof(SquaredHingeOfList), (arrays, active, degrees), arrays.pairs.pointers, arrays.n_queries)
+    cdef SquaredHingeOfList *own = <SquaredHingeOfList *>made.memory
+    own.loops = &loops_of[PairListLoops](chosen)
+    own.pairs = &arrays.pairs
+    own.threshold = threshold
+    own.active = &active[0]
+    own.degrees = &degrees[0]
+    made.table.apply = SquaredHingeOfList.apply
+    return made
 
 
-def huber(ListArrays arrays, int64_t first, int64_t last, const double[::1] scores, double width,
-          double[::1] curvature, double[::1] counts, double[::1] gradient_range):
-    """Value, excess and slack of the Huberised hinge, as those of the sweep; writes gradient and curvature."""
-    cdef LossSums sums
-    if gradient_range.shape[0] == 0 or curvature.shape[0] == 0:
-        return 0.0, 0.0, 0.0
-    with nogil:
-        sums = loops_of[PairListLoops](chosen).huber(
-            arrays.pairs, first, last, &scores[0], width, &curvature[0], &counts[0],
-                             &gradient_range[0])
-    return sums.value, sums.excess, sums.slack
+def huber(ListArrays arrays, double width, bint smoothing, double[::1] active, double[::1] degrees):
+    """The operator from scores to the gradient of the Huberised hinge, with sums as those of the sweep."""
+    cdef QueryOperator made = new_operator(
+        sizeof(HuberOfList), (arrays, active, degrees), arrays.pairs.pointers, arrays.n_queries)
+    cdef HuberOfList *own = <HuberOfList *>made.memory
+    own.loops = &loops_of[PairListLoops](chosen)
+    own.pairs = &arrays.pairs
+    own.width = width
+    own.smoothing = smoothing
+    own.active = &active[0]
+    own.degrees = &degrees[0]
+    made.table.apply = HuberOfList.apply
+    return made
 
 
-def laplacian(ListArrays arrays, int64_t first, int64_t last, const double[::1] curvature,
-              const double[::1] v_range, double[::1] out_range):
-    """``L v`` of a range of queries, for the curvature that the loss left."""
-    if v_range.shape[0] == 0 or curvature.shape[0] == 0:
-        return
-    with nogil:
-        loops_of[PairListLoops](chosen).laplacian(arrays.pairs, first, last, &curvature[0], &v_range[0], &out_range[0])
+def laplacian(ListArrays arrays, const double[::1] active, double factor):
+    """The operator ``v -> factor * L v``, for the active pairs that a loss left."""
+    cdef QueryOperator made = new_operator(
+        sizeof(LaplacianOfList), (arrays, active), arrays.pairs.pointers, arrays.n_queries)
+    cdef LaplacianOfList *own = <LaplacianOfList *>made.memory
+    own.loops = &loops_of[PairListLoops](chosen)
+    own.pairs = &arrays.pairs
+    own.active = &active[0]
+    own.factor = factor
+    made.table.apply = LaplacianOfList.apply
+    return made
 
 
 def laplacian_rows(ListArrays arrays, int64_t first, int64_t last, const double[::1] curvature,

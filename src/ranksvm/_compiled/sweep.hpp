@@ -107,7 +107,7 @@ RANKSVM_INLINE bool sort_query(const Pairs &pairs, const PairState &state, int64
 
 template <class Loss>
 RANKSVM_INLINE LossSums evaluate_range(const Pairs &pairs, const PairState &state, int64_t first_query,
-                                       int64_t last_query, const double *scores, const Loss &loss,
+                                       int64_t last_query, const double *scores_range, const Loss &loss,
                                        double *gradient_range) {
     SortedQuery sorted;
     LabelledQuery labelled;
@@ -115,6 +115,7 @@ RANKSVM_INLINE LossSums evaluate_range(const Pairs &pairs, const PairState &stat
     const int64_t origin = pairs.pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
+        const double *scores = scores_range + (first - origin);
         double *gradient = gradient_range + (first - origin), *counts = state.degrees + first;
         LossSums sums = {0.0, 0.0, 0.0};
         bool numbers = true;
@@ -123,7 +124,7 @@ RANKSVM_INLINE LossSums evaluate_range(const Pairs &pairs, const PairState &stat
             std::fill_n(counts, m, 0.0);
         } else if (pairs.visited[q]) {
             labelled.resize(m);
-            numbers = visit_query(pairs, state, first, scores + first, labelled);
+            numbers = visit_query(pairs, state, first, scores, labelled);
             if (numbers) {
                 const int32_t *documents = pairs.by_level + first;
                 sums = loss.visited(labelled, state);
@@ -134,7 +135,7 @@ RANKSVM_INLINE LossSums evaluate_range(const Pairs &pairs, const PairState &stat
         } else {
             sorted.resize(m);
             sorted.n_levels = pairs.n_levels[q];
-            numbers = sort_query(pairs, state, first, scores + first, sorted);
+            numbers = sort_query(pairs, state, first, scores, sorted);
             if (numbers) {
                 double *x = at_least(sorted.values, 2 * m);
                 for (int64_t i = 0; i < m; ++i) x[2 * i] = 1.0, x[2 * i + 1] = sorted.z[i];
@@ -155,13 +156,13 @@ RANKSVM_INLINE LossSums evaluate_range(const Pairs &pairs, const PairState &stat
 }
 
 static LossSums squared_hinge(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
-                              const double *scores, double *gradient_range) {
-    return evaluate_range(pairs, state, first_query, last_query, scores, SquaredHingeSums(), gradient_range);
+                              const double *scores_range, double *gradient_range) {
+    return evaluate_range(pairs, state, first_query, last_query, scores_range, SquaredHingeSums(), gradient_range);
 }
 
 static LossSums huber(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
-                      const double *scores, double width, double *gradient_range) {
-    return evaluate_range(pairs, state, first_query, last_query, scores, HuberSums{width}, gradient_range);
+                      const double *scores_range, double width, double *gradient_range) {
+    return evaluate_range(pairs, state, first_query, last_query, scores_range, HuberSums{width}, gradient_range);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

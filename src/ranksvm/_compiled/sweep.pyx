@@ -6,8 +6,10 @@ All arrays over rows are in sorted order (`ranksvm.data.Queries`): query ``q`` h
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
+from libcpp cimport bool as cbool
 
 from ranksvm._compiled.instruction_set cimport chosen
+from ranksvm._compiled.passes cimport LossSums, QueryOperator, new_operator
 
 cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
     cdef struct Pairs:
@@ -32,17 +34,7 @@ cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
         double inner_threshold
         int32_t ring
 
-    cdef struct LossSums:
-        double value
-        double excess
-        double slack
-
     cppclass SweepLoops:
-        LossSums (*squared_hinge)(const Pairs &, const PairState &, int64_t, int64_t, const double *,
-                                  double *) except +
-        LossSums (*huber)(const Pairs &, const PairState &, int64_t, int64_t, const double *, double,
-                          double *) except +
-        void (*laplacian)(const Pairs &, const PairState &, int64_t, int64_t, const double *, double *) except +
         void (*laplacian_rows)(const Pairs &, const PairState &, int64_t, int64_t, const double *, int64_t,
                                double *) except +
         void (*compress_levels)(const int64_t *, int64_t, int64_t, const double *, int32_t *, int32_t *) except +
@@ -50,6 +42,31 @@ cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
         int64_t (*order_by_level)(const Pairs &, int64_t, const double *, double, int32_t *, uint8_t *) except +
 
     const Loops &loops_of[Loops](int)
+
+cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
+    cppclass SquaredHingeOfQueries:
+        const SweepLoops *loops
+        const Pairs *pairs
+        const PairState *state
+        @staticmethod
+        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
+
+    cppclass HuberOfQueries:
+        const SweepLoops *loops
+        const Pairs *pairs
+        const PairState *state
+        double width
+        cbool smoothing
+        @staticmethod
+        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
+
+    cppclass LaplacianOfQueries:
+        const SweepLoops *loops
+        const Pairs *pairs
+        const PairState *state
+        double factor
+        @staticmethod
+        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
 
 
 cdef class PairArrays:
@@ -59,12 +76,14 @@ cdef class PairArrays:
     """
 
     cdef Pairs pairs
+    cdef int64_t n_queries
     cdef object owners  # keeps the arrays alive
 
     def __init__(self, const int64_t[::1] pointers, const int32_t[::1] levels, const int32_t[::1] n_levels,
                  const double[::1] preferred, const double[::1] other, const double[::1] gain, bint adjacent,
                  int32_t direct_limit):
         self.owners = [pointers, levels, n_levels, preferred, other, gain]
+        self.n_queries = pointers.shape[0] - 1
         self.pairs.pointers = &pointers[0]
         self.pairs.levels = &levels[0] if levels.shape[0] else NULL
         self.pairs.n_levels = &n_levels[0] if n_levels.shape[0] else NULL
@@ -121,47 +140,54 @@ cdef class StateArrays:
         self.state.ring = ring
 
 
-def squared_hinge(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[::1] scores,
-                  double threshold, double[::1] gradient_range):
-    """Sum of ``a_i b_j max(0, t - (s_i - s_j))^2`` over the pairs of a range of queries.
+def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
+    """The operator from scores to the gradient of the sum of ``a_i b_j max(0, t - (s_i - s_j))^2`` over the pairs.
 
-    Writes the gradient with respect to the scores and leaves the violating pairs in the state. Its ``order`` (document
-    numbers within their query) is on entry any permutation, best by similar scores.
+    It leaves the violating pairs in the state. The state's ``order`` (document numbers within their query) is on entry any
+    permutation, best by similar scores.
     """
-    cdef LossSums sums
-    if gradient_range.shape[0] == 0:
-        return 0.0
+    cdef QueryOperator made = new_operator(
+        sizeof(SquaredHingeOfQueries), (arrays, state), arrays.pairs.pointers, arrays.n_queries)
+    cdef SquaredHingeOfQueries *own = <SquaredHingeOfQueries *>made.memory
     state.state.outer_threshold = threshold
-    with nogil:
-        sums = loops_of[SweepLoops](chosen).squared_hinge(
-            arrays.pairs, state.state, first, last, &scores[0], &gradient_range[0])
-    return sums.value
+    own.loops = &loops_of[SweepLoops](chosen)
+    own.pairs = &arrays.pairs
+    own.state = &state.state
+    made.table.apply = SquaredHingeOfQueries.apply
+    return made
 
 
-def huber(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[::1] scores, double width,
-          double[::1] gradient_range):
-    """Sums over the pairs of a range of queries: Huberised hinge, how much more the hinge is, and ``h (1 - h / width)``.
+def huber(PairArrays arrays, StateArrays state, double width, bint smoothing):
+    """The operator from scores to the gradient of the Huberised hinge.
 
-    Writes the gradient and leaves the pairs whose loss is curved, as `squared_hinge` does; the state has a ring.
+    Its sums: the loss and, where it is a smoothing, how much more the hinge is and ``h (1 - h / width)``. It leaves the pairs whose loss is curved in
+    the state, as `squared_hinge` does; the state has a ring.
     """
-    cdef LossSums sums
-    if gradient_range.shape[0] == 0:
-        return 0.0, 0.0, 0.0
+    cdef QueryOperator made = new_operator(
+        sizeof(HuberOfQueries), (arrays, state), arrays.pairs.pointers, arrays.n_queries)
+    cdef HuberOfQueries *own = <HuberOfQueries *>made.memory
     state.state.outer_threshold = 1.0
     state.state.inner_threshold = 1.0 - width
-    with nogil:
-        sums = loops_of[SweepLoops](chosen).huber(
-            arrays.pairs, state.state, first, last, &scores[0], width, &gradient_range[0])
-    return sums.value, sums.excess, sums.slack
+    own.loops = &loops_of[SweepLoops](chosen)
+    own.pairs = &arrays.pairs
+    own.state = &state.state
+    own.width = width
+    own.smoothing = smoothing
+    made.table.apply = HuberOfQueries.apply
+    return made
 
 
-def laplacian(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[::1] v_range,
-              double[::1] out_range):
-    """``L v`` of a range of queries, for the pairs that a loss left in the state."""
-    if v_range.shape[0] == 0:
-        return
-    with nogil:
-        loops_of[SweepLoops](chosen).laplacian(arrays.pairs, state.state, first, last, &v_range[0], &out_range[0])
+def laplacian(PairArrays arrays, StateArrays state, double factor):
+    """The operator ``v -> factor * L v``, for the pairs that a loss left in the state."""
+    cdef QueryOperator made = new_operator(
+        sizeof(LaplacianOfQueries), (arrays, state), arrays.pairs.pointers, arrays.n_queries)
+    cdef LaplacianOfQueries *own = <LaplacianOfQueries *>made.memory
+    own.loops = &loops_of[SweepLoops](chosen)
+    own.pairs = &arrays.pairs
+    own.state = &state.state
+    own.factor = factor
+    made.table.apply = LaplacianOfQueries.apply
+    return made
 
 
 def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[:, ::1] X_range,

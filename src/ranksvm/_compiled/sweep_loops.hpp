@@ -12,9 +12,9 @@ namespace ranksvm {
 
 struct SweepLoops {
     LossSums (*squared_hinge)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
-                              const double *scores, double *gradient_range);
+                              const double *scores_range, double *gradient_range);
     LossSums (*huber)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
-                      const double *scores, double width, double *gradient_range);
+                      const double *scores_range, double width, double *gradient_range);
     void (*laplacian)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                       const double *v_range, double *out_range);
     void (*laplacian_rows)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,

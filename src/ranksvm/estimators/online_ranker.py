@@ -379,11 +379,11 @@ class OnlineRanker(LinearRanker):
     ) -> None:
         """Learn from one query after another; if ``scores`` is given, score each query first, by position."""
         rows, y_sorted = OnlineRows(X), queries.to_sorted(y)
-        design = None if scores is None else as_design_matrix(X)
+        products = None if scores is None else as_design_matrix(X).products(queries.order)
         for query in range(queries.n_queries):
             part = slice(queries.pointers[query], queries.pointers[query + 1])
-            if design is not None and scores is not None:
-                design.scores(queries.order, part.start, part.stop, self.coef_, scores[part])
+            if products is not None and scores is not None:
+                products.scores(part.start, part.stop, self.coef_, scores[part])
             own = np.arange(part.start, part.stop) if queries.order is None else queries.order[part]
             weight = None if preferred_weight is None else preferred_weight[part]
             self._learn_query(rows, own.astype(np.int32), y_sorted[part], weight)

@@ -1,7 +1,8 @@
 """The two ways to sum over pairs: by levels and scores where labels imply them, or one by one from a list.
 
-Both offer the same: squared hinge and Huberised hinge with their gradients, and products with the Laplacian of the
-graph whose edges are the pairs at which the loss was curved. A state keeps these pairs in the form that suits the way.
+Both offer the same, as operators on vectors over rows: squared hinge and Huberised hinge with their gradients, and
+products with the Laplacian of the graph whose edges are the pairs at which the loss was curved. A state keeps these
+pairs in the form that suits the way.
 """
 
 from typing import Any
@@ -12,7 +13,6 @@ import ranksvm._compiled.pair_list as pair_list
 import ranksvm._compiled.sweep as sweep
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
-from ranksvm.losses.protocol import LossSums
 
 __all__ = ["ListState", "ListSums", "SweepState", "SweepSums", "sums_over"]
 
@@ -77,15 +77,14 @@ class SweepSums:
     def new_state(self, ring: bool, near: Any = None) -> SweepState:
         return SweepState(self.pairs, ring, near)
 
-    def squared_hinge(self, scores, threshold, state, first, last, gradient_range):
-        arrays = self.pairs.arrays, state.arrays
-        return LossSums(sweep.squared_hinge(*arrays, first, last, scores, threshold, gradient_range))
+    def squared_hinge(self, state, threshold):
+        return sweep.squared_hinge(self.pairs.arrays, state.arrays, threshold)
 
-    def huber(self, scores, width, state, first, last, gradient_range):
-        return LossSums(*sweep.huber(self.pairs.arrays, state.arrays, first, last, scores, width, gradient_range))
+    def huber(self, state, width, smoothing):
+        return sweep.huber(self.pairs.arrays, state.arrays, width, smoothing)
 
-    def laplacian(self, state, first, last, v_range, out_range):
-        sweep.laplacian(self.pairs.arrays, state.arrays, first, last, v_range, out_range)
+    def hessian(self, state):
+        return sweep.laplacian(self.pairs.arrays, state.arrays, state.curvature)
 
     def laplacian_rows(self, state, first, last, X_range, Z_range):
         sweep.laplacian_rows(self.pairs.arrays, state.arrays, first, last, X_range, Z_range)
@@ -135,20 +134,14 @@ class ListSums:
     def new_state(self, ring: bool, near: Any = None) -> ListState:
         return ListState(self.pairs)
 
-    def squared_hinge(self, scores, threshold, state, first, last, gradient_range):
-        value = pair_list.squared_hinge(
-            self.pairs.arrays, first, last, scores, threshold, state.active, state.degrees, gradient_range
-        )
-        return LossSums(value)
+    def squared_hinge(self, state, threshold):
+        return pair_list.squared_hinge(self.pairs.arrays, threshold, state.active, state.degrees)
 
-    def huber(self, scores, width, state, first, last, gradient_range):
-        arrays = self.pairs.arrays
-        return LossSums(
-            *pair_list.huber(arrays, first, last, scores, width, state.active, state.degrees, gradient_range)
-        )
+    def huber(self, state, width, smoothing):
+        return pair_list.huber(self.pairs.arrays, width, smoothing, state.active, state.degrees)
 
-    def laplacian(self, state, first, last, v_range, out_range):
-        pair_list.laplacian(self.pairs.arrays, first, last, state.active, v_range, out_range)
+    def hessian(self, state):
+        return pair_list.laplacian(self.pairs.arrays, state.active, state.curvature)
 
     def laplacian_rows(self, state, first, last, X_range, Z_range):
         pair_list.laplacian_rows(self.pairs.arrays, first, last, state.active, state.degrees, X_range, Z_range)

@@ -289,10 +289,12 @@ class KernelObjective(SmoothedObjective):
         point = KernelPoint(w, b, np.ascontiguousarray(scores), state, self.width)
         slopes, pointers = np.empty(self.n_variables), self.pairs.pointers
 
+        evaluate = self.loss.evaluation(state, self.width)
+
         def part(queries: tuple[int, int]) -> LossSums:
             first, last = queries
-            out = slopes[pointers[first] : pointers[last]]
-            return self.loss.evaluate(point.scores, state, self.width, first, last, out)
+            rows = slice(pointers[first], pointers[last])
+            return LossSums(*evaluate(first, last, point.scores[rows], slopes[rows]))
 
         point.sums = reduce(LossSums.plus, parallel_map(part, self._tasks, self.n_threads))
         slopes *= self.C
@@ -311,12 +313,12 @@ class KernelObjective(SmoothedObjective):
 
     def _curvature_product(self, point: KernelPoint, v: np.ndarray) -> np.ndarray:
         """H v."""
-        out, pointers = np.empty(self.n_variables), self.pairs.pointers
+        out, pointers, hessian = np.empty(self.n_variables), self.pairs.pointers, self.loss.hessian(point.state)
 
         def part(queries: tuple[int, int]) -> None:
             first, last = queries
             rows = slice(pointers[first], pointers[last])
-            self.loss.curvature_product(point.state, first, last, v[rows], out[rows])
+            hessian(first, last, v[rows], out[rows])
 
         parallel_map(part, self._tasks, self.n_threads)
         return out

@@ -54,6 +54,7 @@ class PairDual:
     def __init__(self, design: DenseDesign | SparseDesign, pairs: Pairs, loss: str, width: float, C: float = 1.0):
         self.design = design
         self.pairs = pairs
+        self._products = design.products(pairs.rows)
         self.loss = loss
         self.width = width
         self.C = C
@@ -96,7 +97,7 @@ class PairDual:
         if alpha is not None:
             np.clip(alpha, 0.0, self._upper, out=point.alpha)
             documents = self._per_document(point.alpha)
-            self.design.accumulate(self.pairs.rows, 0, self.pairs.n_rows, documents, point.w)
+            self._products.accumulate(0, self.pairs.n_rows, documents, point.w)
         self._certify(point)
         return point
 
@@ -120,7 +121,7 @@ class PairDual:
 
     def _certify(self, point: DualPoint) -> None:
         scores = np.empty(self.pairs.n_rows)
-        self.design.scores(self.pairs.rows, 0, self.pairs.n_rows, point.w, scores)
+        self._products.scores(0, self.pairs.n_rows, point.w, scores)
         hinge = np.maximum(0.0, 1.0 - (scores[self._preferred] - scores[self._other]))
         norm = 0.5 * float(point.w @ point.w)
         point.value = norm + self.C * float(self._weights @ self._losses(hinge))
