@@ -7,6 +7,7 @@ models is asked for, and ``count`` the number of pairs before.
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
+from ranksvm._compiled.border cimport need_present
 from ranksvm._compiled.instruction_set cimport chosen
 
 cdef extern from "online_loops.hpp" namespace "ranksvm" nogil:
@@ -125,8 +126,11 @@ cdef OnlinePairs _pairs(const int32_t[::1] preferred, const int32_t[::1] other, 
 
 
 def count_pairs(const double[::1] y):
-    """Number of pairs of documents with different labels."""
-    return loops_of[OnlinePairLoops](chosen).count(&y[0], y.shape[0]) if y.shape[0] else 0
+    """Number of pairs of documents with different labels; NaN is refused."""
+    if y.shape[0] == 0:
+        return 0
+    need_present("y", &y[0], 0, y.shape[0])
+    return loops_of[OnlinePairLoops](chosen).count(&y[0], y.shape[0])
 
 
 def fill_pairs(const double[::1] y, bint shuffle, uint64_t seed, uint64_t stream, int32_t[::1] preferred,

@@ -7,6 +7,7 @@ All arrays over rows are in sorted order (`ranksvm.data.Queries`): query ``q`` h
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+from ranksvm._compiled.border cimport need_present
 from ranksvm._compiled.instruction_set cimport chosen
 
 cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
@@ -176,9 +177,10 @@ def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t 
 
 def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, const double[::1] y,
                     int32_t[::1] levels, int32_t[::1] n_levels):
-    """Replace each query's labels by their ranks among the query's distinct labels."""
+    """Replace each query's labels by their ranks among the query's distinct labels; NaN is refused."""
     if first >= last or y.shape[0] == 0:
         return
+    need_present("y", &y[0], pointers[first], pointers[last])
     with nogil:
         loops_of[SweepLoops](chosen).compress_levels(&pointers[0], first, last, &y[0], &levels[0], &n_levels[0])
 
