@@ -8,6 +8,7 @@
 from libc.stdint cimport int32_t, int64_t
 from libcpp cimport bool as cbool
 
+from ranksvm._compiled.border cimport need, need_ascending, need_csr, need_places, need_pointers, need_rows
 from ranksvm._compiled.instruction_set cimport chosen
 
 cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
@@ -39,7 +40,7 @@ ctypedef fused index:
 
 
 cdef const int64_t *_map(const int64_t[::1] rows):
-    if rows is None:
+    if rows is None or rows.shape[0] == 0:
         return NULL
     return &rows[0]
 
@@ -47,10 +48,11 @@ cdef const int64_t *_map(const int64_t[::1] rows):
 def dense_scores(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop, const double[::1] w,
                  double[::1] out_range):
     """``out[t] = X[rows[t]] @ w``."""
-    if start >= stop:
+    need_rows(rows, start, stop, X.shape[0])
+    need("w", w.shape[0], X.shape[1])
+    need("out_range", out_range.shape[0], stop - start)
+    if start == stop:
         return
-    if w.shape[0] != X.shape[1]:
-        raise ValueError(f"{w.shape[0]} weights for {X.shape[1]} features")
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = X.shape[1]
     with nogil:
@@ -60,7 +62,10 @@ def dense_scores(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, i
 def dense_accumulate(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
                      const double[::1] u_range, double[::1] out):
     """``out += sum of u[t] * X[rows[t]]``."""
-    if start >= stop:
+    need_rows(rows, start, stop, X.shape[0])
+    need("u_range", u_range.shape[0], stop - start)
+    need("out", out.shape[0], X.shape[1])
+    if start == stop:
         return
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = X.shape[1]
@@ -71,7 +76,10 @@ def dense_accumulate(const real[:, ::1] X, const int64_t[::1] rows, int64_t star
 def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
                  double[:, ::1] out_range):
     """``out[t] = X[rows[t]]`` in float64."""
-    if start >= stop:
+    need_rows(rows, start, stop, X.shape[0])
+    need("out_range", out_range.shape[0], stop - start)
+    need("a row of out_range", out_range.shape[1], X.shape[1])
+    if start == stop:
         return
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = X.shape[1]
@@ -89,10 +97,20 @@ def all_finite(const real[::1] values):
     return finite
 
 
-def sparse_scores(const real[::1] data, const index[::1] indices, const index[::1] indptr, const int64_t[::1] rows,
-                  int64_t start, int64_t stop, const double[::1] w, double[::1] out_range):
-    """``out[t] = X[rows[t]] @ w`` for a CSR matrix with at least one entry."""
-    if start >= stop:
+def check_csr(const index[::1] indices, const index[::1] indptr, int64_t n_features):
+    """Refuse pointers or column numbers beyond the arrays of a CSR matrix: no loop looks at them again."""
+    need_pointers("indptr", indptr, indices.shape[0])
+    need_places("indices", indices, n_features)
+
+
+def sparse_scores(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
+                  const int64_t[::1] rows, int64_t start, int64_t stop, const double[::1] w, double[::1] out_range):
+    """``out[t] = X[rows[t]] @ w`` for a CSR matrix with at least one entry, as `check_csr` has it."""
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    need_rows(rows, start, stop, indptr.shape[0] - 1)
+    need("w", w.shape[0], n_features)
+    need("out_range", out_range.shape[0], stop - start)
+    if start == stop:
         return
     cdef const int64_t *map = _map(rows)
     with nogil:
@@ -101,10 +119,14 @@ def sparse_scores(const real[::1] data, const index[::1] indices, const index[::
 
 
 def sparse_accumulate(const real[::1] data, const index[::1] indices, const index[::1] indptr,
-                      const int64_t[::1] rows, int64_t start, int64_t stop, const double[::1] u_range,
-                      double[::1] out, cbool squares=False):
+                      int64_t n_features, const int64_t[::1] rows, int64_t start, int64_t stop,
+                      const double[::1] u_range, double[::1] out, cbool squares=False):
     """``out += sum of u[t] * X[rows[t]]``, or of ``u[t] * X[rows[t]] ** 2``."""
-    if start >= stop:
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    need_rows(rows, start, stop, indptr.shape[0] - 1)
+    need("u_range", u_range.shape[0], stop - start)
+    need("out", out.shape[0], n_features)
+    if start == stop:
         return
     cdef const int64_t *map = _map(rows)
     with nogil:
@@ -112,10 +134,14 @@ def sparse_accumulate(const real[::1] data, const index[::1] indices, const inde
             &data[0], &indices[0], &indptr[0], map, start, stop, &u_range[0], squares, &out[0])
 
 
-def sparse_gather(const real[::1] data, const index[::1] indices, const index[::1] indptr, const int64_t[::1] rows,
-                  int64_t start, int64_t stop, double[:, ::1] out_range):
+def sparse_gather(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
+                  const int64_t[::1] rows, int64_t start, int64_t stop, double[:, ::1] out_range):
     """``out[t] = X[rows[t]]``, dense, in float64."""
-    if start >= stop:
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    need_rows(rows, start, stop, indptr.shape[0] - 1)
+    need("out_range", out_range.shape[0], stop - start)
+    need("a row of out_range", out_range.shape[1], n_features)
+    if start == stop:
         return
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = out_range.shape[1]
@@ -126,7 +152,9 @@ def sparse_gather(const real[::1] data, const index[::1] indices, const index[::
 
 def centre_queries(const int64_t[::1] pointers, int64_t first, int64_t last, double[:, ::1] X_range):
     """Subtract from each row the mean row of its query, in place."""
-    if first >= last or X_range.shape[0] == 0:
+    need_ascending("pointers", pointers, first, last)
+    need("X_range", X_range.shape[0], pointers[last] - pointers[first])
+    if first == last or X_range.shape[0] == 0:
         return
     cdef int64_t n = X_range.shape[1]
     with nogil:

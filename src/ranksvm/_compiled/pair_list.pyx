@@ -7,6 +7,7 @@ Arrays over rows are in sorted order; arguments named ``*_range`` hold the rows 
 
 from libc.stdint cimport int32_t, int64_t
 
+from ranksvm._compiled.border cimport need, need_places_by_query, need_pointers, need_range
 from ranksvm._compiled.instruction_set cimport chosen
 
 cdef extern from "pair_list_loops.hpp" namespace "ranksvm" nogil:
@@ -37,9 +38,19 @@ cdef class ListArrays:
 
     cdef PairList pairs
     cdef object owners  # keeps the arrays alive
+    cdef int64_t n_rows, n_queries, n_pairs
 
     def __init__(self, const int64_t[::1] pointers, const int64_t[::1] pair_pointers, const int32_t[::1] preferred,
                  const int32_t[::1] other, const double[::1] weight):
+        need_pointers("pointers", pointers, pointers[pointers.shape[0] - 1] if pointers.shape[0] else 0)
+        need_pointers("pair_pointers", pair_pointers, preferred.shape[0])
+        need("pair_pointers", pair_pointers.shape[0], pointers.shape[0])
+        need("other", other.shape[0], preferred.shape[0])
+        need("weight", weight.shape[0], preferred.shape[0])
+        need_places_by_query("preferred", preferred, pair_pointers, pointers)
+        need_places_by_query("other", other, pair_pointers, pointers)
+        self.n_queries, self.n_pairs = pointers.shape[0] - 1, preferred.shape[0]
+        self.n_rows = pointers[self.n_queries]
         self.owners = (pointers, pair_pointers, preferred, other, weight)
         self.pairs.pointers = &pointers[0]
         self.pairs.pair_pointers = &pair_pointers[0]
@@ -47,11 +58,26 @@ cdef class ListArrays:
         self.pairs.other = &other[0] if other.shape[0] else NULL
         self.pairs.weight = &weight[0] if weight.shape[0] else NULL
 
+    cdef int need_rows_of(self, str name, int64_t found, int64_t first, int64_t last) except -1:
+        """Refuse an array that does not hold the rows of a range of queries."""
+        need_range("queries", first, last, self.n_queries)
+        return need(name, found, self.pairs.pointers[last] - self.pairs.pointers[first])
+
+
+cdef int _need_evaluation(ListArrays arrays, int64_t first, int64_t last, const double[::1] scores,
+                          const double[::1] curvature, const double[::1] counts,
+                          const double[::1] gradient_range) except -1:
+    need("scores", scores.shape[0], arrays.n_rows)
+    need("curvature", curvature.shape[0], arrays.n_pairs)
+    need("counts", counts.shape[0], arrays.n_rows)
+    return arrays.need_rows_of("gradient_range", gradient_range.shape[0], first, last)
+
 
 def squared_hinge(ListArrays arrays, int64_t first, int64_t last, const double[::1] scores, double threshold,
                   double[::1] curvature, double[::1] counts, double[::1] gradient_range):
     """Sum of ``a max(0, t - (s_i - s_j))^2`` over the pairs of a range of queries; writes gradient and curvature."""
     cdef LossSums sums
+    _need_evaluation(arrays, first, last, scores, curvature, counts, gradient_range)
     if gradient_range.shape[0] == 0 or curvature.shape[0] == 0:
         return 0.0
     with nogil:
@@ -65,6 +91,7 @@ def huber(ListArrays arrays, int64_t first, int64_t last, const double[::1] scor
           double[::1] curvature, double[::1] counts, double[::1] gradient_range):
     """Value, excess and slack of the Huberised hinge, as those of the sweep; writes gradient and curvature."""
     cdef LossSums sums
+    _need_evaluation(arrays, first, last, scores, curvature, counts, gradient_range)
     if gradient_range.shape[0] == 0 or curvature.shape[0] == 0:
         return 0.0, 0.0, 0.0
     with nogil:
@@ -77,6 +104,9 @@ def huber(ListArrays arrays, int64_t first, int64_t last, const double[::1] scor
 def laplacian(ListArrays arrays, int64_t first, int64_t last, const double[::1] curvature,
               const double[::1] v_range, double[::1] out_range):
     """``L v`` of a range of queries, for the curvature that the loss left."""
+    need("curvature", curvature.shape[0], arrays.n_pairs)
+    arrays.need_rows_of("v_range", v_range.shape[0], first, last)
+    arrays.need_rows_of("out_range", out_range.shape[0], first, last)
     if v_range.shape[0] == 0 or curvature.shape[0] == 0:
         return
     with nogil:
@@ -86,6 +116,11 @@ def laplacian(ListArrays arrays, int64_t first, int64_t last, const double[::1] 
 def laplacian_rows(ListArrays arrays, int64_t first, int64_t last, const double[::1] curvature,
                    const double[::1] counts, const double[:, ::1] X_range, double[:, ::1] Z_range):
     """Rows Z with ``X' L X = (X'Z + Z'X) / 2`` for a range of queries."""
+    need("curvature", curvature.shape[0], arrays.n_pairs)
+    need("counts", counts.shape[0], arrays.n_rows)
+    arrays.need_rows_of("X_range", X_range.shape[0], first, last)
+    arrays.need_rows_of("Z_range", Z_range.shape[0], first, last)
+    need("a row of Z_range", Z_range.shape[1], X_range.shape[1])
     if X_range.shape[0] == 0 or X_range.shape[1] == 0 or curvature.shape[0] == 0:
         return
     with nogil:

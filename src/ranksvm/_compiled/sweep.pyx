@@ -7,7 +7,7 @@ All arrays over rows are in sorted order (`ranksvm.data.Queries`): query ``q`` h
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from ranksvm._compiled.border cimport need_present
+from ranksvm._compiled.border cimport need, need_if_given, need_levels, need_pointers, need_present, need_range
 from ranksvm._compiled.instruction_set cimport chosen
 
 cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
@@ -61,10 +61,21 @@ cdef class PairArrays:
 
     cdef Pairs pairs
     cdef object owners  # keeps the arrays alive
+    cdef int64_t n_rows, n_queries
+    cdef int64_t n_swept  # -1 before `choose`
 
     def __init__(self, const int64_t[::1] pointers, const int32_t[::1] levels, const int32_t[::1] n_levels,
                  const double[::1] preferred, const double[::1] other, const double[::1] gain, bint adjacent,
                  int32_t direct_limit):
+        need_pointers("pointers", pointers, levels.shape[0])
+        need("n_levels", n_levels.shape[0], pointers.shape[0] - 1)
+        need_levels(pointers, levels, n_levels)
+        need_if_given("preferred", preferred, levels.shape[0])
+        need_if_given("other", other, levels.shape[0])
+        need_if_given("gain", gain, levels.shape[0])
+        if (preferred is None) != (other is None) or (gain is not None and preferred is None):
+            raise ValueError("weights of the preferred and the other document go together, and gains need both")
+        self.n_rows, self.n_queries, self.n_swept = levels.shape[0], n_levels.shape[0], -1
         self.owners = [pointers, levels, n_levels, preferred, other, gain]
         self.pairs.pointers = &pointers[0]
         self.pairs.levels = &levels[0] if levels.shape[0] else NULL
@@ -89,6 +100,10 @@ cdef class PairArrays:
         + min(levels, 40))`` pairs a document. Returns how many queries are to be swept.
         """
         cdef int64_t swept
+        need("n_pairs", n_pairs.shape[0], self.n_queries)
+        need("by_level", by_level.shape[0], self.n_rows)
+        need("visited", visited.shape[0], self.n_queries)
+        self.n_swept = 0
         if visited.shape[0] == 0 or by_level.shape[0] == 0:
             return 0
         with nogil:
@@ -97,7 +112,31 @@ cdef class PairArrays:
         self.owners += [by_level, visited]
         self.pairs.by_level = &by_level[0]
         self.pairs.visited = &visited[0]
+        self.n_swept = swept
         return swept
+
+    cdef int need_queries(self, int64_t first, int64_t last) except -1:
+        """Refuse a range that is not one of queries."""
+        return need_range("queries", first, last, self.n_queries)
+
+    cdef int need_rows_of(self, str name, int64_t found, int64_t first, int64_t last) except -1:
+        """Refuse an array that does not hold the rows of a range of queries."""
+        self.need_queries(first, last)
+        return need(name, found, self.pairs.pointers[last] - self.pairs.pointers[first])
+
+    cdef int need_state(self, StateArrays state) except -1:
+        """Refuse a state of other pairs, or one without the arrays that queries to be swept need."""
+        need("scores of the state", state.n_rows, self.n_rows)
+        if self.n_rows == 0:
+            return 0
+        if self.n_swept < 0:
+            raise ValueError("no way was chosen: call `choose` first")
+        if self.n_swept > 0 and (state.state.order == NULL or state.state.outer == NULL or
+                                 (state.state.ring and state.state.inner == NULL)):
+            raise ValueError("queries are swept, but the state has no order or no windows")
+        if self.n_swept < self.n_queries and state.state.scores == NULL:
+            raise ValueError("queries are visited, but the state has no scores")
+        return 0
 
 
 cdef class StateArrays:
@@ -109,9 +148,15 @@ cdef class StateArrays:
 
     cdef PairState state
     cdef object owners
+    cdef int64_t n_rows
 
     def __init__(self, int32_t[::1] order, int32_t[::1] outer, int32_t[::1] inner, double[::1] scores,
                  double[::1] degrees, bint ring):
+        self.n_rows = degrees.shape[0]
+        need_if_given("order", order, self.n_rows)
+        need_if_given("outer", outer, self.n_rows)
+        need_if_given("inner", inner, self.n_rows)
+        need_if_given("scores", scores, self.n_rows)
         self.owners = order, outer, inner, scores, degrees
         self.state.order = &order[0] if order is not None and order.shape[0] else NULL
         self.state.outer = &outer[0] if outer is not None and outer.shape[0] else NULL
@@ -122,6 +167,13 @@ cdef class StateArrays:
         self.state.ring = ring
 
 
+cdef int _need_evaluation(PairArrays arrays, StateArrays state, int64_t first, int64_t last,
+                          const double[::1] scores, const double[::1] gradient_range) except -1:
+    arrays.need_state(state)
+    need("scores", scores.shape[0], arrays.n_rows)
+    return arrays.need_rows_of("gradient_range", gradient_range.shape[0], first, last)
+
+
 def squared_hinge(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[::1] scores,
                   double threshold, double[::1] gradient_range):
     """Sum of ``a_i b_j max(0, t - (s_i - s_j))^2`` over the pairs of a range of queries.
@@ -130,6 +182,7 @@ def squared_hinge(PairArrays arrays, StateArrays state, int64_t first, int64_t l
     numbers within their query) is on entry any permutation, best by similar scores.
     """
     cdef LossSums sums
+    _need_evaluation(arrays, state, first, last, scores, gradient_range)
     if gradient_range.shape[0] == 0:
         return 0.0
     state.state.outer_threshold = threshold
@@ -146,6 +199,7 @@ def huber(PairArrays arrays, StateArrays state, int64_t first, int64_t last, con
     Writes the gradient and leaves the pairs whose loss is curved, as `squared_hinge` does; the state has a ring.
     """
     cdef LossSums sums
+    _need_evaluation(arrays, state, first, last, scores, gradient_range)
     if gradient_range.shape[0] == 0:
         return 0.0, 0.0, 0.0
     state.state.outer_threshold = 1.0
@@ -159,6 +213,9 @@ def huber(PairArrays arrays, StateArrays state, int64_t first, int64_t last, con
 def laplacian(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[::1] v_range,
               double[::1] out_range):
     """``L v`` of a range of queries, for the pairs that a loss left in the state."""
+    arrays.need_state(state)
+    arrays.need_rows_of("v_range", v_range.shape[0], first, last)
+    arrays.need_rows_of("out_range", out_range.shape[0], first, last)
     if v_range.shape[0] == 0:
         return
     with nogil:
@@ -168,6 +225,10 @@ def laplacian(PairArrays arrays, StateArrays state, int64_t first, int64_t last,
 def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[:, ::1] X_range,
                    double[:, ::1] Z_range):
     """Rows Z with ``X' L X = (X'Z + Z'X) / 2`` for a range of queries (X of the range centred by query)."""
+    arrays.need_state(state)
+    arrays.need_rows_of("X_range", X_range.shape[0], first, last)
+    arrays.need_rows_of("Z_range", Z_range.shape[0], first, last)
+    need("a row of Z_range", Z_range.shape[1], X_range.shape[1])
     if X_range.shape[0] == 0 or X_range.shape[1] == 0:
         return
     with nogil:
@@ -178,6 +239,10 @@ def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t 
 def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, const double[::1] y,
                     int32_t[::1] levels, int32_t[::1] n_levels):
     """Replace each query's labels by their ranks among the query's distinct labels; NaN is refused."""
+    need_pointers("pointers", pointers, y.shape[0])
+    need_range("queries", first, last, pointers.shape[0] - 1)
+    need("levels", levels.shape[0], y.shape[0])
+    need("n_levels", n_levels.shape[0], pointers.shape[0] - 1)
     if first >= last or y.shape[0] == 0:
         return
     need_present("y", &y[0], pointers[first], pointers[last])
@@ -187,6 +252,9 @@ def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, co
 
 def count_pairs(PairArrays arrays, int64_t first, int64_t last, double[::1] n_pairs, double[::1] weight):
     """Number and total weight of the pairs of each query of a range."""
+    arrays.need_queries(first, last)
+    need("n_pairs", n_pairs.shape[0], arrays.n_queries)
+    need("weight", weight.shape[0], arrays.n_queries)
     if first >= last:
         return
     with nogil:

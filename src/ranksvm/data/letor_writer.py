@@ -11,6 +11,7 @@ from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm.data.atomic_files import atomic_text_file
 from ranksvm.data.numeric_column import label_column
 from ranksvm.data.ranking_data import RankingData
+from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.exceptions import DataError
 
 __all__ = ["write_letor"]
@@ -72,6 +73,8 @@ def write_letor(
     """
     data = X if isinstance(X, RankingData) else _as_data(X, y, qid, docid)
     labels = np.ascontiguousarray(label_column(data.y))
+    if sp.issparse(data.X):
+        check_sparse_format(data.X)
     numbers, words = _qid_text(data.qid)
     documents = None if data.docid is None else _docid_words(data.docid)
     pads = _pads(data.X, zero_based)
