@@ -34,7 +34,7 @@ class Learner:
         model = online.Model(self.w, self.lag, self.counts)
         preferred, other = np.array(pairs, dtype=np.int32).reshape(-1, 2).T.copy()
         if sp.issparse(X):
-            rows = X.data, X.indices, X.indptr
+            rows = X.data, X.indices, X.indptr, X.shape[1]
             online.learn_sparse(model, self.method, self.parameter, self.S, *rows, preferred, other, weight)
         else:
             online.learn_dense(model, self.method, self.parameter, self.S, X, preferred, other, weight)
@@ -213,7 +213,7 @@ def test_the_committee_is_that_of_the_slow_one(size, sparse):
         rows = (np.ascontiguousarray(X),)
         if sparse:
             csr = sp.csr_array(X)
-            rows = csr.data, csr.indices, csr.indptr
+            rows = csr.data, csr.indices, csr.indptr, csr.shape[1]
         learn = online.committee_sparse if sparse else online.committee_dense
         learn(online.Model(w, None, counts), *arrays, *rows, preferred.copy(), other.copy(), weight[part])
         np.testing.assert_allclose(w, oracle.w, atol=1e-12)
@@ -234,7 +234,7 @@ def test_prank_is_that_of_the_slow_one(n_levels, sparse):
     for part in np.array_split(np.arange(500, dtype=np.int32), 50):
         wrong += sum(oracle.document(X[t], levels[t]) != levels[t] for t in part)
         csr = sp.csr_array(X)
-        rows = (csr.data, csr.indices, csr.indptr) if sparse else (X,)
+        rows = (csr.data, csr.indices, csr.indptr, csr.shape[1]) if sparse else (X,)
         learn = online.prank_sparse if sparse else online.prank_dense
         learn(online.Model(w, lag, counts), thresholds, *rows, part, levels[part])
         np.testing.assert_allclose(w, oracle.w, atol=1e-9)

@@ -60,20 +60,18 @@ def test_a_pass_is_products_operator_and_products(data, stored, rows_at_once, wr
 def test_lengths_are_checked(data):
     X, loss, w = data
     products, operator = as_design_matrix(X).products(), loss.evaluation(loss.new_state(), None)
-    pointers = loss.pairs.pointers
-    with pytest.raises(ValueError, match="6 weights for 7 features"):
-        products.scores(0, 10, w[1:], np.empty(10))
-    with pytest.raises(ValueError, match="9 rows for the positions 0 to 10 of 60"):
-        products.accumulate(0, 10, np.empty(9), np.zeros(7))
-    with pytest.raises(ValueError, match="rows for the positions 55 to 61 of 60"):
-        products.scores(55, 61, w, np.empty(10))
-    with pytest.raises(ValueError, match="queries 0 to 9 of 8"):
-        operator(0, 9, np.empty(60), np.empty(60))
-    with pytest.raises(ValueError, match="9 rows for the 10 of these queries"):
-        operator(0, 2, np.empty(10), np.empty(9))
-    for arguments in ((w[1:], None, np.zeros(7)), (w, np.empty(59), np.zeros(7)), (w, None, np.zeros(6))):
-        with pytest.raises(ValueError, match=r"rows for the|weights for"):
-            passes.pass_over(products, operator, pointers, 0, 8, 10, *arguments)
+    for arguments, found in (
+        ((w[1:], None, np.zeros(7)), "features has length 6, but 7"),
+        ((w, np.empty(59), np.zeros(7)), "rows has length 59, but 60"),
+        ((w, None, np.zeros(6)), "features has length 6, but 7"),
+    ):
+        with pytest.raises(ValueError, match=found):
+            passes.pass_over(products, operator, loss.pairs.pointers, 0, 8, 10, *arguments)
+    with pytest.raises(ValueError, match=r"0 \.\. 9 of queries"):
+        passes.pass_over(products, operator, loss.pairs.pointers, 0, 9, 10, w, None, np.zeros(7))
+    few = as_design_matrix(X[:50]).products()
+    with pytest.raises(ValueError, match=r"0 \.\. 60 of positions"):
+        passes.pass_over(few, operator, loss.pairs.pointers, 0, 8, 10, w, None, np.zeros(7))
 
 
 def test_errors_of_python_pass_through(data):

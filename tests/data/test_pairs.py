@@ -126,7 +126,7 @@ def test_no_pair_to_learn_from(y, qid, weights, message):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ({"sample_weight": ["a", "b", "c"]}, "sample_weight must be numbers: could not convert string"),
+        ({"sample_weight": ["a", "b", "c"]}, "sample_weight must hold numbers, but row 0"),
         ({"sample_weight": [1, 1]}, "sample_weight has 2 entries but X has 3 rows"),
         ({"sample_weight": [1, -1, 1]}, "sample_weight is -1.0 in row 1"),
         ({"query_weight": [1, np.nan, 1]}, "query_weight is nan in row 1"),

@@ -203,7 +203,7 @@ def test_errors():
         dual.query("x")
     with pytest.raises(DataError, match="y has 3 entries"):
         ranker.dual_coef(X, y[:3], qid)
-    with pytest.raises(DataError, match="NaN"):
+    with pytest.raises(DataError, match="nan in row"):
         ranker.dual_coef(X, np.full(len(y), np.nan), qid)
     with pytest.raises(NoComparablePairsError):
         ranker.dual_coef(X, np.ones(len(y)), qid)

@@ -397,7 +397,7 @@ def test_predict_reads_finite_features_once(storage, monkeypatch):
         (lambda d: {**d, "qid": np.arange(80)}, NoComparablePairsError, "a separate query"),
         (lambda d: {**d, "qid": np.zeros(79)}, DataError, "qid has 79 entries but X has 80 rows"),
         (lambda d: {**d, "y": d["y"][:-1]}, ValueError, "inconsistent numbers of samples"),
-        (lambda d: {**d, "y": np.where(d["y"] > 1, np.nan, 0.0)}, ValueError, "NaN"),
+        (lambda d: {**d, "y": np.where(d["y"] > 1, np.nan, 0.0)}, ValueError, "nan in row"),
         (lambda d: {**d, "sample_weight": np.ones(3)}, DataError, "sample_weight has 3 entries but X has 80 rows"),
         (lambda d: {**d, "sample_weight": -np.ones(80)}, DataError, "sample_weight is -1.0 in row 0"),
         (lambda d: {**d, "query_weight": np.arange(80.0)}, DataError, "query_weight varies within query"),

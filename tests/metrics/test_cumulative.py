@@ -73,7 +73,7 @@ def test_no_query_has_no_means():
     [
         (([], []), "nothing to add"),
         (([1, 0], [1]), "scores has 1 entries"),
-        (([1, np.nan], [1, 2]), "finite"),
+        (([1, np.nan], [1, 2]), "no value|finite"),
         (([1, 0], [1, np.nan]), "number"),
         (([1, 0], [1, 2], ["a"]), "docid"),
     ],

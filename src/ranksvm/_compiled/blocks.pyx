@@ -7,6 +7,7 @@ Arrays over documents are in sorted order; arguments named ``*_range`` hold thos
 
 from libc.stdint cimport int64_t
 
+from ranksvm._compiled.border cimport need, need_pointers, need_range
 from ranksvm._compiled.instruction_set cimport chosen
 
 cdef extern from "blocks_loops.hpp" namespace "ranksvm" nogil:
@@ -40,10 +41,21 @@ cdef class BlockArrays:
 
     cdef Blocks blocks
     cdef object owners  # keeps the arrays alive
+    cdef int64_t n_rows, n_queries, n_entries
 
     def __init__(self, const int64_t[::1] pointers, const int64_t[::1] rows, const int64_t[::1] columns,
                  const int64_t[::1] offsets, const int64_t[::1] preferred, const int64_t[::1] other,
                  const int64_t[::1] first):
+        self.n_queries = pointers.shape[0] - 1
+        need_pointers("pointers", pointers, pointers[self.n_queries] if pointers.shape[0] else 0)
+        need("rows", rows.shape[0], pointers.shape[0])
+        need("columns", columns.shape[0], pointers.shape[0])
+        need("offsets", offsets.shape[0], pointers.shape[0])
+        need("first", first.shape[0], preferred.shape[0])
+        need_pointers("rows", rows, preferred.shape[0])
+        need_pointers("columns", columns, other.shape[0])
+        self.n_rows, self.n_entries = pointers[self.n_queries], offsets[self.n_queries]
+        _need_blocks(pointers, rows, columns, offsets, preferred, other, first)
         self.owners = (pointers, rows, columns, offsets, preferred, other, first)
         self.blocks.pointers = &pointers[0]
         self.blocks.rows = &rows[0]
@@ -52,6 +64,41 @@ cdef class BlockArrays:
         self.blocks.preferred = &preferred[0] if preferred.shape[0] else NULL
         self.blocks.other = &other[0] if other.shape[0] else NULL
         self.blocks.first = &first[0] if first.shape[0] else NULL
+
+    cdef int need_documents(self, const double[::1] scores, const double[::1] target) except -1:
+        """Refuse scores that are not one a document, or targets that are not one an entry."""
+        need("scores", scores.shape[0], self.n_rows)
+        return need("target", target.shape[0], self.n_entries)
+
+    cdef int need_rows_of(self, str name, int64_t found, int64_t first, int64_t last) except -1:
+        """Refuse an array that does not hold the documents of a range of queries."""
+        need_range("queries", first, last, self.n_queries)
+        return need(name, found, self.blocks.pointers[last] - self.blocks.pointers[first])
+
+    cdef int need_block(self, int64_t query, int64_t n_rows, int64_t n_columns) except -1:
+        """Refuse a matrix that has not the shape of a query's block."""
+        need_range("queries", query, query + 1, self.n_queries)
+        need("out", n_rows, self.blocks.rows[query + 1] - self.blocks.rows[query])
+        return need("a row of out", n_columns, self.blocks.columns[query + 1] - self.blocks.columns[query])
+
+
+cdef int _need_blocks(
+    const int64_t[::1] pointers, const int64_t[::1] rows, const int64_t[::1] columns, const int64_t[::1] offsets,
+    const int64_t[::1] preferred, const int64_t[::1] other, const int64_t[::1] first
+) except -1:
+    """Refuse blocks with documents of other queries, or rows that begin beyond their block."""
+    cdef int64_t q, t, n_columns
+    cdef bint right = offsets[0] == 0
+    for q in range(pointers.shape[0] - 1):
+        n_columns = columns[q + 1] - columns[q]
+        right &= offsets[q + 1] - offsets[q] == n_columns * (rows[q + 1] - rows[q])
+        for t in range(rows[q], rows[q + 1]):
+            right &= pointers[q] <= preferred[t] < pointers[q + 1] and 0 <= first[t] <= n_columns
+        for t in range(columns[q], columns[q + 1]):
+            right &= pointers[q] <= other[t] < pointers[q + 1]
+    if not right:
+        raise ValueError("the blocks do not agree with the documents of their queries")
+    return 0
 
 
 cdef ShiftedHinge _loss(const double[::1] target, double raise_, double width):
@@ -66,6 +113,9 @@ def shifted_hinge(BlockArrays arrays, int64_t first, int64_t last, const double[
                   const double[::1] target, double raise_, double width, double[::1] counts,
                   double[::1] gradient_range):
     """Value of the losses of a range of queries; writes their gradient and how many pairs bend at each document."""
+    arrays.need_documents(scores, target)
+    need("counts", counts.shape[0], arrays.n_rows)
+    arrays.need_rows_of("gradient_range", gradient_range.shape[0], first, last)
     if gradient_range.shape[0] == 0 or target.shape[0] == 0:
         return 0.0
     cdef ShiftedHinge loss = _loss(target, raise_, width)
@@ -80,6 +130,9 @@ def shifted_laplacian(BlockArrays arrays, int64_t first, int64_t last, const dou
                       const double[::1] target, double raise_, double width, const double[::1] v_range,
                       double[::1] out_range):
     """``L v`` of a range of queries, L the Laplacian over the pairs that bend."""
+    arrays.need_documents(scores, target)
+    arrays.need_rows_of("v_range", v_range.shape[0], first, last)
+    arrays.need_rows_of("out_range", out_range.shape[0], first, last)
     if v_range.shape[0] == 0 or target.shape[0] == 0:
         return
     cdef ShiftedHinge loss = _loss(target, raise_, width)
@@ -90,6 +143,8 @@ def shifted_laplacian(BlockArrays arrays, int64_t first, int64_t last, const dou
 def shifted_pulls(BlockArrays arrays, int64_t query, const double[::1] scores, const double[::1] target,
                   double raise_, double width, double[:, ::1] out):
     """Minus the derivative of the loss of each pair of a query by its margin; 0 for entries that are no pairs."""
+    arrays.need_documents(scores, target)
+    arrays.need_block(query, out.shape[0], out.shape[1])
     if out.shape[0] == 0 or out.shape[1] == 0:
         return
     cdef ShiftedHinge loss = _loss(target, raise_, width)
@@ -100,6 +155,8 @@ def shifted_pulls(BlockArrays arrays, int64_t query, const double[::1] scores, c
 def shifted_bends(BlockArrays arrays, int64_t query, const double[::1] scores, const double[::1] target,
                   double raise_, double width, double[:, ::1] out):
     """1 for each pair of a query whose loss bends, 0 for all other entries."""
+    arrays.need_documents(scores, target)
+    arrays.need_block(query, out.shape[0], out.shape[1])
     if out.shape[0] == 0 or out.shape[1] == 0:
         return
     cdef ShiftedHinge loss = _loss(target, raise_, width)

@@ -6,6 +6,7 @@ Arrays over documents are by position; ``rows`` maps positions to rows of X (Non
 
 from libc.stdint cimport int32_t, int64_t
 
+from ranksvm._compiled.border cimport need, need_csr, need_places, need_places_by_query, need_pointers, need_range, rows_needed
 from ranksvm._compiled.instruction_set cimport chosen
 
 cdef extern from "dual_descent_loops.hpp" namespace "ranksvm" nogil:
@@ -46,13 +47,25 @@ cdef class PairArrays:
 
     cdef object owners  # keeps the arrays alive
     cdef DualPairs pairs
-    cdef int64_t n_pairs
+    cdef int64_t n_pairs, n_queries, rows_of_x, n_numbers
 
     def __init__(self, const int64_t[::1] pointers, const int64_t[::1] rows, const int64_t[::1] pair_pointers,
                  const int32_t[::1] preferred, const int32_t[::1] other, const double[::1] upper,
                  const double[::1] ridge, const int64_t[::1] gram_pointers, double[::1] grams):
-        if not preferred.shape[0] == other.shape[0] == upper.shape[0] == ridge.shape[0] > 0:
-            raise ValueError("the arrays over pairs must be of one length, and not empty")
+        if preferred.shape[0] == 0:
+            raise ValueError("there are no pairs")
+        for name, values in (("other", other), ("upper", upper), ("ridge", ridge)):
+            need(name, len(values), preferred.shape[0])
+        self.n_queries, self.n_numbers = pointers.shape[0] - 1, grams.shape[0]
+        need_pointers("pointers", pointers, pointers[self.n_queries] if pointers.shape[0] else 0)
+        self.rows_of_x = rows_needed(rows, pointers[self.n_queries])
+        need("pair_pointers", pair_pointers.shape[0], pointers.shape[0])
+        need_pointers("pair_pointers", pair_pointers, preferred.shape[0])
+        need_places_by_query("preferred", preferred, pair_pointers, pointers)
+        need_places_by_query("other", other, pair_pointers, pointers)
+        need("gram_pointers", gram_pointers.shape[0], pointers.shape[0])
+        if grams.shape[0] == 0:
+            raise ValueError("there is no memory for Gram matrices")
         self.owners = (pointers, rows, pair_pointers, preferred, other, upper, ridge, gram_pointers, grams)
         self.n_pairs = preferred.shape[0]
         self.pairs.pointers = &pointers[0]
@@ -67,20 +80,36 @@ cdef class PairArrays:
         self.pairs.gram_pointers = &gram_pointers[0]
         self.pairs.grams = &grams[0]
 
+    cdef int need_visits(self, const int64_t[::1] order, int64_t n_rows) except -1:
+        """Refuse queries that are not there or have no room for their Gram matrix, or rows beyond those of X."""
+        cdef int64_t visit, q, size, begin
+        need_places("order", order, self.n_queries)
+        for visit in range(order.shape[0]):
+            q = order[visit]
+            size, begin = self.pairs.pointers[q + 1] - self.pairs.pointers[q], self.pairs.gram_pointers[q]
+            if begin < 0 or size > 3037000499 or size * size > self.n_numbers - begin:
+                raise ValueError(f"query {q} has no room for its Gram matrix")
+        return need_range("rows", 0, self.rows_of_x, n_rows)
+
 
 def dense_grams(const real[:, ::1] X, PairArrays arrays, const int64_t[::1] order, double[::1] work):
     """Write the Gram matrices of the queries in ``order``; ``work`` holds a zero for each feature."""
     cdef int64_t n = X.shape[1], n_visits = order.shape[0]
+    arrays.need_visits(order, X.shape[0])
+    need("work", work.shape[0], n)
     if n_visits == 0:
         return
     with nogil:
         loops_of[DenseDualLoops[real]](chosen).grams(&X[0, 0], n, arrays.pairs, &order[0], n_visits, &work[0])
 
 
-def sparse_grams(const real[::1] data, const index[::1] indices, const index[::1] indptr, PairArrays arrays,
-                 const int64_t[::1] order, double[::1] work):
+def sparse_grams(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
+                 PairArrays arrays, const int64_t[::1] order, double[::1] work):
     """The same for a CSR matrix with at least one entry."""
     cdef int64_t n_visits = order.shape[0]
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    arrays.need_visits(order, indptr.shape[0] - 1)
+    need("work", work.shape[0], n_features)
     if n_visits == 0:
         return
     with nogil:
@@ -95,8 +124,9 @@ def dense_ascent(const real[:, ::1] X, PairArrays arrays, const int64_t[::1] ord
     """
     cdef int64_t n = X.shape[1], n_visits = order.shape[0]
     cdef double slope
-    if alpha.shape[0] != arrays.n_pairs or w.shape[0] != n:
-        raise ValueError(f"{alpha.shape[0]} alpha for {arrays.n_pairs} pairs, {w.shape[0]} weights for {n} features")
+    arrays.need_visits(order, X.shape[0])
+    need("alpha", alpha.shape[0], arrays.n_pairs)
+    need("w", w.shape[0], n)
     if n_visits == 0:
         return 0.0
     with nogil:
@@ -105,13 +135,15 @@ def dense_ascent(const real[:, ::1] X, PairArrays arrays, const int64_t[::1] ord
     return slope
 
 
-def sparse_ascent(const real[::1] data, const index[::1] indices, const index[::1] indptr, PairArrays arrays,
-                  const int64_t[::1] order, double[::1] alpha, double[::1] w):
+def sparse_ascent(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
+                  PairArrays arrays, const int64_t[::1] order, double[::1] alpha, double[::1] w):
     """The same for a CSR matrix with at least one entry."""
     cdef int64_t n_visits = order.shape[0]
     cdef double slope
-    if alpha.shape[0] != arrays.n_pairs:
-        raise ValueError(f"{alpha.shape[0]} alpha for {arrays.n_pairs} pairs")
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    arrays.need_visits(order, indptr.shape[0] - 1)
+    need("alpha", alpha.shape[0], arrays.n_pairs)
+    need("w", w.shape[0], n_features)
     if n_visits == 0:
         return 0.0
     with nogil:

@@ -7,6 +7,15 @@ they are the same). Factors have ``stride`` entries a row, a multiple of `LANES`
 
 from libc.stdint cimport int32_t, int64_t
 
+from ranksvm._compiled.border cimport (
+    need,
+    need_csr,
+    need_levels,
+    need_places,
+    need_pointers,
+    need_range,
+    rows_needed,
+)
 from ranksvm._compiled.instruction_set cimport chosen
 
 cdef extern from "factorized_loops.hpp" namespace "ranksvm" nogil:
@@ -73,19 +82,36 @@ cdef class QueryFactors:
     cdef double *factors
     cdef double *steps
     cdef double *pair_sums
+    cdef int64_t n_rows, n_queries, rows_of_x
 
     def __init__(self, const int64_t[::1] pointers, const int64_t[::1] rows, const int32_t[::1] levels,
                  const int32_t[::1] n_levels, double[:, ::1] V, double[::1] step, double[::1] pairs):
         if V.shape[1] % kFactorLanes:
             raise ValueError(f"factors of stride {V.shape[1]}, which is no multiple of {kFactorLanes}")
-        if not V.shape[0] == levels.shape[0] == pointers[pointers.shape[0] - 1]:
-            raise ValueError(f"{V.shape[0]} factors and {levels.shape[0]} levels: they must agree with the pointers")
+        self.n_rows, self.n_queries = V.shape[0], pointers.shape[0] - 1
+        self.rows_of_x = rows_needed(rows, self.n_rows)
+        need("levels", levels.shape[0], self.n_rows)
+        need_pointers("pointers", pointers, self.n_rows)
+        need("n_levels", n_levels.shape[0], self.n_queries)
+        need("step", step.shape[0], self.n_queries)
+        need("pairs", pairs.shape[0], self.n_queries)
+        need_levels(pointers, levels, n_levels)
         self.owners = (pointers, rows, levels, n_levels, V, step, pairs)
         self.arrays = FactorArrays(&pointers[0], &levels[0], &n_levels[0], V.shape[1])
         self.rows = NULL
         if rows is not None:
             self.rows = &rows[0]
         self.factors, self.steps, self.pair_sums = &V[0, 0], &step[0], &pairs[0]
+
+    cdef int need_visits(self, const int64_t[::1] order, int64_t n_rows) except -1:
+        """Refuse an order of queries that are not there, or rows beyond those of X."""
+        need_places("order", order, self.n_queries)
+        return need_range("rows", 0, self.rows_of_x, n_rows)
+
+    cdef int need_rows_of(self, str name, int64_t found, int64_t first, int64_t last) except -1:
+        """Refuse an array that does not hold the rows of a range of queries."""
+        need_range("queries", first, last, self.n_queries)
+        return need(name, found, self.arrays.pointers[last] - self.arrays.pointers[first])
 
     cdef Visits visits(self, const int64_t[::1] order, double upper, double fixed_step):
         return Visits(self.arrays, self.rows, &order[0], order.shape[0], upper, fixed_step)
@@ -99,8 +125,8 @@ def visit_dense(const real[:, ::1] X, QueryFactors factors, const int64_t[::1] o
     G) - V|^2``, of each query at the begin of its visit.
     """
     cdef double projected2
-    if beta.shape[0] != X.shape[1]:
-        raise ValueError(f"{beta.shape[0]} weights for {X.shape[1]} features")
+    need("beta", beta.shape[0], X.shape[1])
+    factors.need_visits(order, X.shape[0])
     if order.shape[0] == 0:
         return 0.0
     cdef Visits visits = factors.visits(order, upper, fixed_step)
@@ -111,10 +137,13 @@ def visit_dense(const real[:, ::1] X, QueryFactors factors, const int64_t[::1] o
     return projected2
 
 
-def visit_sparse(const real[::1] data, const index[::1] indices, const index[::1] indptr, QueryFactors factors,
-                 const int64_t[::1] order, double upper, double fixed_step, double[::1] beta):
+def visit_sparse(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
+                 QueryFactors factors, const int64_t[::1] order, double upper, double fixed_step, double[::1] beta):
     """The same for a CSR matrix with at least one entry."""
     cdef double projected2
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    need("beta", beta.shape[0], n_features)
+    factors.need_visits(order, indptr.shape[0] - 1)
     if order.shape[0] == 0:
         return 0.0
     cdef Visits visits = factors.visits(order, upper, fixed_step)
@@ -128,6 +157,7 @@ def visit_sparse(const real[::1] data, const index[::1] indices, const index[::1
 
 def coefficients(QueryFactors factors, int64_t first, int64_t last, double[::1] c_range):
     """``c`` with ``beta = X'c`` of the positions of queries ``first .. last``; the queries' ``pairs`` are written too."""
+    factors.need_rows_of("c_range", c_range.shape[0], first, last)
     if c_range.shape[0] == 0:
         return
     with nogil:
@@ -141,6 +171,12 @@ def momentum(QueryFactors factors, int64_t first, int64_t last, double upper, do
 
     At ``V + t D``, ``c`` is ``c + t c1 + t^2 c2``, and a query's ``pairs`` are ``pairs + t pairs1 + t^2 pairs2``.
     """
+    factors.need_rows_of("c1_range", c1_range.shape[0], first, last)
+    factors.need_rows_of("c2_range", c2_range.shape[0], first, last)
+    need("previous", previous.shape[0], factors.n_rows)
+    need("a row of previous", previous.shape[1], factors.arrays.stride)
+    need("pairs1", pairs1.shape[0], factors.n_queries)
+    need("pairs2", pairs2.shape[0], factors.n_queries)
     if c1_range.shape[0] == 0:
         return
     with nogil:
@@ -151,6 +187,8 @@ def momentum(QueryFactors factors, int64_t first, int64_t last, double upper, do
 
 def move(double[:, ::1] V_range, double[:, ::1] D_range, double upper, double t):
     """``V + t D`` within the box in the place of V, which takes that of D."""
+    need("D_range", D_range.shape[0], V_range.shape[0])
+    need("a row of D_range", D_range.shape[1], V_range.shape[1])
     if V_range.shape[0] == 0:
         return
     with nogil:
@@ -160,6 +198,9 @@ def move(double[:, ::1] V_range, double[:, ::1] D_range, double upper, double t)
 
 def gradient(QueryFactors factors, int64_t first, int64_t last, double[::1] scores_range, double[:, ::1] G_range):
     """Gradient of the objective with respect to the factors of queries ``first .. last``; the scores are centred."""
+    factors.need_rows_of("scores_range", scores_range.shape[0], first, last)
+    factors.need_rows_of("G_range", G_range.shape[0], first, last)
+    need("a row of G_range", G_range.shape[1], factors.arrays.stride)
     if scores_range.shape[0] == 0:
         return
     with nogil:

@@ -7,6 +7,7 @@ The triangle comes as panels of ``height`` consecutive rows, one after the other
 
 from libc.stdint cimport int32_t, int64_t
 
+from ranksvm._compiled.border cimport need, need_csr, need_range
 from ranksvm._compiled.instruction_set cimport chosen
 
 cdef extern from "kernel_loops.hpp" namespace "ranksvm" nogil:
@@ -33,10 +34,23 @@ ctypedef fused index:
     int64_t
 
 
+cdef int64_t _n_values(int64_t n_panels, int64_t n_rows, int64_t height):
+    """Values that the first panels of a matrix hold."""
+    cdef int64_t whole = min(n_panels, n_rows // height)
+    cdef int64_t values = height * height * (whole * (whole + 1) // 2)
+    return values if whole == n_panels else values + (n_rows - whole * height) * n_rows
+
+
 def panels_product(const real[::1] panels, int64_t n_rows, int64_t height, int64_t first, int64_t last,
                    const double[::1] b, double[::1] s):
     """``s += Q b`` for the part of Q that the panels ``first .. last`` stand for."""
-    if first >= last:
+    if height < 1 or n_rows < 0:
+        raise ValueError(f"panels of {height} rows of a matrix of {n_rows}")
+    need_range("panels", first, last, (n_rows + height - 1) // height)
+    need_range("values", 0, _n_values(last, n_rows, height), panels.shape[0])
+    need("b", b.shape[0], n_rows)
+    need("s", s.shape[0], n_rows)
+    if first == last:
         return
     with nogil:
         loops_of[ProductLoops[real]](chosen).panels(&panels[0], n_rows, height, first, last, &b[0], &s[0])
@@ -45,6 +59,9 @@ def panels_product(const real[::1] panels, int64_t n_rows, int64_t height, int64
 def block_product(const real[:, ::1] block, int64_t row, int64_t column, const double[::1] b, double[::1] s):
     """``s += Q b`` for a block of Q below the diagonal, from this row and column on, and its mirror image."""
     cdef int64_t n_rows = block.shape[0], n_columns = block.shape[1]
+    need("s", s.shape[0], b.shape[0])
+    need_range("rows", row, row + n_rows, b.shape[0])
+    need_range("columns", column, column + n_columns, b.shape[0])
     if n_rows == 0 or n_columns == 0:
         return
     with nogil:
@@ -55,6 +72,9 @@ def block_product(const real[:, ::1] block, int64_t row, int64_t column, const d
 def square_product(const real[:, ::1] block, int64_t row, const double[::1] b, double[::1] s):
     """``s += Q b`` for a square block on the diagonal of Q, from this row on."""
     cdef int64_t n = block.shape[0]
+    need("a row of block", block.shape[1], n)
+    need("s", s.shape[0], b.shape[0])
+    need_range("rows", row, row + n, b.shape[0])
     if n == 0:
         return
     with nogil:
@@ -64,8 +84,9 @@ def square_product(const real[:, ::1] block, int64_t row, const double[::1] b, d
 def dense_distances(const double[:, ::1] X, const double[:, ::1] Z, double[:, ::1] out):
     """``out[i, j] = |X[i] - Z[j]|_1``."""
     cdef int64_t n = X.shape[1]
-    if Z.shape[1] != n:
-        raise ValueError(f"{n} and {Z.shape[1]} features")
+    need("a row of Z", Z.shape[1], n)
+    need("out", out.shape[0], X.shape[0])
+    need("a row of out", out.shape[1], Z.shape[0])
     if out.shape[0] == 0 or out.shape[1] == 0:
         return
     if n == 0:
@@ -78,7 +99,11 @@ def dense_distances(const double[:, ::1] X, const double[:, ::1] Z, double[:, ::
 def sparse_distances(const double[::1] x_data, const index[::1] x_indices, const index[::1] x_indptr,
                      const double[::1] z_data, const index[::1] z_indices, const index[::1] z_indptr,
                      int64_t n_features, double[:, ::1] out):
-    """The same for CSR matrices whose rows hold each feature once at most."""
+    """The same for CSR matrices, as `check_csr` has them, whose rows hold each feature once at most."""
+    need_csr(x_data.shape[0], x_indices.shape[0], x_indptr.shape[0])
+    need_csr(z_data.shape[0], z_indices.shape[0], z_indptr.shape[0])
+    need("out", out.shape[0], x_indptr.shape[0] - 1)
+    need("a row of out", out.shape[1], z_indptr.shape[0] - 1)
     if out.shape[0] == 0 or out.shape[1] == 0:
         return
     # of an array without values there is no first one to point at

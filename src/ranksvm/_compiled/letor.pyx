@@ -9,6 +9,8 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libcpp cimport bool as cbool
 from libcpp.string cimport string
 
+from ranksvm._compiled.border cimport need, need_pointers, need_range
+
 cdef extern from "letor.hpp" namespace "letor" nogil:
     cdef cppclass Layout:
         int64_t columns
@@ -102,6 +104,21 @@ cdef RowInfo _row_info(
     return info
 
 
+cdef int _need_row_info(
+    int64_t rows, const double[::1] label, const int64_t[::1] qid, const int64_t[::1] docid_offset,
+    const int32_t[::1] docid_length
+) except -1:
+    need("label", label.shape[0], rows)
+    if qid is not None:
+        need("qid", qid.shape[0], rows)
+    if (docid_offset is None) != (docid_length is None):
+        raise ValueError("docid_offset and docid_length go together")
+    if docid_offset is not None:
+        need("docid_offset", docid_offset.shape[0], rows)
+        need("docid_length", docid_length.shape[0], rows)
+    return 0
+
+
 cdef tuple _report(Report report):
     return (
         report.rows, report.entries, report.largest_id, report.zero_id, report.string_qid, report.docid,
@@ -112,7 +129,8 @@ cdef tuple _report(Report report):
 def count(const unsigned char[::1] text, int64_t start, int64_t stop):
     """Lines, data lines, and colons outside comments in data lines."""
     cdef Count total
-    if start >= stop:
+    need_range("text", start, stop, text.shape[0])
+    if start == stop:
         return 0, 0, 0
     with nogil:
         total = c_count(<const char*>&text[0], start, stop)
@@ -128,6 +146,11 @@ def parse_dense(
     cdef RowInfo info = _row_info(label, qid, docid_offset, docid_length, None)
     cdef DenseRows[real] sink
     cdef Report report
+    need_range("text", start, stop, text.shape[0])
+    need("a row of X", X.shape[1], c_layout.columns)
+    _need_row_info(X.shape[0], label, qid, docid_offset, docid_length)
+    if start == stop:
+        return _report(report)
     sink.columns = X.shape[1]
     sink.row = &X[0, 0] if X.shape[0] and X.shape[1] else NULL
     with nogil:
@@ -145,6 +168,11 @@ def parse_sparse(
     cdef RowInfo info = _row_info(label, qid, docid_offset, docid_length, entries_so_far)
     cdef SparseRows[real] sink
     cdef Report report
+    need_range("text", start, stop, text.shape[0])
+    need("values", values.shape[0], indices.shape[0])
+    _need_row_info(entries_so_far.shape[0], label, qid, docid_offset, docid_length)
+    if start == stop:
+        return _report(report)
     sink.capacity = values.shape[0]
     sink.indices = &indices[0] if values.shape[0] else NULL
     sink.values = &values[0] if values.shape[0] else NULL
@@ -159,7 +187,9 @@ def qid_spans(
     const unsigned char[::1] text, int64_t start, int64_t stop, int64_t[::1] offsets, int32_t[::1] lengths
 ):
     """Where the query id of each data line stands; the lines must have been parsed without error."""
-    if offsets.shape[0]:
+    need_range("text", start, stop, text.shape[0])
+    need("lengths", lengths.shape[0], offsets.shape[0])
+    if offsets.shape[0] and start < stop:
         with nogil:
             c_qid_spans(
                 <const char*>&text[0], text.shape[0], start, stop, offsets.shape[0], &offsets[0], &lengths[0]
@@ -171,6 +201,14 @@ def widen(
 ):
     """Spans of text as fixed-width UCS-4; False when some byte is not ASCII."""
     cdef cbool ascii = True
+    cdef cbool within = True
+    cdef int64_t i
+    need("lengths", lengths.shape[0], offsets.shape[0])
+    need("out", out.shape[0], offsets.shape[0])
+    for i in range(offsets.shape[0]):
+        within &= 0 <= lengths[i] <= out.shape[1] and 0 <= offsets[i] <= text.shape[0] - lengths[i]
+    if not within:
+        raise ValueError("spans are not within the text, or wider than the output")
     if out.shape[0] and out.shape[1]:
         with nogil:
             ascii = c_widen(
@@ -200,6 +238,7 @@ def format_dense(
     """Lines of text for the rows of X. qid_words and docids: words separated by newlines, one per row, or None."""
     cdef string out
     cdef RowText text
+    _need_row_info(X.shape[0], label, qid, None, None)
     if X.shape[0] == 0:
         return b""
     text = _row_text(label, qid, qid_words, docids)
@@ -217,7 +256,11 @@ def format_sparse(
     cdef string out
     cdef RowText text
     cdef int64_t rows = pointers.shape[0] - 1
-    if rows <= 0:
+    need_pointers("pointers", pointers, values.shape[0])
+    need("indices", indices.shape[0], values.shape[0])
+    need("pads", pads.shape[0], 2)
+    _need_row_info(rows, label, qid, None, None)
+    if rows == 0:
         return b""
     text = _row_text(label, qid, qid_words, docids)
     with nogil:

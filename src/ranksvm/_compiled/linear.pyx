@@ -8,6 +8,7 @@
 from libc.stdint cimport int32_t, int64_t
 from libcpp cimport bool as cbool
 
+from ranksvm._compiled.border cimport need, need_ascending, need_csr, need_places, need_pointers, need_rows
 from ranksvm._compiled.instruction_set cimport chosen
 from ranksvm._compiled.passes cimport RowProducts, new_products
 
@@ -58,13 +59,15 @@ ctypedef fused index:
 
 
 cdef const int64_t *_map(const int64_t[::1] rows):
-    if rows is None:
+    if rows is None or rows.shape[0] == 0:
         return NULL
     return &rows[0]
 
 
 def dense_products(const real[:, ::1] X, const int64_t[::1] rows):
     """``X[rows] w`` and ``X[rows]' u`` of a dense matrix, for a pass over the rows."""
+    if rows is not None:
+        need_places("rows", rows, X.shape[0])
     cdef RowProducts products = new_products(
         sizeof(DenseRows[real]), (X, rows), X.shape[0] if rows is None else rows.shape[0], X.shape[1])
     cdef DenseRows[real] *own = <DenseRows[real] *>products.memory
@@ -79,7 +82,10 @@ def dense_products(const real[:, ::1] X, const int64_t[::1] rows):
 
 def sparse_products(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
                     const int64_t[::1] rows):
-    """``X[rows] w`` and ``X[rows]' u`` of a CSR matrix with at least one entry, for a pass over the rows."""
+    """``X[rows] w`` and ``X[rows]' u`` of a CSR matrix with at least one entry, as `check_csr` has it, for a pass."""
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    if rows is not None:
+        need_places("rows", rows, indptr.shape[0] - 1)
     cdef RowProducts products = new_products(
         sizeof(SparseRows[real, index]), (data, indices, indptr, rows),
         indptr.shape[0] - 1 if rows is None else rows.shape[0], n_features)
@@ -97,7 +103,10 @@ def sparse_products(const real[::1] data, const index[::1] indices, const index[
 def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
                  double[:, ::1] out_range):
     """``out[t] = X[rows[t]]`` in float64."""
-    if start >= stop:
+    need_rows(rows, start, stop, X.shape[0])
+    need("out_range", out_range.shape[0], stop - start)
+    need("a row of out_range", out_range.shape[1], X.shape[1])
+    if start == stop:
         return
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = X.shape[1]
@@ -115,11 +124,21 @@ def all_finite(const real[::1] values):
     return finite
 
 
+def check_csr(const index[::1] indices, const index[::1] indptr, int64_t n_features):
+    """Refuse pointers or column numbers beyond the arrays of a CSR matrix: no loop looks at them again."""
+    need_pointers("indptr", indptr, indices.shape[0])
+    need_places("indices", indices, n_features)
+
+
 def sparse_accumulate_squares(const real[::1] data, const index[::1] indices, const index[::1] indptr,
-                              const int64_t[::1] rows, int64_t start, int64_t stop, const double[::1] u_range,
-                              double[::1] out):
+                              int64_t n_features, const int64_t[::1] rows, int64_t start, int64_t stop,
+                              const double[::1] u_range, double[::1] out):
     """``out += sum of u[t] * X[rows[t]] ** 2``."""
-    if start >= stop:
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    need_rows(rows, start, stop, indptr.shape[0] - 1)
+    need("u_range", u_range.shape[0], stop - start)
+    need("out", out.shape[0], n_features)
+    if start == stop:
         return
     cdef const int64_t *map = _map(rows)
     with nogil:
@@ -127,10 +146,14 @@ def sparse_accumulate_squares(const real[::1] data, const index[::1] indices, co
             &data[0], &indices[0], &indptr[0], map, start, stop, &u_range[0], True, &out[0])
 
 
-def sparse_gather(const real[::1] data, const index[::1] indices, const index[::1] indptr, const int64_t[::1] rows,
-                  int64_t start, int64_t stop, double[:, ::1] out_range):
+def sparse_gather(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
+                  const int64_t[::1] rows, int64_t start, int64_t stop, double[:, ::1] out_range):
     """``out[t] = X[rows[t]]``, dense, in float64."""
-    if start >= stop:
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    need_rows(rows, start, stop, indptr.shape[0] - 1)
+    need("out_range", out_range.shape[0], stop - start)
+    need("a row of out_range", out_range.shape[1], n_features)
+    if start == stop:
         return
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = out_range.shape[1]
@@ -141,7 +164,9 @@ def sparse_gather(const real[::1] data, const index[::1] indices, const index[::
 
 def centre_queries(const int64_t[::1] pointers, int64_t first, int64_t last, double[:, ::1] X_range):
     """Subtract from each row the mean row of its query, in place."""
-    if first >= last or X_range.shape[0] == 0:
+    need_ascending("pointers", pointers, first, last)
+    need("X_range", X_range.shape[0], pointers[last] - pointers[first])
+    if first == last or X_range.shape[0] == 0:
         return
     cdef int64_t n = X_range.shape[1]
     with nogil:

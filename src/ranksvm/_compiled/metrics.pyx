@@ -5,6 +5,8 @@ import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t
 
+from ranksvm._compiled.border cimport need, need_pointers, need_present
+
 
 cdef extern from "metrics.h" namespace "ranksvm" nogil:
     void c_descending_order "ranksvm::descending_order"(
@@ -20,11 +22,13 @@ cdef extern from "metrics.h" namespace "ranksvm" nogil:
 
 
 def descending_order(const double[::1] keys, const int64_t[::1] pointers):
-    """Positions of every list in descending order of key; equal keys keep their order."""
+    """Positions of every list in descending order of key; equal keys keep their order. NaN is refused."""
+    need_pointers("pointers", pointers, keys.shape[0])
     cdef int64_t n_queries = pointers.shape[0] - 1
     out = np.empty(keys.shape[0], dtype=np.int64)
     cdef int64_t[::1] view = out
     if keys.shape[0]:
+        need_present("keys", &keys[0], 0, keys.shape[0])
         with nogil:
             c_descending_order(&keys[0], &pointers[0], n_queries, &view[0])
     return out
@@ -32,6 +36,7 @@ def descending_order(const double[::1] keys, const int64_t[::1] pointers):
 
 def running_sums(const double[::1] values, const int64_t[::1] pointers):
     """Sum of the values of a list up to and including each position."""
+    need_pointers("pointers", pointers, values.shape[0])
     cdef int64_t n_queries = pointers.shape[0] - 1
     out = np.empty(values.shape[0])
     cdef double[::1] view = out
@@ -45,6 +50,8 @@ def expected_reciprocal_rank(
     const double[::1] stop, const uint8_t[::1] tied, const int64_t[::1] pointers, int64_t depth
 ):
     """Expected 1/rank of the stop in each list, tied documents in random order."""
+    need_pointers("pointers", pointers, stop.shape[0])
+    need("tied", tied.shape[0], stop.shape[0])
     cdef int64_t n_queries = pointers.shape[0] - 1
     out = np.zeros(n_queries)
     cdef double[::1] view = out
@@ -55,11 +62,14 @@ def expected_reciprocal_rank(
 
 
 def pair_counts(const double[::1] labels, const uint8_t[::1] tied, const int64_t[::1] pointers):
-    """Per list: comparable, concordant and discordant pairs, and pairs with different scores."""
+    """Per list: comparable, concordant and discordant pairs, and pairs with different scores. NaN is refused."""
+    need_pointers("pointers", pointers, labels.shape[0])
+    need("tied", tied.shape[0], labels.shape[0])
     cdef int64_t n_queries = pointers.shape[0] - 1
     out = np.zeros((4, n_queries), dtype=np.int64)
     cdef int64_t[:, ::1] view = out
     if labels.shape[0]:
+        need_present("labels", &labels[0], 0, labels.shape[0])
         with nogil:
             c_pair_counts(&labels[0], &tied[0], &pointers[0], n_queries,
                           &view[0, 0], &view[1, 0], &view[2, 0], &view[3, 0])

@@ -7,6 +7,7 @@ models is asked for, and ``count`` the number of pairs before.
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
+from ranksvm._compiled.border cimport need, need_csr, need_if_given, need_places, need_present
 from ranksvm._compiled.instruction_set cimport chosen
 
 cdef extern from "online_loops.hpp" namespace "ranksvm" nogil:
@@ -81,6 +82,10 @@ cdef class Model:
     cdef OnlineModel model
 
     def __init__(self, double[::1] w, double[::1] lag, double[::1] counts, double decay=1.0, double[::1] forgets=None):
+        need_if_given("lag", lag, w.shape[0])
+        need("counts", counts.shape[0], 4)
+        if forgets is not None and forgets.shape[0] != w.shape[0]:
+            need("forgets", forgets.shape[0], w.shape[0] * w.shape[0])
         self.w, self.lag, self.counts, self.decay, self.forgets = w, lag, counts, decay, forgets
         self.model.w = &w[0] if w.shape[0] else NULL
         self.model.lag = NULL
@@ -112,6 +117,45 @@ cdef class Model:
         self.counts[2] += loss
         self.counts[3] += 1.0
 
+    cdef int need_features(self, int64_t n_features) except -1:
+        """Refuse rows of another number of features."""
+        return need("a row of X", n_features, self.w.shape[0])
+
+    cdef int need_covariance(self, int method, const double[::1] S) except -1:
+        """Refuse a covariance that is not that of the method."""
+        cdef int64_t n = self.w.shape[0]
+        if method not in (SOLAR_FIRST, SOLAR_SECOND, SOLAR_DIAGONAL, PERCEPTRON):
+            raise ValueError(f"no method {method}")
+        if method == SOLAR_SECOND or method == SOLAR_DIAGONAL:
+            if S is None:
+                raise ValueError("the second order needs a covariance")
+            need("S", S.shape[0], n * n if method == SOLAR_SECOND else n)
+        return 0
+
+    cdef int need_committee(self, const double[:, ::1] experts, const double[::1] survivals,
+                            const double[::1] survival) except -1:
+        """Refuse a committee of other models, or without members."""
+        if experts.shape[0] == 0:
+            raise ValueError("a committee needs members")
+        need("a row of experts", experts.shape[1], self.w.shape[0])
+        need("survivals", survivals.shape[0], experts.shape[0])
+        return need("survival", survival.shape[0], 1)
+
+
+cdef int _need_pairs(const int32_t[::1] preferred, const int32_t[::1] other, const double[::1] weight,
+                     int64_t n_rows) except -1:
+    need("other", other.shape[0], preferred.shape[0])
+    need_if_given("weight", weight, preferred.shape[0])
+    need_places("preferred", preferred, n_rows)
+    return need_places("other", other, n_rows)
+
+
+cdef int _need_documents(const int32_t[::1] documents, const int32_t[::1] levels, int64_t n_thresholds,
+                         int64_t n_rows) except -1:
+    need("levels", levels.shape[0], documents.shape[0])
+    need_places("levels", levels, n_thresholds + 1)
+    return need_places("documents", documents, n_rows)
+
 
 cdef OnlinePairs _pairs(const int32_t[::1] preferred, const int32_t[::1] other, const double[::1] weight):
     cdef OnlinePairs pairs
@@ -125,13 +169,18 @@ cdef OnlinePairs _pairs(const int32_t[::1] preferred, const int32_t[::1] other, 
 
 
 def count_pairs(const double[::1] y):
-    """Number of pairs of documents with different labels."""
-    return loops_of[OnlinePairLoops](chosen).count(&y[0], y.shape[0]) if y.shape[0] else 0
+    """Number of pairs of documents with different labels; NaN is refused."""
+    if y.shape[0] == 0:
+        return 0
+    need_present("y", &y[0], 0, y.shape[0])
+    return loops_of[OnlinePairLoops](chosen).count(&y[0], y.shape[0])
 
 
 def fill_pairs(const double[::1] y, bint shuffle, uint64_t seed, uint64_t stream, int32_t[::1] preferred,
                int32_t[::1] other):
     """Write the pairs of one query, in the order that seed and stream draw or by label and then by number."""
+    need("preferred", preferred.shape[0], count_pairs(y))
+    need("other", other.shape[0], preferred.shape[0])
     if preferred.shape[0] == 0:
         return
     with nogil:
@@ -143,8 +192,12 @@ def learn_dense(Model model, int method, double parameter, double[::1] S, const 
     """Learn from pairs of dense rows; S is the covariance of the second order, flat, or its diagonal."""
     cdef OnlineSums sums = OnlineSums(0, 0.0)
     cdef OnlinePairs pairs
-    cdef OnlineModel now = model.now()
+    cdef OnlineModel now
     cdef double *covariance = NULL
+    model.need_features(X.shape[1])
+    model.need_covariance(method, S)
+    _need_pairs(preferred, other, weight, X.shape[0])
+    now = model.now()
     if preferred.shape[0] and model.w.shape[0]:
         pairs = _pairs(preferred, other, weight)
         if S is not None:
@@ -156,13 +209,18 @@ def learn_dense(Model model, int method, double parameter, double[::1] S, const 
 
 
 def learn_sparse(Model model, int method, double parameter, double[::1] S, const real[::1] data,
-                 const index[::1] indices, const index[::1] indptr, const int32_t[::1] preferred,
+                 const index[::1] indices, const index[::1] indptr, int64_t n_features, const int32_t[::1] preferred,
                  const int32_t[::1] other, const double[::1] weight):
     """Learn from pairs of CSR rows, the columns of each ascending; as `learn_dense`."""
     cdef OnlineSums sums = OnlineSums(0, 0.0)
     cdef OnlinePairs pairs
-    cdef OnlineModel now = model.now()
+    cdef OnlineModel now
     cdef double *covariance = NULL
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    model.need_features(n_features)
+    model.need_covariance(method, S)
+    _need_pairs(preferred, other, weight, indptr.shape[0] - 1)
+    now = model.now()
     if preferred.shape[0] and data.shape[0]:
         pairs = _pairs(preferred, other, weight)
         if S is not None:
@@ -180,8 +238,12 @@ def committee_dense(Model model, double[:, ::1] experts, double[::1] survivals, 
     """Learn from pairs of dense rows with a perceptron and a committee of the models it has had."""
     cdef OnlineSums sums = OnlineSums(0, 0.0)
     cdef OnlinePairs pairs
-    cdef OnlineModel now = model.now()
+    cdef OnlineModel now
     cdef Committee committee
+    model.need_features(X.shape[1])
+    model.need_committee(experts, survivals, survival)
+    _need_pairs(preferred, other, weight, X.shape[0])
+    now = model.now()
     if preferred.shape[0] and model.w.shape[0]:
         pairs = _pairs(preferred, other, weight)
         committee = Committee(&experts[0, 0], &survivals[0], survivals.shape[0], &survival[0])
@@ -191,13 +253,18 @@ def committee_dense(Model model, double[:, ::1] experts, double[::1] survivals, 
 
 
 def committee_sparse(Model model, double[:, ::1] experts, double[::1] survivals, double[::1] survival,
-                     const real[::1] data, const index[::1] indices, const index[::1] indptr,
+                     const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
                      const int32_t[::1] preferred, const int32_t[::1] other, const double[::1] weight):
     """As `committee_dense`, of CSR rows, the columns of each ascending."""
     cdef OnlineSums sums = OnlineSums(0, 0.0)
     cdef OnlinePairs pairs
-    cdef OnlineModel now = model.now()
+    cdef OnlineModel now
     cdef Committee committee
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    model.need_features(n_features)
+    model.need_committee(experts, survivals, survival)
+    _need_pairs(preferred, other, weight, indptr.shape[0] - 1)
+    now = model.now()
     if preferred.shape[0] and data.shape[0]:
         pairs = _pairs(preferred, other, weight)
         committee = Committee(&experts[0, 0], &survivals[0], survivals.shape[0], &survival[0])
@@ -211,8 +278,11 @@ def prank_dense(Model model, double[::1] thresholds, const real[:, ::1] X, const
                 const int32_t[::1] levels):
     """Learn the levels of documents, dense rows, one after another."""
     cdef int64_t updates = 0
-    cdef OnlineModel now = model.now()
+    cdef OnlineModel now
     cdef double *limits = NULL
+    model.need_features(X.shape[1])
+    _need_documents(documents, levels, thresholds.shape[0], X.shape[0])
+    now = model.now()
     if documents.shape[0] and model.w.shape[0]:
         if thresholds.shape[0]:
             limits = &thresholds[0]
@@ -224,11 +294,15 @@ def prank_dense(Model model, double[::1] thresholds, const real[:, ::1] X, const
 
 
 def prank_sparse(Model model, double[::1] thresholds, const real[::1] data, const index[::1] indices,
-                 const index[::1] indptr, const int32_t[::1] documents, const int32_t[::1] levels):
+                 const index[::1] indptr, int64_t n_features, const int32_t[::1] documents, const int32_t[::1] levels):
     """As `prank_dense`, of CSR rows."""
     cdef int64_t updates = 0
-    cdef OnlineModel now = model.now()
+    cdef OnlineModel now
     cdef double *limits = NULL
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    model.need_features(n_features)
+    _need_documents(documents, levels, thresholds.shape[0], indptr.shape[0] - 1)
+    now = model.now()
     if documents.shape[0] and data.shape[0]:
         if thresholds.shape[0]:
             limits = &thresholds[0]

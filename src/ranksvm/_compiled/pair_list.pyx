@@ -8,6 +8,7 @@ Arrays over rows are in sorted order; arguments named ``*_range`` hold the rows 
 from libc.stdint cimport int32_t, int64_t
 from libcpp cimport bool as cbool
 
+from ranksvm._compiled.border cimport need, need_places_by_query, need_pointers, need_range
 from ranksvm._compiled.instruction_set cimport chosen
 from ranksvm._compiled.passes cimport LossSums, QueryOperator, new_operator
 
@@ -58,18 +59,36 @@ cdef class ListArrays:
     """Written-out pairs as arrays: pointers to the rows and the pairs of each query, documents and weights."""
 
     cdef PairList pairs
-    cdef int64_t n_queries
     cdef object owners  # keeps the arrays alive
+    cdef int64_t n_rows, n_queries, n_pairs
 
     def __init__(self, const int64_t[::1] pointers, const int64_t[::1] pair_pointers, const int32_t[::1] preferred,
                  const int32_t[::1] other, const double[::1] weight):
+        need_pointers("pointers", pointers, pointers[pointers.shape[0] - 1] if pointers.shape[0] else 0)
+        need_pointers("pair_pointers", pair_pointers, preferred.shape[0])
+        need("pair_pointers", pair_pointers.shape[0], pointers.shape[0])
+        need("other", other.shape[0], preferred.shape[0])
+        need("weight", weight.shape[0], preferred.shape[0])
+        need_places_by_query("preferred", preferred, pair_pointers, pointers)
+        need_places_by_query("other", other, pair_pointers, pointers)
+        self.n_queries, self.n_pairs = pointers.shape[0] - 1, preferred.shape[0]
+        self.n_rows = pointers[self.n_queries]
         self.owners = (pointers, pair_pointers, preferred, other, weight)
-        self.n_queries = pointers.shape[0] - 1
         self.pairs.pointers = &pointers[0]
         self.pairs.pair_pointers = &pair_pointers[0]
         self.pairs.preferred = &preferred[0] if preferred.shape[0] else NULL
         self.pairs.other = &other[0] if other.shape[0] else NULL
         self.pairs.weight = &weight[0] if weight.shape[0] else NULL
+
+    cdef int need_rows_of(self, str name, int64_t found, int64_t first, int64_t last) except -1:
+        """Refuse an array that does not hold the rows of a range of queries."""
+        need_range("queries", first, last, self.n_queries)
+        return need(name, found, self.pairs.pointers[last] - self.pairs.pointers[first])
+
+
+cdef int _need_state(ListArrays arrays, const double[::1] active, const double[::1] degrees) except -1:
+    need("active", active.shape[0], arrays.n_pairs)
+    return need("degrees", degrees.shape[0], arrays.n_rows)
 
 
 def squared_hinge(ListArrays arrays, double threshold, double[::1] active, double[::1] degrees):
@@ -77,6 +96,7 @@ def squared_hinge(ListArrays arrays, double threshold, double[::1] active, doubl
 
     Writes the active pairs' weights, and their sum for each document.
     """
+    _need_state(arrays, active, degrees)
     cdef QueryOperator made = new_operator(
         sizeof(SquaredHingeOfList), (arrays, active, degrees), arrays.pairs.pointers, arrays.n_queries)
     cdef SquaredHingeOfList *own = <SquaredHingeOfList *>made.memory
@@ -91,6 +111,7 @@ def squared_hinge(ListArrays arrays, double threshold, double[::1] active, doubl
 
 def huber(ListArrays arrays, double width, bint smoothing, double[::1] active, double[::1] degrees):
     """The operator from scores to the gradient of the Huberised hinge, with sums as those of the sweep."""
+    _need_state(arrays, active, degrees)
     cdef QueryOperator made = new_operator(
         sizeof(HuberOfList), (arrays, active, degrees), arrays.pairs.pointers, arrays.n_queries)
     cdef HuberOfList *own = <HuberOfList *>made.memory
@@ -106,6 +127,7 @@ def huber(ListArrays arrays, double width, bint smoothing, double[::1] active, d
 
 def laplacian(ListArrays arrays, const double[::1] active, double factor):
     """The operator ``v -> factor * L v``, for the active pairs that a loss left."""
+    need("active", active.shape[0], arrays.n_pairs)
     cdef QueryOperator made = new_operator(
         sizeof(LaplacianOfList), (arrays, active), arrays.pairs.pointers, arrays.n_queries)
     cdef LaplacianOfList *own = <LaplacianOfList *>made.memory
@@ -120,6 +142,11 @@ def laplacian(ListArrays arrays, const double[::1] active, double factor):
 def laplacian_rows(ListArrays arrays, int64_t first, int64_t last, const double[::1] curvature,
                    const double[::1] counts, const double[:, ::1] X_range, double[:, ::1] Z_range):
     """Rows Z with ``X' L X = (X'Z + Z'X) / 2`` for a range of queries."""
+    need("curvature", curvature.shape[0], arrays.n_pairs)
+    need("counts", counts.shape[0], arrays.n_rows)
+    arrays.need_rows_of("X_range", X_range.shape[0], first, last)
+    arrays.need_rows_of("Z_range", Z_range.shape[0], first, last)
+    need("a row of Z_range", Z_range.shape[1], X_range.shape[1])
     if X_range.shape[0] == 0 or X_range.shape[1] == 0 or curvature.shape[0] == 0:
         return
     with nogil:

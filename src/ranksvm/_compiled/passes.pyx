@@ -10,6 +10,8 @@ from libc.stdlib cimport free, malloc
 
 import numpy as np
 
+from ranksvm._compiled.border cimport need, need_range
+
 cdef extern from "passes.hpp" namespace "ranksvm" nogil:
     LossSums compiled_pass "ranksvm::pass_over"(
         const ProductTable &, const OperatorTable &, const int64_t *, int64_t, int64_t, int64_t, const double *, double *,
@@ -37,11 +39,9 @@ cdef class RowProducts:
                 self.table.accumulate(self.table.context, start, stop, &u_range[0], &total[0])
 
     cdef int check(self, int64_t start, int64_t stop, int64_t n_features, int64_t n_rows) except -1:
-        if n_features != self.n_features:
-            raise ValueError(f"{n_features} weights for {self.n_features} features")
-        if not 0 <= start <= stop <= self.n_positions or n_rows < stop - start:
-            raise ValueError(f"{n_rows} rows for the positions {start} to {stop} of {self.n_positions}")
-        return 0
+        need("a vector over features", n_features, self.n_features)
+        need_range("positions", start, stop, self.n_positions)
+        return need("a vector over positions", n_rows, stop - start)
 
 
 cdef class QueryOperator:
@@ -64,11 +64,8 @@ cdef class QueryOperator:
         return sums.value, sums.excess, sums.slack
 
     cdef int check(self, int64_t first, int64_t last, int64_t n_rows) except -1:
-        if not 0 <= first <= last <= self.n_queries:
-            raise ValueError(f"queries {first} to {last} of {self.n_queries}")
-        if n_rows != self.pointers[last] - self.pointers[first]:
-            raise ValueError(f"{n_rows} rows for the {self.pointers[last] - self.pointers[first]} of these queries")
-        return 0
+        need_range("queries", first, last, self.n_queries)
+        return need("a vector over rows", n_rows, self.pointers[last] - self.pointers[first])
 
 
 cdef RowProducts new_products(size_t context_size, object owners, int64_t n_positions, int64_t n_features):
@@ -103,16 +100,19 @@ def pass_over(products, query_operator, const int64_t[::1] pointers, int64_t fir
     Returns the sums of the operator.
     """
     if isinstance(products, RowProducts) and isinstance(query_operator, QueryOperator):
-        return _compiled_pass(products, query_operator, pointers, first, last, rows_at_once, w, v_range, total)
+        return _compiled_pass(products, query_operator, first, last, rows_at_once, w, v_range, total)
     return _python_pass(products, query_operator, pointers, first, last, w, v_range, total)
 
 
-cdef _compiled_pass(RowProducts products, QueryOperator query_operator, const int64_t[::1] pointers, int64_t first,
-                    int64_t last, int64_t rows_at_once, const double[::1] w, double[::1] v_range, double[::1] total):
+cdef _compiled_pass(RowProducts products, QueryOperator query_operator, int64_t first, int64_t last, int64_t rows_at_once,
+                    const double[::1] w, double[::1] v_range, double[::1] total):
     cdef LossSums sums
+    cdef const int64_t *pointers = query_operator.pointers
     cdef const double *w_begin = NULL
     cdef double *v_begin = NULL
-    query_operator.check(first, last, v_range.shape[0] if v_range is not None else pointers[last] - pointers[first])
+    need_range("queries", first, last, query_operator.n_queries)
+    if v_range is not None:
+        query_operator.check(first, last, v_range.shape[0])
     products.check(pointers[first], pointers[last], total.shape[0], pointers[last] - pointers[first])
     if pointers[last] == pointers[first]:
         return 0.0, 0.0, 0.0
@@ -122,7 +122,7 @@ cdef _compiled_pass(RowProducts products, QueryOperator query_operator, const in
     if v_range is not None:
         v_begin = &v_range[0]
     with nogil:
-        sums = compiled_pass(products.table, query_operator.table, &pointers[0], first, last, rows_at_once, w_begin, v_begin,
+        sums = compiled_pass(products.table, query_operator.table, pointers, first, last, rows_at_once, w_begin, v_begin,
                              &total[0])
     return sums.value, sums.excess, sums.slack
 

@@ -8,6 +8,7 @@ All arrays over rows are in sorted order (`ranksvm.data.Queries`): query ``q`` h
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp cimport bool as cbool
 
+from ranksvm._compiled.border cimport need, need_if_given, need_levels, need_pointers, need_present, need_range
 from ranksvm._compiled.instruction_set cimport chosen
 from ranksvm._compiled.passes cimport LossSums, QueryOperator, new_operator
 
@@ -76,14 +77,23 @@ cdef class PairArrays:
     """
 
     cdef Pairs pairs
-    cdef int64_t n_queries
     cdef object owners  # keeps the arrays alive
+    cdef int64_t n_rows, n_queries
+    cdef int64_t n_swept  # -1 before `choose`
 
     def __init__(self, const int64_t[::1] pointers, const int32_t[::1] levels, const int32_t[::1] n_levels,
                  const double[::1] preferred, const double[::1] other, const double[::1] gain, bint adjacent,
                  int32_t direct_limit):
+        need_pointers("pointers", pointers, levels.shape[0])
+        need("n_levels", n_levels.shape[0], pointers.shape[0] - 1)
+        need_levels(pointers, levels, n_levels)
+        need_if_given("preferred", preferred, levels.shape[0])
+        need_if_given("other", other, levels.shape[0])
+        need_if_given("gain", gain, levels.shape[0])
+        if (preferred is None) != (other is None) or (gain is not None and preferred is None):
+            raise ValueError("weights of the preferred and the other document go together, and gains need both")
+        self.n_rows, self.n_queries, self.n_swept = levels.shape[0], n_levels.shape[0], -1
         self.owners = [pointers, levels, n_levels, preferred, other, gain]
-        self.n_queries = pointers.shape[0] - 1
         self.pairs.pointers = &pointers[0]
         self.pairs.levels = &levels[0] if levels.shape[0] else NULL
         self.pairs.n_levels = &n_levels[0] if n_levels.shape[0] else NULL
@@ -107,6 +117,10 @@ cdef class PairArrays:
         + min(levels, 40))`` pairs a document. Returns how many queries are to be swept.
         """
         cdef int64_t swept
+        need("n_pairs", n_pairs.shape[0], self.n_queries)
+        need("by_level", by_level.shape[0], self.n_rows)
+        need("visited", visited.shape[0], self.n_queries)
+        self.n_swept = 0
         if visited.shape[0] == 0 or by_level.shape[0] == 0:
             return 0
         with nogil:
@@ -115,7 +129,31 @@ cdef class PairArrays:
         self.owners += [by_level, visited]
         self.pairs.by_level = &by_level[0]
         self.pairs.visited = &visited[0]
+        self.n_swept = swept
         return swept
+
+    cdef int need_queries(self, int64_t first, int64_t last) except -1:
+        """Refuse a range that is not one of queries."""
+        return need_range("queries", first, last, self.n_queries)
+
+    cdef int need_rows_of(self, str name, int64_t found, int64_t first, int64_t last) except -1:
+        """Refuse an array that does not hold the rows of a range of queries."""
+        self.need_queries(first, last)
+        return need(name, found, self.pairs.pointers[last] - self.pairs.pointers[first])
+
+    cdef int need_state(self, StateArrays state) except -1:
+        """Refuse a state of other pairs, or one without the arrays that queries to be swept need."""
+        need("scores of the state", state.n_rows, self.n_rows)
+        if self.n_rows == 0:
+            return 0
+        if self.n_swept < 0:
+            raise ValueError("no way was chosen: call `choose` first")
+        if self.n_swept > 0 and (state.state.order == NULL or state.state.outer == NULL or
+                                 (state.state.ring and state.state.inner == NULL)):
+            raise ValueError("queries are swept, but the state has no order or no windows")
+        if self.n_swept < self.n_queries and state.state.scores == NULL:
+            raise ValueError("queries are visited, but the state has no scores")
+        return 0
 
 
 cdef class StateArrays:
@@ -127,9 +165,15 @@ cdef class StateArrays:
 
     cdef PairState state
     cdef object owners
+    cdef int64_t n_rows
 
     def __init__(self, int32_t[::1] order, int32_t[::1] outer, int32_t[::1] inner, double[::1] scores,
                  double[::1] degrees, bint ring):
+        self.n_rows = degrees.shape[0]
+        need_if_given("order", order, self.n_rows)
+        need_if_given("outer", outer, self.n_rows)
+        need_if_given("inner", inner, self.n_rows)
+        need_if_given("scores", scores, self.n_rows)
         self.owners = order, outer, inner, scores, degrees
         self.state.order = &order[0] if order is not None and order.shape[0] else NULL
         self.state.outer = &outer[0] if outer is not None and outer.shape[0] else NULL
@@ -146,6 +190,7 @@ def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
     It leaves the violating pairs in the state. The state's ``order`` (document numbers within their query) is on entry any
     permutation, best by similar scores.
     """
+    arrays.need_state(state)
     cdef QueryOperator made = new_operator(
         sizeof(SquaredHingeOfQueries), (arrays, state), arrays.pairs.pointers, arrays.n_queries)
     cdef SquaredHingeOfQueries *own = <SquaredHingeOfQueries *>made.memory
@@ -160,9 +205,10 @@ def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
 def huber(PairArrays arrays, StateArrays state, double width, bint smoothing):
     """The operator from scores to the gradient of the Huberised hinge.
 
-    Its sums: the loss and, where it is a smoothing, how much more the hinge is and ``h (1 - h / width)``. It leaves the pairs whose loss is curved in
-    the state, as `squared_hinge` does; the state has a ring.
+    Its sums: the loss and, where it is a smoothing, how much more the hinge is and ``h (1 - h / width)``. It leaves the
+    pairs whose loss is curved in the state, as `squared_hinge` does; the state has a ring.
     """
+    arrays.need_state(state)
     cdef QueryOperator made = new_operator(
         sizeof(HuberOfQueries), (arrays, state), arrays.pairs.pointers, arrays.n_queries)
     cdef HuberOfQueries *own = <HuberOfQueries *>made.memory
@@ -179,6 +225,7 @@ def huber(PairArrays arrays, StateArrays state, double width, bint smoothing):
 
 def laplacian(PairArrays arrays, StateArrays state, double factor):
     """The operator ``v -> factor * L v``, for the pairs that a loss left in the state."""
+    arrays.need_state(state)
     cdef QueryOperator made = new_operator(
         sizeof(LaplacianOfQueries), (arrays, state), arrays.pairs.pointers, arrays.n_queries)
     cdef LaplacianOfQueries *own = <LaplacianOfQueries *>made.memory
@@ -193,6 +240,10 @@ def laplacian(PairArrays arrays, StateArrays state, double factor):
 def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[:, ::1] X_range,
                    double[:, ::1] Z_range):
     """Rows Z with ``X' L X = (X'Z + Z'X) / 2`` for a range of queries (X of the range centred by query)."""
+    arrays.need_state(state)
+    arrays.need_rows_of("X_range", X_range.shape[0], first, last)
+    arrays.need_rows_of("Z_range", Z_range.shape[0], first, last)
+    need("a row of Z_range", Z_range.shape[1], X_range.shape[1])
     if X_range.shape[0] == 0 or X_range.shape[1] == 0:
         return
     with nogil:
@@ -202,15 +253,23 @@ def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t 
 
 def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, const double[::1] y,
                     int32_t[::1] levels, int32_t[::1] n_levels):
-    """Replace each query's labels by their ranks among the query's distinct labels."""
+    """Replace each query's labels by their ranks among the query's distinct labels; NaN is refused."""
+    need_pointers("pointers", pointers, y.shape[0])
+    need_range("queries", first, last, pointers.shape[0] - 1)
+    need("levels", levels.shape[0], y.shape[0])
+    need("n_levels", n_levels.shape[0], pointers.shape[0] - 1)
     if first >= last or y.shape[0] == 0:
         return
+    need_present("y", &y[0], pointers[first], pointers[last])
     with nogil:
         loops_of[SweepLoops](chosen).compress_levels(&pointers[0], first, last, &y[0], &levels[0], &n_levels[0])
 
 
 def count_pairs(PairArrays arrays, int64_t first, int64_t last, double[::1] n_pairs, double[::1] weight):
     """Number and total weight of the pairs of each query of a range."""
+    arrays.need_queries(first, last)
+    need("n_pairs", n_pairs.shape[0], arrays.n_queries)
+    need("weight", weight.shape[0], arrays.n_queries)
     if first >= last:
         return
     with nogil:

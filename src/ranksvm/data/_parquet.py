@@ -93,7 +93,7 @@ def read_blocks(path: Any, label: str, qid: str, docid: str, dtype: Any) -> Iter
             dtype = dtype if info.get("sparse") else _dense_type(pa, file, name, features, dtype)
             row = 0
             for batch in file.iter_batches(batch_size=_STREAM_ROWS):
-                fields: dict[str, Any] = {"y": _numbers(pa, batch.column(label), name, label, row)}
+                fields: dict[str, Any] = {"y": _labels(pa, batch.column(label), name, label, row)}
                 for field, column in (("qid", qid), ("docid", docid)):
                     known = column in batch.schema.names
                     fields[field] = _ids(pa, batch.column(column), name, column) if known else None
@@ -114,7 +114,7 @@ def read_blocks(path: Any, label: str, qid: str, docid: str, dtype: Any) -> Iter
 def _read_columns(pa: Any, file: Any, name: str, label: str, qid: str, docid: str, dtype: Any) -> dict[str, Any]:
     info, features = _contents(file, name, label, qid, docid)
     names = file.schema_arrow.names
-    fields: dict[str, Any] = {"y": _numbers(pa, file.read([label])[label], name, label, None)}
+    fields: dict[str, Any] = {"y": _labels(pa, file.read([label])[label], name, label, 0)}
     for field, column in (("qid", qid), ("docid", docid)):
         fields[field] = _ids(pa, file.read([column])[column], name, column) if column in names else None
     sparse = info.get("sparse")
@@ -187,15 +187,30 @@ def _csr(batch: Any, n_features: int) -> sp.csr_matrix:
     return sp.csr_matrix(parts, shape=(len(batch), n_features))
 
 
-def _numbers(pa: Any, column: Any, name: str, title: str, first_row: int | None) -> np.ndarray:
+def _labels(pa: Any, column: Any, name: str, title: str, first_row: int) -> np.ndarray:
+    labels = _numbers(pa, column, name, title, first_row)
+    _refuse_rows(~np.isfinite(labels), "labels that are NaN or infinite", name, title, first_row)
+    return labels
+
+
+def _numbers(pa: Any, column: Any, name: str, title: str, first_row: int) -> np.ndarray:
     if column.null_count:
-        row = column.is_null().to_numpy(zero_copy_only=False).argmax() if first_row is not None else None
-        place = f" (row {first_row + int(row)})" if row is not None and first_row is not None else ""
-        raise DataError(f"column {title!r} of {name} has missing values{place}: fill or drop them first.")
+        _refuse_rows(np.asarray(column.is_null()), "missing values", name, title, first_row)
     values = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
     if values.dtype.kind not in "biuf":
         raise DataError(f"column {title!r} of {name} has type {column.type}: it must be numeric.")
     return values
+
+
+def _refuse_rows(bad: np.ndarray, what: str, name: str, title: str, first_row: int) -> None:
+    """Raise DataError if there are bad rows, with their number and the first of them."""
+    rows = np.flatnonzero(bad)
+    if len(rows):
+        raise DataError(
+            f"column {title!r} of {name} has {what} in {len(rows)} of {len(bad)} rows, the first is row "
+            f"{first_row + int(rows[0])} (from 0): "
+            "fill or drop them first."
+        )
 
 
 def _ids(pa: Any, column: Any, name: str, title: str) -> np.ndarray:

@@ -115,11 +115,11 @@ class SparseDesign:
     def __init__(self, X):
         self._csr = csr_arrays(X)
         self.n_features = X.shape[1]
-        data, indices, _ = self._csr
+        data, indices, *_ = self._csr
         self.row_bytes = max(1.0, X.nnz / max(1, X.shape[0]) * (data.itemsize + indices.itemsize))
 
     def products(self, rows=None):
-        return linear.sparse_products(*self._csr, self.n_features, rows)
+        return linear.sparse_products(*self._csr, rows)
 
     def accumulate_squares(self, rows, start, stop, u_range, out):
         linear.sparse_accumulate_squares(*self._csr, rows, start, stop, u_range, out)
@@ -128,7 +128,7 @@ class SparseDesign:
         linear.sparse_gather(*self._csr, rows, start, stop, out_range)
 
     def taken(self, rows):
-        data, indices, pointers = self._csr
+        data, indices, pointers, _ = self._csr
         whole = scipy.sparse.csr_array((data, indices, pointers), shape=(len(pointers) - 1, self.n_features))
         return SparseDesign(whole[rows])
 
@@ -142,8 +142,10 @@ class SparseDesign:
         return dual_descent.sparse_ascent(*self._csr, arrays, order, alpha, w)
 
 
-def csr_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values, columns and pointers of a CSR matrix for compiled loops: columns and pointers have the same type.
+def csr_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """A CSR matrix for compiled loops: columns and pointers have the same type, int32 or int64.
+
+    The loops trust pointers and column numbers; `check_sparse_format` has seen those of every user's matrix.
 
     For a matrix without entries the arrays hold one explicit zero that belongs to no row, so that they are not empty.
 
@@ -155,10 +157,14 @@ def csr_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     Returns
     -------
     data, indices, indptr : ndarray
-        The arrays.
+        Values, columns and pointers.
+    n_features : int
+        Number of columns.
     """
     data, indices = (X.data, X.indices) if X.nnz else (np.zeros(1, X.data.dtype), np.zeros(1, X.indptr.dtype))
-    return data, indices, X.indptr.astype(indices.dtype, copy=False)
+    if X.nnz > np.iinfo(np.int32).max:
+        indices = indices.astype(np.int64, copy=False)
+    return data, indices, X.indptr.astype(indices.dtype, copy=False), X.shape[1]
 
 
 def stored_bytes(X: Any) -> int:

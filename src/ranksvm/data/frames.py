@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.exceptions import DataError, MissingDependencyError
 
 __all__ = [
@@ -169,6 +170,8 @@ def validated(
     from sklearn.utils.validation import check_array, check_X_y, validate_data
 
     if not is_frame(X):
+        if sp.issparse(X):
+            check_sparse_format(X)
         if y is _NO_LABELS:
             return validate_data(estimator, X, reset=reset, **checks)
         if _is_plain_vector(y, X):

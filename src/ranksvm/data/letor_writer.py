@@ -9,7 +9,9 @@ import scipy.sparse as sp
 import ranksvm._compiled.letor as _compiled
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm.data.atomic_files import atomic_text_file
+from ranksvm.data.numeric_column import label_column
 from ranksvm.data.ranking_data import RankingData
+from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.exceptions import DataError
 
 __all__ = ["write_letor"]
@@ -70,10 +72,9 @@ def write_letor(
     '2 qid:7 1:0.5 2:0.1 #docid = a\\n'
     """
     data = X if isinstance(X, RankingData) else _as_data(X, y, qid, docid)
-    labels = np.ascontiguousarray(data.y, dtype=np.float64)
-    if not np.isfinite(labels).all():
-        row = int(np.flatnonzero(~np.isfinite(labels))[0])
-        raise DataError(f"y is {labels[row]} in row {row}: labels must be finite.")
+    labels = np.ascontiguousarray(label_column(data.y))
+    if sp.issparse(data.X):
+        check_sparse_format(data.X)
     numbers, words = _qid_text(data.qid)
     documents = None if data.docid is None else _docid_words(data.docid)
     pads = _pads(data.X, zero_based)

@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 
 from ranksvm._checks import check_one_per_row
+from ranksvm.data.numeric_column import numeric_column
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError
 
 __all__ = ["PairWeights", "check_total", "checked_weights"]
+
+_CURE = "weights must be finite and not negative"
 
 
 @dataclass(frozen=True)
@@ -73,16 +76,11 @@ def checked_weights(name: str, values: Any, n: int, owner: str) -> np.ndarray:
     """One finite, non-negative weight for each of the n rows of ``owner``; all 1 if none are given."""
     if values is None:
         return np.ones(n)
-    try:
-        weights = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must be numbers: {error}.") from error
-    if weights.ndim == 0:
-        weights = np.full(n, float(weights))
+    weights = numeric_column(name, np.full(n, values) if np.asarray(values).ndim == 0 else values, cure=_CURE)
     check_one_per_row(name, weights, n, owner)
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    bad = np.flatnonzero(weights < 0)
     if len(bad):
-        raise DataError(f"{name} is {weights[bad[0]]} in row {bad[0]}: weights must be finite and not negative.")
+        raise DataError(f"{name} is {weights[bad[0]]} in row {bad[0]}: {_CURE}.")
     return weights
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._checks import check_one_per_row
+from ranksvm.data.numeric_column import is_missing
 from ranksvm.exceptions import DataError
 
 __all__ = ["Queries", "query_ranges"]
@@ -257,23 +258,13 @@ def _as_ids(qid: Any) -> np.ndarray:
     if ids.ndim != 1:
         raise DataError(f"qid must be one-dimensional, got shape {ids.shape}.")
     if ids.dtype == object:
-        missing = [row for row, value in enumerate(ids) if _is_missing(value)]
+        missing = [row for row, value in enumerate(ids) if is_missing(value)]
         if missing:
             raise DataError(f"qid is missing in row {missing[0]}: every row needs a query id.")
     elif np.issubdtype(ids.dtype, np.inexact) and np.isnan(ids).any():
         row = int(np.flatnonzero(np.isnan(ids))[0])
         raise DataError(f"qid is NaN in row {row}: every row needs a query id.")
     return ids
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether the value is None, a NaN, or pandas' NA or NaT."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:  # NA, whose comparison with itself is undefined
-        return True
 
 
 def _unique(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ from ranksvm._checks import check_one_per_row
 from ranksvm._parallel import parallel_map
 from ranksvm.data import Queries, frames
 from ranksvm.data._finite import where_not_finite
+from ranksvm.data.numeric_column import label_column
 from ranksvm.exceptions import DataError
 
 # We search for NaN ourselves, on all threads, and report the position.
@@ -45,19 +46,20 @@ def features_and_labels(
 
     The estimator stores the number and names of the features (``reset``), or X must agree with those stored.
     """
+    y = y if y is None else label_column(y)  # None is refused by scikit-learn, which names the estimator
     with _as_data_error():
         X, y = frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
-        y = np.asarray(y, dtype=np.float64)
     check_finite(estimator, X, n_threads)
     return X, y
 
 
 def labels(y: Any, n_rows: int) -> np.ndarray:
     """y as float64, one for each of ``n_rows`` rows. Raises DataError if it has another length or is not finite."""
-    from sklearn.utils.validation import check_array, column_or_1d
+    from sklearn.utils.validation import column_or_1d
 
+    y = label_column(y)
     with _as_data_error():
-        y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
+        y = column_or_1d(y)
     check_one_per_row("y", y, n_rows)
     return y
 

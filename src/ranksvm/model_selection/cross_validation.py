@@ -14,6 +14,7 @@ from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm._plain import plain
 from ranksvm.data import Queries
 from ranksvm.data.frames import split_qid, take_rows
+from ranksvm.data.numeric_column import label_column
 from ranksvm.data.queries import QID_FROM_GROUP
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, parse_metrics
@@ -287,7 +288,7 @@ def _part(estimator: Any, X: Any, rows: np.ndarray, training_rows: np.ndarray) -
 
 
 def _labels(y: Any, n_rows: int) -> np.ndarray:
-    labels = np.asarray(y)
+    labels = label_column(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     check_one_per_row("y", labels, n_rows)

@@ -17,6 +17,7 @@ from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm._plain import plain
 from ranksvm.data import Queries, RankingData
 from ranksvm.data.frames import split_qid, take_rows
+from ranksvm.data.numeric_column import label_column
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Metric, evaluate, parse_metric, parse_metrics
 from ranksvm.metrics.conventions import convention_named
@@ -302,10 +303,7 @@ def _data(stream: Any, y: Any, qid: Any) -> Batch | None:
 def _checked(X: Any, y: Any, qid: Any) -> Batch:
     X, qid, _ = split_qid(X, qid)
     X = X.tocsr() if sp.issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
-    try:
-        labels = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"y must hold numbers: {error}.") from None
+    labels = label_column(y)
     check_one_per_row("y", labels, X.shape[0])
     return X, labels, qid
 

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, clone
 
 from ranksvm._checks import check_one_per_row, is_integer
 from ranksvm.data import Queries
+from ranksvm.data.numeric_column import label_column
 from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["Refit"]
@@ -77,7 +78,7 @@ class Refit(BaseEstimator):
         if not is_integer(self.every, 1):
             raise OptionError(f"every must be a positive integer, got {self.every!r}.")
         X = _rows(X)
-        labels = np.asarray(y)
+        labels = label_column(y)
         check_one_per_row("y", labels, X.shape[0])
         queries = Queries.from_qid(qid, len(labels))
         if not hasattr(self, "estimator_"):

@@ -1,0 +1,124 @@
+"""A column of numbers, of NumPy, pandas, polars or pyarrow or a list, as float64; missing values are refused."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm.exceptions import DataError
+
+__all__ = ["is_missing", "label_column", "numeric_column"]
+
+_LABEL_CURE = "give every row a label, or drop the rows without one (from X, qid and the weights too)"
+
+
+def is_missing(value: Any) -> bool:
+    """Whether the value is None, a NaN, pandas' NA or NaT, or a null of pyarrow."""
+    if value is None or getattr(value, "is_valid", True) is False:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):  # NA, whose comparison with itself is undefined
+        return True
+
+
+def label_column(y: Any) -> np.ndarray:
+    """Labels as float64: `numeric_column` with advice for labels."""
+    return numeric_column("y", y, cure=_LABEL_CURE)
+
+
+def numeric_column(
+    name: str, values: Any, *, finite: bool = True, cure: str = "it must be a number in every row"
+) -> np.ndarray:
+    """Values as float64, of the shape given.
+
+    Parameters
+    ----------
+    name : str
+        What the values are, for messages.
+    values : array-like
+        Numbers: an array, a list, a column of a DataFrame library.
+    finite : bool, default True
+        Whether infinite values are refused; missing ones are refused always.
+    cure : str
+        What to do about missing values, for the message.
+
+    Returns
+    -------
+    ndarray of float64
+        The numbers; the array itself if it is one of float64.
+
+    Raises
+    ------
+    DataError
+        When a value is missing (None, NaN, NA, NaT, a masked or null value), is not a number, is too large for float64,
+        or is infinite although ``finite``. The message names the first such row, and how many are missing.
+    """
+    array = _as_array(name, values)
+    if array.dtype == object:
+        missing = np.fromiter(map(is_missing, array.reshape(-1)), dtype=bool, count=array.size).reshape(array.shape)
+        _refuse_missing(name, array, missing, cure)
+    numbers = _as_floats(name, array)
+    if np.isfinite(numbers).all():
+        return numbers
+    _refuse_missing(name, numbers, np.isnan(numbers), cure)
+    if finite:
+        row, count = _first_row(np.isinf(numbers))
+        more = f", and {count} of {len(numbers)} rows are infinite" if count > 1 else ""
+        raise DataError(f"{name} is {_value(numbers, row)} in row {row} (from 0){more}: it must be a finite number.")
+    return numbers
+
+
+def _as_array(name: str, values: Any) -> np.ndarray:
+    try:
+        array = np.asarray(values)
+        if np.ma.isMaskedArray(values):
+            array = array.astype(object)
+            array[np.ma.getmaskarray(values)] = None
+    except ValueError as error:  # a list of lists of different lengths
+        raise DataError(f"{name} must hold one number for each row: {error}") from error
+    if array.ndim == 0:
+        raise DataError(f"{name} must hold one number for each row, got a {type(values).__name__}.")
+    return array
+
+
+def _as_floats(name: str, array: np.ndarray) -> np.ndarray:
+    if array.dtype.kind in "mM":
+        raise DataError(f"{name} must hold numbers, got {array.dtype}.")
+    if array.dtype.kind == "c":
+        raise DataError(f"{name} must hold real numbers. Complex data not supported: {array.dtype}.")
+    try:
+        with np.errstate(over="ignore"):
+            return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        row, reason = next(_unreadable(array))
+        raise DataError(f"{name} must hold numbers, but row {row} (from 0) {reason}.") from None
+
+
+def _unreadable(array: np.ndarray) -> Any:
+    """Rows that float64 cannot represent, and why."""
+    for place, value in enumerate(array.reshape(-1).tolist()):
+        row = place // max(1, array.size // len(array))
+        try:
+            float(value)
+        except OverflowError:
+            yield row, "has an integer that is too large for float64 (1.8e308)"
+        except (TypeError, ValueError):
+            yield row, f"is {value!r:.60}"
+    yield 0, f"has type {array.dtype}"
+
+
+def _refuse_missing(name: str, array: np.ndarray, missing: np.ndarray, cure: str) -> None:
+    if missing.any():
+        row, count = _first_row(missing)
+        many = f"{count} of {len(array)} rows {'has' if count == 1 else 'have'} no value"
+        raise DataError(f"{name} is {_value(array, row)} in row {row} (from 0), {many}: {cure}.")
+
+
+def _first_row(bad: np.ndarray) -> tuple[int, int]:
+    """The first row with a bad value, and the number of such rows."""
+    rows = np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))
+    return int(rows[0]), len(rows)
+
+
+def _value(array: np.ndarray, row: int) -> Any:
+    return array[row] if array.ndim == 1 else array[row].reshape(-1).tolist()

@@ -1,0 +1,61 @@
+"""Whether the arrays of a sparse matrix form one: products and conversions trust them, and read wherever they point."""
+
+from typing import Any
+
+import numpy as np
+
+import ranksvm._compiled.linear as linear
+from ranksvm.exceptions import DataError
+
+__all__ = ["check_sparse_format"]
+
+
+def check_sparse_format(X: Any, name: str = "X") -> None:
+    """Refuse a sparse matrix whose arrays do not agree; one pass over its column numbers.
+
+    SciPy checks lengths only when a matrix is made, and nothing when its arrays are changed.
+
+    Parameters
+    ----------
+    X : scipy.sparse matrix or array
+        CSR, CSC, BSR or COO; other formats are converted by SciPy without trusting numbers.
+    name : str
+        What it is, for messages.
+
+    Raises
+    ------
+    DataError
+        When pointers do not ascend from 0 to the number of entries, or a row or column number is beyond the shape.
+    """
+    if X.format == "coo":
+        for axis, (places, size) in enumerate(zip((X.row, X.col), X.shape, strict=True)):
+            if len(places) != len(X.data) or (len(places) and not 0 <= places.min() <= places.max() < size):
+                which = ("row", "column")[axis]
+                raise DataError(f"{name} is no valid COO matrix: its {which} numbers exceed the shape {X.shape}.")
+    elif X.format in ("csr", "csc", "bsr"):
+        _check_compressed(X, name)
+
+
+def _check_compressed(X: Any, name: str) -> None:
+    shape = X.shape if X.format != "csc" else X.shape[::-1]
+    if X.format == "bsr":
+        shape = tuple(size // block for size, block in zip(shape, X.blocksize, strict=True))
+    try:
+        indices, indptr = _same_type(X.indices, X.indptr)
+        if len(indptr) != shape[0] + 1 or len(indices) != len(X.data):
+            raise ValueError(f"{len(indptr)} pointers, {len(indices)} indices and {len(X.data)} values")
+        linear.check_csr(indices, indptr, shape[1])
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{name} is no valid {X.format.upper()} matrix of shape {X.shape} ({error}): its arrays were changed after "
+            "it was made, or made wrongly; build it again from rows, columns and values."
+        ) from None
+
+
+def _same_type(indices: np.ndarray, indptr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both as int32, or both as int64: what compiled loops take."""
+    types = {indices.dtype, indptr.dtype}
+    if indices.ndim != 1 or indptr.ndim != 1 or not types <= {np.dtype(np.int32), np.dtype(np.int64)}:
+        raise TypeError(f"indices of {indices.dtype} and pointers of {indptr.dtype}, not of int32 or int64")
+    dtype = np.int32 if types == {np.dtype(np.int32)} else np.int64
+    return tuple(np.ascontiguousarray(array, dtype=dtype) for array in (indices, indptr))  # type: ignore[return-value]
