@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "described",
     "load_model",
+    "load_scorer",
     "model_scores",
     "names_of",
     "read",
@@ -83,10 +84,21 @@ def with_features(X: Any, n_features: int, path: Path) -> Any:
 
 def load_model(path: Path) -> Any:
     """A saved model that can score documents."""
-    from ranksvm import load
-    from ranksvm.exceptions import ModelFileError
+    return _loaded(path, {})
 
-    model = load(path)
+
+def load_scorer(path: Path) -> Any:
+    """A saved model, to score documents and nothing else; scikit-learn is not imported for a linear one."""
+    from ranksvm.estimators.plain import SAVED_LINEAR_RANKERS
+
+    return _loaded(path, SAVED_LINEAR_RANKERS)
+
+
+def _loaded(path: Path, classes: "dict[str, type]") -> Any:
+    from ranksvm.exceptions import ModelFileError
+    from ranksvm.persistence import load_as
+
+    model = load_as(path, classes)
     if not hasattr(model, "predict"):
         raise ModelFileError(f"{path}: it holds a {type(model).__name__}, which has no predict method.")
     return model

@@ -14,6 +14,7 @@ __all__ = [
     "frame_from",
     "has_column",
     "is_frame",
+    "is_plain_vector",
     "library",
     "split_qid",
     "take_rows",
@@ -171,7 +172,7 @@ def validated(
     if not is_frame(X):
         if y is _NO_LABELS:
             return validate_data(estimator, X, reset=reset, **checks)
-        if _is_plain_vector(y, X):
+        if is_plain_vector(y, X):
             # the checks of scikit-learn would take as long as the rest
             return validate_data(estimator, X, reset=reset, **checks), y
         return validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **checks)
@@ -183,7 +184,7 @@ def validated(
     return check_X_y(array, y, estimator=estimator, y_numeric=y_numeric, **checks)
 
 
-def _is_plain_vector(y: Any, X: Any) -> bool:
+def is_plain_vector(y: Any, X: Any) -> bool:
     """Whether y is a NumPy array of finite numbers, one for each row of an array or sparse matrix X."""
     plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf" and y.shape == getattr(X, "shape", ())[:1]
     return plain and bool(np.isfinite(y).all())

@@ -32,10 +32,12 @@ def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False, fin
     the estimator stores the number and names of the features; otherwise X must agree with them.
     """
     with _as_data_error():
-        X = frames.validated(estimator, X, reset=reset, **_FEATURE_CHECKS)
+        found = _plain_features(estimator, X, reset)
+        if found is None:
+            found = frames.validated(estimator, X, reset=reset, **_FEATURE_CHECKS)
     if finite:
-        check_finite(estimator, X, n_threads)
-    return X
+        check_finite(estimator, found, n_threads)
+    return found
 
 
 def features_and_labels(
@@ -46,10 +48,32 @@ def features_and_labels(
     The estimator stores the number and names of the features (``reset``), or X must agree with those stored.
     """
     with _as_data_error():
-        X, y = frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
+        found = _plain_features(estimator, X, reset) if frames.is_plain_vector(y, X) else None
+        if found is None:
+            found, y = frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
         y = np.asarray(y, dtype=np.float64)
-    check_finite(estimator, X, n_threads)
-    return X, y
+    check_finite(estimator, found, n_threads)
+    return found, y
+
+
+def _plain_features(estimator: Any, X: Any, reset: bool) -> Any:
+    """A float array or CSR as scikit-learn's checks would return it; None if they are needed to convert or refuse X.
+
+    Importing scikit-learn takes longer than most fits, and its checks of a few rows take longer than scoring them.
+    """
+    dense = type(X) is np.ndarray
+    if not dense and not (scipy.sparse.issparse(X) and X.format == "csr"):
+        return None
+    if X.ndim != 2 or 0 in X.shape or X.dtype not in _FEATURE_CHECKS["dtype"]:
+        return None
+    named = hasattr(estimator, "feature_names_in_")
+    if reset:
+        if named:
+            del estimator.feature_names_in_
+        estimator.n_features_in_ = X.shape[1]
+    elif named or getattr(estimator, "n_features_in_", None) != X.shape[1]:
+        return None
+    return np.ascontiguousarray(X) if dense else X
 
 
 def labels(y: Any, n_rows: int) -> np.ndarray:
@@ -65,13 +89,13 @@ def labels(y: Any, n_rows: int) -> np.ndarray:
 @contextmanager
 def _as_data_error() -> Iterator[None]:
     """Convert scikit-learn's errors about data to DataError."""
-    from sklearn.exceptions import NotFittedError
-
     try:
         yield
-    except NotFittedError:
-        raise
     except ValueError as error:
+        from sklearn.exceptions import NotFittedError
+
+        if isinstance(error, NotFittedError):
+            raise
         raise DataError(str(error)) from error
 
 

@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 
@@ -21,7 +22,7 @@ from ranksvm.exceptions import DataError, OptionError
 _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
 
 
-class OnlineRanker(LinearRanker):
+class OnlineRanker(LinearRanker, BaseEstimator):
     """Base of the linear rankers that learn from one query after another; time and memory depend on that query only.
 
     A subclass defines its initial state (`_begin`), and the update for the pairs of a query (`_learn`).
@@ -283,7 +284,7 @@ class OnlineRanker(LinearRanker):
         return float(self.counts_[2])
 
     @property
-    def n_queries_(self) -> int:
+    def n_queries_(self) -> int:  # type: ignore[override]
         """Number of queries learnt from, counted in every pass."""
         return int(self.counts_[3])
 
