@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
+from ranksvm._checks import is_sparse
 from ranksvm._registry import SAVABLE, STORABLE
 from ranksvm.data.atomic_files import atomic_write
 from ranksvm.exceptions import ModelFileError, OptionError
@@ -239,7 +239,7 @@ def _encode(value: Any, where: str, name: str, arrays: dict[str, np.ndarray]) ->
         return {"type": "scalar", "dtype": value.dtype.str, "value": _encode(value.item(), where, name, arrays)}
     if isinstance(value, np.ndarray):
         return _encode_array(value, where, name, arrays)
-    if scipy.sparse.issparse(value):
+    if is_sparse(value):
         return _encode_sparse(value, where, name, arrays)
     if isinstance(value, list):
         return [_encode(item, f"item {i} of {where}", f"{name}.{i}", arrays) for i, item in enumerate(value)]
@@ -273,11 +273,13 @@ def _encode_array(array: np.ndarray, where: str, name: str, arrays: dict[str, np
 def _encode_sparse(matrix: Any, where: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     if matrix.format != "csr":
         raise OptionError(f"{where} is a sparse matrix in {matrix.format} format; a model file can hold csr ones.")
+    from scipy import sparse
+
     parts = {
         part: _encode_array(getattr(matrix, part), where, f"{name}.{part}", arrays)
         for part in ("data", "indices", "indptr")
     }
-    return {"type": "csr", "array": isinstance(matrix, scipy.sparse.sparray), "shape": list(matrix.shape), **parts}
+    return {"type": "csr", "array": isinstance(matrix, sparse.sparray), "shape": list(matrix.shape), **parts}
 
 
 def _member_name(name: str, arrays: dict[str, np.ndarray]) -> str:
@@ -321,7 +323,9 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if kind == "array":
         return arrays[value["name"]]
     if kind == "csr":
-        make = scipy.sparse.csr_array if value["array"] else scipy.sparse.csr_matrix
+        from scipy import sparse
+
+        make = sparse.csr_array if value["array"] else sparse.csr_matrix
         parts = tuple(_decode(value[part], arrays) for part in ("data", "indices", "indptr"))
         matrix = make(parts, shape=tuple(value["shape"]))
         matrix.check_format(full_check=True)  # indices beyond the shape would read outside of the memory

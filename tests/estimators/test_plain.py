@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 import ranksvm
 from ranksvm.estimators import plain
 from ranksvm.estimators.linear_ranker import LinearRanker
+from ranksvm.estimators.saved_linear_ranker import SAVED_LINEAR_RANKERS, SavedLinearRanker
 from ranksvm.persistence import load_as
 
 LINEAR = [
@@ -64,8 +65,8 @@ def test_a_saved_linear_ranker_scores_and_ranks(estimator, ranking, tmp_path):
     with np.errstate(all="raise"):
         estimator.fit(ranking.X, ranking.y, qid=ranking.qid)
     estimator.save(tmp_path / "model")
-    found = load_as(tmp_path / "model", plain.SAVED_LINEAR_RANKERS)
-    assert isinstance(found, plain.SavedLinearRanker)
+    found = load_as(tmp_path / "model", SAVED_LINEAR_RANKERS)
+    assert isinstance(found, SavedLinearRanker)
     assert type(found).__name__ == type(estimator).__name__
     np.testing.assert_array_equal(found.predict(ranking.X), estimator.predict(ranking.X))
     order, expected = (each.rank(ranking.X, ranking.qid) for each in (found, estimator))
@@ -76,12 +77,12 @@ def test_a_saved_linear_ranker_scores_and_ranks(estimator, ranking, tmp_path):
 def test_the_rankers_that_need_only_their_weights_are_listed(ranking):
     fitted = [estimator.fit(ranking.X, ranking.y, qid=ranking.qid) for estimator in [*LINEAR, *OTHERS]]
     stored = {type(each).__name__ for each in fitted if isinstance(each, LinearRanker) and "coef_" in vars(each)}
-    assert stored == set(plain.SAVED_LINEAR_RANKERS)
+    assert stored == set(SAVED_LINEAR_RANKERS)
 
 
 def test_messages_show_the_name_of_the_saved_class(ranking, tmp_path):
     ranksvm.RankSVM(C=0.1).fit(pd.DataFrame(ranking.X).add_prefix("f"), ranking.y, qid=ranking.qid).save(tmp_path / "m")
-    found = load_as(tmp_path / "m", plain.SAVED_LINEAR_RANKERS)
+    found = load_as(tmp_path / "m", SAVED_LINEAR_RANKERS)
     with pytest.warns(UserWarning, match="X does not have valid feature names, but RankSVM was fitted"):
         found.predict(ranking.X)
     with pytest.raises(ranksvm.exceptions.DataError, match="but RankSVM is expecting 4 features"):

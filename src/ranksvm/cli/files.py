@@ -52,9 +52,9 @@ def read(path: Path, progress: Progress, watch: Stopwatch, zero_based: bool | No
 
 def described(data: "RankingData") -> str:
     """Rows, queries and features in words."""
-    import scipy.sparse
+    from ranksvm._checks import is_sparse
 
-    kind = "sparse" if scipy.sparse.issparse(data.X) else "dense"
+    kind = "sparse" if is_sparse(data.X) else "dense"
     features = f"{counted(data.n_features, 'feature')} ({kind})"
     return f"{counted(data.n_rows, 'row')}, {queries(data.queries.n_queries)}, {features}"
 
@@ -68,12 +68,13 @@ def with_features(X: Any, n_features: int, path: Path) -> Any:
     if found == n_features:
         return X
     import numpy as np
-    import scipy.sparse
+
+    from ranksvm._checks import is_sparse
 
     if found > n_features:
         warn(f"{path} has {counted(found, 'feature')}, the training data {count(n_features)}: the others are ignored.")
         return X[:, :n_features]
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         X = X.copy()
         X.resize(X.shape[0], n_features)
         return X
@@ -89,7 +90,7 @@ def load_model(path: Path) -> Any:
 
 def load_scorer(path: Path) -> Any:
     """A saved model, to score documents and nothing else; scikit-learn is not imported for a linear one."""
-    from ranksvm.estimators.plain import SAVED_LINEAR_RANKERS
+    from ranksvm.estimators.saved_linear_ranker import SAVED_LINEAR_RANKERS
 
     return _loaded(path, SAVED_LINEAR_RANKERS)
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from ranksvm._checks import is_sparse
 from ranksvm.exceptions import DataError, MissingDependencyError
 
 __all__ = [
@@ -51,7 +51,7 @@ def is_frame(X: Any) -> bool:
     """
     if type(X).__name__ == "LazyFrame":
         raise DataError("X is a LazyFrame, which holds no data yet: pass X.collect().")
-    if not hasattr(X, "columns") or isinstance(X, np.ndarray) or sp.issparse(X):
+    if not hasattr(X, "columns") or isinstance(X, np.ndarray) or is_sparse(X):
         return False
     return _narwhals().dependencies.is_into_dataframe(X)
 
@@ -132,7 +132,7 @@ def take_rows(values: Any, rows: np.ndarray) -> Any:
     ndarray, CSR matrix, or DataFrame of the same library
         The rows.
     """
-    if sp.issparse(values):
+    if is_sparse(values):
         return values.tocsr()[rows]
     return _frame(values)[rows, :].to_native() if is_frame(values) else np.asarray(values)[rows]
 

@@ -5,10 +5,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 import ranksvm._compiled.linear as linear
-from ranksvm._checks import check_one_per_row
+from ranksvm._checks import check_one_per_row, is_sparse
 from ranksvm._parallel import parallel_map
 from ranksvm.data import Queries, frames
 from ranksvm.data._finite import where_not_finite
@@ -62,7 +61,7 @@ def _plain_features(estimator: Any, X: Any, reset: bool) -> Any:
     Importing scikit-learn takes longer than most fits, and its checks of a few rows take longer than scoring them.
     """
     dense = type(X) is np.ndarray
-    if not dense and not (scipy.sparse.issparse(X) and X.format == "csr"):
+    if not dense and not (is_sparse(X) and X.format == "csr"):
         return None
     if X.ndim != 2 or 0 in X.shape or X.dtype not in _FEATURE_CHECKS["dtype"]:
         return None
@@ -110,7 +109,7 @@ def queries(qid: Any, group: Any, n_rows: int) -> Queries:
 
 def check_finite(estimator: Any, X: Any, n_threads: int) -> None:
     """Raise DataError if features, otherwise validated, have NaN or infinite values; it names the first position."""
-    values = X.data if scipy.sparse.issparse(X) else X.reshape(-1)
+    values = X.data if is_sparse(X) else X.reshape(-1)
     chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
     if not all(parallel_map(linear.all_finite, chunks, n_threads)):
         place = where_not_finite(X, getattr(estimator, "feature_names_in_", None))

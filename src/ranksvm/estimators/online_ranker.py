@@ -3,13 +3,13 @@
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 
 import ranksvm._compiled.online as online
 from ranksvm import _options
+from ranksvm._checks import is_sparse
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import Queries, as_design_matrix, frames, validation
 from ranksvm.data.design_matrix import csr_arrays
@@ -400,7 +400,7 @@ class OnlineRows:
     """
 
     def __init__(self, X: Any):
-        self.dense = not scipy.sparse.issparse(X)
+        self.dense = not is_sparse(X)
         self.arrays: tuple[np.ndarray, ...]
         if self.dense:
             self.arrays = (X,)

@@ -1,6 +1,6 @@
-"""Linear rankers without the interface of scikit-learn, whose import takes longer than most fits and predictions.
+"""RankSVM without the interface of scikit-learn, whose import takes longer than most fits.
 
-They are for programs that do no more than fit, score and save, such as the command line.
+It is for programs that fit, score and save, such as the command line.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from ranksvm.problems.evaluation import evals_result, evaluation_sets
 from ranksvm.problems.linear import linear_problem
 from ranksvm.problems.problem import interruptible_if
 
-__all__ = ["SAVED_LINEAR_RANKERS", "RankSVM", "SavedLinearRanker"]
+__all__ = ["RankSVM"]
 
 
 @savable
@@ -138,23 +138,3 @@ class RankSVM(DualMixin, LinearRanker):
             self.fitted_params_ = self._params_now()
             self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
         return self
-
-
-class SavedLinearRanker(LinearRanker):
-    """A linear ranker of a model file: it scores, ranks and explains documents, and cannot be fitted.
-
-    Parameters
-    ----------
-    **params : optional
-        The hyper-parameters of the saved class.
-    """
-
-    def __init__(self, **params: Any):
-        vars(self).update(params)
-
-
-# Name of each class whose files hold `coef_` -> a class of the same name, which is shown in messages.
-SAVED_LINEAR_RANKERS = {
-    name: type(name, (SavedLinearRanker,), {})
-    for name in ("RankSVM", "RankSVMCV", "FactorizedRankSVM", "RegularizedRankSVM")
-}
