@@ -13,17 +13,17 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
-from ranksvm._registry import STORABLE
+from ranksvm._checks import is_sparse
+from ranksvm._registry import SAVABLE, STORABLE
 from ranksvm.data.atomic_files import atomic_write
 from ranksvm.exceptions import ModelFileError, OptionError
 
-__all__ = ["save", "load", "read_header", "read_notes"]
+__all__ = ["save", "load", "load_as", "read_header", "read_notes"]
 
 FORMAT = "ranksvm-model"
 VERSION = 1
@@ -66,6 +66,8 @@ def save(model: Any, path: str | os.PathLike, *, notes: dict[str, Any] | None = 
     OSError
         When the folder does not exist or the file cannot be written.
     """
+    from importlib.metadata import version  # it does not import scikit-learn, and is not needed to load
+
     import ranksvm
 
     arrays: dict[str, np.ndarray] = {}
@@ -75,7 +77,11 @@ def save(model: Any, path: str | os.PathLike, *, notes: dict[str, Any] | None = 
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "written_by": {"ranksvm": ranksvm.__version__, "numpy": np.__version__, "scikit-learn": _sklearn_version()},
+        "written_by": {
+            "ranksvm": ranksvm.__version__,
+            "numpy": np.__version__,
+            "scikit-learn": version("scikit-learn"),
+        },
         "model": encoded,
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in members.items()},
     }
@@ -108,10 +114,33 @@ def load(path: str | os.PathLike) -> Any:
     OSError
         When the file cannot be opened.
     """
+    return load_as(path, {})
+
+
+def load_as(path: str | os.PathLike, classes: Mapping[str, type]) -> Any:
+    """Read a model as `load` does, but as an object of another class.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    classes : mapping of str to type
+        Name of a saved class -> the class to use instead; models of other classes are loaded as they are.
+
+    Returns
+    -------
+    object
+        The model.
+
+    Raises
+    ------
+    ModelFileError, TypeError, OSError
+        As in `load`.
+    """
     header, arrays = _read(path)
     decode = _DECODERS[header["version"]]
     try:
-        model = decode(header["model"], arrays)
+        model = decode(header["model"], arrays, classes)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -173,7 +202,7 @@ def read_notes(path: str | os.PathLike) -> dict[str, Any] | None:
 def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """``{"class", "params", "fitted"}`` of an object; its arrays are added to ``arrays`` under dotted names."""
     name = type(obj).__name__
-    if type(obj) is not _class_named(name):
+    if type(obj) not in SAVABLE and type(obj) is not _class_named(name):
         raise OptionError(
             f"{where} is a {type(obj).__module__}.{name}, which a model file cannot hold. It can hold the estimators, "
             f"scalers and splitters of ranksvm and, of scikit-learn, {', '.join(_SKLEARN)}."
@@ -195,7 +224,8 @@ def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarr
 def _parameters(obj: Any) -> dict[str, Any]:
     if hasattr(obj, "get_params"):
         return obj.get_params(deep=False)
-    return {name: getattr(obj, name) for name in inspect.signature(type(obj)).parameters}
+    # in the order of get_params
+    return {name: getattr(obj, name) for name in sorted(inspect.signature(type(obj)).parameters)}
 
 
 def _encode(value: Any, where: str, name: str, arrays: dict[str, np.ndarray]) -> Any:
@@ -209,7 +239,7 @@ def _encode(value: Any, where: str, name: str, arrays: dict[str, np.ndarray]) ->
         return {"type": "scalar", "dtype": value.dtype.str, "value": _encode(value.item(), where, name, arrays)}
     if isinstance(value, np.ndarray):
         return _encode_array(value, where, name, arrays)
-    if scipy.sparse.issparse(value):
+    if is_sparse(value):
         return _encode_sparse(value, where, name, arrays)
     if isinstance(value, list):
         return [_encode(item, f"item {i} of {where}", f"{name}.{i}", arrays) for i, item in enumerate(value)]
@@ -243,11 +273,13 @@ def _encode_array(array: np.ndarray, where: str, name: str, arrays: dict[str, np
 def _encode_sparse(matrix: Any, where: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     if matrix.format != "csr":
         raise OptionError(f"{where} is a sparse matrix in {matrix.format} format; a model file can hold csr ones.")
+    from scipy import sparse
+
     parts = {
         part: _encode_array(getattr(matrix, part), where, f"{name}.{part}", arrays)
         for part in ("data", "indices", "indptr")
     }
-    return {"type": "csr", "array": isinstance(matrix, scipy.sparse.sparray), "shape": list(matrix.shape), **parts}
+    return {"type": "csr", "array": isinstance(matrix, sparse.sparray), "shape": list(matrix.shape), **parts}
 
 
 def _member_name(name: str, arrays: dict[str, np.ndarray]) -> str:
@@ -259,9 +291,9 @@ def _member_name(name: str, arrays: dict[str, np.ndarray]) -> str:
 # ---- JSON and arrays to objects
 
 
-def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray], classes: Mapping[str, type]) -> Any:
     name = encoded["class"]
-    found = _class_named(name)
+    found = classes.get(name) or _class_named(name)
     if found is None:
         raise ModelFileError(
             f"it holds a {name!r}, which this version of ranksvm does not know; a newer version may: "
@@ -291,7 +323,9 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if kind == "array":
         return arrays[value["name"]]
     if kind == "csr":
-        make = scipy.sparse.csr_array if value["array"] else scipy.sparse.csr_matrix
+        from scipy import sparse
+
+        make = sparse.csr_array if value["array"] else sparse.csr_matrix
         parts = tuple(_decode(value[part], arrays) for part in ("data", "indices", "indptr"))
         matrix = make(parts, shape=tuple(value["shape"]))
         matrix.check_format(full_check=True)  # indices beyond the shape would read outside of the memory
@@ -306,12 +340,12 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if kind == "dict":
         return {_decode(key, arrays): _decode(item, arrays) for key, item in value["items"]}
     if kind == "object":
-        return _decode_object(value, arrays)
+        return _decode_object(value, arrays, {})
     raise ModelFileError(f"it holds a value of the unknown type {kind!r}.")
 
 
 # One entry per released format version: files of any version are read only here.
-_DECODERS: dict[int, Callable[[dict[str, Any], dict[str, np.ndarray]], Any]] = {1: _decode_object}
+_DECODERS: dict[int, Callable[[dict[str, Any], dict[str, np.ndarray], Mapping[str, type]], Any]] = {1: _decode_object}
 
 
 def _class_named(name: str) -> Any:
@@ -404,12 +438,6 @@ def _write_zip(path: str | os.PathLike, members: dict[str, bytes]) -> None:
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, content in members.items():
             archive.writestr(zipfile.ZipInfo(name, _DATE), content)
-
-
-def _sklearn_version() -> str:
-    import sklearn
-
-    return sklearn.__version__
 
 
 def _describe(error: BaseException) -> str:

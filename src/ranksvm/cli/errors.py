@@ -1,10 +1,14 @@
 """From exceptions to one line on stderr and an exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
 
 import errno
+import importlib
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import click
+
+from ranksvm.exceptions import OptionError, RankSVMError
 
 __all__ = ["EXIT_INTERRUPTED", "Program", "debug_option", "is_debugging", "warn"]
 
@@ -31,11 +35,30 @@ def is_debugging(ctx: click.Context) -> bool:
 
 
 class Program(click.Group):
-    """The group of all commands; it turns any exception into one sentence and an exit code."""
+    """The group of all commands; it turns any exception into one sentence and an exit code.
+
+    Parameters
+    ----------
+    modules : sequence of str, optional
+        Names of commands whose modules, in ``ranksvm.cli``, are imported when they are used.
+    """
+
+    def __init__(self, *args: Any, modules: Sequence[str] = (), **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._modules = modules
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Commands in the order of use, not the alphabet."""
-        return list(self.commands)
+        return [*self._modules, *(name for name in self.commands if name not in self._modules)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name; None if there is none."""
+        known = cmd_name in self._modules or cmd_name in self.commands
+        # for an unknown name click suggests one of all commands
+        for name in [cmd_name] if known else self._modules:
+            if name not in self.commands:
+                self.add_command(getattr(importlib.import_module(f"ranksvm.cli.{name}"), f"{name}_command"))
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         with warnings.catch_warnings():
@@ -56,9 +79,6 @@ class Program(click.Group):
 
 
 def _as_click_exception(error: Exception) -> click.ClickException:
-    # The exceptions module loads scikit-learn, which has happened by now.
-    from ranksvm.exceptions import OptionError, RankSVMError
-
     if isinstance(error, OptionError):
         return click.UsageError(str(error))
     if isinstance(error, RankSVMError):

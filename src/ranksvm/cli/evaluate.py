@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_model, model_scores, names_of, read, read_numbers, write_text
+from ranksvm.cli.files import load_scorer, model_scores, names_of, read, read_numbers, write_text
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -128,7 +128,7 @@ def _evaluate(
     """Results by the name of the system."""
     from ranksvm.metrics import evaluate
 
-    loaded = [load_model(path) for path in models]
+    loaded = [load_scorer(path) for path in models]
     with Progress(quiet) as progress:
         rows = read(data, progress, Stopwatch(), zero_based)
         results: dict[str, Any] = {}

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "described",
     "load_model",
+    "load_scorer",
     "model_scores",
     "names_of",
     "read",
@@ -51,9 +52,9 @@ def read(path: Path, progress: Progress, watch: Stopwatch, zero_based: bool | No
 
 def described(data: "RankingData") -> str:
     """Rows, queries and features in words."""
-    import scipy.sparse
+    from ranksvm._checks import is_sparse
 
-    kind = "sparse" if scipy.sparse.issparse(data.X) else "dense"
+    kind = "sparse" if is_sparse(data.X) else "dense"
     features = f"{counted(data.n_features, 'feature')} ({kind})"
     return f"{counted(data.n_rows, 'row')}, {queries(data.queries.n_queries)}, {features}"
 
@@ -67,12 +68,13 @@ def with_features(X: Any, n_features: int, path: Path) -> Any:
     if found == n_features:
         return X
     import numpy as np
-    import scipy.sparse
+
+    from ranksvm._checks import is_sparse
 
     if found > n_features:
         warn(f"{path} has {counted(found, 'feature')}, the training data {count(n_features)}: the others are ignored.")
         return X[:, :n_features]
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         X = X.copy()
         X.resize(X.shape[0], n_features)
         return X
@@ -83,10 +85,21 @@ def with_features(X: Any, n_features: int, path: Path) -> Any:
 
 def load_model(path: Path) -> Any:
     """A saved model that can score documents."""
-    from ranksvm import load
-    from ranksvm.exceptions import ModelFileError
+    return _loaded(path, {})
 
-    model = load(path)
+
+def load_scorer(path: Path) -> Any:
+    """A saved model, to score documents and nothing else; scikit-learn is not imported for a linear one."""
+    from ranksvm.estimators.saved_linear_ranker import SAVED_LINEAR_RANKERS
+
+    return _loaded(path, SAVED_LINEAR_RANKERS)
+
+
+def _loaded(path: Path, classes: "dict[str, type]") -> Any:
+    from ranksvm.exceptions import ModelFileError
+    from ranksvm.persistence import load_as
+
+    model = load_as(path, classes)
     if not hasattr(model, "predict"):
         raise ModelFileError(f"{path}: it holds a {type(model).__name__}, which has no predict method.")
     return model

@@ -91,12 +91,13 @@ def _is_model(file: Path) -> bool:
 
 def _describe_data(file: Path, data: Any) -> dict[str, Any]:
     import numpy as np
-    import scipy.sparse
+
+    from ranksvm._checks import is_sparse
 
     n_rows, n_features = data.X.shape
     queries = data.queries
     pairs = _pairs_per_query(data.y, queries)
-    sparse = scipy.sparse.issparse(data.X)
+    sparse = is_sparse(data.X)
     nonzero = data.X.count_nonzero() if sparse else np.count_nonzero(data.X)
     levels, counts = np.unique(data.y, return_counts=True)
     sizes = queries.sizes

@@ -200,12 +200,13 @@ def _divided(data: "RankingData", n_queries: int) -> "tuple[RankingData | None, 
 def _checksum(data: "RankingData", so_far: int) -> int:
     """Checksum query by query, so that it does not depend on batches."""
     import numpy as np
-    import scipy.sparse
+
+    from ranksvm._checks import is_sparse
 
     X, pointers = data.X, data.queries.pointers.tolist()
     for start, stop in pairwise(pointers):
         parts = [data.y[start:stop]]
-        if scipy.sparse.issparse(X):
+        if is_sparse(X):
             entries = slice(X.indptr[start], X.indptr[stop])
             parts += [X.data[entries], X.indices[entries].astype(np.int64)]
         else:

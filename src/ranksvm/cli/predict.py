@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_model, model_scores, read, write_text
+from ranksvm.cli.files import load_scorer, model_scores, read, write_text
 from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, zero_based_option
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import counted, print_json
@@ -31,7 +31,7 @@ def predict_command(
     """
     watch = Stopwatch()
     with Progress(quiet) as progress:
-        ranker = load_model(model)
+        ranker = load_scorer(model)
         rows = read(data, progress, watch, zero_based)
         with watch("predicting"):
             scores = model_scores(ranker, rows, data)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_model, model_scores, read, row_labels, write_text
+from ranksvm.cli.files import load_scorer, model_scores, read, row_labels, write_text
 from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, zero_based_option
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import aligned, count, print_json, print_table
@@ -87,7 +87,7 @@ def rank_command(
     if layout == "table" and not as_json and top is None:
         top = TABLE_TOP
     with Progress(quiet) as progress:
-        ranker = load_model(model)
+        ranker = load_scorer(model)
         rows = read(data, progress, Stopwatch(), zero_based)
         rankings = _wanted(_rankings(rows, model_scores(ranker, rows, data)), wanted, data)
         shown = {query: documents[:top] for query, documents in list(rankings.items())[:limit]}

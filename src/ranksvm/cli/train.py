@@ -106,7 +106,7 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
         scaler, X = data.scaled(options["scaler"], watch)
         progress.now("Training")
         with watch("training"):
-            ranker = data.fit(make_ranker(options), X, evaluates_while_fitting(options))
+            ranker = data.fit(make_ranker(options, only_fit=True), X, evaluates_while_fitting(options))
         progress.now("Evaluating")
         with watch("evaluating"):
             means = data.means(ranker, X, metrics, options["convention"])

@@ -61,9 +61,9 @@ class TrainingData:
 
     def check_scaler(self, name: str) -> None:
         """Refuse a scaler that does not suit the data."""
-        import scipy.sparse
+        from ranksvm._checks import is_sparse
 
-        if name in ("minmax", "query-minmax") and scipy.sparse.issparse(self.parts["train"].X):
+        if name in ("minmax", "query-minmax") and is_sparse(self.parts["train"].X):
             raise click.UsageError(
                 f"--scaler {name} would make sparse data dense; use --scaler standard or query-standard."
             )
@@ -147,13 +147,13 @@ def _weights(name: str, path: Path, data: "RankingData") -> "np.ndarray":
 
 
 def _scaler(name: str, X: Any) -> Any:
-    import scipy.sparse
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+    from ranksvm._checks import is_sparse
     from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
 
     # The mean cancels in every difference of two documents, so sparse data are not centred.
-    with_mean = not scipy.sparse.issparse(X)
+    with_mean = not is_sparse(X)
     if name == "standard":
         return StandardScaler(with_mean=with_mean)
     if name == "query-standard":

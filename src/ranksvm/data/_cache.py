@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
+from ranksvm._checks import is_sparse
 from ranksvm.data.atomic_files import atomic_write
 from ranksvm.exceptions import DataError, ModelFileError
 
@@ -125,7 +125,7 @@ def _header(name: str, file: Any, preamble: bytes) -> tuple[dict[str, Any], int]
 
 
 def _arrays(data: Any) -> dict[str, np.ndarray]:
-    if sp.issparse(data.X):
+    if is_sparse(data.X):
         arrays = {"X.data": data.X.data, "X.indices": data.X.indices, "X.indptr": data.X.indptr}
     else:
         arrays = {"X": data.X}
@@ -155,7 +155,9 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
     if "X" in arrays:
         fields["X"] = arrays["X"]
     else:
-        X = sp.csr_matrix(
+        from scipy import sparse
+
+        X = sparse.csr_matrix(
             (arrays["X.data"], arrays["X.indices"], arrays["X.indptr"]), shape=header["shape"], copy=False
         )
         X.check_format(full_check=True)

@@ -3,13 +3,16 @@
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from ranksvm._checks import is_sparse
 from ranksvm.data.atomic_files import atomic_write
 from ranksvm.exceptions import DataError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 __all__ = ["read_blocks", "read_parquet", "write_parquet"]
 
@@ -32,7 +35,7 @@ def _pyarrow() -> Any:
 def write_parquet(path: Any, data: Any, compression: str) -> None:
     """Write the fields of a RankingData; see `RankingData.to_parquet`."""
     pa = _pyarrow()
-    sparse = sp.issparse(data.X)
+    sparse = is_sparse(data.X)
     info = {"version": 1, "n_features": data.n_features, "feature_names": data.feature_names, "sparse": sparse}
     schema = _table(pa, data, data.feature_names, slice(0, 0)).schema.with_metadata({_METADATA: json.dumps(info)})
     if len(set(schema.names)) != len(schema.names):
@@ -53,7 +56,7 @@ def _table(pa: Any, data: Any, names: tuple[str, ...] | None, rows: slice) -> An
         if (values := getattr(data, name)) is not None:
             kind = pa.string() if values.dtype.kind in "UOT" else None
             columns[name] = pa.array(values[rows].tolist() if kind else values[rows], type=kind)
-    if sp.issparse(data.X):
+    if is_sparse(data.X):
         block = data.X[rows]
         offsets = pa.array(block.indptr.astype(np.int64))
         columns["feature_indices"] = pa.LargeListArray.from_arrays(offsets, pa.array(block.indices))
@@ -170,21 +173,25 @@ def _fill(pa: Any, X: np.ndarray, batch: Any, name: str, features: list[str], ro
         X[:, number] = _numbers(pa, batch.column(column), name, column, row)
 
 
-def _read_csr(file: Any, n_features: int, dtype: Any) -> sp.csr_matrix:
+def _read_csr(file: Any, n_features: int, dtype: Any) -> "sparse.csr_matrix":
+    from scipy import sparse
+
     batches = file.iter_batches(batch_size=_ROWS, columns=["feature_indices", "feature_values"])
     blocks = [_csr(batch, n_features) for batch in batches]
     if not blocks:
-        return sp.csr_matrix((0, n_features), dtype=dtype or np.float32)
-    X = sp.vstack(blocks, format="csr")
+        return sparse.csr_matrix((0, n_features), dtype=dtype or np.float32)
+    X = sparse.vstack(blocks, format="csr")
     X.check_format(full_check=True)
     return X if dtype is None else X.astype(dtype, copy=False)
 
 
-def _csr(batch: Any, n_features: int) -> sp.csr_matrix:
+def _csr(batch: Any, n_features: int) -> "sparse.csr_matrix":
+    from scipy import sparse
+
     lists, values = batch.column("feature_indices"), batch.column("feature_values")
     pointers = lists.offsets.to_numpy()
     parts = values.flatten().to_numpy(), lists.flatten().to_numpy(), pointers - pointers[0]
-    return sp.csr_matrix(parts, shape=(len(batch), n_features))
+    return sparse.csr_matrix(parts, shape=(len(batch), n_features))
 
 
 def _labels(pa: Any, column: Any, name: str, title: str, first_row: int) -> np.ndarray:

@@ -3,11 +3,11 @@
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse
 
 import ranksvm._compiled.dual_descent as dual_descent
 import ranksvm._compiled.factorized as factorized
 import ranksvm._compiled.linear as linear
+from ranksvm._checks import is_sparse
 
 __all__ = [
     "DenseDesign",
@@ -128,8 +128,10 @@ class SparseDesign:
         linear.sparse_gather(*self._csr, rows, start, stop, out_range)
 
     def taken(self, rows):
+        from scipy import sparse
+
         data, indices, pointers, _ = self._csr
-        whole = scipy.sparse.csr_array((data, indices, pointers), shape=(len(pointers) - 1, self.n_features))
+        whole = sparse.csr_array((data, indices, pointers), shape=(len(pointers) - 1, self.n_features))
         return SparseDesign(whole[rows])
 
     def visit_factors(self, factors, order, upper, fixed_step, beta):
@@ -180,7 +182,7 @@ def stored_bytes(X: Any) -> int:
     int
         The bytes.
     """
-    return X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
+    return X.data.nbytes + X.indices.nbytes if is_sparse(X) else X.nbytes
 
 
 def as_design_matrix(X: Any) -> DenseDesign | SparseDesign:
@@ -196,7 +198,7 @@ def as_design_matrix(X: Any) -> DenseDesign | SparseDesign:
     DesignMatrix
         The design matrix.
     """
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         X = X.tocsr()
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)

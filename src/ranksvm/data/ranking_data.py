@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ranksvm._checks import check_one_per_row
+from ranksvm._checks import check_one_per_row, is_sparse
 from ranksvm.data._cache import read_cache, write_cache
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError
@@ -45,7 +44,7 @@ class RankingData:
     _queries: tuple[Any, Queries] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        if sp.issparse(self.X):
+        if is_sparse(self.X):
             self.X = self.X.tocsr()
         else:
             self.X = np.asarray(self.X)
@@ -199,6 +198,6 @@ class RankingData:
         return self.n_rows
 
     def __repr__(self) -> str:
-        kind = "CSR" if sp.issparse(self.X) else "dense"
+        kind = "CSR" if is_sparse(self.X) else "dense"
         queries = "one query" if self.qid is None else f"{self.queries.n_queries} queries"
         return f"RankingData({self.n_rows} rows, {self.n_features} features, {queries}, {kind} {self.X.dtype})"

@@ -3,11 +3,10 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import validation
-from ranksvm.estimators.ranker import Ranker
+from ranksvm.estimators.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError
 from ranksvm.problems.dual import DualCoef, KeptDualCoef
 from ranksvm.problems.problem import loss_of

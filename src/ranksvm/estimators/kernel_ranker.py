@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator
 
 from ranksvm._checks import is_number
 from ranksvm._parallel import effective_n_jobs
-from ranksvm.estimators.ranker import Ranker
+from ranksvm.estimators.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels import FourierFeatures, Kernel
 from ranksvm.kernels.expansions import Expansion, LinearFunction, ScoringFunction, expansion
@@ -24,7 +24,7 @@ __all__ = ["KernelRanker"]
 _FUNCTION = ("coef_", "dual_coef_", "support_", "support_vectors_", "frequencies_", "feature_coef_", "pruned_")
 
 
-class KernelRanker(Ranker):
+class KernelRanker(Ranker, BaseEstimator):
     """Base of the estimators whose score of a document is ``sum_j dual_coef_[j] k(x, support_vectors_[j])``."""
 
     kernel: str | Callable[..., Any]

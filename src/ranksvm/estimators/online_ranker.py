@@ -3,12 +3,13 @@
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 
 import ranksvm._compiled.online as online
 from ranksvm import _options
+from ranksvm._checks import is_sparse
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import Queries, as_design_matrix, frames, validation
 from ranksvm.data.design_matrix import csr_arrays
@@ -21,7 +22,7 @@ from ranksvm.exceptions import DataError, OptionError
 _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
 
 
-class OnlineRanker(LinearRanker):
+class OnlineRanker(LinearRanker, BaseEstimator):
     """Base of the linear rankers that learn from one query after another; time and memory depend on that query only.
 
     A subclass defines its initial state (`_begin`), and the update for the pairs of a query (`_learn`).
@@ -283,7 +284,7 @@ class OnlineRanker(LinearRanker):
         return float(self.counts_[2])
 
     @property
-    def n_queries_(self) -> int:
+    def n_queries_(self) -> int:  # type: ignore[override]
         """Number of queries learnt from, counted in every pass."""
         return int(self.counts_[3])
 
@@ -399,8 +400,8 @@ class OnlineRows:
     """
 
     def __init__(self, X: Any):
-        self.dense = not scipy.sparse.issparse(X)
-        self.arrays: tuple[np.ndarray, ...]
+        self.dense = not is_sparse(X)
+        self.arrays: tuple[Any, ...]
         if self.dense:
             self.arrays = (X,)
             return

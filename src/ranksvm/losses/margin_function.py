@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse
 
 from ranksvm.losses.protocol import LossSums, QueryOperator
 
@@ -120,11 +119,13 @@ class FunctionLoss:
     def curvature_rows(
         self, state: FunctionState, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray
     ) -> None:
+        from scipy import sparse
+
         np.multiply(self._degrees(state, first, last)[:, np.newaxis], X_range, out=Z_range)
         n = len(X_range)
         for i, j, curvature in self._active(state, first, last):
             # half of X' L X is in either triangle: twice one of them will do, once X'Z + Z'X is formed
-            Z_range -= scipy.sparse.csr_array((2.0 * curvature, (i, j)), shape=(n, n)) @ X_range
+            Z_range -= sparse.csr_array((2.0 * curvature, (i, j)), shape=(n, n)) @ X_range
 
     def curvature_differences(self, state: FunctionState, first: int, last: int, X_range: np.ndarray) -> None:
         return None
