@@ -54,7 +54,7 @@ RANKSVM_INLINE void short_dots(const Real *const *x, const double *w, int64_t n,
 }
 
 template <class Real>
-RANKSVM_INLINE void dense_scores(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+RANKSVM_INLINE void dense_scores(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far,
                                  const double *w, double *out_range) {
     // The processor's own prefetching keeps no more than a core's share of the memory busy, and none for rows in disorder.
     constexpr int64_t kAhead = 16;
@@ -63,8 +63,8 @@ RANKSVM_INLINE void dense_scores(const Real *X, int64_t n, const int64_t *rows, 
     for (int64_t t = start; t < stop; t += kTogether) {
         const Real *x[kTogether];
         double products[kTogether];
-        for (int r = 0; r < kTogether; ++r) {
-            x[r] = X + row_at(rows, std::min(t + r, last)) * n;
+        for (int r = 0; r < kTogether; ++r) x[r] = X + row_at(rows, std::min(t + r, last)) * n;
+        for (int r = 0; far && r < kTogether; ++r) {
             const char *later = reinterpret_cast<const char *>(X + row_at(rows, std::min(t + kAhead + r, last)) * n);
             for (int64_t byte = 0; byte < row_bytes; byte += 64) RANKSVM_PREFETCH(later + byte);
         }

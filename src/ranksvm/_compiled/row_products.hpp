@@ -13,10 +13,11 @@ struct DenseRows {
     const Real *X;
     int64_t n;
     const int64_t *rows;
+    bool far;  // larger than a core's cache
 
     static void scores(const void *context, int64_t start, int64_t stop, const double *w, double *v_range) {
         const DenseRows &own = *static_cast<const DenseRows *>(context);
-        own.loops->scores(own.X, own.n, own.rows, start, stop, w, v_range);
+        own.loops->scores(own.X, own.n, own.rows, start, stop, own.far, w, v_range);
     }
     static void accumulate(const void *context, int64_t start, int64_t stop, const double *u_range, double *total) {
         const DenseRows &own = *static_cast<const DenseRows *>(context);
