@@ -9,6 +9,27 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from ranksvm._compiled.instruction_set cimport chosen
 
+from ranksvm._parallel import parallel_map
+
+cdef extern from "workers.hpp" namespace "ranksvm" nogil:
+    ctypedef void (*Task)(const void *, int64_t) noexcept nogil
+
+    cdef struct Workers:
+        int (*run)(void *, int64_t, Task, const void *) noexcept nogil
+        void *context
+
+cdef extern from "shared_work.hpp" namespace "ranksvm" nogil:
+    cdef cppclass SharedWork:
+        SharedWork(int64_t, Task, const void *)
+        void take() except +
+        void stop()
+
+    cdef cppclass SortedQuery:
+        pass
+
+    void pause_briefly()
+    void release(SortedQuery &)
+
 cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
     cdef struct Pairs:
         const int64_t *pointers
@@ -38,18 +59,86 @@ cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
         double slack
 
     cppclass SweepLoops:
-        LossSums (*squared_hinge)(const Pairs &, const PairState &, int64_t, int64_t, const double *,
-                                  double *) except +
-        LossSums (*huber)(const Pairs &, const PairState &, int64_t, int64_t, const double *, double,
-                          double *) except +
-        void (*laplacian)(const Pairs &, const PairState &, int64_t, int64_t, const double *, double *) except +
+        LossSums (*squared_hinge)(const Pairs &, const PairState &, int64_t, int64_t, const double *, double *,
+                                  SortedQuery &, const Workers &) except +
+        LossSums (*huber)(const Pairs &, const PairState &, int64_t, int64_t, const double *, double, double *,
+                          SortedQuery &, const Workers &) except +
+        void (*laplacian)(const Pairs &, const PairState &, int64_t, int64_t, const double *, double *,
+                          SortedQuery &, const Workers &) except +
         void (*laplacian_rows)(const Pairs &, const PairState &, int64_t, int64_t, const double *, int64_t,
-                               double *) except +
-        void (*compress_levels)(const int64_t *, int64_t, int64_t, const double *, int32_t *, int32_t *) except +
+                               double *, SortedQuery &) except +
+        void (*compress_levels)(const int64_t *, int64_t, int64_t, const double *, int32_t *, int32_t *,
+                                SortedQuery &, const Workers &) except +
         void (*count_pairs)(const Pairs &, int64_t, int64_t, double *, double *) except +
         int64_t (*order_by_level)(const Pairs &, int64_t, const double *, double, int32_t *, uint8_t *) except +
 
     const Loops &loops_of[Loops](int)
+
+
+cdef class _Taken:
+    """What every thread calls to take parts of one piece of work."""
+
+    cdef SharedWork *work
+    cdef bint over
+    cdef int inside
+
+    def __call__(self, _):
+        if self.over:
+            return
+        self.inside += 1
+        try:
+            with nogil:
+                self.work.take()
+        finally:
+            self.inside -= 1
+
+
+cdef int _run(void *context, int64_t n, Task task, const void *argument) noexcept with gil:
+    cdef Threads threads = <Threads>context
+    cdef SharedWork *work = new SharedWork(n, task, argument)
+    cdef _Taken taken = _Taken()
+    taken.work = work
+    try:
+        parallel_map(taken, range(threads.n_threads), threads.n_threads)
+    except BaseException as error:
+        threads.error = error
+        work.stop()
+    # an interrupt comes to this thread only: others may still be at work in the caller's memory
+    taken.over = True
+    while taken.inside > 0:
+        with nogil:
+            pause_briefly()
+    del work
+    return 0 if threads.error is None else -1
+
+
+cdef class Threads:
+    """The threads that share one long list, for one call of a loop; ``error`` is what stopped them."""
+
+    cdef Workers workers
+    cdef int n_threads
+    cdef object error
+
+    def __init__(self, int n_threads):
+        self.n_threads = n_threads
+        self.workers.run = NULL
+        if n_threads > 1:
+            self.workers.run = _run
+        self.workers.context = <void *>self
+
+    cdef reraise(self):
+        """In an ``except`` clause: raise what stopped the threads, if anything did."""
+        if self.error is not None:
+            raise self.error
+
+
+cdef class Scratch:
+    """Memory to sort and sweep a query in."""
+
+    cdef SortedQuery query
+
+    def __dealloc__(self):
+        release(self.query)
 
 
 cdef class PairArrays:
@@ -60,11 +149,13 @@ cdef class PairArrays:
 
     cdef Pairs pairs
     cdef object owners  # keeps the arrays alive
+    cdef list spare  # scratch memory that no thread is using
 
     def __init__(self, const int64_t[::1] pointers, const int32_t[::1] levels, const int32_t[::1] n_levels,
                  const double[::1] preferred, const double[::1] other, const double[::1] gain, bint adjacent,
                  int32_t direct_limit):
         self.owners = [pointers, levels, n_levels, preferred, other, gain]
+        self.spare = []
         self.pairs.pointers = &pointers[0]
         self.pairs.levels = &levels[0] if levels.shape[0] else NULL
         self.pairs.n_levels = &n_levels[0] if n_levels.shape[0] else NULL
@@ -80,6 +171,10 @@ cdef class PairArrays:
             self.pairs.preferred = &preferred[0]
             self.pairs.other = &other[0]
         self.pairs.direct_limit = direct_limit
+
+    cdef Scratch scratch(self):
+        """Memory for a thread, to be appended to `spare` when it is done: the system would clear new memory each time."""
+        return self.spare.pop() if self.spare else Scratch()
 
     def choose(self, const double[::1] n_pairs, double visit_limit, int32_t[::1] by_level, uint8_t[::1] visited):
         """Sort documents by level, and say which queries have all their pairs visited, which are swept.
@@ -103,14 +198,15 @@ cdef class StateArrays:
     """What a loss leaves of the pairs at one score vector: order and windows of swept queries, scores of the others.
 
     ``order``, ``outer`` and ``inner`` may be None where no query is swept, ``scores`` where all are; ``inner`` where
-    the loss is curved in the whole outer window.
+    the loss is curved in the whole outer window. A long list is shared out among ``n_threads``.
     """
 
     cdef PairState state
     cdef object owners
+    cdef int n_threads
 
     def __init__(self, int32_t[::1] order, int32_t[::1] outer, int32_t[::1] inner, double[::1] scores,
-                 double[::1] degrees, bint ring):
+                 double[::1] degrees, bint ring, int n_threads=1):
         self.owners = order, outer, inner, scores, degrees
         self.state.order = &order[0] if order is not None and order.shape[0] else NULL
         self.state.outer = &outer[0] if outer is not None and outer.shape[0] else NULL
@@ -119,6 +215,7 @@ cdef class StateArrays:
         self.state.degrees = &degrees[0] if degrees.shape[0] else NULL
         self.state.outer_threshold = self.state.inner_threshold = 0.0
         self.state.ring = ring
+        self.n_threads = n_threads
 
 
 def squared_hinge(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[::1] scores,
@@ -132,9 +229,16 @@ def squared_hinge(PairArrays arrays, StateArrays state, int64_t first, int64_t l
     if gradient_range.shape[0] == 0:
         return 0.0
     state.state.outer_threshold = threshold
-    with nogil:
-        sums = loops_of[SweepLoops](chosen).squared_hinge(
-            arrays.pairs, state.state, first, last, &scores[0], &gradient_range[0])
+    cdef Threads threads = Threads(state.n_threads)
+    cdef Scratch scratch = arrays.scratch()
+    try:
+        with nogil:
+            sums = loops_of[SweepLoops](chosen).squared_hinge(
+                arrays.pairs, state.state, first, last, &scores[0], &gradient_range[0], scratch.query, threads.workers)
+    except BaseException:
+        threads.reraise()
+        raise
+    arrays.spare.append(scratch)
     return sums.value
 
 
@@ -149,9 +253,17 @@ def huber(PairArrays arrays, StateArrays state, int64_t first, int64_t last, con
         return 0.0, 0.0, 0.0
     state.state.outer_threshold = 1.0
     state.state.inner_threshold = 1.0 - width
-    with nogil:
-        sums = loops_of[SweepLoops](chosen).huber(
-            arrays.pairs, state.state, first, last, &scores[0], width, &gradient_range[0])
+    cdef Threads threads = Threads(state.n_threads)
+    cdef Scratch scratch = arrays.scratch()
+    try:
+        with nogil:
+            sums = loops_of[SweepLoops](chosen).huber(
+                arrays.pairs, state.state, first, last, &scores[0], width, &gradient_range[0], scratch.query,
+                threads.workers)
+    except BaseException:
+        threads.reraise()
+        raise
+    arrays.spare.append(scratch)
     return sums.value, sums.excess, sums.slack
 
 
@@ -160,8 +272,16 @@ def laplacian(PairArrays arrays, StateArrays state, int64_t first, int64_t last,
     """``L v`` of a range of queries, for the pairs that a loss left in the state."""
     if v_range.shape[0] == 0:
         return
-    with nogil:
-        loops_of[SweepLoops](chosen).laplacian(arrays.pairs, state.state, first, last, &v_range[0], &out_range[0])
+    cdef Threads threads = Threads(state.n_threads)
+    cdef Scratch scratch = arrays.scratch()
+    try:
+        with nogil:
+            loops_of[SweepLoops](chosen).laplacian(
+                arrays.pairs, state.state, first, last, &v_range[0], &out_range[0], scratch.query, threads.workers)
+    except BaseException:
+        threads.reraise()
+        raise
+    arrays.spare.append(scratch)
 
 
 def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[:, ::1] X_range,
@@ -169,18 +289,27 @@ def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t 
     """Rows Z with ``X' L X = (X'Z + Z'X) / 2`` for a range of queries (X of the range centred by query)."""
     if X_range.shape[0] == 0 or X_range.shape[1] == 0:
         return
+    cdef Scratch scratch = arrays.scratch()
     with nogil:
         loops_of[SweepLoops](chosen).laplacian_rows(
-            arrays.pairs, state.state, first, last, &X_range[0, 0], X_range.shape[1], &Z_range[0, 0])
+            arrays.pairs, state.state, first, last, &X_range[0, 0], X_range.shape[1], &Z_range[0, 0], scratch.query)
+    arrays.spare.append(scratch)
 
 
 def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, const double[::1] y,
-                    int32_t[::1] levels, int32_t[::1] n_levels):
+                    int32_t[::1] levels, int32_t[::1] n_levels, int n_threads=1):
     """Replace each query's labels by their ranks among the query's distinct labels."""
     if first >= last or y.shape[0] == 0:
         return
-    with nogil:
-        loops_of[SweepLoops](chosen).compress_levels(&pointers[0], first, last, &y[0], &levels[0], &n_levels[0])
+    cdef Threads threads = Threads(n_threads)
+    cdef Scratch scratch = Scratch()
+    try:
+        with nogil:
+            loops_of[SweepLoops](chosen).compress_levels(
+                &pointers[0], first, last, &y[0], &levels[0], &n_levels[0], scratch.query, threads.workers)
+    except BaseException:
+        threads.reraise()
+        raise
 
 
 def count_pairs(PairArrays arrays, int64_t first, int64_t last, double[::1] n_pairs, double[::1] weight):

@@ -51,8 +51,8 @@ class MarginLoss:
         other.pairs, other.sums = pairs, sums_over(pairs)
         return other
 
-    def new_state(self, near: Any = None) -> Any:
-        return self.sums.new_state(self.ring, near)
+    def new_state(self, near: Any = None, n_threads: int = 1) -> Any:
+        return self.sums.new_state(self.ring, near, n_threads)
 
     def evaluate(
         self, scores: np.ndarray, state: Any, width: float | None, first: int, last: int, gradient_range: np.ndarray
