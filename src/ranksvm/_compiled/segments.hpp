@@ -31,16 +31,18 @@ RANKSVM_INLINE T *room_for(Buffer &buffer, int64_t size) {
     return static_cast<T *>(buffer.memory);
 }
 
+// One copy of the task for one and for several threads: two could be rounded differently.
+template <class Task>
+struct Call {
+    RANKSVM_NOINLINE static void task(const void *argument, int64_t k) { (*static_cast<const Task *>(argument))(k); }
+};
+
 template <class Task>
 RANKSVM_INLINE void for_each(const Workers &workers, int64_t n, const Task &task) {
-    if (workers.run == nullptr || n < 2) {
-        for (int64_t k = 0; k < n; ++k) task(k);
-        return;
-    }
-    struct Call {
-        static void task(const void *argument, int64_t k) { (*static_cast<const Task *>(argument))(k); }
-    };
-    if (workers.run(workers.context, n, &Call::task, &task) != 0) throw WorkersFailed{};
+    if (workers.run == nullptr || n < 2)
+        for (int64_t k = 0; k < n; ++k) Call<Task>::task(&task, k);
+    else if (workers.run(workers.context, n, &Call<Task>::task, &task) != 0)
+        throw WorkersFailed{};
 }
 
 // A list is worked on in segments of about this many documents, at most so many of them. They depend on the length alone:
