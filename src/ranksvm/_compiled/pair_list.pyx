@@ -98,7 +98,7 @@ def squared_hinge(ListArrays arrays, double threshold, double[::1] active, doubl
     """
     _need_state(arrays, active, degrees)
     cdef QueryOperator made = new_operator(
-        sizeof(SquaredHingeOfList), (arrays, active, degrees), arrays.pairs.pointers, arrays.n_queries)
+        sizeof(SquaredHingeOfList), (arrays, active, degrees), [], arrays.pairs.pointers, arrays.n_queries)
     cdef SquaredHingeOfList *own = <SquaredHingeOfList *>made.memory
     own.loops = &loops_of[PairListLoops](chosen)
     own.pairs = &arrays.pairs
@@ -113,7 +113,7 @@ def huber(ListArrays arrays, double width, bint smoothing, double[::1] active, d
     """The operator from scores to the gradient of the Huberised hinge, with sums as those of the sweep."""
     _need_state(arrays, active, degrees)
     cdef QueryOperator made = new_operator(
-        sizeof(HuberOfList), (arrays, active, degrees), arrays.pairs.pointers, arrays.n_queries)
+        sizeof(HuberOfList), (arrays, active, degrees), [], arrays.pairs.pointers, arrays.n_queries)
     cdef HuberOfList *own = <HuberOfList *>made.memory
     own.loops = &loops_of[PairListLoops](chosen)
     own.pairs = &arrays.pairs
@@ -129,7 +129,7 @@ def laplacian(ListArrays arrays, const double[::1] active, double factor):
     """The operator ``v -> factor * L v``, for the active pairs that a loss left."""
     need("active", active.shape[0], arrays.n_pairs)
     cdef QueryOperator made = new_operator(
-        sizeof(LaplacianOfList), (arrays, active), arrays.pairs.pointers, arrays.n_queries)
+        sizeof(LaplacianOfList), (arrays, active), [], arrays.pairs.pointers, arrays.n_queries)
     cdef LaplacianOfList *own = <LaplacianOfList *>made.memory
     own.loops = &loops_of[PairListLoops](chosen)
     own.pairs = &arrays.pairs

@@ -59,9 +59,19 @@ cdef class QueryOperator:
         self.check(first, last, u_range.shape[0])
         if u_range.shape[0] == 0:
             return 0.0, 0.0, 0.0
-        with nogil:
-            sums = self.table.apply(self.table.context, first, last, &v_range[0], &u_range[0])
+        try:
+            with nogil:
+                sums = self.table.apply(self.table.context, first, last, &v_range[0], &u_range[0])
+        except BaseException:
+            self.reraise()
+            raise
         return sums.value, sums.excess, sums.slack
+
+    cdef int reraise(self) except -1:
+        """In an ``except`` clause: raise what stopped the operator's threads, if anything did."""
+        if self.errors:
+            raise self.errors.pop() from None
+        return 0
 
     cdef int check(self, int64_t first, int64_t last, int64_t n_rows) except -1:
         need_range("queries", first, last, self.n_queries)
@@ -80,13 +90,14 @@ cdef RowProducts new_products(size_t context_size, object owners, int64_t n_posi
     return made
 
 
-cdef QueryOperator new_operator(size_t context_size, object owners, const int64_t *pointers, int64_t n_queries):
+cdef QueryOperator new_operator(size_t context_size, object owners, list errors, const int64_t *pointers, int64_t n_queries):
     cdef QueryOperator made = QueryOperator()
     made.memory = malloc(context_size)
     if made.memory == NULL:
         raise MemoryError()
     made.owners = owners
     made.table.context = made.memory
+    made.errors = errors
     made.pointers = pointers
     made.n_queries = n_queries
     return made
@@ -121,9 +132,13 @@ cdef _compiled_pass(RowProducts products, QueryOperator query_operator, int64_t 
         w_begin = &w[0]
     if v_range is not None:
         v_begin = &v_range[0]
-    with nogil:
-        sums = compiled_pass(products.table, query_operator.table, pointers, first, last, rows_at_once, w_begin, v_begin,
-                             &total[0])
+    try:
+        with nogil:
+            sums = compiled_pass(products.table, query_operator.table, pointers, first, last, rows_at_once, w_begin,
+                                 v_begin, &total[0])
+    except BaseException:
+        query_operator.reraise()
+        raise
     return sums.value, sums.excess, sums.slack
 
 

@@ -12,6 +12,33 @@ from ranksvm._compiled.border cimport need, need_if_given, need_levels, need_poi
 from ranksvm._compiled.instruction_set cimport chosen
 from ranksvm._compiled.passes cimport LossSums, QueryOperator, new_operator
 
+from ranksvm._parallel import parallel_map
+
+cdef extern from "workers.hpp" namespace "ranksvm" nogil:
+    ctypedef void (*Task)(const void *, int64_t) noexcept nogil
+
+    cdef struct Workers:
+        int (*run)(void *, int64_t, Task, const void *) noexcept nogil
+        void *context
+
+cdef extern from "shared_work.hpp" namespace "ranksvm" nogil:
+    cdef cppclass SharedWork:
+        SharedWork(int64_t, Task, const void *)
+        void take() except +
+        void stop()
+
+    cdef cppclass SortedQuery:
+        pass
+
+    cdef cppclass ScratchPool:
+        pass
+
+    cdef cppclass Scratch:
+        Scratch(ScratchPool &) except +
+        SortedQuery &query()
+
+    void pause_briefly()
+
 cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
     cdef struct Pairs:
         const int64_t *pointers
@@ -37,8 +64,9 @@ cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
 
     cppclass SweepLoops:
         void (*laplacian_rows)(const Pairs &, const PairState &, int64_t, int64_t, const double *, int64_t,
-                               double *) except +
-        void (*compress_levels)(const int64_t *, int64_t, int64_t, const double *, int32_t *, int32_t *) except +
+                               double *, SortedQuery &) except +
+        void (*compress_levels)(const int64_t *, int64_t, int64_t, const double *, int32_t *, int32_t *,
+                                SortedQuery &, const Workers &) except +
         void (*count_pairs)(const Pairs &, int64_t, int64_t, double *, double *) except +
         int64_t (*order_by_level)(const Pairs &, int64_t, const double *, double, int32_t *, uint8_t *) except +
 
@@ -49,6 +77,8 @@ cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
         const SweepLoops *loops
         const Pairs *pairs
         const PairState *state
+        ScratchPool *pool
+        const Workers *workers
         @staticmethod
         LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
 
@@ -58,6 +88,8 @@ cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
         const PairState *state
         double width
         cbool smoothing
+        ScratchPool *pool
+        const Workers *workers
         @staticmethod
         LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
 
@@ -66,8 +98,65 @@ cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
         const Pairs *pairs
         const PairState *state
         double factor
+        ScratchPool *pool
+        const Workers *workers
         @staticmethod
         LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
+
+
+cdef class _Taken:
+    """What every thread calls to take parts of one piece of work."""
+
+    cdef SharedWork *work
+    cdef bint over
+    cdef int inside
+
+    def __call__(self, _):
+        if self.over:
+            return
+        self.inside += 1
+        try:
+            with nogil:
+                self.work.take()
+        finally:
+            self.inside -= 1
+
+
+cdef int _run(void *context, int64_t n, Task task, const void *argument) noexcept with gil:
+    cdef Threads threads = <Threads>context
+    cdef SharedWork *work = new SharedWork(n, task, argument)
+    cdef _Taken taken = _Taken()
+    cdef bint stopped = False
+    taken.work = work
+    try:
+        parallel_map(taken, range(threads.n_threads), threads.n_threads)
+    except BaseException as error:
+        threads.errors.append(error)
+        stopped = True
+        work.stop()
+    # an interrupt comes to this thread only: others may still be at work in the caller's memory
+    taken.over = True
+    while taken.inside > 0:
+        with nogil:
+            pause_briefly()
+    del work
+    return -1 if stopped else 0
+
+
+cdef class Threads:
+    """The threads that share one long list; what stops them is appended to ``errors``."""
+
+    cdef Workers workers
+    cdef int n_threads
+    cdef list errors
+
+    def __init__(self, int n_threads, list errors):
+        self.n_threads = n_threads
+        self.errors = errors
+        self.workers.run = NULL
+        if n_threads > 1:
+            self.workers.run = _run
+        self.workers.context = <void *>self
 
 
 cdef class PairArrays:
@@ -80,6 +169,7 @@ cdef class PairArrays:
     cdef object owners  # keeps the arrays alive
     cdef int64_t n_rows, n_queries
     cdef int64_t n_swept  # -1 before `choose`
+    cdef ScratchPool pool  # memory of threads: the system would clear new memory each time
 
     def __init__(self, const int64_t[::1] pointers, const int32_t[::1] levels, const int32_t[::1] n_levels,
                  const double[::1] preferred, const double[::1] other, const double[::1] gain, bint adjacent,
@@ -160,15 +250,16 @@ cdef class StateArrays:
     """What a loss leaves of the pairs at one score vector: order and windows of swept queries, scores of the others.
 
     ``order``, ``outer`` and ``inner`` may be None where no query is swept, ``scores`` where all are; ``inner`` where
-    the loss is curved in the whole outer window.
+    the loss is curved in the whole outer window. A long list is shared out among ``n_threads``.
     """
 
     cdef PairState state
     cdef object owners
     cdef int64_t n_rows
+    cdef int n_threads
 
     def __init__(self, int32_t[::1] order, int32_t[::1] outer, int32_t[::1] inner, double[::1] scores,
-                 double[::1] degrees, bint ring):
+                 double[::1] degrees, bint ring, int n_threads=1):
         self.n_rows = degrees.shape[0]
         need_if_given("order", order, self.n_rows)
         need_if_given("outer", outer, self.n_rows)
@@ -182,6 +273,7 @@ cdef class StateArrays:
         self.state.degrees = &degrees[0] if degrees.shape[0] else NULL
         self.state.outer_threshold = self.state.inner_threshold = 0.0
         self.state.ring = ring
+        self.n_threads = n_threads
 
 
 def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
@@ -191,13 +283,17 @@ def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
     permutation, best by similar scores.
     """
     arrays.need_state(state)
+    cdef list errors = []
+    cdef Threads threads = Threads(state.n_threads, errors)
     cdef QueryOperator made = new_operator(
-        sizeof(SquaredHingeOfQueries), (arrays, state), arrays.pairs.pointers, arrays.n_queries)
+        sizeof(SquaredHingeOfQueries), (arrays, state, threads), errors, arrays.pairs.pointers, arrays.n_queries)
     cdef SquaredHingeOfQueries *own = <SquaredHingeOfQueries *>made.memory
     state.state.outer_threshold = threshold
     own.loops = &loops_of[SweepLoops](chosen)
     own.pairs = &arrays.pairs
     own.state = &state.state
+    own.pool = &arrays.pool
+    own.workers = &threads.workers
     made.table.apply = SquaredHingeOfQueries.apply
     return made
 
@@ -209,14 +305,18 @@ def huber(PairArrays arrays, StateArrays state, double width, bint smoothing):
     pairs whose loss is curved in the state, as `squared_hinge` does; the state has a ring.
     """
     arrays.need_state(state)
+    cdef list errors = []
+    cdef Threads threads = Threads(state.n_threads, errors)
     cdef QueryOperator made = new_operator(
-        sizeof(HuberOfQueries), (arrays, state), arrays.pairs.pointers, arrays.n_queries)
+        sizeof(HuberOfQueries), (arrays, state, threads), errors, arrays.pairs.pointers, arrays.n_queries)
     cdef HuberOfQueries *own = <HuberOfQueries *>made.memory
     state.state.outer_threshold = 1.0
     state.state.inner_threshold = 1.0 - width
     own.loops = &loops_of[SweepLoops](chosen)
     own.pairs = &arrays.pairs
     own.state = &state.state
+    own.pool = &arrays.pool
+    own.workers = &threads.workers
     own.width = width
     own.smoothing = smoothing
     made.table.apply = HuberOfQueries.apply
@@ -226,12 +326,16 @@ def huber(PairArrays arrays, StateArrays state, double width, bint smoothing):
 def laplacian(PairArrays arrays, StateArrays state, double factor):
     """The operator ``v -> factor * L v``, for the pairs that a loss left in the state."""
     arrays.need_state(state)
+    cdef list errors = []
+    cdef Threads threads = Threads(state.n_threads, errors)
     cdef QueryOperator made = new_operator(
-        sizeof(LaplacianOfQueries), (arrays, state), arrays.pairs.pointers, arrays.n_queries)
+        sizeof(LaplacianOfQueries), (arrays, state, threads), errors, arrays.pairs.pointers, arrays.n_queries)
     cdef LaplacianOfQueries *own = <LaplacianOfQueries *>made.memory
     own.loops = &loops_of[SweepLoops](chosen)
     own.pairs = &arrays.pairs
     own.state = &state.state
+    own.pool = &arrays.pool
+    own.workers = &threads.workers
     own.factor = factor
     made.table.apply = LaplacianOfQueries.apply
     return made
@@ -246,13 +350,17 @@ def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t 
     need("a row of Z_range", Z_range.shape[1], X_range.shape[1])
     if X_range.shape[0] == 0 or X_range.shape[1] == 0:
         return
-    with nogil:
-        loops_of[SweepLoops](chosen).laplacian_rows(
-            arrays.pairs, state.state, first, last, &X_range[0, 0], X_range.shape[1], &Z_range[0, 0])
+    cdef Scratch *scratch = new Scratch(arrays.pool)
+    try:
+        with nogil:
+            loops_of[SweepLoops](chosen).laplacian_rows(
+                arrays.pairs, state.state, first, last, &X_range[0, 0], X_range.shape[1], &Z_range[0, 0], scratch.query())
+    finally:
+        del scratch
 
 
 def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, const double[::1] y,
-                    int32_t[::1] levels, int32_t[::1] n_levels):
+                    int32_t[::1] levels, int32_t[::1] n_levels, int n_threads=1):
     """Replace each query's labels by their ranks among the query's distinct labels; NaN is refused."""
     need_pointers("pointers", pointers, y.shape[0])
     need_range("queries", first, last, pointers.shape[0] - 1)
@@ -261,8 +369,20 @@ def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, co
     if first >= last or y.shape[0] == 0:
         return
     need_present("y", &y[0], pointers[first], pointers[last])
-    with nogil:
-        loops_of[SweepLoops](chosen).compress_levels(&pointers[0], first, last, &y[0], &levels[0], &n_levels[0])
+    cdef list errors = []
+    cdef Threads threads = Threads(n_threads, errors)
+    cdef ScratchPool pool
+    cdef Scratch *scratch = new Scratch(pool)
+    try:
+        with nogil:
+            loops_of[SweepLoops](chosen).compress_levels(
+                &pointers[0], first, last, &y[0], &levels[0], &n_levels[0], scratch.query(), threads.workers)
+    except BaseException:
+        if errors:
+            raise errors.pop() from None
+        raise
+    finally:
+        del scratch
 
 
 def count_pairs(PairArrays arrays, int64_t first, int64_t last, double[::1] n_pairs, double[::1] weight):

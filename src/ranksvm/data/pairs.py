@@ -166,8 +166,8 @@ class ComparablePairs:
             preferred = None if preferred is None else preferred[kept]
         levels = np.empty(len(y_sorted), dtype=np.int32)
         n_levels = np.zeros(queries.n_queries, dtype=np.int32)
-        compress = partial(_compress, pointers, y_sorted, levels, n_levels)
         n_threads = n_threads if len(y_sorted) >= PARALLEL_ROWS else 1
+        compress = partial(_compress, pointers, y_sorted, levels, n_levels, n_threads)
         parallel_map(compress, _ranges(queries.n_queries, n_threads), n_threads)
         adjacent = selection == "adjacent"
         parts = pointers, rows, levels, n_levels
@@ -435,8 +435,10 @@ def choose_queries(
     return np.sort(candidates[:enough]), limit
 
 
-def _compress(pointers: np.ndarray, y: np.ndarray, levels: np.ndarray, n_levels: np.ndarray, part: slice) -> None:
-    sweep.compress_levels(pointers, part.start, part.stop, y, levels, n_levels)
+def _compress(
+    pointers: np.ndarray, y: np.ndarray, levels: np.ndarray, n_levels: np.ndarray, n_threads: int, part: slice
+) -> None:
+    sweep.compress_levels(pointers, part.start, part.stop, y, levels, n_levels, n_threads)
 
 
 def _ranges(n_queries: int, n_threads: int) -> list[slice]:

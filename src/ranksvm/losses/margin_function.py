@@ -76,7 +76,7 @@ class FunctionLoss:
     def over(self, pairs: Any) -> "FunctionLoss":
         return FunctionLoss(pairs, self.function)
 
-    def new_state(self, near: Any = None) -> FunctionState:
+    def new_state(self, near: Any = None, n_threads: int = 1) -> FunctionState:
         return FunctionState(self.pairs.n_rows)
 
     def evaluation(self, state: FunctionState, width: float | None) -> QueryOperator:

@@ -106,8 +106,11 @@ class PairwiseLoss(Protocol):
     def over(self, pairs: Any) -> "PairwiseLoss":
         """The same loss over other pairs."""
 
-    def new_state(self, near: Any = None) -> Any:
-        """An empty state for `evaluate`; ``near`` is the state of similar scores, if there is one."""
+    def new_state(self, near: Any = None, n_threads: int = 1) -> Any:
+        """An empty state for `evaluate`; ``near`` is the state of similar scores, if there is one.
+
+        With more than one thread `evaluate` and `curvature_product` may share a long query out among them.
+        """
 
     def evaluation(self, state: Any, width: float | None) -> QueryOperator:
         """The operator from scores to the gradient with respect to them; updates ``state``, returns `LossSums`."""

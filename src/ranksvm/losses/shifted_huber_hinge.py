@@ -75,7 +75,7 @@ class ShiftedHuberHinge:
     def over(self, pairs: Any) -> "ShiftedHuberHinge":
         raise NotImplementedError("targets belong to the pairs they were given for: this loss cannot be sampled.")
 
-    def new_state(self, near: Any = None) -> ShiftedState:
+    def new_state(self, near: Any = None, n_threads: int = 1) -> ShiftedState:
         return ShiftedState(self.pairs.n_rows)
 
     def evaluation(self, state: ShiftedState, width: float | None) -> QueryOperator:

@@ -28,6 +28,8 @@ class SweepState:
         Whether there is an inner window.
     near : SweepState, optional
         That of similar scores, whose order is a good beginning.
+    n_threads : int
+        Number of threads that share a long query.
 
     Attributes
     ----------
@@ -44,7 +46,7 @@ class SweepState:
         Second derivative of the loss of such a pair of weight 1.
     """
 
-    def __init__(self, pairs: ComparablePairs, ring: bool, near: "SweepState | None" = None):
+    def __init__(self, pairs: ComparablePairs, ring: bool, near: "SweepState | None" = None, n_threads: int = 1):
         self.order = self.outer = self.inner = None
         if pairs.n_swept:
             if near is None or near.order is None:
@@ -57,7 +59,8 @@ class SweepState:
         self.scores = np.empty(pairs.n_rows)
         self.degrees = np.empty(pairs.n_rows)
         self.curvature = 0.0
-        self.arrays = sweep.StateArrays(self.order, self.outer, self.inner, self.scores, self.degrees, ring)
+        swept = self.order, self.outer, self.inner
+        self.arrays = sweep.StateArrays(*swept, self.scores, self.degrees, ring, n_threads)
 
 
 class SweepSums:
@@ -74,8 +77,8 @@ class SweepSums:
         # whether no query has more than two documents: then the active pairs are known from the degrees
         self.few_pairs = bool(np.diff(pairs.pointers).max(initial=0) <= 2)
 
-    def new_state(self, ring: bool, near: Any = None) -> SweepState:
-        return SweepState(self.pairs, ring, near)
+    def new_state(self, ring: bool, near: Any = None, n_threads: int = 1) -> SweepState:
+        return SweepState(self.pairs, ring, near, n_threads)
 
     def squared_hinge(self, state, threshold):
         return sweep.squared_hinge(self.pairs.arrays, state.arrays, threshold)
@@ -131,7 +134,7 @@ class ListSums:
     def __init__(self, pairs: PairList):
         self.pairs = pairs
 
-    def new_state(self, ring: bool, near: Any = None) -> ListState:
+    def new_state(self, ring: bool, near: Any = None, n_threads: int = 1) -> ListState:
         return ListState(self.pairs)
 
     def squared_hinge(self, state, threshold):

@@ -285,7 +285,7 @@ class KernelObjective(SmoothedObjective):
 
     def _losses(self, w: np.ndarray, b: np.ndarray, scores: np.ndarray, near: KernelPoint | None) -> KernelPoint:
         """A point with its value and the coefficients of its gradient, ``b + C dloss/ds``."""
-        state = self._spare.pop() if self._spare else self.loss.new_state(near.state if near else None)
+        state = self._spare.pop() if self._spare else self.loss.new_state(near.state if near else None, self.n_threads)
         point = KernelPoint(w, b, np.ascontiguousarray(scores), state, self.width)
         slopes, pointers = np.empty(self.n_variables), self.pairs.pointers
 

@@ -160,7 +160,8 @@ class ThreadedTerm:
                     found[1, place] += gradient @ step
             return found
 
-        found = parallel_map(part, self._all_tasks(), self.n_threads)
+        found = parallel_map(part, self._tasks, self.n_threads)
+        found += [part([block]) for block in self._large]  # each by all threads
         values, slopes = sum(found, start=np.zeros((2, len(alphas))))
         return values, slopes
 
@@ -251,7 +252,7 @@ class ThreadedTerm:
     def _large_query(
         self, w: np.ndarray | None, operator: QueryOperator, v_kept: np.ndarray | None, block: Block
     ) -> tuple[LossSums, np.ndarray]:
-        """The same for one query that outweighs a thread's share: the products in parallel, row by row."""
+        """The same for one query that outweighs a thread's share: its rows and its pairs by all threads."""
         first, last, start, stop = block
         cuts = np.linspace(start, stop, 4 * self.n_threads + 1).astype(int)
         chunks = list(pairwise(cuts.tolist()))
@@ -334,7 +335,8 @@ class ThreadedTerm:
             point = self._spare.pop()
             point.width = width
             return point
-        return ThreadedPoint(np.empty(self.n_rows), self.loss.new_state(near.state if near else None), width)
+        state = self.loss.new_state(near.state if near else None, self.n_threads)
+        return ThreadedPoint(np.empty(self.n_rows), state, width)
 
     def _sampled(self, n_rows: int, seed: int) -> _Sample | None:
         if self.weight <= 0.0:
