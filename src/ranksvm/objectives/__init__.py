@@ -5,7 +5,7 @@ from ranksvm.objectives.factorized import FactorizedDual
 from ranksvm.objectives.kernel import CoefficientObjective, KernelObjective, KernelPoint
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
-from ranksvm.objectives.pair_dual import DualPoint, PairDual, dual_sizes
+from ranksvm.objectives.pair_dual import DualPoint, DualSize, PairDual
 from ranksvm.objectives.partitioned_term import PartitionedTerm
 from ranksvm.objectives.protocol import Objective, Point
 from ranksvm.objectives.threaded_term import ThreadedTerm
@@ -14,6 +14,7 @@ __all__ = [
     "CoefficientObjective",
     "DataTerm",
     "DualPoint",
+    "DualSize",
     "FactorizedDual",
     "KernelObjective",
     "KernelPoint",
@@ -26,5 +27,4 @@ __all__ = [
     "Point",
     "Term",
     "ThreadedTerm",
-    "dual_sizes",
 ]
