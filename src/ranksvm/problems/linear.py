@@ -40,6 +40,8 @@ class LinearProblem(RankSVMProblem):
         Those of `RankSVMProblem`; solver "auto" uses the cheapest one.
     """
 
+    continuation = True
+
     def __init__(self, data: TrainingSet, design: DesignMatrix, **options: Any):
         super().__init__(data, data.pairs, **options)
         term = ThreadedTerm(design, self.pairwise, self.pass_threads)
