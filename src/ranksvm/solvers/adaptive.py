@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,14 @@ MOST_REDUCTION = 20.0
 LEAST_PRODUCTS = 20
 
 Solve = Callable[[np.ndarray], np.ndarray]
+
+
+class Learnt(NamedTuple):
+    """What the problem on a sample passes on: a preconditioner, and by what each product with it reduced the logarithm
+    of the squared residual, which is much the same for all data."""
+
+    solve: Solve | None = None
+    reductions: tuple[float, ...] = ()
 
 
 def adaptive(
@@ -84,38 +93,39 @@ def adaptive(
     SolverResult
         The best point, its certificate and the reason for stopping.
     """
-    solve = None
+    learnt = Learnt()
     if point is None and not warm_start:
-        start, solve = _solve_sample(objective, start, tol, interrupted)
+        start, learnt = _solve_sample(objective, start, tol, interrupted)
     monitor = Monitor(objective, tol, max_iter, interrupted)
     point = monitor.evaluate(start) if point is None else point
-    return _minimise(objective, point, solve, monitor)[0]
+    return _minimise(objective, point, learnt, monitor)[0]
 
 
 def _solve_sample(
     objective: AdaptiveObjective, start: np.ndarray, tol: float, interrupted: threading.Event | None
-) -> tuple[np.ndarray, Solve | None]:
-    """A starting point and a preconditioner, from the problem on a sample; the given start where there is none."""
+) -> tuple[np.ndarray, Learnt]:
+    """A starting point, and a preconditioner, from the problem on a sample; the given start where there is none."""
     sample = objective.sample()
     if sample is None:
-        return start, None
-    start, solve = _solve_sample(sample, np.zeros(sample.n_variables), tol, interrupted)
+        return start, Learnt()
+    start, learnt = _solve_sample(sample, np.zeros(sample.n_variables), tol, interrupted)
     monitor = Monitor(sample, max(tol, SAMPLE_TOL), SAMPLE_ITERATIONS, interrupted, "on a sample: ")
     point = monitor.evaluate(start)
     monitor.enough = SAMPLE_REDUCTION**2 * sample.gap(point)
-    result, solve = _minimise(sample, point, solve, monitor)
-    return objective.from_sample(sample, result.w), solve
+    result, learnt = _minimise(sample, point, learnt, monitor)
+    return objective.from_sample(sample, result.w), learnt
 
 
 def _minimise(
-    objective: AdaptiveObjective, point: Point, solve: Solve | None, monitor: Monitor
-) -> tuple[SolverResult, Solve]:
+    objective: AdaptiveObjective, point: Point, learnt: Learnt, monitor: Monitor
+) -> tuple[SolverResult, Learnt]:
     """Newton steps by conjugate gradients; the result, and the preconditioner at the end."""
+    solve = learnt.solve
     if solve is None:
         # the Hessian of an earlier solve, for other weights
         earlier = objective.earlier_hessian()
         solve = by_diagonal(curvature_scale(objective, point)) if earlier is None else by_cholesky(earlier)
-    steps = _Steps(objective, monitor, solve)
+    steps = _Steps(objective, monitor, solve, learnt.reductions)
     reduction = loosest = FIRST_REDUCTION
     best_gap, n_futile = float("inf"), 0
     while (status := monitor.record(point)) is None:
@@ -133,7 +143,7 @@ def _minimise(
             loosest = max(LEAST_REDUCTION, TIGHTEN * loosest)
         # a step is worth no more than its own nonlinearity lets it reach
         reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(objective.gap(point) / gap)))
-    return monitor.result(point, status), steps.solve
+    return monitor.result(point, status), Learnt(steps.solve, tuple(steps.reductions))
 
 
 class _Steps:
@@ -147,15 +157,19 @@ class _Steps:
         Counts products.
     solve : callable
         The first preconditioner.
+    reductions : tuple of float
+        What is known of it.
     """
 
-    def __init__(self, objective: AdaptiveObjective, monitor: Monitor, solve: Solve):
+    def __init__(
+        self, objective: AdaptiveObjective, monitor: Monitor, solve: Solve, reductions: tuple[float, ...] = ()
+    ):
         self.objective = objective
         self.monitor = monitor
         self.solve = solve
         # by what each product with the present preconditioner reduced the logarithm of the squared residual, and what
         # was left of that before the last one
-        self.reductions: list[float] = []
+        self.reductions = list(reductions)
         self._left = 1.0
 
     def step(self, point: Point, tolerance: float) -> np.ndarray:
