@@ -6,7 +6,7 @@ from ranksvm._lazy import lazy_names
 from ranksvm.objectives.data_term import DataTerm, Term
 from ranksvm.objectives.factorized import FactorizedDual
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
-from ranksvm.objectives.pair_dual import DualPoint, PairDual, dual_sizes
+from ranksvm.objectives.pair_dual import DualPoint, DualSize, PairDual
 from ranksvm.objectives.partitioned_term import PartitionedTerm
 from ranksvm.objectives.protocol import Objective, Point
 from ranksvm.objectives.threaded_term import ThreadedTerm
@@ -30,6 +30,7 @@ __all__ = [
     "CoefficientObjective",
     "DataTerm",
     "DualPoint",
+    "DualSize",
     "FactorizedDual",
     "KernelObjective",
     "KernelPoint",
@@ -42,5 +43,4 @@ __all__ = [
     "Point",
     "Term",
     "ThreadedTerm",
-    "dual_sizes",
 ]

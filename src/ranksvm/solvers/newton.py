@@ -20,8 +20,11 @@ SAMPLE_REDUCTION = 0.03
 SAMPLE_ITERATIONS = 20
 # Its smoothing is not reduced beyond this tolerance: a narrower ring has too few pairs of a sample.
 SAMPLE_TOL = 1e-4
-# A step that reduced the gradient, in the norm of the inverse Hessian, by less than this factor triggers a new Hessian.
-GOOD_REDUCTION = 0.3
+# A step that reduced the gradient, in the norm of the inverse Hessian, by less than this factor triggers a new Hessian,
+# once products since the last one have cost this part of what it costs (10,000 x 46: 10 products and one Hessian take
+# 0.9 times as long as 6 and two).
+GOOD_REDUCTION, POOR_REDUCTION = 0.3, 0.6
+SPENT_SHARE = 0.5
 # Approximate fraction of the gradient that remains after a step with a preconditioner from a sample.
 SAMPLE_ACCURACY = 0.3
 # If a step with only the sample's Hessian ends with a slope above this multiple of the initial slope, the sample misses
@@ -46,9 +49,9 @@ def newton(
 
     For large data, the explicit Hessian is that of a sample and preconditions conjugate gradients on the exact one,
     which then need one or two products; the solution of the sample's problem is the starting point. For small data, or
-    few variables, the Hessian is exact and each step is one factorisation. Between two Hessians the preconditioner learns
-    the curvature along the last step. Steps are accepted by the slope at their
-    end, not by the decrease of the objective, which near the optimum is less than its round-off.
+    few variables, the Hessian is exact and each step is one factorisation. Between two Hessians the preconditioner
+    learns the curvature along the last step. Steps are accepted by the slope at their end, not by the decrease of the
+    objective, which near the optimum is less than its round-off.
 
     Parameters
     ----------
@@ -86,6 +89,7 @@ def newton(
     precondition = solve
     # Reduction of the gradient by the last step, in the norm of the inverse Hessian: small if the model is good.
     reduction, trusted, misled = 1.0, True, False
+    n_before = 0  # products before the present Hessian
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point)
         if point is not before:  # another objective, of another curvature
@@ -94,10 +98,13 @@ def newton(
             continue
         gradient = point.gradient
         first = monitor.n_iter == 0 and solve is not None
-        if fresh := solve is None or misled or (reduction > GOOD_REDUCTION and not first):
+        spent = monitor.n_products - n_before
+        enough = spent >= SPENT_SHARE * objective.hessian_cost or reduction > POOR_REDUCTION
+        if fresh := solve is None or misled or (reduction > GOOD_REDUCTION and enough and not first):
             solve = precondition = by_cholesky(objective.hessian(point))
-            misled = False
-        assert solve is not None and precondition is not None
+            misled, n_before = False, monitor.n_products
+        assert solve is not None
+        assert precondition is not None
         # Conjugate gradients stop when more accuracy would not help, given the last step's nonlinearity or the goal.
         goal = float(np.sqrt(objective.goal(point, tol) / objective.gap(point)))
         tolerance = max(SAMPLE_ACCURACY * min(reduction, 1.0), 0.5 * goal)
