@@ -100,7 +100,7 @@ REFUSED = {
     "queries beyond": lambda: sweep.huber(sweep_pairs(), state(), 1.0, True)(0, 3, FIVE, FIVE.copy()),
     "queries below 0": lambda: sweep.laplacian(sweep_pairs(), state(), 1.0)(-1, 1, FIVE, FIVE.copy()),
     "short vector": lambda: sweep.laplacian(sweep_pairs(), state(), 1.0)(0, 2, TWO, FIVE.copy()),
-    "narrow rows": lambda: sweep.laplacian_rows(sweep_pairs(), state(), 0, 2, X, np.empty((5, 3))),
+    "narrow rows": lambda: sweep.laplacian_rows(sweep_pairs(), state(), 0, 2, X, 1.0, np.empty((5, 3))),
     "short counts": lambda: sweep.count_pairs(sweep_pairs(), 0, 2, ONE.copy(), TWO.copy()),
     "short levels": lambda: sweep.compress_levels(Q, 0, 2, FIVE, ints(0), N_LEVELS.copy()),
     "pair of another query": lambda: listed(preferred=ints(1, 3, 1)),

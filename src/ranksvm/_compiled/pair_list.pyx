@@ -22,7 +22,7 @@ cdef extern from "pair_list_loops.hpp" namespace "ranksvm" nogil:
 
     cppclass PairListLoops:
         void (*laplacian_rows)(PairList, int64_t, int64_t, const double *, const double *, const double *, int64_t,
-                               double *)
+                               double, double *)
 
     const Loops &loops_of[Loops](int)
 
@@ -140,8 +140,8 @@ def laplacian(ListArrays arrays, const double[::1] active, double factor):
 
 
 def laplacian_rows(ListArrays arrays, int64_t first, int64_t last, const double[::1] curvature,
-                   const double[::1] counts, const double[:, ::1] X_range, double[:, ::1] Z_range):
-    """Rows Z with ``X' L X = (X'Z + Z'X) / 2`` for a range of queries."""
+                   const double[::1] counts, const double[:, ::1] X_range, double factor, double[:, ::1] Z_range):
+    """Rows Z with ``factor * X' L X = (X'Z + Z'X) / 2`` for a range of queries."""
     need("curvature", curvature.shape[0], arrays.n_pairs)
     need("counts", counts.shape[0], arrays.n_rows)
     arrays.need_rows_of("X_range", X_range.shape[0], first, last)
@@ -151,5 +151,4 @@ def laplacian_rows(ListArrays arrays, int64_t first, int64_t last, const double[
         return
     with nogil:
         loops_of[PairListLoops](chosen).laplacian_rows(
-            arrays.pairs, first, last, &curvature[0], &counts[0], &X_range[0, 0],
-                               X_range.shape[1], &Z_range[0, 0])
+            arrays.pairs, first, last, &curvature[0], &counts[0], &X_range[0, 0], X_range.shape[1], factor, &Z_range[0, 0])

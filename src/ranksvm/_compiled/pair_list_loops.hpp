@@ -28,7 +28,7 @@ struct PairListLoops {
     void (*laplacian)(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
                       const double *v_range, double *out_range);
     void (*laplacian_rows)(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
-                           const double *counts, const double *X_range, int64_t n, double *Z_range);
+                           const double *counts, const double *X_range, int64_t n, double factor, double *Z_range);
 };
 RANKSVM_DECLARE_LOOPS(PairListLoops)
 

@@ -250,11 +250,11 @@ RANKSVM_INLINE void add_other(const SortedQuery &query, int64_t p, double sign, 
     if (query.gaps) gains.add(query.level[p], weight * query.g[p], x);
 }
 
-// Rows of L X up to symmetry, for an explicit Hessian: Z_i = counts_i x_i - 2 * (sum of a_ij x_j over the pairs that i wins),
-// so that X' L X = (X'Z + Z'X) / 2. One descending sweep with a running vector per level; beyond a few levels, a binary
+// Rows of factor * L X up to symmetry, for an explicit Hessian: of L they are Z_i = counts_i x_i - 2 * (sum of a_ij x_j over
+// the pairs that i wins), so that X' L X = (X'Z + Z'X) / 2. One descending sweep with a running vector per level; beyond a few levels, a binary
 // indexed tree of vectors.
 RANKSVM_INLINE void laplacian_rows_of_query(const Pairs &pairs, const SortedQuery &query, const int32_t *order,
-                                            const double *counts, const double *X, int64_t n, double *Z,
+                                            const double *counts, const double *X, int64_t n, double factor, double *Z,
                                             LevelVectors &others, LevelVectors &gains) {
     const bool ring = query.window[1] != nullptr;
     for (int64_t i = query.m - 1, entering = i, leaving = i; i >= 0; --i) {
@@ -264,18 +264,18 @@ RANKSVM_INLINE void laplacian_rows_of_query(const Pairs &pairs, const SortedQuer
             for (; leaving >= query.start[1][i]; --leaving)
                 add_other(query, leaving, -1.0, X + order[leaving] * n, others, gains);
         const int32_t level = query.level[i];
-        const double *x = X + order[i] * n, count = counts[order[i]];
+        const double *x = X + order[i] * n, count = factor * counts[order[i]];
         double *RANKSVM_RESTRICT out = Z + order[i] * n;
         for (int64_t f = 0; f < n; ++f) out[f] = count * x[f];
         if (level == 0 || count == 0.0) continue;
-        const double scale = query.weighted ? -2.0 * query.a[i] : -2.0;
+        const double scale = query.weighted ? -2.0 * factor * query.a[i] : -2.0 * factor;
         others.add_below(level, query.gaps ? scale * query.g[i] : scale, out);
         if (query.gaps) gains.add_below(level, -scale, out);
     }
 }
 
 static void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
-                           const double *X_range, int64_t n, double *Z_range, SortedQuery &query) {
+                           const double *X_range, int64_t n, double factor, double *Z_range, SortedQuery &query) {
     LabelledQuery labelled;
     Vector<double> plain, times_gain;
     Vector<int32_t> memory;
@@ -301,7 +301,7 @@ static void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t f
         gather_pairs(pairs, first, order, outer, state.ring ? inner : nullptr, query);
         LevelVectors others(n_levels, pairs.adjacent != 0, n, plain);
         LevelVectors gains(query.gaps ? n_levels : 0, pairs.adjacent != 0, n, times_gain);
-        laplacian_rows_of_query(pairs, query, order, counts, X, n, Z, others, gains);
+        laplacian_rows_of_query(pairs, query, order, counts, X, n, factor, Z, others, gains);
     }
 }
 

@@ -63,7 +63,7 @@ cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
         int32_t ring
 
     cppclass SweepLoops:
-        void (*laplacian_rows)(const Pairs &, const PairState &, int64_t, int64_t, const double *, int64_t,
+        void (*laplacian_rows)(const Pairs &, const PairState &, int64_t, int64_t, const double *, int64_t, double,
                                double *, SortedQuery &) except +
         void (*compress_levels)(const int64_t *, int64_t, int64_t, const double *, int32_t *, int32_t *,
                                 SortedQuery &, const Workers &) except +
@@ -342,8 +342,8 @@ def laplacian(PairArrays arrays, StateArrays state, double factor):
 
 
 def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[:, ::1] X_range,
-                   double[:, ::1] Z_range):
-    """Rows Z with ``X' L X = (X'Z + Z'X) / 2`` for a range of queries (X of the range centred by query)."""
+                   double factor, double[:, ::1] Z_range):
+    """Rows Z with ``factor * X' L X = (X'Z + Z'X) / 2`` for a range of queries (X of the range centred by query)."""
     arrays.need_state(state)
     arrays.need_rows_of("X_range", X_range.shape[0], first, last)
     arrays.need_rows_of("Z_range", Z_range.shape[0], first, last)
@@ -354,7 +354,8 @@ def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t 
     try:
         with nogil:
             loops_of[SweepLoops](chosen).laplacian_rows(
-                arrays.pairs, state.state, first, last, &X_range[0, 0], X_range.shape[1], &Z_range[0, 0], scratch.query())
+                arrays.pairs, state.state, first, last, &X_range[0, 0], X_range.shape[1], factor, &Z_range[0, 0],
+                scratch.query())
     finally:
         del scratch
 

@@ -23,7 +23,7 @@ struct SweepLoops {
     void (*laplacian)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                       const double *v_range, double *out_range, SortedQuery &scratch, const Workers &workers);
     void (*laplacian_rows)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
-                           const double *X_range, int64_t n, double *Z_range, SortedQuery &scratch);
+                           const double *X_range, int64_t n, double factor, double *Z_range, SortedQuery &scratch);
     void (*compress_levels)(const int64_t *pointers, int64_t first_query, int64_t last_query, const double *y,
                             int32_t *levels, int32_t *n_levels, SortedQuery &scratch, const Workers &workers);
     void (*count_pairs)(const Pairs &pairs, int64_t first_query, int64_t last_query, double *n_pairs, double *weight);

@@ -64,8 +64,7 @@ class MarginLoss:
         return state.curvature * state.degrees[start:stop]
 
     def curvature_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray) -> None:
-        self.sums.laplacian_rows(state, first, last, X_range, Z_range)
-        Z_range *= state.curvature
+        self.sums.hessian_rows(state, first, last, X_range, Z_range)
 
     def curvature_differences(self, state: Any, first: int, last: int, X_range: np.ndarray) -> np.ndarray | None:
         if not self.sums.few_pairs:

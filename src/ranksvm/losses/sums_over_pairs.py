@@ -89,8 +89,8 @@ class SweepSums:
     def hessian(self, state):
         return sweep.laplacian(self.pairs.arrays, state.arrays, state.curvature)
 
-    def laplacian_rows(self, state, first, last, X_range, Z_range):
-        sweep.laplacian_rows(self.pairs.arrays, state.arrays, first, last, X_range, Z_range)
+    def hessian_rows(self, state, first, last, X_range, Z_range):
+        sweep.laplacian_rows(self.pairs.arrays, state.arrays, first, last, X_range, state.curvature, Z_range)
 
     def differences(self, state, first, last, X_range):
         """Rows ``sqrt(weight) * (x_i - x_j)``, one for each active pair."""
@@ -146,8 +146,9 @@ class ListSums:
     def hessian(self, state):
         return pair_list.laplacian(self.pairs.arrays, state.active, state.curvature)
 
-    def laplacian_rows(self, state, first, last, X_range, Z_range):
-        pair_list.laplacian_rows(self.pairs.arrays, first, last, state.active, state.degrees, X_range, Z_range)
+    def hessian_rows(self, state, first, last, X_range, Z_range):
+        active = state.active, state.degrees
+        pair_list.laplacian_rows(self.pairs.arrays, first, last, *active, X_range, state.curvature, Z_range)
 
     @property
     def few_pairs(self) -> bool:

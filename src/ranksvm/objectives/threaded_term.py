@@ -21,8 +21,12 @@ BLOCK_BYTES = 2 << 20
 # So many bytes of rows, or a whole query, are read twice, for scores and for the gradient: they should still be in a
 # cache near the core the second time. (700,080 x 136: 256 and 512 KiB take 0.9 of the time of 2 MiB, 0.98 of 32 KiB.)
 CACHE_BYTES = 256 << 10
-# A block of an explicit Hessian: rows gathered in float64, and as many of the Laplacian times them.
+# A block of an explicit Hessian: rows gathered in float64, and as many of the Laplacian times them. Few of few
+# features, so that they stay in a near cache (46 features: 256 take 0.9 of the time of 1,024); of many features a
+# matrix product needs more rows than that.
 HESSIAN_BLOCK_ROWS = 1024
+FEWEST_BLOCK_ROWS = 256
+BLOCK_ROWS_PER_VARIABLE = 4
 HESSIAN_BLOCK_BYTES = 8 << 20
 # So many rows estimate the diagonal of a Hessian well enough to precondition with it. (With 2,000 TRON took 0.7 to 1.3
 # times as many products on MQ2008, OHSUMED and LightGBM's example, 3,005 x 300, where a tenth of the time went here.)
@@ -133,7 +137,12 @@ class ThreadedTerm:
     def evaluate(self, w: np.ndarray, width: float | None, near: ThreadedPoint | None = None) -> ThreadedPoint:
         """Value and gradient, X read once; documents are sorted beginning from their order at ``near``."""
         point = self._new_point(width, near)
-        point.sums, point.gradient = self._pass(w, self.loss.evaluation(point.state, width), point.scores)
+        loss = self.loss.evaluation(point.state, width)
+        if w.any():
+            point.sums, point.gradient = self._pass(w, loss, point.scores)
+        else:  # where fits begin
+            point.scores[:] = 0.0
+            point.sums, point.gradient = self._pass(None, loss, point.scores)
         return point
 
     def between(self, a: ThreadedPoint, b: ThreadedPoint, alpha: float, width: float | None) -> ThreadedPoint:
@@ -335,7 +344,9 @@ class ThreadedTerm:
         return np.empty((max(stop - start for _, _, start, stop in blocks), self.n_variables))
 
     def _hessian_rows(self) -> int:
-        return max(1, min(HESSIAN_BLOCK_ROWS, HESSIAN_BLOCK_BYTES // (8 * max(1, self.n_variables))))
+        n = max(1, self.n_variables)
+        rows = max(FEWEST_BLOCK_ROWS, BLOCK_ROWS_PER_VARIABLE * n)
+        return max(1, min(HESSIAN_BLOCK_ROWS, rows, HESSIAN_BLOCK_BYTES // (8 * n)))
 
     def _new_point(self, width: float | None, near: ThreadedPoint | None = None) -> ThreadedPoint:
         if self._spare:
