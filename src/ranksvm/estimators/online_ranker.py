@@ -10,6 +10,7 @@ from sklearn.utils.metadata_routing import UNUSED
 import ranksvm._compiled.online as online
 from ranksvm import _options
 from ranksvm._parallel import effective_n_jobs
+from ranksvm._schema import Array, Number, Schema
 from ranksvm.data import Queries, as_design_matrix, frames, validation
 from ranksvm.data.design_matrix import csr_arrays
 from ranksvm.data.pair_list import row_numbers
@@ -27,6 +28,12 @@ class OnlineRanker(LinearRanker):
     A subclass defines its initial state (`_begin`), and the update for the pairs of a query (`_learn`).
     """
 
+    _fitted_schema: ClassVar[Schema] = {
+        "weights_": Array("n_features"),
+        "lag_": Array("n_features", nullable=True),
+        "counts_": Array(4, least=0.0, most=2.0**63),
+        "seed_": Number(integer=True, least=0, most=np.iinfo(np.int32).max),
+    }
     n_passes: int
     average: bool
     shuffle_pairs: bool
@@ -291,7 +298,11 @@ class OnlineRanker(LinearRanker):
 
     def _check_options(self) -> None:
         """Refuse invalid hyper-parameters."""
-        _options.check(n_passes=_options.count(self.n_passes))
+        _options.check(
+            n_passes=_options.count(self.n_passes),
+            average=_options.flag(self.average),
+            shuffle_pairs=_options.flag(self.shuffle_pairs),
+        )
 
     def _shaping(self) -> dict[str, bool]:
         """Hyper-parameters that determine the kind of the state -> whether the current state is of that kind."""
@@ -400,7 +411,7 @@ class OnlineRows:
 
     def __init__(self, X: Any):
         self.dense = not scipy.sparse.issparse(X)
-        self.arrays: tuple[np.ndarray, ...]
+        self.arrays: tuple[Any, ...]
         if self.dense:
             self.arrays = (X,)
             return

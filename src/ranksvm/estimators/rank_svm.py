@@ -1,9 +1,10 @@
 """RankSVM: the linear ranking support vector machine."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ranksvm import _options
 from ranksvm._registry import storable
+from ranksvm._schema import Array, Schema
 from ranksvm.data import frames
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.linear_ranker import LinearRanker
@@ -133,6 +134,7 @@ class RankSVM(DualMixin, LinearRanker):
     """
 
     _model_params = ("C", "loss", "huber_width", "pair_selection", "pair_weighting")
+    _fitted_schema: ClassVar[Schema] = {"coef_": Array("n_features")}
 
     def __init__(
         self,

@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ranksvm._parallel import effective_n_jobs
+from ranksvm._schema import Number, Schema, Text, Texts
 from ranksvm.data import Queries, frames, validation
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.metrics import evaluate
 from ranksvm.persistence import save
 from ranksvm.problems.records import Record
@@ -40,6 +41,12 @@ class Ranker(BaseEstimator):
     _model_params: ClassVar[tuple[str, ...]] = ()
     fitted_params_: dict[str, Any]
 
+    _fitted_schema: ClassVar[Schema] = {
+        "n_features_in_": Number(integer=True, least=1, size="n_features"),
+        "feature_names_in_": Texts("n_features", required=False),
+        "qid_column_": Text(nullable=True, default=None),
+        "frame_type_": Text(nullable=True, default=None),
+    }
     __metadata_request__fit: ClassVar = {
         "qid": True,
         "sample_weight": True,
@@ -151,9 +158,15 @@ class Ranker(BaseEstimator):
         if self._model_params and hasattr(self, "n_features_in_") and not hasattr(self, "fitted_params_"):
             self.fitted_params_ = self._params_now()
 
+    def _check_loaded(self) -> None:
+        """Refuse a model from a file whose attributes do not agree, beyond what the schema says."""
+        missing = [name for name in self._model_params if name not in getattr(self, "fitted_params_", {})]
+        if missing and hasattr(self, "n_features_in_"):
+            raise ModelFileError(f"fitted_params_ of {type(self).__name__} lacks {missing[0]!r}.")
+
     def _predicted(self, X: Any) -> np.ndarray:
         """Score of each row of X, which has not been validated."""
-        return self._scores(self._features(X))
+        return validation.check_scores(self._scores(self._features(X)))
 
     def _scores(self, X: Any) -> np.ndarray:
         """Score of each row of X, which has been validated (`_features`), in float64."""
