@@ -67,7 +67,10 @@ def test_arrays():
     refused(Texts("n"), np.array(["a", "b"]), np.array(["a", 1, "c"], dtype=object), np.ones(3), "abc", **sizes)
     accepted(Matrix("m", "n"), np.ones((2, 3)), sp.csr_array(np.ones((2, 3))), m=2, n=3)
     refused(Matrix("m", "n"), sp.csr_array(np.ones((3, 2))), sp.csr_array(np.full((2, 3), np.nan)), m=2, n=3)
-    refused(Matrix("m", "n"), sp.csr_array(np.ones((2, 3), dtype=np.float32)), m=2, n=3)
+    refused(Matrix("m", "n"), sp.csr_array(np.ones((2, 3), dtype=np.int32)), m=2, n=3)
+    accepted(Matrix("m", "n"), sp.csr_array(np.ones((2, 3), dtype=np.float32)), m=2, n=3)
+    refused(Array("n"), np.ones(3, dtype=np.float32), **sizes)
+    accepted(Array("n", dtype="floating"), np.ones(3, dtype=np.float32), **sizes)
 
 
 def test_arrays_that_share_a_size_agree():

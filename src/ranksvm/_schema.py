@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _REQUIRED = object()
+_FLOATING = ("float32", "float64")
 _TIMES, _MINUS = re.compile(r"(\d+) \* (\w+)"), re.compile(r"(\w+) - (\d+)")
 _BINDS = re.compile(r"\w+")
 Sizes = dict[str, int]
@@ -188,8 +189,9 @@ class _Shaped(Field):
 class Array(_Shaped):
     """An array of numbers, as ``Array("n_support", "n_features", least=0.0)``.
 
-    ``dtype`` is "float64" or "int64"; ``finite``, ``least`` and ``most`` are conditions on all values. The checked
-    array is C-contiguous unless the order of its axes does not matter (``any_order``).
+    ``dtype`` is "float64", "int64", or "floating" for float32 or float64; ``finite``, ``least`` and ``most`` are
+    conditions on all values. The checked array is C-contiguous unless the order of its axes does not matter
+    (``any_order``).
     """
 
     dtype: str = "float64"
@@ -203,7 +205,8 @@ class Array(_Shaped):
         return "dtype", "finite", "least", "most", "any_order"
 
     def _checked(self, value: Any, sizes: Sizes) -> Any:
-        if not isinstance(value, np.ndarray) or value.dtype != np.dtype(self.dtype) or not value.dtype.isnative:
+        allowed = [np.dtype(name) for name in _FLOATING] if self.dtype == "floating" else [np.dtype(self.dtype)]
+        if not isinstance(value, np.ndarray) or value.dtype not in allowed or not value.dtype.isnative:
             raise SchemaError(f"is {_kind(value)}, not an array of {self.dtype}")
         self._check_shape(value, sizes)
         if self.finite and not np.isfinite(value).all():
@@ -229,13 +232,13 @@ class Texts(_Shaped):
 
 @dataclass(frozen=True, init=False)
 class Matrix(_Shaped):
-    """An array of float64 in two dimensions, or a CSR matrix; all its values are finite."""
+    """An array of float32 or float64 in two dimensions, or a CSR matrix; all its values are finite."""
 
     def _checked(self, value: Any, sizes: Sizes) -> Any:
         if not scipy.sparse.issparse(value):
-            return Array(*self.shape)._checked(value, sizes)
-        if value.dtype != np.float64:
-            raise SchemaError(f"holds {value.dtype}, not float64")
+            return Array(*self.shape, dtype="floating", any_order=True)._checked(value, sizes)
+        if value.dtype not in map(np.dtype, _FLOATING):
+            raise SchemaError(f"holds {value.dtype}, not float32 or float64")
         self._check_shape(value, sizes)
         if not np.isfinite(value.data).all():
             raise SchemaError("has values that are not finite")

@@ -11,7 +11,7 @@ _FEATURES: Schema = {
 
 
 def _columns(*names: str, nullable: bool = False) -> dict[str, Field]:
-    return {name: Array("n_features", nullable=nullable) for name in names}
+    return {name: Array("n_features", dtype="floating", nullable=nullable) for name in names}
 
 
 # Public name -> module.

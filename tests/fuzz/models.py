@@ -8,11 +8,11 @@ import zipfile
 
 import numpy as np
 import scipy.sparse as sp
-from mutations import changed_array, changed_bytes, changed_json, pick
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 import ranksvm
+from fuzz.mutations import changed_array, changed_bytes, changed_json, pick
 from ranksvm import persistence
 from ranksvm.exceptions import RankSVMError
 

@@ -65,17 +65,22 @@ def fuzz(target, first, cases, seconds):
     return finds
 
 
+def target_named(target, folder):
+    """The target of that name, with a folder for its files."""
+    return importlib.import_module(f"fuzz.{target}" if target in TARGETS else target).Target(folder)
+
+
 def work(target, first, cases, seconds):
     """Run cases in this process, each announced before it begins."""
     until = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
-        case = importlib.import_module(target).Target(pathlib.Path(folder))
+        case = target_named(target, pathlib.Path(folder))
         for number in range(first, first + cases):
             if time.monotonic() > until and number > first:
                 break
             print(f"CASE {number}", flush=True)
             try:
-                case.run(np.random.default_rng([TARGETS.index(target), number]))
+                case.run(np.random.default_rng([*target.encode(), number]))
             except Exception:
                 where = traceback.format_exc().strip().replace("\n", "\n    ")
                 print(f"FIND {target} {number}: {where}", flush=True)
@@ -83,4 +88,5 @@ def work(target, first, cases, seconds):
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
     sys.exit(main())

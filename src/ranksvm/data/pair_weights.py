@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._checks import check_one_per_row
-from ranksvm.data.numeric_column import numeric_column
+from ranksvm.data.numeric_column import as_array, numeric_column
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError
 
@@ -76,7 +76,7 @@ def checked_weights(name: str, values: Any, n: int, owner: str) -> np.ndarray:
     """One finite, non-negative weight for each of the n rows of ``owner``; all 1 if none are given."""
     if values is None:
         return np.ones(n)
-    weights = numeric_column(name, np.full(n, values) if np.asarray(values).ndim == 0 else values, cure=_CURE)
+    weights = numeric_column(name, np.full(n, values) if as_array(name, values).ndim == 0 else values, cure=_CURE)
     check_one_per_row(name, weights, n, owner)
     bad = np.flatnonzero(weights < 0)
     if len(bad):
