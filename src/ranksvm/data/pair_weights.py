@@ -58,7 +58,16 @@ class PairWeights:
         document = _sorted_weights("sample_weight", self.sample_weight, queries)
         query = _sorted_weights("query_weight", self.query_weight, queries)
         _check_constant(query, queries)
-        return document * query / self._propensities(queries), document
+        with np.errstate(over="ignore"):
+            preferred = document * query / self._propensities(queries)
+        bad = np.flatnonzero(~np.isfinite(preferred))
+        if len(bad):
+            row = bad[0] if queries.order is None else queries.order[bad[0]]
+            raise DataError(
+                f"the weight of the pairs in which row {row} (from 0) is preferred overflows float64: rescale the "
+                "weights, or limit propensities from below."
+            )
+        return preferred, document
 
     def _propensities(self, queries: Queries) -> np.ndarray:
         propensity = _sorted_weights("propensity", self.propensity, queries)

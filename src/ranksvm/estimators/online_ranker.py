@@ -17,6 +17,7 @@ from ranksvm.data.pair_list import row_numbers
 from ranksvm.data.pair_weights import PairWeights, checked_weights
 from ranksvm.estimators.linear_ranker import LinearRanker
 from ranksvm.estimators.ranker import all_or_nothing
+from ranksvm.estimators.undo import as_before_if_refused, undone_if_not_finite
 from ranksvm.exceptions import DataError, OptionError
 
 _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
@@ -142,7 +143,8 @@ class OnlineRanker(LinearRanker):
         OptionError
             When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
         """
-        self._learn_queries(*self._next_data(X, y, qid, group, query_weight, propensity))
+        with as_before_if_refused(self):
+            self._learn_queries(*self._next_data(X, y, qid, group, query_weight, propensity))
         return self
 
     def predict_then_learn(
@@ -184,9 +186,10 @@ class OnlineRanker(LinearRanker):
         OptionError
             When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
         """
-        X, y, queries, preferred_weight = self._next_data(X, y, qid, group, query_weight, propensity)
-        scores = np.empty(len(y))
-        self._learn_queries(X, y, queries, preferred_weight, scores)
+        with as_before_if_refused(self):
+            X, y, queries, preferred_weight = self._next_data(X, y, qid, group, query_weight, propensity)
+            scores = np.empty(len(y))
+            self._learn_queries(X, y, queries, preferred_weight, scores)
         return queries.to_rows(scores)
 
     def partial_fit_pairs(self, X: Any, pairs: Any, weight: Any = None) -> Self:
@@ -215,7 +218,7 @@ class OnlineRanker(LinearRanker):
         """
         self._check_options()
         first = self._is_new()
-        with all_or_nothing(self):
+        with as_before_if_refused(self), all_or_nothing(self):
             X = X if first else self._without_qid_column(X)
             library = frames.library(X)
             X = validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
@@ -226,7 +229,8 @@ class OnlineRanker(LinearRanker):
             if first:
                 self.qid_column_, self.frame_type_ = None, library
                 self._start(X.shape[1])
-        self._learn(OnlineRows(X), preferred.astype(np.int32), other.astype(np.int32), checked)
+        with as_before_if_refused(self), undone_if_not_finite(self, X, checked):
+            self._learn(OnlineRows(X), preferred.astype(np.int32), other.astype(np.int32), checked)
         return self
 
     def learn_one_query(self, X: Any, y: Any) -> Self:
@@ -389,6 +393,17 @@ class OnlineRanker(LinearRanker):
         scores: np.ndarray | None = None,
     ) -> None:
         """Learn from one query after another; if ``scores`` is given, score each query first, by position."""
+        with undone_if_not_finite(self, X, preferred_weight):
+            self._learn_each_query(X, y, queries, preferred_weight, scores)
+
+    def _learn_each_query(
+        self,
+        X: Any,
+        y: np.ndarray,
+        queries: Queries,
+        preferred_weight: np.ndarray | None,
+        scores: np.ndarray | None,
+    ) -> None:
         rows, y_sorted = OnlineRows(X), queries.to_sorted(y)
         design = None if scores is None else as_design_matrix(X)
         for query in range(queries.n_queries):
