@@ -1,5 +1,6 @@
 """Base of the online rankers: queries arrive one by one, and each is learnt from once, without retraining."""
 
+import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from ranksvm.data.design_matrix import csr_arrays
 from ranksvm.data.pair_list import row_numbers
 from ranksvm.data.pair_weights import PairWeights, checked_weights
 from ranksvm.estimators.linear_ranker import LinearRanker
+from ranksvm.estimators.locks import lock_of
 from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.estimators.undo import as_before_if_refused, undone_if_not_finite
 from ranksvm.exceptions import DataError, OptionError
@@ -25,6 +27,10 @@ _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
 
 class OnlineRanker(LinearRanker):
     """Base of the linear rankers that learn from one query after another; time and memory depend on that query only.
+
+    Learning changes arrays in place. Only one thread may learn; while it does, another one that reads the model (with
+    ``predict``, ``rank``, ``coef_`` or ``save``) may see weights of which some are old and some are new. `snapshot` may
+    be called from any thread: serve the copy that it returns.
 
     A subclass defines its initial state (`_begin`), and the update for the pairs of a query (`_learn`).
     """
@@ -113,9 +119,9 @@ class OnlineRanker(LinearRanker):
     ) -> Self:
         """Continue learning from queries, one after another.
 
-        ``fit`` on some queries is equivalent to ``partial_fit`` on them, divided into calls in any way. An interrupted
-        call leaves a model that has learnt from the first few of its queries; a refused call leaves the model
-        unchanged.
+        Another thread must not read the model meanwhile, but for `snapshot`. ``fit`` on some queries is equivalent to
+        ``partial_fit`` on them, divided into calls in any way. An interrupted call leaves a model that has learnt from
+        the first few of its queries; a refused call leaves the model unchanged.
 
         Parameters
         ----------
@@ -229,9 +235,32 @@ class OnlineRanker(LinearRanker):
             if first:
                 self.qid_column_, self.frame_type_ = None, library
                 self._start(X.shape[1])
-        with as_before_if_refused(self), undone_if_not_finite(self, X, checked):
+        with as_before_if_refused(self), undone_if_not_finite(self, X, checked), lock_of(self):
             self._learn(OnlineRows(X), preferred.astype(np.int32), other.astype(np.int32), checked)
         return self
+
+    def snapshot(self) -> Self:
+        """A copy of the model as it is between two queries, for a server that ranks while another thread learns.
+
+        It may be taken from any thread at any time, and waits for the query that is being learnt from. The copy does
+        not change when the model learns on, so that any number of threads may call its ``predict`` and ``rank``.
+
+        Returns
+        -------
+        self
+            An independent model with the same weights and state.
+
+        Examples
+        --------
+        >>> from ranksvm import SOLARRanker
+        >>> ranker = SOLARRanker().learn_one_query([[1.0, 0.0], [0.0, 1.0]], [1, 0])
+        >>> serving = ranker.snapshot()
+        >>> ranker = ranker.learn_one_query([[0.0, 1.0], [1.0, 0.0]], [1, 0])
+        >>> serving.n_queries_, ranker.n_queries_
+        (1, 2)
+        """
+        with lock_of(self):
+            return copy.deepcopy(self)
 
     def learn_one_query(self, X: Any, y: Any) -> Self:
         """`partial_fit` on the documents of one query.
@@ -347,11 +376,12 @@ class OnlineRanker(LinearRanker):
         return False
 
     def _start(self, n_features: int) -> None:
-        self.weights_ = np.zeros(n_features)
-        self.lag_ = np.zeros(n_features) if self.average else None
-        self.counts_ = np.zeros(4)
-        self.seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        self._begin(n_features)
+        with lock_of(self):
+            self.weights_ = np.zeros(n_features)
+            self.lag_ = np.zeros(n_features) if self.average else None
+            self.counts_ = np.zeros(4)
+            self.seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            self._begin(n_features)
 
     def _data(
         self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any, reset: bool
@@ -404,7 +434,7 @@ class OnlineRanker(LinearRanker):
         preferred_weight: np.ndarray | None,
         scores: np.ndarray | None,
     ) -> None:
-        rows, y_sorted = OnlineRows(X), queries.to_sorted(y)
+        rows, y_sorted, lock = OnlineRows(X), queries.to_sorted(y), lock_of(self)
         design = None if scores is None else as_design_matrix(X)
         for query in range(queries.n_queries):
             part = slice(queries.pointers[query], queries.pointers[query + 1])
@@ -412,7 +442,8 @@ class OnlineRanker(LinearRanker):
                 design.scores(queries.order, part.start, part.stop, self.coef_, scores[part])
             own = np.arange(part.start, part.stop) if queries.order is None else queries.order[part]
             weight = None if preferred_weight is None else preferred_weight[part]
-            self._learn_query(rows, own.astype(np.int32), y_sorted[part], weight)
+            with lock:
+                self._learn_query(rows, own.astype(np.int32), y_sorted[part], weight)
 
 
 class OnlineRows:

@@ -68,6 +68,16 @@ class Ranker(BaseEstimator):
         -------
         ndarray of float64, shape (n_samples,)
             The scores, summed in float64.
+
+        Raises
+        ------
+        DataError
+            When X is not what the model was fitted to, or a score overflows.
+
+        Notes
+        -----
+        Any number of threads may call ``predict``, ``rank`` and ``score`` of one model at a time, as long as none fits
+        it or lets it learn: for a model that learns, serve copies (``snapshot`` of the online rankers).
         """
         return self._predicted(X)
 

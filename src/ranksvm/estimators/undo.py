@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from ranksvm._schema import Array, schema_of
+from ranksvm.estimators.locks import lock_of
 from ranksvm.exceptions import DataError
 
 __all__ = ["as_before_if_refused", "undone_if_not_finite"]
@@ -41,8 +42,9 @@ def undone_if_not_finite(estimator: Any, X: Any, weights: np.ndarray | None) -> 
         # weights of a committee, or a mean, may overflow where the state does not
         if finite and np.isfinite(estimator.coef_[columns]).all():
             return
-    for name, (values, _) in state.items():
-        values[parts[name]] = before[name]
+    with lock_of(estimator):
+        for name, (values, _) in state.items():
+            values[parts[name]] = before[name]
     raise DataError(_reason(X, weights))
 
 
