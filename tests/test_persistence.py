@@ -76,8 +76,7 @@ def test_a_pipeline_keeps_its_steps(model_file, X):
     np.testing.assert_array_equal(loaded.transform(X), expected)
 
 
-def test_every_kind_of_value_comes_back_equal_and_of_the_same_type(X, tmp_path):
-    scaler = StandardScaler().fit(X)
+def test_every_kind_of_value_comes_back_equal_and_of_the_same_type(tmp_path):
     values = {
         "none_": None,
         "flag_": True,
@@ -96,20 +95,18 @@ def test_every_kind_of_value_comes_back_equal_and_of_the_same_type(X, tmp_path):
         "unicode_": np.array(["a", "bcd"]),
         "zero_dimensional_": np.array(2.5),
     }
-    vars(scaler).update(values)
-    persistence.save(scaler, tmp_path / "scaler")
-    loaded = ranksvm.load(tmp_path / "scaler")
+    persistence.save(StandardScaler(), tmp_path / "scaler", notes=values)
+    loaded = persistence.read_notes(tmp_path / "scaler")
     for name, value in values.items():
-        found = getattr(loaded, name)
+        found = loaded[name]
         assert type(found) is type(value), name
         if isinstance(value, np.ndarray):
             assert found.dtype == value.dtype
             np.testing.assert_array_equal(found, value)
         else:
             assert found == value, name
-    scaler.nan_ = float("nan")
-    persistence.save(scaler, tmp_path / "scaler")
-    assert np.isnan(ranksvm.load(tmp_path / "scaler").nan_)
+    persistence.save(StandardScaler(), tmp_path / "scaler", notes={"nan_": float("nan")})
+    assert np.isnan(persistence.read_notes(tmp_path / "scaler")["nan_"])
 
 
 def test_feature_names_come_back(X, tmp_path):
@@ -230,7 +227,7 @@ def test_only_known_classes_and_fitted_names_are_accepted(model_file):
     for name in ["predict", "__class__", "a b_"]:
         model_file.write_bytes(original)
         rewrite_header(model_file, lambda header, name=name: header["model"]["fitted"].update({name: 1}))
-        with pytest.raises(ModelFileError, match="not the name of a fitted attribute"):
+        with pytest.raises(ModelFileError, match="has no fitted attribute"):
             ranksvm.load(model_file)
 
     model_file.write_bytes(original)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from ranksvm._checks import is_integer, is_number
 from ranksvm.exceptions import OptionError
 
@@ -29,6 +31,11 @@ def count(value: Any) -> str | None:
     if is_integer(value, 1):
         return None
     return f"must be a whole number from 1, got {value!r}"
+
+
+def flag(value: Any) -> str | None:
+    """The error of what must be True or False; None if it is valid."""
+    return None if isinstance(value, bool | np.bool_) else f"must be True or False, got {value!r}"
 
 
 def one_of(value: Any, names: Iterable[str]) -> str | None:

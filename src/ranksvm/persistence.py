@@ -12,6 +12,8 @@ import io
 import json
 import os
 import re
+import struct
+import tokenize
 import zipfile
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,7 +22,10 @@ import numpy as np
 
 from ranksvm._checks import is_sparse
 from ranksvm._registry import SAVABLE, STORABLE
+from ranksvm._schema import SchemaError, checked_attributes, schema_of
+from ranksvm._sklearn_schemas import SKLEARN_CLASSES, SKLEARN_SCHEMAS
 from ranksvm.data.atomic_files import atomic_write
+from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.exceptions import ModelFileError, OptionError
 
 __all__ = ["save", "load", "load_as", "read_header", "read_notes"]
@@ -28,15 +33,14 @@ __all__ = ["save", "load", "load_as", "read_header", "read_notes"]
 FORMAT = "ranksvm-model"
 VERSION = 1
 
-# Public classes of scikit-learn that a file may name, and their modules; those of ranksvm are registered (`storable`).
-_SKLEARN = {
-    "StandardScaler": "sklearn.preprocessing",
-    "MinMaxScaler": "sklearn.preprocessing",
-    "MaxAbsScaler": "sklearn.preprocessing",
-    "RobustScaler": "sklearn.preprocessing",
-    "Pipeline": "sklearn.pipeline",
-}
-
+# Types of arrays and scalars: numbers and text of fixed width.
+_KINDS = "biufU"
+# What a header, or an array, that nobody wrote on purpose can lead to.
+_MALFORMED: tuple[type[Exception], ...] = (
+    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, SyntaxError, TypeError),
+    *(ValueError, struct.error, tokenize.TokenError, zipfile.BadZipFile),
+)
+_UNREADABLE: tuple[type[Exception], ...] = (OSError, *_MALFORMED)
 _HEADER = "header.json"
 # Every member carries the same date, so that the same model gives the same bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -143,7 +147,9 @@ def load_as(path: str | os.PathLike, classes: Mapping[str, type]) -> Any:
         model = decode(header["model"], arrays, classes)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except SchemaError as error:
+        raise ModelFileError(f"{path}: the model file is damaged, or not one of ranksvm: {error}.") from error
+    except _MALFORMED as error:
         raise ModelFileError(f"{path}: the model in it cannot be rebuilt ({_describe(error)}).") from error
     return model
 
@@ -192,7 +198,9 @@ def read_notes(path: str | os.PathLike) -> dict[str, Any] | None:
         return None
     try:
         return _decode(header["notes"], arrays)
-    except (KeyError, TypeError, ValueError) as error:
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: the notes in it cannot be read: {error}") from error
+    except _MALFORMED as error:
         raise ModelFileError(f"{path}: the notes in it cannot be read ({_describe(error)}).") from error
 
 
@@ -205,10 +213,10 @@ def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarr
     if type(obj) not in SAVABLE and type(obj) is not _class_named(name):
         raise OptionError(
             f"{where} is a {type(obj).__module__}.{name}, which a model file cannot hold. It can hold the estimators, "
-            f"scalers and splitters of ranksvm and, of scikit-learn, {', '.join(_SKLEARN)}."
+            f"scalers and splitters of ranksvm and, of scikit-learn, {', '.join(SKLEARN_CLASSES)}."
         )
     fitted = {name: value for name, value in vars(obj).items() if _FITTED_NAME.fullmatch(name)}
-    return {
+    encoded = {
         "class": name,
         "params": {
             key: _encode(value, f"parameter {key!r} of {where}", f"{prefix}{key}", arrays)
@@ -219,6 +227,11 @@ def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarr
             for key, value in fitted.items()
         },
     }
+    try:
+        _check_fitted(obj, fitted)  # what `load` would refuse is not written
+    except SchemaError as error:
+        raise OptionError(f"{where} cannot be stored: {error}. Data of your own are for the notes.") from error
+    return encoded
 
 
 def _parameters(obj: Any) -> dict[str, Any]:
@@ -235,7 +248,7 @@ def _encode(value: Any, where: str, name: str, arrays: dict[str, np.ndarray]) ->
     if type(value) is float:
         # JSON has no nan and no infinities
         return value if np.isfinite(value) else {"type": "float", "value": repr(value)}
-    if isinstance(value, np.generic) and value.dtype.kind in "biufU":
+    if isinstance(value, np.generic) and value.dtype.kind in _KINDS:
         return {"type": "scalar", "dtype": value.dtype.str, "value": _encode(value.item(), where, name, arrays)}
     if isinstance(value, np.ndarray):
         return _encode_array(value, where, name, arrays)
@@ -261,7 +274,7 @@ def _encode(value: Any, where: str, name: str, arrays: dict[str, np.ndarray]) ->
 
 
 def _encode_array(array: np.ndarray, where: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    if array.dtype.kind in "biufU":
+    if array.dtype.kind in _KINDS:
         name = _member_name(name, arrays)
         arrays[name] = array
         return {"type": "array", "name": name}
@@ -301,13 +314,36 @@ def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray], class
         )
     params = {key: _decode(value, arrays) for key, value in encoded["params"].items()}
     obj = found(**params)
-    for key, value in encoded["fitted"].items():
-        if not _FITTED_NAME.fullmatch(key):
-            raise ModelFileError(f"{key!r} is not the name of a fitted attribute.")
-        setattr(obj, key, _decode(value, arrays))
-    if hasattr(obj, "_complete_older_file"):
-        obj._complete_older_file()
+    _check_parameters(obj)
+    fitted = {key: _decode(value, arrays) for key, value in encoded["fitted"].items()}
+    for key, value in _check_fitted(obj, fitted).items():
+        setattr(obj, key, value)
+    for complete_or_check in ("_complete_older_file", "_check_loaded"):
+        getattr(obj, complete_or_check, lambda: None)()
     return obj
+
+
+def _check_fitted(obj: Any, fitted: dict[str, Any]) -> dict[str, Any]:
+    """The fitted attributes as the class declares them; SchemaError says which one is not."""
+    name = type(obj).__name__
+    schema = SKLEARN_SCHEMAS.get(name) or schema_of(type(obj))
+    if getattr(obj, "_takes_part_of_a_file", False):
+        fitted = {key: value for key, value in fitted.items() if key in schema}
+    return checked_attributes(name, schema, fitted)
+
+
+def _check_parameters(obj: Any) -> None:
+    """Refuse parameters that scikit-learn would not; those of ranksvm are checked by whatever uses them."""
+    name = type(obj).__name__
+    if name == "Pipeline":
+        names = [step[0] for step in obj.steps if isinstance(step, tuple) and len(step) == 2]
+        if len(names) != len(obj.steps) or not all(isinstance(name, str) for name in names) or not names:
+            raise ModelFileError("the steps of its Pipeline are not a list of names and objects.")
+        for _, step in obj.steps:
+            if step != "passthrough" and step is not None and _class_named(type(step).__name__) is not type(step):
+                raise ModelFileError(f"a step of its Pipeline is a {type(step).__name__}.")
+    if name in SKLEARN_CLASSES:
+        obj._validate_params()
 
 
 def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
@@ -319,7 +355,10 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if kind == "float":
         return float(value["value"])
     if kind == "scalar":
-        return np.dtype(value["dtype"]).type(_decode(value["value"], arrays))
+        dtype = np.dtype(value["dtype"])
+        if dtype.kind not in _KINDS:
+            raise ModelFileError(f"it holds a number of the type {dtype}.")
+        return dtype.type(_decode(value["value"], arrays))
     if kind == "array":
         return arrays[value["name"]]
     if kind == "csr":
@@ -328,7 +367,7 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         make = sparse.csr_array if value["array"] else sparse.csr_matrix
         parts = tuple(_decode(value[part], arrays) for part in ("data", "indices", "indptr"))
         matrix = make(parts, shape=tuple(value["shape"]))
-        matrix.check_format(full_check=True)  # indices beyond the shape would read outside of the memory
+        check_sparse_format(matrix, "a matrix in it")
         return matrix
     if kind == "objects":
         items = _decode(value["items"], arrays)
@@ -350,8 +389,8 @@ _DECODERS: dict[int, Callable[[dict[str, Any], dict[str, np.ndarray], Mapping[st
 
 def _class_named(name: str) -> Any:
     """The class that a file names; None if it is not allowed."""
-    if name in _SKLEARN:
-        return getattr(importlib.import_module(_SKLEARN[name]), name)
+    if name in SKLEARN_CLASSES:
+        return getattr(importlib.import_module(SKLEARN_CLASSES[name]), name)
     import ranksvm
 
     if name not in STORABLE and name in ranksvm.__all__:
@@ -380,8 +419,10 @@ def _read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if _HEADER not in archive.namelist():
                 raise ModelFileError(f"{path}: a zip archive, but not a ranksvm model: it has no {_HEADER}.")
+            if sum(member.file_size for member in archive.infolist()) > len(content):
+                raise ModelFileError(f"{path}: not a ranksvm model: its members are compressed.")
             members = {name: archive.read(name) for name in archive.namelist()}
-    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
+    except _UNREADABLE as error:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(f"{path}: the model file is truncated or damaged ({_describe(error)}).") from error
@@ -398,7 +439,7 @@ def _read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray
             name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(member), allow_pickle=False)
             for name, member in members.items()
         }
-    except (ValueError, EOFError) as error:
+    except _MALFORMED as error:
         raise ModelFileError(f"{path}: an array in the model file cannot be read ({_describe(error)}).") from error
     return header, arrays
 
@@ -406,12 +447,12 @@ def _read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray
 def _parse_header(path: str | os.PathLike, content: bytes) -> dict[str, Any]:
     try:
         header = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{path}: the header of the model file is not JSON ({_describe(error)}).") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelFileError(f"{path}: not a ranksvm model file: its {_HEADER} does not identify it as one.")
     version = header.get("version")
-    if version not in _DECODERS:
+    if not isinstance(version, int) or version not in _DECODERS:
         by = header.get("written_by")
         writer = by.get("ranksvm", "of an unknown version") if isinstance(by, dict) else "of an unknown version"
         raise ModelFileError(
@@ -420,6 +461,9 @@ def _parse_header(path: str | os.PathLike, content: bytes) -> dict[str, Any]:
         )
     if header.get("header_sha256") != _header_checksum(header):
         raise ModelFileError(f"{path}: the model file was altered: its header does not match its checksum.")
+    for key in ("model", "sha256", "written_by"):
+        if not isinstance(header.get(key), dict):
+            raise ModelFileError(f"{path}: the header of the model file lacks {key!r}.")
     return header
 
 

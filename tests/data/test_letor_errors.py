@@ -57,7 +57,9 @@ REASONS = {
     "two signs": ("1 qid:1 1:+-1", 11, r"must be a number, found '\+-1'"),
     "two colons": ("1 qid:1 1:2:3", 11, "must be a number, found '2:3'"),
     "too large": ("1 qid:1 1:1 2:-4e38", 15, "the value of feature 2 is out of the range of float32: '-4e38'.*float64"),
-    "NUL": ("1 qid:1 1:1\0", 11, r"must be a number, found '1\\x00'"),
+    "NUL in a qid": ("1 qid:1\0 1:1", 3, r"an id has a NUL character, which no array of strings keeps: 'qid:1\\x00'"),
+    "NUL in a word": ("1 qid:a\0b 1:1", 3, "an id has a NUL character"),
+    "NUL in a docid": ("1 qid:1 1:1 #docid = a\0", 22, "an id has a NUL character"),
     "not UTF-8": (b"1 qid:1 1:\xff", 11, "must be a number"),
 }
 
@@ -207,3 +209,23 @@ def test_a_zip_archive_is_no_text(tmp_path):
     np.savez(tmp_path / "data.npz", a=np.zeros(3))
     with pytest.raises(DataError, match=r"data\.npz is a zip archive, not data: unpack it"):
         read_letor(tmp_path / "data.npz")
+
+
+# What mutation found: refused with another error than ParseError before.
+MUTANTS = [
+    (b"2 qid:1 1:0.5\n0 1\n" + b"0\n" * 9, {"sparse": True}),
+    (b"1 qid:1\n" * 3 + b"1\n" * 3, {"sparse": True}),
+    (b"1 qid:1 1:1\n1\n1\n1\n1\n1 qid:1", {"sparse": None}),
+]
+
+
+@pytest.mark.parametrize(("text", "options"), MUTANTS)
+@pytest.mark.parametrize("wrap", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_mutants(text, options, wrap):
+    assert "the line has no qid" in error_of(wrap(text), **options).reason
+
+
+def test_compressed_rows_without_features():
+    data = read_letor(io.BytesIO(gzip.compress(b"1 qid:1\n0 qid:1\n")), sparse=True)
+    assert data.X.shape == (2, 1)
+    assert data.X.nnz == 0

@@ -55,7 +55,7 @@ def test_missing_values_are_named(values, finite):
         (np.array(["2020", "NaT"], dtype="M8[s]"), "datetime64"),
         (3, "one number for each row, got a int"),
         ({"a": 1}, "got a dict"),
-        ([[1], [2, 3]], "one number for each row"),
+        ([[1], [2, 3]], "one value for each row"),
     ],
 )
 def test_what_is_no_column_of_numbers(values, message):

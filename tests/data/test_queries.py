@@ -97,3 +97,30 @@ def test_rows_sorted_by_query_are_grouped_without_sorting(ids, monkeypatch):
     assert queries.order is None
     assert queries.ids.tolist() == values.tolist()
     assert queries.sizes.tolist() == sizes.tolist()
+
+
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        ([2, np.inf], "group is inf in row 1"),
+        ([2, None], "group is None in row 1"),
+        ([2, np.nan], "group is nan in row 1"),
+        ([2, 2**62], "group has the size 4.6.*e.18, but X has 4 rows"),
+        ([10**400, 2], "too large for float64"),
+        ([1e18, 2], "group has the size 1e.18, but X has 4 rows"),
+        ([2, 2.5], "whole numbers"),
+        ([5, -1], "negative size: -1"),
+        ([[2], [1, 1]], "one value for each row"),
+        ({"a": 2}, "got a dict"),
+        (["a", 2], "row 0 .* is 'a'"),
+    ],
+)
+def test_groups_that_cannot_be(group, message):
+    with pytest.raises(DataError, match=message):
+        Queries.from_group(group, 4)
+
+
+@pytest.mark.parametrize("qid", [[[1], [2, 3]], [{}, {"a": 1}, {}], [[1, 2], "a"]])
+def test_query_ids_that_cannot_be(qid):
+    with pytest.raises(DataError, match=r"qid must hold one value for|query ids must be"):
+        Queries.from_qid(qid)

@@ -2,15 +2,15 @@
 
 import json
 import os
+import pathlib
 import struct
 import sys
-import zlib
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ranksvm.data import RankingData, make_ranking, read_data, read_letor, write_data
+from ranksvm.data import RankingData, _cache, make_ranking, read_data, read_letor, write_data
 from ranksvm.data._cache import MAGIC
 from ranksvm.exceptions import DataError, MissingDependencyError, ModelFileError, OptionError
 
@@ -90,35 +90,65 @@ def test_truncated_anywhere(mmap, tmp_path):
             RankingData.load(path, mmap=mmap)
 
 
+@pytest.mark.parametrize("mmap", [True, False])
 @pytest.mark.parametrize("sparse", [True, False])
-def test_every_altered_byte_is_noticed(sparse, tmp_path):
+def test_every_altered_bit_is_noticed(sparse, mmap, tmp_path):
     path = tmp_path / "data.rsd"
     example(sparse=sparse).save(path)
     content = path.read_bytes()
-    padding = 0
-    for position in range(0, len(content), 5):
+    for position in range(len(content)):
         altered = bytearray(content)
-        altered[position] ^= 0x11
+        altered[position] ^= 1 << (position % 8)
         path.write_bytes(altered)
-        try:
-            back = RankingData.load(path, verify=True)
-        except ModelFileError:
-            continue
-        padding += 1
-        path.write_bytes(content)
-        assert_same(RankingData.load(path), back)
-    assert padding < len(content) / 5 / 2
+        with pytest.raises(ModelFileError):
+            RankingData.load(path, mmap=mmap)
+
+
+def test_without_verification_only_the_values_of_a_mapped_X_are_not_compared(tmp_path):
+    path = tmp_path / "data.rsd"
+    data = example()
+    data.save(path)
+    content = bytearray(path.read_bytes())
+    content[content.index(data.X.tobytes())] ^= 1
+    path.write_bytes(content)
+    assert (RankingData.load(path, verify=False).X != data.X).sum() == 1
+    for options in ({}, {"mmap": False, "verify": False}):
+        with pytest.raises(ModelFileError, match="the checksum of X does not match"):
+            RankingData.load(path, **options)
+
+
+@pytest.mark.parametrize("block", [64, 100, 4096])
+def test_blocks_under_one_checksum(block, tmp_path, monkeypatch):
+    monkeypatch.setattr(_cache, "_BLOCK", block)
+    path = tmp_path / "data.rsd"
+    example().save(path)
+    monkeypatch.undo()
+    assert_same(example(), RankingData.load(path))
+    assert_same(example(), RankingData.load(path, mmap=False))
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1  # a zero behind the last array
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match="checksum of docid"):
+        RankingData.load(path)
+
+
+def test_a_cache_of_version_1_is_read():
+    path = pathlib.Path(__file__).with_name("cache_of_version_1.rsd")
+    for mmap in (True, False):
+        assert_same(example(sparse=True), RankingData.load(path, mmap=mmap))
 
 
 def rewrite_header(path, change):
     content = path.read_bytes()
     _, version, _, length = struct.unpack("<16sIIQ", content[:32])
     header = json.loads(content[32 : 32 + length])
-    change(header)
+    header = change(header) or header
     encoded = json.dumps(header).encode()
     encoded += b" " * (length - len(encoded))
-    preamble = struct.pack("<16sIIQ", MAGIC, version, zlib.crc32(encoded), length)
-    path.write_bytes(preamble + encoded + content[32 + length :])
+    start = -(-(32 + length) // 64) * 64
+    padded = encoded.ljust(start - 32, b"\0")[: start - 32]
+    preamble = struct.pack("<16sIIQ", MAGIC, version, _cache._header_checksum(version, length, padded), length)
+    path.write_bytes(preamble + padded + content[start:])
 
 
 def test_a_forged_header_is_refused(tmp_path):
@@ -130,10 +160,46 @@ def test_a_forged_header_is_refused(tmp_path):
         lambda header: header.pop("arrays"),
         lambda header: header["arrays"].pop(0),
         lambda header: header.update(size="x"),
+        lambda header: header.update(size=header["size"] - 64),
+        lambda header: header.update(shape=[1, 2]),
+        lambda header: header.update(shape=None),
+        lambda header: header.update(block=0),
+        lambda header: header.update(feature_names=[1, 2, 3]),
+        lambda header: header["arrays"][0].update(name="Z"),
+        lambda header: header["arrays"][0].update(name=[]),
+        lambda header: header["arrays"][0].update(name="y"),
+        lambda header: header["arrays"][0].update(dtype="<M8[s]"),
+        lambda header: header["arrays"][0].update(dtype=">f4"),
+        lambda header: header["arrays"][0].update(dtype="<U0"),
+        lambda header: header["arrays"][0].update(dtype=[["a", "b"]]),
+        lambda header: header["arrays"][0].update(shape=[True, 5]),
+        lambda header: header["arrays"][0].update(crc32=[]),
+        lambda header: header["arrays"][0].update(crc32=["x"]),
+        lambda header: header["arrays"][0].pop("shape"),
+        lambda header: [header],
     ):
         example().save(path)
         rewrite_header(path, change)
         with pytest.raises(ModelFileError):
+            RankingData.load(path)
+
+
+@pytest.mark.parametrize("part", ["indptr", "indices"])
+def test_pointers_beyond_the_arrays_are_refused(part, tmp_path):
+    data = example(sparse=True)
+    getattr(data.X, part)[2] = 2**30
+    data.save(tmp_path / "data.rsd")
+    with pytest.raises(ModelFileError, match="its arrays do not form a data set"):
+        RankingData.load(tmp_path / "data.rsd")
+
+
+def test_a_header_that_is_not_json(tmp_path):
+    path = tmp_path / "data.rsd"
+    for text in (b"{", b"[" * 100_000, b"\xff" * 40, b"3"):
+        padded = text.ljust(-(-(32 + len(text)) // 64) * 64 - 32, b"\0")
+        checksum = _cache._header_checksum(2, len(text), padded)
+        path.write_bytes(struct.pack("<16sIIQ", MAGIC, 2, checksum, len(text)) + padded)
+        with pytest.raises(ModelFileError, match="header"):
             RankingData.load(path)
 
 

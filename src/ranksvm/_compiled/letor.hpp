@@ -37,6 +37,7 @@ enum Reason : int {
     NAN_VALUE,
     INFINITE_VALUE,
     VALUE_OUT_OF_RANGE,
+    NUL_IN_ID,
 };
 
 // What the reader believes of the file. `columns`: room for features; without `declared` a larger id is only noted.
@@ -160,7 +161,7 @@ public:
         sink_.begin();
         if (!(p = parse_features(p))) return false;
         if (info_.label) info_.label[report.rows] = label;
-        if (info_.docid_offset) parse_docid(p);
+        if (info_.docid_offset && !parse_docid(p)) return false;
         const int64_t size = sink_.end();
         if (info_.entries_so_far) info_.entries_so_far[report.rows] = size;
         ++report.rows;
@@ -212,6 +213,7 @@ private:
         const char* last = first;
         while (!is_delimiter(*last)) ++last;
         if (first == last) return refuse(EMPTY_QID, p);
+        if (find(first, last, '\0') != last) return refuse(NUL_IN_ID, p);
         int64_t value = 0;
         if (!read_integer(first, last, value)) report.string_qid = true;
         if (info_.qid) info_.qid[report.rows] = value;
@@ -314,7 +316,7 @@ private:
     }
 
     // `#docid = X ...`, or else the first word of the comment
-    void parse_docid(const char* p) {
+    bool parse_docid(const char* p) {
         const char* first = p;
         const char* last = p;
         if (*p == '#') {
@@ -325,9 +327,11 @@ private:
             }
             for (last = first; !is_blank(*last) && *last != '\n';) ++last;
         }
+        if (find(first, last, '\0') != last) return refuse(NUL_IN_ID, first, last) != nullptr;
         info_.docid_offset[report.rows] = offset_ + (first - line_);
         info_.docid_length[report.rows] = static_cast<int32_t>(last - first);
         report.docid |= last > first;
+        return true;
     }
 };
 

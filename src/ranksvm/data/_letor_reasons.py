@@ -28,6 +28,7 @@ _SENTENCES = (
     "the value of feature {before} is nan ({found}); omit a missing feature, or impute it",
     "the value of feature {before} is infinite ({found}); values must be finite numbers",
     "the value of feature {before} is out of the range of {dtype}: {found}{remedy}",
+    "an id has a NUL character, which no array of strings keeps: {found}",
 )
 # Reasons that depend on what the reader assumed from the beginning of a stream, and the options that help.
 _ASSUMPTIONS = {14: "n_features", 15: "zero_based=True"}

@@ -187,7 +187,8 @@ class _DenseTarget:
 
 class _SparseTarget:
     def __init__(self, ranges: Sequence[Range], layout: Layout, settings: Settings, empty: Callable[..., np.ndarray]):
-        room = [part.colons - (part.rows if layout.has_qid else 0) for part in ranges]
+        # (a row without a qid, where others have one, is refused when it is parsed)
+        room = [max(0, part.colons - (part.rows if layout.has_qid else 0)) for part in ranges]
         self._starts = np.cumsum([0, *room])
         self._values = empty((self._starts[-1],), dtype=settings.dtype)
         self._indices = empty((self._starts[-1],), dtype=np.dtype(np.int32))
@@ -264,7 +265,7 @@ def empty_pages(shape: tuple[int, ...], *, dtype: np.dtype) -> np.ndarray:
     """
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-    pages = mmap.mmap(-1, max(1, size), **private)
+    pages = mmap.mmap(-1, max(dtype.itemsize, size), **private)
     return np.frombuffer(pages, dtype=dtype, count=size // dtype.itemsize).reshape(shape)
 
 

@@ -114,7 +114,7 @@ def frame_from(columns: Mapping[str, np.ndarray], name: str) -> Any:
     lists = {key: values.tolist() for key, values in columns.items()}
     try:
         return _narwhals().from_dict(lists, backend=name).to_native()
-    except ImportError:
+    except (ImportError, ValueError, TypeError):  # not installed, or (named by a file) no such library
         return None
 
 

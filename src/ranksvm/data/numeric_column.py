@@ -6,7 +6,7 @@ import numpy as np
 
 from ranksvm.exceptions import DataError
 
-__all__ = ["is_missing", "label_column", "numeric_column"]
+__all__ = ["as_array", "is_missing", "label_column", "numeric_column"]
 
 _LABEL_CURE = "give every row a label, or drop the rows without one (from X, qid and the weights too)"
 
@@ -53,7 +53,9 @@ def numeric_column(
         When a value is missing (None, NaN, NA, NaT, a masked or null value), is not a number, is too large for float64,
         or is infinite although ``finite``. The message names the first such row, and how many are missing.
     """
-    array = _as_array(name, values)
+    array = as_array(name, values)
+    if array.ndim == 0:
+        raise DataError(f"{name} must hold one number for each row, got a {type(values).__name__}.")
     if array.dtype == object:
         missing = np.fromiter(map(is_missing, array.reshape(-1)), dtype=bool, count=array.size).reshape(array.shape)
         _refuse_missing(name, array, missing, cure)
@@ -68,16 +70,15 @@ def numeric_column(
     return numbers
 
 
-def _as_array(name: str, values: Any) -> np.ndarray:
+def as_array(name: str, values: Any) -> np.ndarray:
+    """Values as an array of NumPy; masked ones are None. DataError if NumPy cannot hold them as one."""
     try:
         array = np.asarray(values)
-        if np.ma.isMaskedArray(values):
-            array = array.astype(object)
-            array[np.ma.getmaskarray(values)] = None
-    except ValueError as error:  # a list of lists of different lengths
-        raise DataError(f"{name} must hold one number for each row: {error}") from error
-    if array.ndim == 0:
-        raise DataError(f"{name} must hold one number for each row, got a {type(values).__name__}.")
+    except Exception as error:  # lists of different lengths, or whatever a library of DataFrames raises
+        raise DataError(f"{name} must hold one value for each row: {error}") from error
+    if np.ma.isMaskedArray(values):
+        array = array.astype(object)
+        array[np.ma.getmaskarray(values)] = None
     return array
 
 

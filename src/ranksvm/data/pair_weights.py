@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._checks import check_one_per_row
-from ranksvm.data.numeric_column import numeric_column
+from ranksvm.data.numeric_column import as_array, numeric_column
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError
 
@@ -58,7 +58,16 @@ class PairWeights:
         document = _sorted_weights("sample_weight", self.sample_weight, queries)
         query = _sorted_weights("query_weight", self.query_weight, queries)
         _check_constant(query, queries)
-        return document * query / self._propensities(queries), document
+        with np.errstate(over="ignore"):
+            preferred = document * query / self._propensities(queries)
+        bad = np.flatnonzero(~np.isfinite(preferred))
+        if len(bad):
+            row = bad[0] if queries.order is None else queries.order[bad[0]]
+            raise DataError(
+                f"the weight of the pairs in which row {row} (from 0) is preferred overflows float64: rescale the "
+                "weights, or limit propensities from below."
+            )
+        return preferred, document
 
     def _propensities(self, queries: Queries) -> np.ndarray:
         propensity = _sorted_weights("propensity", self.propensity, queries)
@@ -76,7 +85,7 @@ def checked_weights(name: str, values: Any, n: int, owner: str) -> np.ndarray:
     """One finite, non-negative weight for each of the n rows of ``owner``; all 1 if none are given."""
     if values is None:
         return np.ones(n)
-    weights = numeric_column(name, np.full(n, values) if np.asarray(values).ndim == 0 else values, cure=_CURE)
+    weights = numeric_column(name, np.full(n, values) if as_array(name, values).ndim == 0 else values, cure=_CURE)
     check_one_per_row(name, weights, n, owner)
     bad = np.flatnonzero(weights < 0)
     if len(bad):

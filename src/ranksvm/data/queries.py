@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._checks import check_one_per_row
-from ranksvm.data.numeric_column import is_missing
+from ranksvm.data.numeric_column import as_array, is_missing, numeric_column
 from ranksvm.exceptions import DataError
 
 __all__ = ["Queries", "query_ranges"]
@@ -127,11 +127,13 @@ class Queries:
         DataError
             When a size is not a non-negative integer or the sizes do not add up to ``n_rows``.
         """
-        sizes = np.asarray(group)
-        if sizes.ndim != 1 or not np.issubdtype(sizes.dtype, np.number) or np.any(sizes != np.floor(sizes)):
+        sizes = numeric_column("group", group, cure="give the number of rows of each query")
+        if sizes.ndim != 1 or np.any(sizes != np.floor(sizes)):
             raise DataError("group must be a one-dimensional array of query sizes (whole numbers).")
         if np.any(sizes < 0):
-            raise DataError(f"group has a negative size: {sizes[sizes < 0][0]}.")
+            raise DataError(f"group has a negative size: {int(sizes[sizes < 0][0])}.")
+        if len(sizes) and sizes.max() > n_rows:
+            raise DataError(f"group has the size {sizes.max():.15g}, but X has {n_rows} rows: they must agree.")
         total = int(sizes.sum())
         if total != n_rows:
             raise DataError(
@@ -252,7 +254,7 @@ def query_ranges(ends: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
 
 
 def _as_ids(qid: Any) -> np.ndarray:
-    ids = np.asarray(qid)
+    ids = as_array("qid", qid)
     if ids.ndim == 2 and ids.shape[1] == 1:
         ids = ids[:, 0]
     if ids.ndim != 1:
@@ -272,9 +274,12 @@ def _unique(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     try:
         unique, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
         return unique, first, inverse.reshape(-1)
-    except TypeError:
+    except (TypeError, ValueError, ArithmeticError):
         seen: dict[Any, int] = {}
-        inverse = np.array([seen.setdefault(value, len(seen)) for value in ids])
+        try:
+            inverse = np.array([seen.setdefault(value, len(seen)) for value in ids])
+        except TypeError as error:
+            raise DataError(f"query ids must be numbers, strings or other hashable values: {error}.") from None
         first = np.full(len(seen), -1)
         first[inverse[::-1]] = np.arange(len(ids))[::-1]
         return ids[first], first, inverse

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ranksvm._checks import is_sparse
 from ranksvm._registry import storable
+from ranksvm._schema import Number, Schema, Texts
 from ranksvm.data import frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.queries import Queries, query_ranges
@@ -24,6 +25,10 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__transform: ClassVar[dict[str, bool]] = {"qid": True}
 
+    _fitted_schema: ClassVar[Schema] = {
+        "n_features_in_": Number(integer=True, least=1, size="n_features"),
+        "feature_names_in_": Texts("n_features", required=False),
+    }
     copy: bool
 
     def fit(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:

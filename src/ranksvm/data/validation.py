@@ -103,6 +103,17 @@ def _as_data_error() -> Iterator[None]:
         raise DataError(str(error)) from error
 
 
+def check_scores(scores: np.ndarray) -> np.ndarray:
+    """The scores; DataError names the first row whose score has overflowed."""
+    if not linear.all_finite(scores):
+        row = int(np.flatnonzero(~np.isfinite(scores))[0])
+        raise DataError(
+            f"The score of row {row} (from 0) is {scores[row]}: its features, or the model's weights, are too "
+            "large for float64. Scale the features."
+        )
+    return scores
+
+
 def queries(qid: Any, group: Any, n_rows: int) -> Queries:
     """The grouping given by ``qid`` or ``group`` (not both); one query without either."""
     if group is None:

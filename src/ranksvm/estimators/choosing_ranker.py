@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ranksvm import _options
+from ranksvm._schema import Array, Number, Schema
 from ranksvm.data import Queries, frames, validation
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
@@ -78,6 +79,11 @@ class ChoosingRanker(DualMixin, BaseEstimator):
     has one problem, solved along C.
     """
 
+    _fitted_schema: ClassVar[Schema] = {
+        "C_": Number(least=0.0),
+        "best_score_": Number(finite=False),
+        "Cs_": Array("n_Cs"),
+    }
     # the estimator that is given C
     _with_one_c: ClassVar[Callable[..., Any]]
 

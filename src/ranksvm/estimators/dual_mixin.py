@@ -1,15 +1,17 @@
 """The dual problem of the estimators fitted to pairs."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ranksvm import _options
 from ranksvm._parallel import effective_n_jobs
+from ranksvm._schema import Array, Flag, Number, Plain, Schema, Text, Trace
 from ranksvm.data import validation
 from ranksvm.estimators.ranker import Ranker, check_is_fitted
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.problems.dual import DualCoef, KeptDualCoef
-from ranksvm.problems.problem import loss_of
+from ranksvm.problems.problem import PAIR_SELECTIONS, PAIR_WEIGHTINGS, loss_of
 from ranksvm.problems.training_set import check_source_of_pairs, training_pairs
 
 __all__ = ["DualMixin"]
@@ -17,6 +19,22 @@ __all__ = ["DualMixin"]
 
 class DualMixin(Ranker):
     """Base of the estimators fitted to pairs; it computes the dual variables of their problem."""
+
+    _fitted_schema: ClassVar[Schema] = {
+        "objective_": Number(),
+        "duality_gap_": Number(finite=False),
+        "converged_": Flag(),
+        "status_": Text(),
+        "n_iter_": Number(integer=True, least=0),
+        "solver_": Text(),
+        "history_": Trace(),
+        "n_pairs_": Number(integer=True, least=0, size="n_pairs"),
+        "n_queries_": Number(integer=True, least=0),
+        "width_": Number(least=0.0, nullable=True, default=None),
+        "pair_alpha_": Array("n_pairs", nullable=True, default=None),
+        "fitted_params_": Plain(required=False),
+        "evals_result_": Trace(required=False),
+    }
 
     def dual_coef(
         self,
@@ -101,3 +119,18 @@ class DualMixin(Ranker):
             return weights * loss.alpha(scores[preferred] - scores[other], C, width)
 
         return DualCoef(found, queries, labels, alpha)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "fitted_params_"):
+            return
+        fitted = self.fitted_params_
+        try:
+            loss_of(fitted["loss"], fitted["huber_width"])
+            _options.check(
+                C=_options.positive(fitted["C"]),
+                pair_selection=_options.one_of(fitted["pair_selection"], PAIR_SELECTIONS),
+                pair_weighting=_options.one_of(fitted["pair_weighting"], PAIR_WEIGHTINGS),
+            )
+        except OptionError as error:
+            raise ModelFileError(f"fitted_params_: {error}") from error

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from ranksvm import _options
 from ranksvm._parallel import effective_n_jobs, one_blas_thread
 from ranksvm._registry import storable
+from ranksvm._schema import Array, Number, Schema
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix, frames
 from ranksvm.estimators.low_rank_ranker import LowRankRanker
 from ranksvm.estimators.ranker import all_or_nothing
@@ -153,6 +154,11 @@ class FactorizedRankSVM(LowRankRanker):
     """
 
     _model_params = ("C", "n_components")
+    _fitted_schema: ClassVar[Schema] = {
+        "factors_": Array("n_samples", "n_components", least=0.0, most=1e150),
+        "best_iteration_": Number(integer=True, least=0, nullable=True, default=None),
+        "best_score_": Number(finite=False, nullable=True, default=None),
+    }
 
     def __init__(
         self,

@@ -1,12 +1,13 @@
 """KernelRankSVMCV: KernelRankSVM with C and gamma chosen on validation data or by query folds."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ranksvm import _options
 from ranksvm._registry import storable
+from ranksvm._schema import Array, Schema
 from ranksvm.estimators.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
 from ranksvm.estimators.kernel_ranker import KernelRanker
@@ -84,6 +85,12 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     """
 
     _with_one_c = KernelRankSVM
+    _fitted_schema: ClassVar[Schema] = {
+        "gammas_": Array("n_gammas_listed"),
+        "scores_": Array("n_gammas", "n_Cs", "n_folds", finite=False),
+        "mean_scores_": Array("n_gammas", "n_Cs", finite=False),
+        "standard_errors_": Array("n_gammas", "n_Cs", finite=False),
+    }
     _model_params = (
         "loss",
         "huber_width",

@@ -1,25 +1,29 @@
 """Base of the rankers with a kernel: the scoring function, rebuilt from fitted attributes, and its pruning."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ranksvm import _options
 from ranksvm._checks import is_number
 from ranksvm._parallel import effective_n_jobs
+from ranksvm._schema import Array, Matrix, Number, Plain, Schema, Text
 from ranksvm.estimators.ranker import Ranker, check_is_fitted
-from ranksvm.exceptions import OptionError
+from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.kernels import FourierFeatures, Kernel
 from ranksvm.kernels.expansions import Expansion, LinearFunction, ScoringFunction, expansion
 from ranksvm.kernels.pruning import Pruning, smallest_terms
 from ranksvm.problems.kernel_model import kernel_terms, scattered
-from ranksvm.problems.kernel_options import is_precomputed, kernel_with, refuse_sparse_kernels
+from ranksvm.problems.kernel_options import KERNEL_NAMES, is_precomputed, kernel_with, refuse_sparse_kernels
 from ranksvm.problems.records import Record
 
 __all__ = ["KernelRanker"]
 
 
+# What `prune` has summed up.
+_PRUNED = ("n_dropped", "distance", "norm")
 # Fitted attributes of the scoring function; the kernel and the approximation determine which exist.
 _FUNCTION = ("coef_", "dual_coef_", "support_", "support_vectors_", "frequencies_", "feature_coef_", "pruned_")
 
@@ -27,6 +31,18 @@ _FUNCTION = ("coef_", "dual_coef_", "support_", "support_vectors_", "frequencies
 class KernelRanker(Ranker, BaseEstimator):
     """Base of the estimators whose score of a document is ``sum_j dual_coef_[j] k(x, support_vectors_[j])``."""
 
+    _fitted_schema: ClassVar[Schema] = {
+        "dual_coef_": Array("n_support", required=False),
+        "support_": Array("n_support", dtype="int64", least=0, required=False),
+        "support_vectors_": Matrix("n_support", "n_features", required=False),
+        "coef_": Array("n_features", required=False),
+        "frequencies_": Array("n_frequencies", "n_features", any_order=True, required=False),
+        "feature_coef_": Array("2 * n_frequencies", required=False),
+        "pruned_": Plain(required=False),
+        "gamma_": Number(least=0.0, nullable=True),
+        "kernel_dtype_": Text(),
+        "n_kernel_products_": Number(integer=True, least=0),
+    }
     kernel: str | Callable[..., Any]
     gamma_: float | None
     dual_coef_: np.ndarray
@@ -105,6 +121,34 @@ class KernelRanker(Ranker, BaseEstimator):
         X = super()._features(X, finite)
         refuse_sparse_kernels(self.fitted_params_["kernel"], X)
         return X
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "n_features_in_"):
+            return
+        if not (hasattr(self, "frequencies_") and hasattr(self, "feature_coef_")):
+            self._check_terms()
+        if set(getattr(self, "pruned_", _PRUNED)) != set(_PRUNED) or None in getattr(self, "pruned_", {}).values():
+            raise ModelFileError(f"pruned_ must have the numbers {', '.join(_PRUNED)}.")
+
+    def _check_terms(self) -> None:
+        """Refuse a sum of kernel functions that cannot be evaluated."""
+        if not (hasattr(self, "dual_coef_") and hasattr(self, "support_")):
+            raise ModelFileError("it has no scoring function: neither dual_coef_ and support_ nor frequencies_.")
+        fitted = self.fitted_params_
+        precomputed = is_precomputed(fitted["kernel"])
+        if not precomputed:
+            _options.check(
+                kernel=_options.one_of(fitted["kernel"], KERNEL_NAMES),
+                degree=_options.count(fitted["degree"]),
+                coef0=_options.not_negative(fitted["coef0"]),
+            )
+        if precomputed == hasattr(self, "support_vectors_"):
+            raise ModelFileError(f"the kernel {fitted['kernel']!r} does not go with its support vectors.")
+        if precomputed and len(self.support_) and self.support_.max() >= self.n_features_in_:
+            raise ModelFileError("support_ has rows beyond those of the kernel matrix.")
+        if fitted["kernel"] == "linear" and not hasattr(self, "coef_"):
+            raise ModelFileError("coef_ of a linear kernel is missing.")
 
     def _assign(self, *records: Record) -> None:
         """Set fitted attributes from records; those of a model with another kernel are removed."""

@@ -123,7 +123,7 @@ class LinearRanker(Ranker):
         scores = self._scores(X)
         if not linear.all_finite(scores):
             validation.check_finite(self, X, effective_n_jobs(self.n_jobs))
-        return scores
+        return validation.check_scores(scores)
 
     def _scores(self, X: Any) -> np.ndarray:
         return linear_scores(X, self.coef_, effective_n_jobs(self.n_jobs))

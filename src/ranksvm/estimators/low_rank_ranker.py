@@ -7,7 +7,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
+from ranksvm import _options
 from ranksvm._parallel import effective_n_jobs
+from ranksvm._schema import Array, Flag, Number, Plain, Schema, Text, Trace
 from ranksvm.data import ComparablePairs, Queries, validation
 from ranksvm.estimators.linear_ranker import LinearRanker
 from ranksvm.exceptions import DataError
@@ -21,6 +23,18 @@ class LowRankRanker(LinearRanker, BaseEstimator):
     A subclass defines its alpha (`_alpha`) and its low-rank matrices (`_entries`).
     """
 
+    _fitted_schema: ClassVar[Schema] = {
+        "coef_": Array("n_features"),
+        "objective_": Number(),
+        "converged_": Flag(),
+        "status_": Text(),
+        "n_iter_": Number(integer=True, least=0),
+        "history_": Trace(),
+        "n_pairs_": Number(integer=True, least=0),
+        "n_queries_": Number(integer=True, least=0, size="n_queries"),
+        "fitted_params_": Plain(),
+        "evals_result_": Trace(required=False),
+    }
     n_pairs_: int
     n_queries_: int
 
@@ -127,3 +141,8 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         queries = validation.queries(qid, group, X.shape[0])
         pairs = ComparablePairs.from_labels(queries, labels, n_threads=n_threads)
         return TrainingSet(X, pairs, queries.n_queries, n_threads, labels)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if hasattr(self, "fitted_params_"):
+            _options.check(**{name: _options.positive(self.fitted_params_[name]) for name in self._model_params})

@@ -1,5 +1,6 @@
 """Base of the online rankers: queries arrive one by one, and each is learnt from once, without retraining."""
 
+import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,12 +12,15 @@ import ranksvm._compiled.online as online
 from ranksvm import _options
 from ranksvm._checks import is_sparse
 from ranksvm._parallel import effective_n_jobs
+from ranksvm._schema import Array, Number, Schema
 from ranksvm.data import Queries, as_design_matrix, frames, validation
 from ranksvm.data.design_matrix import csr_arrays
 from ranksvm.data.pair_list import row_numbers
 from ranksvm.data.pair_weights import PairWeights, checked_weights
 from ranksvm.estimators.linear_ranker import LinearRanker
+from ranksvm.estimators.locks import lock_of
 from ranksvm.estimators.ranker import all_or_nothing
+from ranksvm.estimators.undo import as_before_if_refused, undone_if_not_finite
 from ranksvm.exceptions import DataError, OptionError
 
 _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
@@ -25,9 +29,19 @@ _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
 class OnlineRanker(LinearRanker, BaseEstimator):
     """Base of the linear rankers that learn from one query after another; time and memory depend on that query only.
 
+    Learning changes arrays in place. Only one thread may learn; while it does, another one that reads the model (with
+    ``predict``, ``rank``, ``coef_`` or ``save``) may see weights of which some are old and some are new. `snapshot` may
+    be called from any thread: serve the copy that it returns.
+
     A subclass defines its initial state (`_begin`), and the update for the pairs of a query (`_learn`).
     """
 
+    _fitted_schema: ClassVar[Schema] = {
+        "weights_": Array("n_features"),
+        "lag_": Array("n_features", nullable=True),
+        "counts_": Array(4, least=0.0, most=2.0**63),
+        "seed_": Number(integer=True, least=0, most=np.iinfo(np.int32).max),
+    }
     n_passes: int
     average: bool
     shuffle_pairs: bool
@@ -106,9 +120,9 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     ) -> Self:
         """Continue learning from queries, one after another.
 
-        ``fit`` on some queries is equivalent to ``partial_fit`` on them, divided into calls in any way. An interrupted
-        call leaves a model that has learnt from the first few of its queries; a refused call leaves the model
-        unchanged.
+        Another thread must not read the model meanwhile, but for `snapshot`. ``fit`` on some queries is equivalent to
+        ``partial_fit`` on them, divided into calls in any way. An interrupted call leaves a model that has learnt from
+        the first few of its queries; a refused call leaves the model unchanged.
 
         Parameters
         ----------
@@ -136,7 +150,8 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         OptionError
             When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
         """
-        self._learn_queries(*self._next_data(X, y, qid, group, query_weight, propensity))
+        with as_before_if_refused(self):
+            self._learn_queries(*self._next_data(X, y, qid, group, query_weight, propensity))
         return self
 
     def predict_then_learn(
@@ -178,9 +193,10 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         OptionError
             When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
         """
-        X, y, queries, preferred_weight = self._next_data(X, y, qid, group, query_weight, propensity)
-        scores = np.empty(len(y))
-        self._learn_queries(X, y, queries, preferred_weight, scores)
+        with as_before_if_refused(self):
+            X, y, queries, preferred_weight = self._next_data(X, y, qid, group, query_weight, propensity)
+            scores = np.empty(len(y))
+            self._learn_queries(X, y, queries, preferred_weight, scores)
         return queries.to_rows(scores)
 
     def partial_fit_pairs(self, X: Any, pairs: Any, weight: Any = None) -> Self:
@@ -209,7 +225,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         """
         self._check_options()
         first = self._is_new()
-        with all_or_nothing(self):
+        with as_before_if_refused(self), all_or_nothing(self):
             X = X if first else self._without_qid_column(X)
             library = frames.library(X)
             X = validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
@@ -220,8 +236,32 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             if first:
                 self.qid_column_, self.frame_type_ = None, library
                 self._start(X.shape[1])
-        self._learn(OnlineRows(X), preferred.astype(np.int32), other.astype(np.int32), checked)
+        with as_before_if_refused(self), undone_if_not_finite(self, X, checked), lock_of(self):
+            self._learn(OnlineRows(X), preferred.astype(np.int32), other.astype(np.int32), checked)
         return self
+
+    def snapshot(self) -> Self:
+        """A copy of the model as it is between two queries, for a server that ranks while another thread learns.
+
+        It may be taken from any thread at any time, and waits for the query that is being learnt from. The copy does
+        not change when the model learns on, so that any number of threads may call its ``predict`` and ``rank``.
+
+        Returns
+        -------
+        self
+            An independent model with the same weights and state.
+
+        Examples
+        --------
+        >>> from ranksvm import SOLARRanker
+        >>> ranker = SOLARRanker().learn_one_query([[1.0, 0.0], [0.0, 1.0]], [1, 0])
+        >>> serving = ranker.snapshot()
+        >>> ranker = ranker.learn_one_query([[0.0, 1.0], [1.0, 0.0]], [1, 0])
+        >>> serving.n_queries_, ranker.n_queries_
+        (1, 2)
+        """
+        with lock_of(self):
+            return copy.deepcopy(self)
 
     def learn_one_query(self, X: Any, y: Any) -> Self:
         """`partial_fit` on the documents of one query.
@@ -292,7 +332,11 @@ class OnlineRanker(LinearRanker, BaseEstimator):
 
     def _check_options(self) -> None:
         """Refuse invalid hyper-parameters."""
-        _options.check(n_passes=_options.count(self.n_passes))
+        _options.check(
+            n_passes=_options.count(self.n_passes),
+            average=_options.flag(self.average),
+            shuffle_pairs=_options.flag(self.shuffle_pairs),
+        )
 
     def _shaping(self) -> dict[str, bool]:
         """Hyper-parameters that determine the kind of the state -> whether the current state is of that kind."""
@@ -333,11 +377,12 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         return False
 
     def _start(self, n_features: int) -> None:
-        self.weights_ = np.zeros(n_features)
-        self.lag_ = np.zeros(n_features) if self.average else None
-        self.counts_ = np.zeros(4)
-        self.seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        self._begin(n_features)
+        with lock_of(self):
+            self.weights_ = np.zeros(n_features)
+            self.lag_ = np.zeros(n_features) if self.average else None
+            self.counts_ = np.zeros(4)
+            self.seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            self._begin(n_features)
 
     def _data(
         self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any, reset: bool
@@ -379,7 +424,18 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         scores: np.ndarray | None = None,
     ) -> None:
         """Learn from one query after another; if ``scores`` is given, score each query first, by position."""
-        rows, y_sorted = OnlineRows(X), queries.to_sorted(y)
+        with undone_if_not_finite(self, X, preferred_weight):
+            self._learn_each_query(X, y, queries, preferred_weight, scores)
+
+    def _learn_each_query(
+        self,
+        X: Any,
+        y: np.ndarray,
+        queries: Queries,
+        preferred_weight: np.ndarray | None,
+        scores: np.ndarray | None,
+    ) -> None:
+        rows, y_sorted, lock = OnlineRows(X), queries.to_sorted(y), lock_of(self)
         products = None if scores is None else as_design_matrix(X).products(queries.order)
         for query in range(queries.n_queries):
             part = slice(queries.pointers[query], queries.pointers[query + 1])
@@ -387,7 +443,8 @@ class OnlineRanker(LinearRanker, BaseEstimator):
                 products.scores(part.start, part.stop, self.coef_, scores[part])
             own = np.arange(part.start, part.stop) if queries.order is None else queries.order[part]
             weight = None if preferred_weight is None else preferred_weight[part]
-            self._learn_query(rows, own.astype(np.int32), y_sorted[part], weight)
+            with lock:
+                self._learn_query(rows, own.astype(np.int32), y_sorted[part], weight)
 
 
 class OnlineRows:

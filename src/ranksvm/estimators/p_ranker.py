@@ -1,14 +1,15 @@
 """PRanker: PRank, the pointwise perceptron with thresholds between the levels of relevance."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
 import ranksvm._compiled.online as online
 from ranksvm._registry import storable
+from ranksvm._schema import Array, Schema
+from ranksvm.data.numeric_column import numeric_column
 from ranksvm.estimators.online_ranker import OnlineRanker, OnlineRows
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, ModelFileError
 
 __all__ = ["PRanker"]
 
@@ -54,6 +55,11 @@ class PRanker(OnlineRanker):
     Crammer & Singer, "Pranking with ranking", NIPS 2001.
     """
 
+    _fitted_schema: ClassVar[Schema] = {
+        "levels_": Array("n_levels"),
+        "thresholds_": Array("n_levels - 1"),
+    }
+
     def __init__(
         self,
         levels: Any = None,
@@ -85,6 +91,11 @@ class PRanker(OnlineRanker):
             )
         return X, y, queries, none
 
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if hasattr(self, "levels_") and (np.diff(self.levels_) <= 0.0).any():
+            raise ModelFileError("levels_ must ascend.")
+
     def partial_fit_pairs(self, X: Any, pairs: Any, weight: Any = None) -> "PRanker":
         """Refused: PRank learns from labels.
 
@@ -101,7 +112,7 @@ class PRanker(OnlineRanker):
         raise DataError("PRank learns the levels of documents, which pairs do not contain: give labels to partial_fit.")
 
     def _given_levels(self) -> np.ndarray:
-        return np.unique(check_array(self.levels, ensure_2d=False, dtype=np.float64))
+        return np.unique(numeric_column("levels", self.levels))
 
     def _shaping(self) -> dict[str, bool]:
         same = self.levels is None or np.array_equal(self._given_levels(), self.levels_)

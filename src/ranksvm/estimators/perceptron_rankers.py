@@ -1,12 +1,13 @@
 """Perceptrons as baselines for online rankers: pairwise, and a committee."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 import ranksvm._compiled.online as online
 from ranksvm import _options
 from ranksvm._registry import storable
+from ranksvm._schema import Array, Schema
 from ranksvm.estimators.online_ranker import OnlineRanker, OnlineRows
 
 __all__ = ["CommitteePerceptronRanker", "PairwisePerceptronRanker"]
@@ -108,6 +109,11 @@ class CommitteePerceptronRanker(OnlineRanker):
     """
 
     average = False
+    _fitted_schema: ClassVar[Schema] = {
+        "experts_": Array("n_members", "n_features"),
+        "survivals_": Array("n_members", least=0.0),
+        "survival_": Array(1, least=0.0),
+    }
 
     def __init__(
         self,

@@ -3,10 +3,11 @@
 It is for programs that fit, score and save, such as the command line.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ranksvm import _options
 from ranksvm._registry import savable
+from ranksvm._schema import Array, Schema
 from ranksvm.data import frames
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.linear_ranker import LinearRanker
@@ -23,6 +24,7 @@ class RankSVM(DualMixin, LinearRanker):
     """All of `ranksvm.RankSVM` but scikit-learn's BaseEstimator; its model file is that of a `ranksvm.RankSVM`."""
 
     _model_params = ("C", "loss", "huber_width", "pair_selection", "pair_weighting")
+    _fitted_schema: ClassVar[Schema] = {"coef_": Array("n_features")}
 
     def __init__(
         self,

@@ -1,10 +1,11 @@
 """RankSVMCV: RankSVM with C chosen on validation data or by query folds."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ranksvm._registry import storable
+from ranksvm._schema import Array, Schema
 from ranksvm.data import as_design_matrix
 from ranksvm.estimators.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.linear_ranker import LinearRanker
@@ -88,6 +89,12 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     """
 
     _with_one_c = RankSVM
+    _fitted_schema: ClassVar[Schema] = {
+        "coef_": Array("n_features"),
+        "scores_": Array("n_Cs", "n_folds", finite=False),
+        "mean_scores_": Array("n_Cs", finite=False),
+        "standard_errors_": Array("n_Cs", finite=False),
+    }
     _model_params = ("loss", "huber_width", "pair_selection", "pair_weighting", "rule")
 
     def __init__(

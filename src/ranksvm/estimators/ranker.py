@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ranksvm._parallel import effective_n_jobs
+from ranksvm._schema import Number, Schema, Text, Texts
 from ranksvm.data import Queries, frames, validation
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.metrics import evaluate
 from ranksvm.persistence import save
 from ranksvm.problems.records import Record
@@ -51,6 +52,12 @@ class Ranker:
     n_queries_: int
     qid_column_: Any
 
+    _fitted_schema: ClassVar[Schema] = {
+        "n_features_in_": Number(integer=True, least=1, size="n_features"),
+        "feature_names_in_": Texts("n_features", required=False),
+        "qid_column_": Text(nullable=True, default=None),
+        "frame_type_": Text(nullable=True, default=None),
+    }
     __metadata_request__fit: ClassVar = {
         "qid": True,
         "sample_weight": True,
@@ -72,6 +79,16 @@ class Ranker:
         -------
         ndarray of float64, shape (n_samples,)
             The scores, summed in float64.
+
+        Raises
+        ------
+        DataError
+            When X is not what the model was fitted to, or a score overflows.
+
+        Notes
+        -----
+        Any number of threads may call ``predict``, ``rank`` and ``score`` of one model at a time, as long as none fits
+        it or lets it learn: for a model that learns, serve copies (``snapshot`` of the online rankers).
         """
         return self._predicted(X)
 
@@ -162,9 +179,15 @@ class Ranker:
         if self._model_params and hasattr(self, "n_features_in_") and not hasattr(self, "fitted_params_"):
             self.fitted_params_ = self._params_now()
 
+    def _check_loaded(self) -> None:
+        """Refuse a model from a file whose attributes do not agree, beyond what the schema says."""
+        missing = [name for name in self._model_params if name not in getattr(self, "fitted_params_", {})]
+        if missing and hasattr(self, "n_features_in_"):
+            raise ModelFileError(f"fitted_params_ of {type(self).__name__} lacks {missing[0]!r}.")
+
     def _predicted(self, X: Any) -> np.ndarray:
         """Score of each row of X, which has not been validated."""
-        return self._scores(self._features(X))
+        return validation.check_scores(self._scores(self._features(X)))
 
     def _scores(self, X: Any) -> np.ndarray:
         """Score of each row of X, which has been validated (`_features`), in float64."""

@@ -4,7 +4,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -13,10 +13,11 @@ from ranksvm import _options
 from ranksvm._memory import check_fits, memory_complaint
 from ranksvm._parallel import one_blas_thread
 from ranksvm._registry import storable
+from ranksvm._schema import Array, Number, Schema
 from ranksvm.data import ComparablePairs, PairBlocks, Queries, as_design_matrix, frames
 from ranksvm.estimators.low_rank_ranker import LowRankRanker
 from ranksvm.estimators.ranker import SCORE_METRIC, all_or_nothing
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.losses import HuberHinge
 from ranksvm.objectives import LinearObjective
 from ranksvm.objectives.nuclear_norm import NuclearNormObjective, required_bytes
@@ -154,6 +155,13 @@ class RegularizedRankSVM(LowRankRanker):
     """
 
     _model_params = ("C", "gamma", "lam")
+    _fitted_schema: ClassVar[Schema] = {
+        "duality_gap_": Number(finite=False),
+        "ranks_": Array("n_queries", dtype="int64", least=0),
+        "singular_values_": Array("n_values", least=0.0),
+        "left_factors_": Array("n_entries"),
+        "right_factors_": Array("n_entries"),
+    }
 
     def __init__(
         self,
@@ -308,6 +316,14 @@ class RegularizedRankSVM(LowRankRanker):
             return matrices.entries(query, np.searchsorted(rows, i), np.searchsorted(rows, j))
 
         return entries
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "ranks_"):
+            return
+        n_values = len(self.singular_values_)
+        if self.ranks_.max(initial=0) > n_values or int(self.ranks_.sum()) != n_values:
+            raise ModelFileError(f"ranks_ do not add up to the {n_values} singular values.")
 
     def _matrices(self, pointers: np.ndarray) -> QueryMatrices | None:
         """The matrices A for queries of these sizes; None if the last fit had other sizes."""

@@ -1,7 +1,8 @@
 """Linear rankers read from model files to score documents: neither scikit-learn nor a solver is imported."""
 
-from typing import Any
+from typing import Any, ClassVar
 
+from ranksvm._schema import Array, Schema
 from ranksvm.estimators.linear_ranker import LinearRanker
 
 __all__ = ["SAVED_LINEAR_RANKERS", "SavedLinearRanker"]
@@ -15,6 +16,10 @@ class SavedLinearRanker(LinearRanker):
     **params : optional
         The hyper-parameters of the saved class.
     """
+
+    # what a fit left beside it is neither read nor checked
+    _takes_part_of_a_file = True
+    _fitted_schema: ClassVar[Schema] = {"coef_": Array("n_features")}
 
     def __init__(self, **params: Any):
         vars(self).update(params)

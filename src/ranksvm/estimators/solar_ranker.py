@@ -1,14 +1,15 @@
 """SOLARRanker: online learning to rank with closed-form updates."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 import ranksvm._compiled.online as online
 from ranksvm import _options
 from ranksvm._registry import storable
+from ranksvm._schema import Array, Plain, Schema
 from ranksvm.estimators.online_ranker import OnlineRanker, OnlineRows
-from ranksvm.exceptions import OptionError
+from ranksvm.exceptions import ModelFileError, OptionError
 
 __all__ = ["SOLARRanker"]
 
@@ -99,6 +100,10 @@ class SOLARRanker(OnlineRanker):
     """
 
     _model_params = ("order", "covariance")
+    _fitted_schema: ClassVar[Schema] = {
+        "fitted_params_": Plain(),
+        "_covariance_": Array("n_covariance", nullable=True),
+    }
 
     def __init__(
         self,
@@ -149,6 +154,16 @@ class SOLARRanker(OnlineRanker):
         )
         if self.decay > 1.0:
             raise OptionError(f"decay must be at most 1, got {self.decay!r}.")
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "fitted_params_"):
+            return
+        order, covariance = self.fitted_params_["order"], self.fitted_params_["covariance"]
+        S, n_features = self._covariance_, len(self.weights_)
+        size = {"full": n_features**2, "diagonal": n_features}.get(covariance) if order == 2 else None
+        if order not in (1, 2) or (None if S is None else len(S)) != size:
+            raise ModelFileError(f"_covariance_ is not that of order {order!r} and covariance {covariance!r}.")
 
     def _shaping(self) -> dict[str, bool]:
         S, n_features = self._covariance_, len(self.weights_)

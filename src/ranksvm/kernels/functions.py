@@ -85,8 +85,13 @@ def _mend_near(X: Documents, Z: Documents, distances: np.ndarray, gamma: float) 
 
 def _laplacian(X: Documents, Z: Documents, out: np.ndarray, gamma: float) -> None:
     if is_sparse(X.rows):
-        csr = [part for rows in (X.rows, Z.rows) for part in (rows.data, rows.indices, rows.indptr)]
-        compiled.sparse_distances(*csr, X.rows.shape[1], out)
+        # the places of both have one type
+        places = np.result_type(*(part for rows in (X.rows, Z.rows) for part in (rows.indices, rows.indptr)))
+        parts = (
+            (rows.data, rows.indices.astype(places, copy=False), rows.indptr.astype(places, copy=False))
+            for rows in (X.rows, Z.rows)
+        )
+        compiled.sparse_distances(*(part for three in parts for part in three), X.rows.shape[1], out)
     else:
         compiled.dense_distances(X.rows, Z.rows, out)
     out *= -gamma

@@ -9,6 +9,7 @@ import numpy as np
 from ranksvm._checks import check_one_per_row
 from ranksvm._plain import plain
 from ranksvm.data import Queries
+from ranksvm.data.numeric_column import as_array
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics._columns import column, document_ids
 from ranksvm.metrics.conventions import Convention, convention_named
@@ -191,7 +192,7 @@ def values_and_weights(metric: Metric, rankings: Rankings) -> tuple[np.ndarray, 
 
 
 def _queries(qid: Any, n_rows: int) -> Queries:
-    if qid is not None and np.ndim(qid) == 1:
+    if qid is not None and as_array("qid", qid).ndim == 1:
         check_one_per_row("qid", qid, n_rows, "y")
     return Queries.from_qid(qid, n_rows)
 

@@ -1,0 +1,1 @@
+"""Fuzzers of the readers and the estimators: `run.py` runs them."""

@@ -1,0 +1,85 @@
+"""Cache files with bytes changed (which must be noticed), or with fields changed and their checksums made to match."""
+
+import contextlib
+import json
+import struct
+import zlib
+
+import numpy as np
+
+import ranksvm
+from fuzz.mutations import changed_array, changed_bytes, changed_json, pick
+from ranksvm.data import RankingData, _cache, make_ranking
+from ranksvm.exceptions import RankSVMError
+
+
+class Target:
+    """Changed cache files."""
+
+    def __init__(self, folder):
+        self.path = folder / "data.rsd"
+        self.files = []
+        for density in (1.0, 0.2):
+            data = make_ranking(8, (1, 6), 5, density=density, random_state=3)
+            text = np.array([f"q{number}" for number in range(len(data))], dtype=object)
+            ids = {"numbers": data.qid, "words": data.qid.astype(str), "long words": text, "none": None}
+            for qid in ids.values():
+                made = RankingData(data.X, data.y, qid, text if qid is not None else None)
+                made.save(self.path)
+                self.files.append(self.path.read_bytes())
+
+    def run(self, random):
+        """One changed file."""
+        content = pick(random, self.files)
+        plain = random.random() < 0.4
+        changed = changed_bytes(random, content) if plain else _changed_fields(random, content)
+        self.path.write_bytes(changed)
+        try:
+            data = RankingData.load(self.path, mmap=random.random() < 0.5)
+        except RankSVMError:
+            return
+        assert not plain or changed == content, "altered bytes were accepted"
+        _use(data)
+
+
+def _changed_fields(random, content):
+    _, version, _, length = struct.unpack("<16sIIQ", content[:32])
+    header = json.loads(content[32 : 32 + length])
+    start = -(-(32 + length) // 64) * 64
+    arrays = []
+    for entry in header["arrays"]:
+        at = start + entry["offset"]
+        count = int(np.prod(entry["shape"]))
+        arrays.append(np.frombuffer(content, np.dtype(entry["dtype"]), count, at).reshape(entry["shape"]))
+    for _ in range(int(random.integers(1, 3))):
+        if random.random() < 0.6:
+            place = int(random.integers(len(arrays)))
+            arrays[place] = changed_array(random, arrays[place])
+    # the header describes what the arrays are now, but for what is changed in it afterwards
+    body, entries = b"", []
+    for entry, array in zip(header["arrays"], arrays, strict=True):
+        stored = array.tobytes()
+        stored += bytes(-len(stored) % 64)
+        described = {"dtype": array.dtype.str, "shape": array.shape, "offset": len(body)}
+        entries.append({**entry, **described, "crc32": [zlib.crc32(stored)] if stored else []})
+        body += stored
+    header |= {"arrays": entries, "size": len(body)}
+    if random.random() < 0.6:
+        changed_json(random, header)
+    encoded = json.dumps(header).encode()
+    padded = encoded + bytes(-(32 + len(encoded)) % 64)
+    checksum = _cache._header_checksum(version, len(encoded), padded)
+    return struct.pack("<16sIIQ", _cache.MAGIC, version, checksum, len(encoded)) + padded + body
+
+
+def _use(data):
+    """What is done with data: errors of ranksvm are answers."""
+    for call in (
+        lambda: ranksvm.RankSVM().fit(data.X, data.y, qid=data.qid),
+        lambda: ranksvm.SOLARRanker().fit(data.X, data.y, qid=data.qid),
+        lambda: data.select(slice(0, 3)),
+        lambda: data.queries,
+        lambda: repr(data),
+    ):
+        with contextlib.suppress(RankSVMError):
+            call()

@@ -1,0 +1,92 @@
+"""Fuzz the readers and the estimators: ``python tests/fuzz/run.py [targets] --seconds 180``, or ``make fuzz``.
+
+Every case follows from the target and a number, so that a find is repeated by ``--first NUMBER --cases 1``. A worker
+runs the cases of a target; a case that ends it (a crash, a sanitiser's report, more than a minute) is reported, and the
+next worker goes on behind it. A find is an exception that is not one of ranksvm, or the end of a worker. The exit
+status says whether there were any.
+"""
+
+import argparse
+import importlib
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+import numpy as np
+
+TARGETS = ("models", "caches", "letor_text", "labels")
+HANG = 60.0  # seconds after which a case counts as one that does not end
+
+
+def main():
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("targets", nargs="*", default=[], help=f"of {', '.join(TARGETS)}; all by default")
+    parser.add_argument("--seconds", type=float, default=180.0, help="time for all targets together")
+    parser.add_argument("--cases", type=int, default=10**9, help="largest number of cases of each target")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    targets = options.targets or list(TARGETS)
+    if options.worker:
+        return work(targets[0], options.first, options.cases, options.seconds)
+    finds = sum(fuzz(target, options.first, options.cases, options.seconds / len(targets)) for target in targets)
+    print(f"{finds} finds")
+    return min(finds, 1)
+
+
+def fuzz(target, first, cases, seconds):
+    """The number of finds among the cases of a target."""
+    finds, number, until = 0, first, time.monotonic() + seconds
+    while number < first + cases and time.monotonic() < until:
+        left = [str(first + cases - number), str(max(1.0, until - time.monotonic()))]
+        command = [sys.executable, __file__, target, "--worker", "--first", str(number), "--cases", left[0]]
+        worker = subprocess.Popen([*command, "--seconds", left[1]], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            stdout, stderr = worker.communicate(timeout=until - time.monotonic() + HANG)
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            stdout, stderr = worker.communicate()
+        lines = stdout.decode(errors="replace").splitlines()
+        finds += sum(line.startswith("FIND") for line in lines)
+        print("\n".join(line for line in lines if not line.startswith("CASE")), flush=True)
+        begun = [int(line.split()[1]) for line in lines if line.startswith("CASE")]
+        number = (begun[-1] if begun else number) + 1
+        if worker.returncode != 0:
+            finds += 1
+            print(f"FIND {target} {number - 1}: the worker ended with status {worker.returncode}")
+            print(stderr.decode(errors="replace")[-6000:], flush=True)
+            if not begun:
+                return finds
+    print(f"{target}: {number - first} cases", flush=True)
+    return finds
+
+
+def target_named(target, folder):
+    """The target of that name, with a folder for its files."""
+    return importlib.import_module(f"fuzz.{target}" if target in TARGETS else target).Target(folder)
+
+
+def work(target, first, cases, seconds):
+    """Run cases in this process, each announced before it begins."""
+    until = time.monotonic() + seconds
+    with tempfile.TemporaryDirectory() as folder:
+        case = target_named(target, pathlib.Path(folder))
+        for number in range(first, first + cases):
+            if time.monotonic() > until and number > first:
+                break
+            print(f"CASE {number}", flush=True)
+            try:
+                case.run(np.random.default_rng([*target.encode(), number]))
+            except Exception:
+                where = traceback.format_exc().strip().replace("\n", "\n    ")
+                print(f"FIND {target} {number}: {where}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+    sys.exit(main())

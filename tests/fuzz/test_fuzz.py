@@ -1,0 +1,23 @@
+"""A few cases of every fuzzer; ``make fuzz`` runs many, with sanitisers."""
+
+import numpy as np
+import pytest
+
+from fuzz import run
+
+
+@pytest.mark.parametrize("target", run.TARGETS)
+def test_some_cases(target, tmp_path):
+    case = run.target_named(target, tmp_path)
+    for number in range(60):
+        case.run(np.random.default_rng([*target.encode(), number]))
+
+
+def test_a_crash_is_a_find(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "crashing.py"
+    path.write_text(
+        "import os\nclass Target:\n    def __init__(self, folder): pass\n    def run(self, random): os.abort()\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert run.fuzz("crashing", 0, 2, 20.0) == 2
+    assert "FIND crashing 1: the worker ended with status -6" in capsys.readouterr().out
