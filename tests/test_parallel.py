@@ -1,6 +1,10 @@
 """Threads: order, errors, nesting, and how many."""
 
+import os
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
@@ -40,3 +44,114 @@ def test_n_jobs(monkeypatch):
         with pytest.raises(OptionError, match="n_jobs must be"):
             effective_n_jobs(bad)
     assert available_cpus() >= 1
+
+
+def threads_of_pool():
+    return sum(thread.name.startswith("ranksvm") for thread in threading.enumerate())
+
+
+def test_one_pool_serves_any_number_of_threads():
+    """1,087 values of n_jobs left 1,087 threads."""
+    for n_threads in [*range(2, 40), 200, *range(40, 2, -1)]:
+        assert parallel_map(lambda x: x, range(300), n_threads) == list(range(300))
+    wait_until(lambda: threads_of_pool() <= 2 * max(2, available_cpus() - 1))
+
+
+def test_a_pool_is_replaced_while_others_use_it():
+    def call(n_threads):
+        for _ in range(200):
+            assert parallel_map(lambda x: x + 1, range(20), n_threads) == list(range(1, 21))
+
+    failed = []
+    threads = [threading.Thread(target=guarded(call, failed), args=(n,)) for n in (2, 3, 9, 30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not failed
+
+
+def guarded(function, failed):
+    def run(*arguments):
+        try:
+            function(*arguments)
+        except BaseException as error:
+            failed.append(error)
+            raise
+
+    return run
+
+
+def wait_until(condition):
+    until = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_one_blas_thread_also_where_a_library_is_loaded_later():
+    code = """
+from ranksvm._parallel import one_blas_thread
+import numpy.linalg
+with one_blas_thread():
+    pass
+import scipy.linalg
+from threadpoolctl import ThreadpoolController
+with one_blas_thread():
+    print([library["num_threads"] for library in ThreadpoolController().info() if library["user_api"] == "blas"])
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(found.stdout.strip()) <= set("[1, ]")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_children_forked_while_threads_work():
+    """A child begins without threads and without locks that threads of its parent hold."""
+    import numpy as np
+
+    from ranksvm import RankSVM
+
+    X, y, qid = np.random.default_rng(0).normal(size=(600, 20)), np.arange(600) % 3, np.arange(600) // 20
+    expected, stop = RankSVM(n_jobs=1).fit(X, y, qid=qid).coef_, threading.Event()
+
+    def work():
+        while not stop.is_set():
+            RankSVM(n_jobs=3).fit(X, y, qid=qid)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(15):
+            child = os.fork()
+            if child == 0:
+                found = RankSVM(n_jobs=3).fit(X, y, qid=qid).coef_
+                os._exit(0 if np.allclose(found, expected) else 3)
+            wait_until(lambda: ended(child))  # noqa: B023
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def ended(child):
+    found, status = os.waitpid(child, os.WNOHANG)
+    assert status == 0, f"the child ended with status {status}"
+    return found == child
+
+
+def test_one_job_is_one_thread():
+    """Newton's method used 1.3 processors: SciPy's BLAS was not limited where it had been loaded late."""
+    code = """
+import threading, time, numpy as np
+from ranksvm import RankSVM
+X = np.random.default_rng(0).normal(size=(4000, 400)); y = np.arange(4000) % 3; qid = np.arange(4000) // 20
+started, wall, cpu = threading.active_count(), time.perf_counter(), time.process_time()
+RankSVM(C=0.1, solver="newton", n_jobs=1).fit(X, y, qid=qid).predict(X)
+print((time.process_time() - cpu) / (time.perf_counter() - wall), threading.active_count() - started)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    processors, threads = map(float, found.stdout.split())
+    assert threads == 0
+    assert processors < 1.1

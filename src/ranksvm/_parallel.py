@@ -1,9 +1,10 @@
 """Threads: compiled loops release the GIL and take a range of the work; this runs the ranges."""
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -15,8 +16,6 @@ from ranksvm.exceptions import OptionError
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_blas: ThreadpoolController | None = None
-_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 _local = threading.local()
 
 
@@ -68,7 +67,7 @@ def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_th
             _drain(left)
             raise
 
-    helpers = [_pool(n_threads).submit(take_tasks) for _ in range(min(n_threads, len(work)) - 1)]
+    helpers = _pool.submit(take_tasks, min(n_threads, len(work)) - 1)
     _local.worker = True
     try:
         take_tasks()
@@ -90,22 +89,88 @@ def _drain(queue: SimpleQueue) -> None:
         return
 
 
+class _Pool:
+    """The threads of this process: as many as the processors, or as a call needs if that is more."""
+
+    lock: threading.Lock
+    _executor: ThreadPoolExecutor | None
+    _size: int
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def submit(self, function: Callable[[], None], times: int) -> list[Future]:
+        """Run a function so many times, side by side."""
+        with self.lock:
+            wanted = max(times, available_cpus() - 1)
+            # A pool that is too small, or was made for far more threads, is replaced; threads of the old one end when
+            # they have run what it was given.
+            if self._executor is None or not wanted <= self._size <= 2 * wanted:
+                if self._executor is not None:
+                    self._executor.shutdown(wait=False)
+                self._executor = ThreadPoolExecutor(wanted, thread_name_prefix="ranksvm", initializer=_mark_worker)
+                self._size = wanted
+            return [self._executor.submit(function) for _ in range(times)]
+
+    def forget(self) -> None:
+        """Begin without threads: those of the parent process do not survive a fork."""
+        self.lock, self._executor, self._size = threading.Lock(), None, 0
+
+
+class _Blas:
+    """The BLAS libraries that are loaded: SciPy has one of its own, which may be loaded later than NumPy's."""
+
+    lock: threading.Lock
+    _controller: ThreadpoolController | None
+    _loaded: int
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def one_thread(self) -> Any:
+        """Context in which they use one thread."""
+        with self.lock:
+            loaded = len(_BLAS_MODULES & sys.modules.keys())
+            if self._controller is None or self._loaded != loaded:
+                self._controller, self._loaded = ThreadpoolController(), loaded
+            return self._controller.limit(limits=1, user_api="blas")
+
+    def forget(self) -> None:
+        """Search for the libraries again on the next use."""
+        self.lock, self._controller, self._loaded = threading.Lock(), None, 0
+
+
+# Modules whose extensions load a BLAS.
+_BLAS_MODULES = {"numpy.linalg", "scipy.linalg", "scipy.sparse.linalg"}
+_pool = _Pool()
+_blas = _Blas()
+
+
 def one_blas_thread() -> Any:
     """Context in which BLAS uses one thread, because its threads would compete with ours."""
-    global _blas
-    if _blas is None:
-        _blas = ThreadpoolController()
-    return _blas.limit(limits=1, user_api="blas")
-
-
-def _pool(n_threads: int) -> ThreadPoolExecutor:
-    # Keyed by process: threads do not survive a fork, so a child creates its own pool.
-    key = (os.getpid(), n_threads)
-    pool = _pools.get(key)
-    if pool is None:
-        pool = _pools[key] = ThreadPoolExecutor(n_threads, thread_name_prefix="ranksvm", initializer=_mark_worker)
-    return pool
+    return _blas.one_thread()
 
 
 def _mark_worker() -> None:
     _local.worker = True
+
+
+def _before_fork() -> None:
+    # a child must not begin with a lock that a thread of its parent holds
+    _pool.lock.acquire()
+    _blas.lock.acquire()
+
+
+def _after_fork_in_parent() -> None:
+    _blas.lock.release()
+    _pool.lock.release()
+
+
+def _after_fork_in_child() -> None:
+    _local.worker = False
+    _pool.forget()
+    _blas.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
