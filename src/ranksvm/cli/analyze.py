@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_model, names_of, read, with_features, write_text
+from ranksvm.cli.files import load_model, names_of, read, titled, with_features, write_text
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
     Name,
     Shares,
     json_option,
+    list_option,
     n_jobs_option,
     quiet_option,
     zero_based_option,
@@ -33,11 +34,10 @@ MATRICES = {"alpha": "dual variables", "low-rank": "matrices of low rank"}
 @click.command("analyze", short_help="Show the effective dimension of a model's dual variables.")
 @click.argument("models", type=EXISTING_FILE, nargs=-1, required=True, metavar="MODEL...")
 @click.argument("data", type=EXISTING_FILE)
-@click.option(
+@list_option(
     "--energy",
     type=Shares(),
     default="0.9,1",
-    show_default=True,
     metavar="T,T,...",
     help="Shares of the energy (the sum of squares) to retain; 1 gives the rank.",
 )
@@ -139,7 +139,7 @@ def analyze_command(
         )
     else:
         of_what = {MATRICES[words["matrices"]] for words in described}
-        _show(f"{data}: {' and '.join(sorted(of_what))}", spectra, listed)
+        _show(f"{titled(data)}: {' and '.join(sorted(of_what))}", spectra, listed)
 
 
 def _wanted(models: list[Any], matrices: str) -> list[list[str]]:
@@ -170,7 +170,7 @@ def _spectra(model: Any, kind: str, path: Path, rows: Any, data: Path, energy: l
     try:
         dual = coef(model, X, rows.y, rows.qid)
     except DataError as error:
-        raise click.ClickException(f"{path} with {data}: {error}") from error
+        raise click.ClickException(f"{path} with {titled(data)}: {error}") from error
     n_pairs = getattr(_ranker(model), "n_pairs_", dual.n_pairs)
     if n_pairs != dual.n_pairs:
         other_data = _other_data(data, counted(dual.n_pairs, "pair"), path, count(n_pairs))
@@ -182,7 +182,7 @@ def _spectra(model: Any, kind: str, path: Path, rows: Any, data: Path, energy: l
 
 
 def _other_data(data: Path, found: str, model: Path, known: str) -> str:
-    return f"{data} has {found}, {model} was trained on {known}: give the training data of the model."
+    return f"{titled(data)} has {found}, {model} was trained on {known}: give the training data of the model."
 
 
 def _listed(spectra: Any, chosen: tuple[str, ...], data: Path) -> list[Any]:
@@ -195,7 +195,7 @@ def _listed(spectra: Any, chosen: tuple[str, ...], data: Path) -> list[Any]:
     by_text = {str(query): query for query in ids}
     for query in chosen:
         if query not in by_text:
-            raise click.ClickException(f"{data} has no query {query!r}.")
+            raise click.ClickException(f"{titled(data)} has no query {query!r}.")
     return [by_text[query] for query in chosen]
 
 

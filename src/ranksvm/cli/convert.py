@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from ranksvm._special_files import is_special
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import read
 from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, zero_based_option
@@ -26,12 +27,11 @@ def convert_command(source: Path, target: Path, zero_based: bool | None, as_json
     .rsd                     binary cache, which is memory-mapped instead of read
     .parquet, .pq            Parquet (needs pip install "ranksvm[parquet]")
     .txt, .letor, .svm, ...  LETOR text, with .gz, .bz2, .xz or .zst compressed
+    -                        LETOR text on standard output
 
     \b
     ranksvm convert train.txt.gz train.rsd
     """
-    if target.exists() and source.samefile(target):
-        raise click.UsageError("IN and OUT are the same file.")
     from ranksvm.data import write_data
 
     _try(target)
@@ -41,7 +41,9 @@ def convert_command(source: Path, target: Path, zero_based: bool | None, as_json
         progress.now(f"Writing {target}")
         with watch("writing"):
             write_data(data, target)
-        progress.line(f"Wrote {target}: {target.stat().st_size:,} bytes, {watch.seconds['writing']:.2f} s")
+        size = None if is_special(target) else target.stat().st_size
+        amount = "" if size is None else f"{size:,} bytes, "
+        progress.line(f"Wrote {target}: {amount}{watch.seconds['writing']:.2f} s")
     if as_json:
         print_json(
             {
@@ -51,7 +53,7 @@ def convert_command(source: Path, target: Path, zero_based: bool | None, as_json
                 "rows": data.n_rows,
                 "queries": data.queries.n_queries,
                 "features": data.n_features,
-                "bytes": target.stat().st_size,
+                "bytes": size,
                 "seconds": watch.seconds,
             }
         )

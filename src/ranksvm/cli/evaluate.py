@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_scorer, model_scores, names_of, read, read_numbers, write_text
+from ranksvm.cli.files import load_scorer, model_scores, names_of, read, read_numbers, titled, write_text
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -97,7 +97,7 @@ def _show(data: Path, results: dict[str, Any], comparisons: list[dict[str, Any]]
     names, first = list(results), next(iter(results.values()))
     rows = [[metric, *(number(result.means[metric]) for result in results.values())] for metric in first.means]
     without = first.n_without_relevant
-    title = f"{data}: {queries(first.n_queries)}" + (f", {count(without)} without relevant" if without else "")
+    title = f"{titled(data)}: {queries(first.n_queries)}" + (f", {count(without)} without relevant" if without else "")
     print_table([f"metric ({first.convention})", *names], rows, title=title)
     if comparisons:
         click.echo()

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_model, read, row_labels, with_features
+from ranksvm.cli.files import load_model, read, row_labels, titled, with_features
 from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, zero_based_option
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import aligned, count, print_bars, print_json
@@ -97,14 +97,14 @@ def _query(explanation: Any, query: str | None, doc: str | None, labels: list[st
     ids = [str(query_id) for query_id in queries.ids.tolist()]
     if query is not None:
         if query not in ids:
-            raise click.ClickException(f"{data} has no query {query!r}.")
+            raise click.ClickException(f"{titled(data)} has no query {query!r}.")
         return ids.index(query)
     if doc is None:
         return int((queries.sizes > 1).argmax())
     rows = _rows_called(doc, labels, range(len(labels)))
     numbers = sorted({int(queries.numbers()[row]) for row in rows})
     if not rows:
-        raise click.ClickException(f"{data} has no document {doc!r}.")
+        raise click.ClickException(f"{titled(data)} has no document {doc!r}.")
     if len(numbers) > 1:
         several = ", ".join(ids[number] for number in numbers[:5])
         raise click.UsageError(f"{len(numbers)} queries have a document {doc!r} ({several}): give --query.")

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ranksvm._special_files import is_special
 from ranksvm.cli.errors import EXIT_INTERRUPTED, debug_option, is_debugging
+from ranksvm.cli.files import titled
 from ranksvm.cli.online_options import learner_options, make_learner
 from ranksvm.cli.online_run import CtrlC, OnlineRun, parts_of
 from ranksvm.cli.options import (
+    EXISTING_FILE,
     OUTPUT_FILE,
     convention_option,
     json_option,
@@ -20,6 +23,7 @@ from ranksvm.cli.options import (
     quiet_option,
     zero_based_option,
 )
+from ranksvm.cli.paths import STDIN
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, counted, number, print_facts, print_json, print_table, queries, seconds
 
@@ -51,7 +55,7 @@ class _Every(click.Tuple):
 
 
 @click.command("online", short_help="Learn from a stream, query by query.")
-@click.argument("train", type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True, path_type=Path))
+@click.argument("train", type=EXISTING_FILE)
 @learner_options
 @click.option(
     "-o",
@@ -141,9 +145,11 @@ def _settle(options: dict[str, Any]) -> None:
                 f"{DEFAULT_MODEL} exists: add --resume to continue from it, or name another file with -o."
             )
         options["output"] = DEFAULT_MODEL
+    if options["output"] is not None and is_special(options["output"]) and (checkpoint or options["resume"]):
+        raise click.UsageError("--checkpoint and --resume need a model file: a pipe is written once, at the end.")
     options["every"] = options["every"] or checkpoint or EVERY
     if options["batch_queries"] is None:
-        piped = str(options["train"]) == "-" or not stat.S_ISREG(os.stat(options["train"]).st_mode)
+        piped = options["train"] == STDIN or not stat.S_ISREG(os.stat(options["train"]).st_mode)
         options["batch_queries"] = 1 if piped else FILE_BATCH
 
 
@@ -154,7 +160,7 @@ class _Online:
         from ranksvm.metrics import CumulativeMetrics
 
         self._options, self._progress = options, progress
-        self._source = "standard input" if str(options["train"]) == "-" else str(options["train"])
+        self._source = titled(options["train"])
         self._shown = 0.0
         self.saved: int | None = None  # queries in the saved model
         metrics = CumulativeMetrics(options["metrics"], options["convention"], max_label=options["max_label"])
@@ -205,7 +211,7 @@ class _Online:
             "zero_based": "auto" if zero_based is None else zero_based,
             "sparse": n_features > DENSE_UP_TO if known else None,
         }
-        path = "-" if str(self._options["train"]) == "-" else self._options["train"]
+        path = "-" if self._options["train"] == STDIN else self._options["train"]
         return iter_data(path, batch_queries=self._options["batch_queries"], **options)
 
     def _levels(self) -> list[float]:

@@ -1,13 +1,13 @@
 """Options and value types that several commands share."""
 
 import math
-import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
+
+from ranksvm.cli.paths import EXISTING_FILE, OUTPUT_FILE, prints_on_stdout
 
 __all__ = [
     "EXISTING_FILE",
@@ -21,6 +21,7 @@ __all__ = [
     "convention_option",
     "flag",
     "json_option",
+    "list_option",
     "metrics_option",
     "n_jobs_option",
     "quiet_option",
@@ -32,21 +33,6 @@ CONVENTIONS = ["default", "letor", "mslr", "trec", "lightgbm", "xgboost", "sklea
 # Options whose names are not those of their parameters.
 _FLAGS = {"C": "-C", "Cs": "--C-range", "gammas": "--gamma-range"}
 
-
-class _OutputFile(click.Path):
-    """A file to write; its folder is checked before any work is done."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        path = Path(str(super().convert(value, param, ctx)))
-        if not path.parent.is_dir():
-            self.fail(f"{str(path.parent)!r} is not a folder; create it first.", param, ctx)
-        if not os.access(path.parent, os.W_OK):
-            self.fail(f"{str(path.parent)!r} is not writable.", param, ctx)
-        return path
-
-
-EXISTING_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
-OUTPUT_FILE = _OutputFile(dir_okay=False, writable=True)
 
 _POWER = re.compile(r"([^\^]+?)(?:\^|\*\*)(.+)")
 
@@ -198,7 +184,11 @@ def _exponent(text: str, base: float) -> float | None:
 
 def json_option(command: Callable) -> Callable:
     return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document, and nothing else, on stdout."
+        "--json",
+        "as_json",
+        is_flag=True,
+        callback=prints_on_stdout,
+        help="Print one JSON document, and nothing else, on stdout.",
     )(command)
 
 
@@ -230,12 +220,28 @@ def convention_option(command: Callable) -> Callable:
     )(command)
 
 
-def metrics_option(default: str) -> Callable[[Callable], Callable]:
+def list_option(*names: str, type: click.ParamType, default: str | None = None, **named: Any) -> Callable:
+    """An option whose value is a list; given several times, the lists are joined, without repetitions."""
+
+    def joined(_ctx: click.Context, _param: click.Parameter, lists: tuple[list[Any], ...]) -> list[Any] | None:
+        return list(dict.fromkeys(item for part in lists for item in part)) or None
+
     return click.option(
+        *names,
+        type=type,
+        multiple=True,
+        default=None if default is None else [default],
+        show_default=default is not None,
+        callback=joined,
+        **named,
+    )
+
+
+def metrics_option(default: str) -> Callable[[Callable], Callable]:
+    return list_option(
         "--metrics",
         type=CommaList(),
         default=default,
-        show_default=True,
         metavar="M,M,...",
         help="Some of ndcg, mean_ndcg, map, mrr, err, p@k, r@k (with an optional @k), pairwise_accuracy, kendall_tau.",
     )

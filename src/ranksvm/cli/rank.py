@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_scorer, model_scores, read, row_labels, write_text
+from ranksvm.cli.files import load_scorer, model_scores, read, row_labels, titled, write_text
 from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, zero_based_option
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import aligned, count, print_json, print_table
@@ -116,7 +116,7 @@ def _wanted(rankings: dict[str, list[Ranked]], wanted: tuple[str, ...], data: Pa
     """The requested rankings; all of them if none is named."""
     for query in wanted:
         if query not in rankings:
-            raise click.ClickException(f"{data} has no query {query!r}.")
+            raise click.ClickException(f"{titled(data)} has no query {query!r}.")
     return {query: rankings[query] for query in wanted} if wanted else rankings
 
 

@@ -1,16 +1,22 @@
 """One function to read any file of ranking data, and one to write it."""
 
+import io
 import os
+import sys
+import tempfile
 from typing import Any
 
 from ranksvm.data._cache import MAGIC
 from ranksvm.data.letor import read_letor
 from ranksvm.data.letor_writer import write_letor
 from ranksvm.data.ranking_data import RankingData
-from ranksvm.exceptions import OptionError
+from ranksvm.exceptions import DataError, ModelFileError, OptionError
 
 __all__ = ["read_data", "write_data"]
 
+# the first bytes of the formats that are not text
+_CACHE = b"ranksvm-data"
+_PARQUET = b"PAR1"
 _CACHE_SUFFIXES = (".rsd",)
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _TEXT_SUFFIXES = ("", ".txt", ".letor", ".dat", ".data", ".svm", ".svmlight", ".libsvm", ".train", ".test", ".vali")
@@ -22,8 +28,8 @@ def read_data(path: Any, **options: Any) -> RankingData:
 
     Parameters
     ----------
-    path : path-like
-        The file. It may be a pipe if it holds text.
+    path : path-like or "-"
+        The file, which may be a pipe; "-" is standard input.
     **options
         Options of `read_letor` for text. ``dtype`` is also used for Parquet; others are ignored there.
 
@@ -43,16 +49,43 @@ def read_data(path: Any, **options: Any) -> RankingData:
     MissingDependencyError
         When the file format needs a package that is not installed.
     """
+    if isinstance(path, str) and path == "-":
+        return _read_content(sys.stdin.buffer.read(), "standard input", options)
     with open(os.fspath(path), "rb") as file:
         if not file.seekable():
             # opened only once: the writer of a pipe would notice that its reader closed it
-            return read_letor(file, **options)
+            return _read_content(file.read(), os.fspath(path), options)
         head = file.read(len(MAGIC))
-    if head.startswith(b"ranksvm-data"):
+    if head.startswith(_CACHE):
         return RankingData.load(path)
-    if head.startswith(b"PAR1"):
+    if head.startswith(_PARQUET):
         return RankingData.from_parquet(path, dtype=options.get("dtype"))
     return read_letor(path, **options)
+
+
+def _read_content(content: bytes, name: str, options: dict[str, Any]) -> RankingData:
+    """The data in the whole content of a pipe, of any format."""
+    if not content.startswith((_CACHE, _PARQUET)):
+        return read_letor(_Named(content, name), **options)
+    # the readers of these formats need a file
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "data")
+        with open(copy, "wb") as file:
+            file.write(content)
+        try:
+            if content.startswith(_CACHE):
+                return RankingData.load(copy, mmap=False)
+            return RankingData.from_parquet(copy, dtype=options.get("dtype"))
+        except (DataError, ModelFileError) as error:
+            raise type(error)(str(error).replace(copy, name)) from None
+
+
+class _Named(io.BytesIO):
+    """Content with the name of the file that it was read from, for messages."""
+
+    def __init__(self, content: bytes, name: str):
+        super().__init__(content)
+        self.name = name
 
 
 def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None) -> None:
