@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_model, names_of, read, titled, with_features, write_text
+from ranksvm.cli.features import for_model, names_in
+from ranksvm.cli.files import load_model, names_of, read, write_text
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -17,8 +18,9 @@ from ranksvm.cli.options import (
     list_option,
     n_jobs_option,
     quiet_option,
-    zero_based_option,
+    reading_options,
 )
+from ranksvm.cli.paths import titled
 from ranksvm.cli.plot import check_plot
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, counted, number, print_json, print_table, queries
@@ -63,7 +65,7 @@ MATRICES = {"alpha": "dual variables", "low-rank": "matrices of low rank"}
 )
 @click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw histograms and ranks (.png, .svg, .pdf).")
 @n_jobs_option
-@zero_based_option
+@reading_options
 @json_option
 @quiet_option
 @debug_option
@@ -77,7 +79,7 @@ def analyze_command(
     values: Path | None,
     plot: Path | None,
     n_jobs: int | None,
-    zero_based: bool | None,
+    reading: dict[str, Any],
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -103,7 +105,7 @@ def analyze_command(
     with Progress(quiet) as progress:
         loaded = [load_model(path) for path in models]
         wanted = _wanted(loaded, matrices)
-        rows = read(data, progress, watch, zero_based)
+        rows = read(data, progress, watch, reading)
         spectra, described = {}, []
         for path, model_name, model, kinds in zip(models, names, loaded, wanted, strict=True):
             progress.now(f"Analysing {path}")
@@ -163,10 +165,10 @@ def _spectra(model: Any, kind: str, path: Path, rows: Any, data: Path, energy: l
     from ranksvm.exceptions import DataError
 
     known = model.n_features_in_
-    if rows.n_features > known:
+    if rows.n_features > known and names_in(model) is None:
         raise click.ClickException(_other_data(data, counted(rows.n_features, "feature"), path, count(known)))
     coef = dual_coef if kind == "alpha" else low_rank_coef
-    X = with_features(rows.X, known, data)
+    model, X, _ = for_model(model, rows, data)
     try:
         dual = coef(model, X, rows.y, rows.qid)
     except DataError as error:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranksvm.cli.errors import warn
-from ranksvm.cli.paths import STDIN
+from ranksvm.cli.features import for_model
+from ranksvm.cli.paths import STDIN, titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, counted, queries
 
@@ -30,8 +31,6 @@ __all__ = [
     "read_numbers",
     "read_pairs",
     "row_labels",
-    "titled",
-    "with_features",
     "write_text",
 ]
 
@@ -39,24 +38,21 @@ __all__ = [
 PAIR_LINES = "'preferred other' or 'preferred other weight' per line, row numbers from 0"
 
 
-def read(path: Path, progress: Progress, watch: Stopwatch, zero_based: bool | None = None) -> "RankingData":
-    """A data file of any format; a progress line reports its contents."""
+def read(
+    path: Path, progress: Progress, watch: Stopwatch, reading: dict[str, Any], require_labels: bool = True
+) -> "RankingData":
+    """A data file of any format, read with the options of `reading_options`; a progress line reports its contents."""
     from ranksvm.data import read_data
 
     name = titled(path)
     progress.now(f"Reading {name}")
     before = watch.seconds.get("reading", 0.0)
     with watch("reading"), _naming(path):
-        data = read_data("-" if path == STDIN else path, zero_based="auto" if zero_based is None else zero_based)
+        data = read_data("-" if path == STDIN else path, require_labels=require_labels, **reading)
     progress.line(f"Read {name}: {described(data)}, {watch.seconds['reading'] - before:.2f} s")
     if data.qid is None:
         warn(f"{name} has no query ids (qid:...): all its {count(data.n_rows)} rows are treated as one query.")
     return data
-
-
-def titled(path: Path) -> str:
-    """A data file in messages and titles."""
-    return "standard input" if path == STDIN else str(path)
 
 
 def described(data: "RankingData") -> str:
@@ -66,33 +62,6 @@ def described(data: "RankingData") -> str:
     kind = "sparse" if is_sparse(data.X) else "dense"
     features = f"{counted(data.n_features, 'feature')} ({kind})"
     return f"{counted(data.n_rows, 'row')}, {queries(data.queries.n_queries)}, {features}"
-
-
-def with_features(X: Any, n_features: int, path: Path) -> Any:
-    """X with the features of a model: missing ones are 0, unknown ones are ignored.
-
-    LETOR text omits zeros, so a file may lack the last features of another file.
-    """
-    found = X.shape[1]
-    if found == n_features:
-        return X
-    import numpy as np
-
-    from ranksvm._checks import is_sparse
-
-    if found > n_features:
-        warn(
-            f"{titled(path)} has {counted(found, 'feature')}, the training data {count(n_features)}: "
-            "the others are ignored."
-        )
-        return X[:, :n_features]
-    if is_sparse(X):
-        X = X.copy()
-        X.resize(X.shape[0], n_features)
-        return X
-    wider = np.zeros((X.shape[0], n_features), dtype=X.dtype)
-    wider[:, :found] = X
-    return wider
 
 
 def load_model(path: Path) -> Any:
@@ -122,7 +91,8 @@ def model_scores(model: Any, data: "RankingData", path: Path) -> "np.ndarray":
     """Scores of the rows of a data file, in their order."""
     from ranksvm.metrics.scorers import predict_scores
 
-    return predict_scores(model, with_features(data.X, model.n_features_in_, path), data.qid)
+    model, X, _ = for_model(model, data, path)
+    return predict_scores(model, X, data.qid)
 
 
 def read_numbers(path: Path, n_rows: int, word: str) -> "np.ndarray":

@@ -11,7 +11,6 @@ import click
 
 from ranksvm._special_files import is_special
 from ranksvm.cli.errors import EXIT_INTERRUPTED, debug_option, is_debugging
-from ranksvm.cli.files import titled
 from ranksvm.cli.online_options import learner_options, make_learner
 from ranksvm.cli.online_run import CtrlC, OnlineRun, parts_of
 from ranksvm.cli.options import (
@@ -21,9 +20,9 @@ from ranksvm.cli.options import (
     json_option,
     metrics_option,
     quiet_option,
-    zero_based_option,
+    reading_options,
 )
-from ranksvm.cli.paths import STDIN
+from ranksvm.cli.paths import STDIN, titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, counted, number, print_facts, print_json, print_table, queries, seconds
 
@@ -91,7 +90,7 @@ class _Every(click.Tuple):
     metavar="N",
     help="Number of features of LETOR text.  [default: those in its first 4 MiB]",
 )
-@zero_based_option
+@reading_options
 @click.option(
     "--batch-queries",
     type=click.IntRange(min=1),
@@ -103,7 +102,7 @@ class _Every(click.Tuple):
 @debug_option
 @click.pass_context
 def online_command(ctx: click.Context, **options: Any) -> None:
-    """Learn from TRAIN (LETOR text, cache or Parquet; - is standard input) query by query.
+    """Learn from TRAIN (LETOR text, CSV, TSV, Parquet or cache; - is standard input) query by query.
 
     Every query is first ranked by the current model and evaluated, and only then learnt from. The metrics are means
     over all queries so far (progressive, or prequential, validation). A query is a run of consecutive rows with one id.
@@ -203,16 +202,15 @@ class _Online:
     def _stream(self) -> "Iterator[RankingData]":
         from ranksvm.data import iter_data
 
-        n_features, zero_based = self._options["n_features"], self._options["zero_based"]
+        n_features, reading = self._options["n_features"], self._options["reading"]
         # If these are known, the queries of a pipe are read as they arrive.
-        known = n_features is not None and zero_based is not None
+        known = n_features is not None and reading["zero_based"] != "auto"
         options = {
             "n_features": n_features,
-            "zero_based": "auto" if zero_based is None else zero_based,
             "sparse": n_features > DENSE_UP_TO if known else None,
         }
         path = "-" if self._options["train"] == STDIN else self._options["train"]
-        return iter_data(path, batch_queries=self._options["batch_queries"], **options)
+        return iter_data(path, batch_queries=self._options["batch_queries"], **reading, **options)
 
     def _levels(self) -> list[float]:
         """The levels of the resumed model, or else all labels in the file."""

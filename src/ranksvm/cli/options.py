@@ -1,5 +1,6 @@
 """Options and value types that several commands share."""
 
+import functools
 import math
 import re
 from collections.abc import Callable
@@ -25,7 +26,7 @@ __all__ = [
     "metrics_option",
     "n_jobs_option",
     "quiet_option",
-    "zero_based_option",
+    "reading_options",
 ]
 
 # the keys of ranksvm.metrics.CONVENTIONS, which must not be imported for --help
@@ -34,6 +35,8 @@ CONVENTIONS = ["default", "letor", "mslr", "trec", "lightgbm", "xgboost", "sklea
 _FLAGS = {"C": "-C", "Cs": "--C-range", "gammas": "--gamma-range"}
 
 
+# Columns of a table that are not features: option -> what they hold.
+_COLUMNS = {"label": "labels", "qid": "query ids", "docid": "document ids"}
 _POWER = re.compile(r"([^\^]+?)(?:\^|\*\*)(.+)")
 
 
@@ -196,12 +199,41 @@ def quiet_option(command: Callable) -> Callable:
     return click.option("-q", "--quiet", is_flag=True, help="Show no progress on stderr.")(command)
 
 
-def zero_based_option(command: Callable) -> Callable:
-    return click.option(
-        "--zero-based/--one-based",
-        default=None,
-        help="Whether feature ids of LETOR text start at 0.  [default: they do if the file has an id 0]",
-    )(command)
+def reading_options(command: Callable) -> Callable:
+    """How data files are read; the command receives them as ``reading``, the options of `ranksvm.data.read_data`."""
+
+    @functools.wraps(command)
+    def reading(*args: Any, zero_based: bool | None, ignore: list[str] | None, **options: Any) -> Any:
+        columns = {name: options.pop(name) for name in _COLUMNS}
+        found = {**columns, "ignore": ignore or [], "zero_based": "auto" if zero_based is None else zero_based}
+        return command(*args, reading=found, **options)
+
+    decorators = [
+        click.option(
+            "--zero-based/--one-based",
+            default=None,
+            help="Whether feature ids of LETOR text start at 0.  [default: they do if the file has an id 0]",
+        ),
+        *(
+            click.option(
+                f"--{name}",
+                default=name,
+                show_default=True,
+                metavar="COLUMN",
+                help=f"Column of {what} in Parquet, CSV and TSV.",
+            )
+            for name, what in _COLUMNS.items()
+        ),
+        list_option(
+            "--ignore",
+            type=CommaList(),
+            metavar="COLUMN,...",
+            help="Columns of Parquet, CSV and TSV that are not features.",
+        ),
+    ]
+    for decorator in reversed(decorators):
+        reading = decorator(reading)
+    return reading
 
 
 def n_jobs_option(command: Callable) -> Callable:

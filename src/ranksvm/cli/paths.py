@@ -11,7 +11,7 @@ import click
 
 from ranksvm._special_files import descriptor_of, is_special
 
-__all__ = ["EXISTING_FILE", "OUTPUT_FILE", "STDIN", "STDOUT", "is_stdout", "prints_on_stdout"]
+__all__ = ["EXISTING_FILE", "OUTPUT_FILE", "STDIN", "STDOUT", "is_stdout", "prints_on_stdout", "titled"]
 
 # What ``-`` becomes: the readers of data know the first as str, the writers of files the second on every system.
 STDIN = Path("-")
@@ -58,6 +58,11 @@ class _OutputFile(click.Path):
 
 EXISTING_FILE = _InputFile(exists=True, dir_okay=False, readable=True)
 OUTPUT_FILE = _OutputFile(dir_okay=False, writable=True)
+
+
+def titled(path: Path) -> str:
+    """A data file in messages and titles."""
+    return "standard input" if path == STDIN else str(path)
 
 
 def is_stdout(path: Path) -> bool:

@@ -12,7 +12,7 @@ from ranksvm.cli.options import (
     convention_option,
     flag,
     list_option,
-    zero_based_option,
+    reading_options,
 )
 
 __all__ = [
@@ -84,7 +84,7 @@ def data_options(command: Callable) -> Callable:
             metavar="FILE",
             help="Learn from these pairs, not from labels: lines of 'preferred other [weight]', rows of TRAIN from 0.",
         ),
-        zero_based_option,
+        reading_options,
     )(command)
 
 

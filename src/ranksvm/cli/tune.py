@@ -142,7 +142,7 @@ def _conclude(
         found = {**_choice(data, options), "score": best.score, "standard_error": best.standard_error}
         write_text(options["save_choice"], settings_lines(settings, found))
     if options["output"] is not None:
-        save(with_scaler(scaler, best.ranker), options["output"])
+        save(data.named(with_scaler(scaler, best.ranker)), options["output"])
     written = {name: options[name] for name in ("output", "save_choice", "plot")}
     for path in filter(None, written.values()):
         progress.line(f"Wrote {path}")
