@@ -4,9 +4,10 @@ import os
 
 import pytest
 
-from ranksvm.data import make_ranking, write_letor
+from ranksvm._special_files import descriptor_of, is_special
+from ranksvm.data import make_ranking, read_data, write_data, write_letor
 from ranksvm.data.atomic_files import atomic_write
-from ranksvm.persistence import save
+from ranksvm.persistence import load, save
 
 
 @pytest.fixture
@@ -48,3 +49,40 @@ def test_a_name_that_is_too_long_is_told_as_it_was_given(tmp_path):
     with pytest.raises(OSError) as caught, atomic_write(path):  # noqa: PT011
         pass
     assert caught.value.filename == os.path.realpath(path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such names")
+def test_links_to_descriptors_are_descriptors(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("/dev/stdout")
+    assert descriptor_of(link) == descriptor_of("/dev/fd/1") == descriptor_of("/proc/self/fd/1") == 1
+    assert descriptor_of(tmp_path / "absent") is None
+    assert not is_special(tmp_path / "absent")
+    link.unlink()
+    link.symlink_to(link)
+    assert descriptor_of(link) is None
+
+
+@pytest.mark.parametrize("suffix", ["txt", "txt.gz", "rsd", "parquet", "rsvm"])
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="no such names")
+def test_every_writer_writes_to_a_descriptor_opened_to_append(data, tmp_path, suffix):
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    whole, appended = tmp_path / f"whole.{suffix}", tmp_path / "appended"
+    write = save_model if suffix == "rsvm" else write_data
+    write(data, whole)
+    link = tmp_path / f"link.{suffix}"
+    with open(appended, "ab") as file:
+        link.symlink_to(f"/dev/fd/{file.fileno()}")
+        write(data, link)
+    assert link.is_symlink()
+    if suffix == "rsvm":
+        assert load(appended).coef_.shape == (2,)
+    else:
+        assert read_data(appended).y.tolist() == read_data(whole).y.tolist()
+
+
+def save_model(data, path):
+    from ranksvm import RankSVM
+
+    save(RankSVM().fit(data.X, data.y, qid=data.qid), path)
