@@ -127,6 +127,13 @@ def cases(smoke: bool) -> list[Case]:
             (2.0,),
             all_threads=True,
         ),
+        case(
+            "one list of five levels, 300,000 x 20",
+            lambda: make_ranking(1, 300_000, 20, n_levels=5, random_state=SEED),
+            (1e-8,),
+            (2.0,),
+            all_threads=True,
+        ),
     ]
     if data_folder() is None:
         return made
