@@ -107,7 +107,7 @@ REFUSED = {
     "negative document": lambda: listed(other=ints(0, 1, -1)),
     "pair pointers beyond": lambda: listed(pair_pointers=longs(0, 2, 4)),
     "list, short scores": lambda: pair_list.squared_hinge(listed(), 1.0, np.empty(3), FIVE.copy())(0, 2, ONE, FIVE),
-    "list, short curvature": lambda: pair_list.laplacian(listed(), ONE, 1.0),
+    "list, short curvature": lambda: pair_list.laplacian(listed(), ONE.copy(), FIVE.copy(), 1.0),
     "block of another query": lambda: block_arrays(preferred=(2, 3, 4)),
     "block row begins beyond": lambda: block_arrays(first=(0, 3, 0)),
     "block offsets": lambda: block_arrays(offsets=(0, 3, 5)),

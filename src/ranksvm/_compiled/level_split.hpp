@@ -180,7 +180,8 @@ struct Split {
         int32_t count[kGroups];
         std::copy_n(before.count, kGroups, count);
         int64_t next[kWindows];
-        for (int which = 0; which < kWindows; ++which) next[which] = first_window(which, begin);
+        for (int which = 0; which < kWindows; ++which)
+            next[which] = first_from([&](int64_t i) { return from.window(which, i); }, m, begin);
         for (int64_t p = begin; p < limit;) {
             const int64_t base = p, stop = std::min(p + kBlock, limit);
             for (; p < stop; ++p) {
@@ -215,7 +216,8 @@ struct Split {
         int32_t count[kGroups];
         std::copy_n(after.count, kGroups, count);
         int64_t next[kWindows];
-        for (int which = 0; which < kWindows; ++which) next[which] = first_start(which, limit) - 1;
+        for (int which = 0; which < kWindows; ++which)
+            next[which] = first_from([&](int64_t i) { return from.start(which, i); }, m, limit) - 1;
         for (int64_t p = limit - 1; p >= begin;) {
             const int64_t base = p, stop = std::max(p - kBlock, begin - 1);
             for (; p > stop; --p) {
@@ -242,31 +244,6 @@ struct Split {
                 next[which] = i;
             }
         }
-    }
-
-   private:
-    // The first document whose window ends (starts) at this position or later.
-    RANKSVM_INLINE_METHOD int64_t first_window(int which, int64_t position) const {
-        int64_t low_end = 0, high_end = m;
-        while (low_end < high_end) {
-            const int64_t middle = (low_end + high_end) / 2;
-            if (from.window(which, middle) < position)
-                low_end = middle + 1;
-            else
-                high_end = middle;
-        }
-        return low_end;
-    }
-    RANKSVM_INLINE_METHOD int64_t first_start(int which, int64_t position) const {
-        int64_t low_end = 0, high_end = m;
-        while (low_end < high_end) {
-            const int64_t middle = (low_end + high_end) / 2;
-            if (from.start(which, middle) < position)
-                low_end = middle + 1;
-            else
-                high_end = middle;
-        }
-        return low_end;
     }
 };
 

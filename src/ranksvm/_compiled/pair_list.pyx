@@ -27,32 +27,21 @@ cdef extern from "pair_list_loops.hpp" namespace "ranksvm" nogil:
     const Loops &loops_of[Loops](int)
 
 cdef extern from "pair_list_operators.hpp" namespace "ranksvm" nogil:
-    cppclass SquaredHingeOfList:
+    cppclass ListOperator:
         const PairListLoops *loops
         const PairList *pairs
-        double threshold
         double *active
         double *degrees
-        @staticmethod
-        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
-
-    cppclass HuberOfList:
-        const PairListLoops *loops
-        const PairList *pairs
+        double threshold
         double width
         cbool smoothing
-        double *active
-        double *degrees
-        @staticmethod
-        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
-
-    cppclass LaplacianOfList:
-        const PairListLoops *loops
-        const PairList *pairs
-        const double *active
         double factor
         @staticmethod
-        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        LossSums squared_hinge(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        @staticmethod
+        LossSums huber(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        @staticmethod
+        LossSums laplacian(const void *, int64_t, int64_t, const double *, double *) except + nogil
 
 
 cdef class ListArrays:
@@ -86,9 +75,17 @@ cdef class ListArrays:
         return need(name, found, self.pairs.pointers[last] - self.pairs.pointers[first])
 
 
-cdef int _need_state(ListArrays arrays, const double[::1] active, const double[::1] degrees) except -1:
+cdef QueryOperator _new_operator(ListArrays arrays, double[::1] active, double[::1] degrees):
     need("active", active.shape[0], arrays.n_pairs)
-    return need("degrees", degrees.shape[0], arrays.n_rows)
+    need("degrees", degrees.shape[0], arrays.n_rows)
+    cdef QueryOperator made = new_operator(
+        sizeof(ListOperator), (arrays, active, degrees), [], arrays.pairs.pointers, arrays.n_queries)
+    cdef ListOperator *own = <ListOperator *>made.memory
+    own.loops = &loops_of[PairListLoops](chosen)
+    own.pairs = &arrays.pairs
+    own.active = &active[0]
+    own.degrees = &degrees[0]
+    return made
 
 
 def squared_hinge(ListArrays arrays, double threshold, double[::1] active, double[::1] degrees):
@@ -96,46 +93,27 @@ def squared_hinge(ListArrays arrays, double threshold, double[::1] active, doubl
 
     Writes the active pairs' weights, and their sum for each document.
     """
-    _need_state(arrays, active, degrees)
-    cdef QueryOperator made = new_operator(
-        sizeof(SquaredHingeOfList), (arrays, active, degrees), [], arrays.pairs.pointers, arrays.n_queries)
-    cdef SquaredHingeOfList *own = <SquaredHingeOfList *>made.memory
-    own.loops = &loops_of[PairListLoops](chosen)
-    own.pairs = &arrays.pairs
-    own.threshold = threshold
-    own.active = &active[0]
-    own.degrees = &degrees[0]
-    made.table.apply = SquaredHingeOfList.apply
+    cdef QueryOperator made = _new_operator(arrays, active, degrees)
+    (<ListOperator *>made.memory).threshold = threshold
+    made.table.apply = ListOperator.squared_hinge
     return made
 
 
 def huber(ListArrays arrays, double width, bint smoothing, double[::1] active, double[::1] degrees):
     """The operator from scores to the gradient of the Huberised hinge, with sums as those of the sweep."""
-    _need_state(arrays, active, degrees)
-    cdef QueryOperator made = new_operator(
-        sizeof(HuberOfList), (arrays, active, degrees), [], arrays.pairs.pointers, arrays.n_queries)
-    cdef HuberOfList *own = <HuberOfList *>made.memory
-    own.loops = &loops_of[PairListLoops](chosen)
-    own.pairs = &arrays.pairs
+    cdef QueryOperator made = _new_operator(arrays, active, degrees)
+    cdef ListOperator *own = <ListOperator *>made.memory
     own.width = width
     own.smoothing = smoothing
-    own.active = &active[0]
-    own.degrees = &degrees[0]
-    made.table.apply = HuberOfList.apply
+    made.table.apply = ListOperator.huber
     return made
 
 
-def laplacian(ListArrays arrays, const double[::1] active, double factor):
+def laplacian(ListArrays arrays, double[::1] active, double[::1] degrees, double factor):
     """The operator ``v -> factor * L v``, for the active pairs that a loss left."""
-    need("active", active.shape[0], arrays.n_pairs)
-    cdef QueryOperator made = new_operator(
-        sizeof(LaplacianOfList), (arrays, active), [], arrays.pairs.pointers, arrays.n_queries)
-    cdef LaplacianOfList *own = <LaplacianOfList *>made.memory
-    own.loops = &loops_of[PairListLoops](chosen)
-    own.pairs = &arrays.pairs
-    own.active = &active[0]
-    own.factor = factor
-    made.table.apply = LaplacianOfList.apply
+    cdef QueryOperator made = _new_operator(arrays, active, degrees)
+    (<ListOperator *>made.memory).factor = factor
+    made.table.apply = ListOperator.laplacian
     return made
 
 

@@ -78,11 +78,16 @@ cdef class QueryOperator:
         return need("a vector over rows", n_rows, self.pointers[last] - self.pointers[first])
 
 
+cdef void *_allocated(size_t size) except NULL:
+    cdef void *memory = malloc(size)
+    if memory == NULL:
+        raise MemoryError()
+    return memory
+
+
 cdef RowProducts new_products(size_t context_size, object owners, int64_t n_positions, int64_t n_features):
     cdef RowProducts made = RowProducts()
-    made.memory = malloc(context_size)
-    if made.memory == NULL:
-        raise MemoryError()
+    made.memory = _allocated(context_size)
     made.owners = owners
     made.table.context = made.memory
     made.n_positions = n_positions
@@ -92,9 +97,7 @@ cdef RowProducts new_products(size_t context_size, object owners, int64_t n_posi
 
 cdef QueryOperator new_operator(size_t context_size, object owners, list errors, const int64_t *pointers, int64_t n_queries):
     cdef QueryOperator made = QueryOperator()
-    made.memory = malloc(context_size)
-    if made.memory == NULL:
-        raise MemoryError()
+    made.memory = _allocated(context_size)
     made.owners = owners
     made.table.context = made.memory
     made.errors = errors

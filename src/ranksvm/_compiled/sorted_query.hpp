@@ -87,11 +87,12 @@ RANKSVM_INLINE void find_windows(SortedQuery &query, double threshold, int64_t f
 }
 
 // The first i whose number is not less: the numbers ascend.
-RANKSVM_INLINE int64_t first_from(const int32_t *numbers, int64_t m, int64_t least) {
+template <class At>
+RANKSVM_INLINE int64_t first_from(const At &at, int64_t m, int64_t least) {
     int64_t low = 0, high = m;
     while (low < high) {
         const int64_t middle = (low + high) / 2;
-        if (numbers[middle] < least)
+        if (at(middle) < least)
             low = middle + 1;
         else
             high = middle;
@@ -122,7 +123,7 @@ RANKSVM_INLINE void gather_pairs(const Pairs &pairs, int64_t first, const int32_
             if (window == nullptr) continue;
             int32_t *start = query.start[which];
             std::fill_n(start + begin, end - begin, 0);
-            const int64_t before = first_from(window, m, begin);
+            const int64_t before = first_from([&](int64_t i) { return window[i]; }, m, begin);
             for (int64_t p = before; p < m && window[p] < end; ++p) ++start[window[p]];
             int32_t count = static_cast<int32_t>(before);
             for (int64_t i = begin; i < end; ++i) start[i] = count += start[i];

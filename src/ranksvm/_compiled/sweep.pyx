@@ -73,35 +73,21 @@ cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
     const Loops &loops_of[Loops](int)
 
 cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
-    cppclass SquaredHingeOfQueries:
+    cppclass SweepOperator:
         const SweepLoops *loops
         const Pairs *pairs
         const PairState *state
         ScratchPool *pool
         const Workers *workers
-        @staticmethod
-        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
-
-    cppclass HuberOfQueries:
-        const SweepLoops *loops
-        const Pairs *pairs
-        const PairState *state
         double width
         cbool smoothing
-        ScratchPool *pool
-        const Workers *workers
-        @staticmethod
-        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
-
-    cppclass LaplacianOfQueries:
-        const SweepLoops *loops
-        const Pairs *pairs
-        const PairState *state
         double factor
-        ScratchPool *pool
-        const Workers *workers
         @staticmethod
-        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        LossSums squared_hinge(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        @staticmethod
+        LossSums huber(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        @staticmethod
+        LossSums laplacian(const void *, int64_t, int64_t, const double *, double *) except + nogil
 
 
 cdef class _Taken:
@@ -276,25 +262,30 @@ cdef class StateArrays:
         self.n_threads = n_threads
 
 
+cdef QueryOperator _new_operator(PairArrays arrays, StateArrays state):
+    arrays.need_state(state)
+    cdef list errors = []
+    cdef Threads threads = Threads(state.n_threads, errors)
+    cdef QueryOperator made = new_operator(
+        sizeof(SweepOperator), (arrays, state, threads), errors, arrays.pairs.pointers, arrays.n_queries)
+    cdef SweepOperator *own = <SweepOperator *>made.memory
+    own.loops = &loops_of[SweepLoops](chosen)
+    own.pairs = &arrays.pairs
+    own.state = &state.state
+    own.pool = &arrays.pool
+    own.workers = &threads.workers
+    return made
+
+
 def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
     """The operator from scores to the gradient of the sum of ``a_i b_j max(0, t - (s_i - s_j))^2`` over the pairs.
 
     It leaves the violating pairs in the state. The state's ``order`` (document numbers within their query) is on entry any
     permutation, best by similar scores.
     """
-    arrays.need_state(state)
-    cdef list errors = []
-    cdef Threads threads = Threads(state.n_threads, errors)
-    cdef QueryOperator made = new_operator(
-        sizeof(SquaredHingeOfQueries), (arrays, state, threads), errors, arrays.pairs.pointers, arrays.n_queries)
-    cdef SquaredHingeOfQueries *own = <SquaredHingeOfQueries *>made.memory
+    cdef QueryOperator made = _new_operator(arrays, state)
     state.state.outer_threshold = threshold
-    own.loops = &loops_of[SweepLoops](chosen)
-    own.pairs = &arrays.pairs
-    own.state = &state.state
-    own.pool = &arrays.pool
-    own.workers = &threads.workers
-    made.table.apply = SquaredHingeOfQueries.apply
+    made.table.apply = SweepOperator.squared_hinge
     return made
 
 
@@ -304,40 +295,21 @@ def huber(PairArrays arrays, StateArrays state, double width, bint smoothing):
     Its sums: the loss and, where it is a smoothing, how much more the hinge is and ``h (1 - h / width)``. It leaves the
     pairs whose loss is curved in the state, as `squared_hinge` does; the state has a ring.
     """
-    arrays.need_state(state)
-    cdef list errors = []
-    cdef Threads threads = Threads(state.n_threads, errors)
-    cdef QueryOperator made = new_operator(
-        sizeof(HuberOfQueries), (arrays, state, threads), errors, arrays.pairs.pointers, arrays.n_queries)
-    cdef HuberOfQueries *own = <HuberOfQueries *>made.memory
+    cdef QueryOperator made = _new_operator(arrays, state)
+    cdef SweepOperator *own = <SweepOperator *>made.memory
     state.state.outer_threshold = 1.0
     state.state.inner_threshold = 1.0 - width
-    own.loops = &loops_of[SweepLoops](chosen)
-    own.pairs = &arrays.pairs
-    own.state = &state.state
-    own.pool = &arrays.pool
-    own.workers = &threads.workers
     own.width = width
     own.smoothing = smoothing
-    made.table.apply = HuberOfQueries.apply
+    made.table.apply = SweepOperator.huber
     return made
 
 
 def laplacian(PairArrays arrays, StateArrays state, double factor):
     """The operator ``v -> factor * L v``, for the pairs that a loss left in the state."""
-    arrays.need_state(state)
-    cdef list errors = []
-    cdef Threads threads = Threads(state.n_threads, errors)
-    cdef QueryOperator made = new_operator(
-        sizeof(LaplacianOfQueries), (arrays, state, threads), errors, arrays.pairs.pointers, arrays.n_queries)
-    cdef LaplacianOfQueries *own = <LaplacianOfQueries *>made.memory
-    own.loops = &loops_of[SweepLoops](chosen)
-    own.pairs = &arrays.pairs
-    own.state = &state.state
-    own.pool = &arrays.pool
-    own.workers = &threads.workers
-    own.factor = factor
-    made.table.apply = LaplacianOfQueries.apply
+    cdef QueryOperator made = _new_operator(arrays, state)
+    (<SweepOperator *>made.memory).factor = factor
+    made.table.apply = SweepOperator.laplacian
     return made
 
 

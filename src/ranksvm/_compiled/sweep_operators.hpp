@@ -8,51 +8,35 @@
 
 namespace ranksvm {
 
-// scores -> gradient
-struct SquaredHingeOfQueries {
+struct SweepOperator {
     const SweepLoops *loops;
     const Pairs *pairs;
     const PairState *state;
     ScratchPool *pool;
     const Workers *workers;
+    double width;    // of the Huberised hinge
+    bool smoothing;  // of the hinge: excess and slack count
+    double factor;   // of the Laplacian
 
-    static LossSums apply(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range) {
-        const SquaredHingeOfQueries &own = *static_cast<const SquaredHingeOfQueries *>(context);
+    // scores -> gradient
+    static LossSums squared_hinge(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range) {
+        const SweepOperator &own = *static_cast<const SweepOperator *>(context);
         Scratch scratch(*own.pool);
         return own.loops->squared_hinge(*own.pairs, *own.state, first, last, v_range, u_range, scratch.query(), *own.workers);
     }
-};
 
-// scores -> gradient
-struct HuberOfQueries {
-    const SweepLoops *loops;
-    const Pairs *pairs;
-    const PairState *state;
-    ScratchPool *pool;
-    const Workers *workers;
-    double width;
-    bool smoothing;  // of the hinge: excess and slack count
-
-    static LossSums apply(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range) {
-        const HuberOfQueries &own = *static_cast<const HuberOfQueries *>(context);
+    // scores -> gradient
+    static LossSums huber(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range) {
+        const SweepOperator &own = *static_cast<const SweepOperator *>(context);
         Scratch scratch(*own.pool);
         const LossSums sums =
             own.loops->huber(*own.pairs, *own.state, first, last, v_range, own.width, u_range, scratch.query(), *own.workers);
         return own.smoothing ? sums : LossSums{sums.value, 0.0, 0.0};
     }
-};
 
-// v -> factor * L v
-struct LaplacianOfQueries {
-    const SweepLoops *loops;
-    const Pairs *pairs;
-    const PairState *state;
-    ScratchPool *pool;
-    const Workers *workers;
-    double factor;
-
-    static LossSums apply(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range) {
-        const LaplacianOfQueries &own = *static_cast<const LaplacianOfQueries *>(context);
+    // v -> factor * L v
+    static LossSums laplacian(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range) {
+        const SweepOperator &own = *static_cast<const SweepOperator *>(context);
         Scratch scratch(*own.pool);
         own.loops->laplacian(*own.pairs, *own.state, first, last, v_range, u_range, scratch.query(), *own.workers);
         const int64_t size = own.pairs->pointers[last] - own.pairs->pointers[first];

@@ -144,7 +144,7 @@ class ListSums:
         return pair_list.huber(self.pairs.arrays, width, smoothing, state.active, state.degrees)
 
     def hessian(self, state):
-        return pair_list.laplacian(self.pairs.arrays, state.active, state.curvature)
+        return pair_list.laplacian(self.pairs.arrays, state.active, state.degrees, state.curvature)
 
     def hessian_rows(self, state, first, last, X_range, Z_range):
         active = state.active, state.degrees
