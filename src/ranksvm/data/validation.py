@@ -73,6 +73,8 @@ def _as_data_error() -> Iterator[None]:
         yield
     except NotFittedError:
         raise
+    except OverflowError as error:
+        raise DataError(f"X holds a number that is too large for float64 (1.8e308): {error}.") from error
     except ValueError as error:
         raise DataError(str(error)) from error
 
