@@ -167,10 +167,10 @@ def parts_of_a_pass(data: RankingData, repeats: int) -> list[str]:
         state = loss.new_state()
 
         def evaluate(loss=loss, state=state, width=width):
-            loss.evaluate(scores, state, width, 0, pairs.n_queries, out)
+            loss.evaluation(state, width)(0, pairs.n_queries, scores, out)
 
         def product(loss=loss, state=state):
-            loss.curvature_product(state, 0, pairs.n_queries, v, out)
+            loss.hessian(state)(0, pairs.n_queries, v, out)
 
         actions |= {f"value and gradient, {name}": evaluate, f"Hessian product, {name}": product}
     interleaved(actions, 1)

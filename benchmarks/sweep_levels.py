@@ -50,10 +50,10 @@ def actions(queries, y, scores, v):
         gradient, out = np.empty(pairs.n_rows), np.empty(pairs.n_rows)
 
         def evaluate(loss=loss, state=state, gradient=gradient):
-            return loss.evaluate(scores, state, None, 0, queries.n_queries, gradient)
+            return loss.evaluation(state, None)(0, queries.n_queries, scores, gradient)
 
         def product(loss=loss, state=state, out=out):
-            loss.curvature_product(state, 0, queries.n_queries, v, out)
+            loss.hessian(state)(0, queries.n_queries, v, out)
 
         found[f"evaluate {form}"], found[f"product {form}"] = evaluate, product
     return found
@@ -86,11 +86,11 @@ def short_lists(n_rows: int, sizes, repeats: int) -> list[tuple]:
 
                     def evaluate(loss=loss, state=state, out=out, vectors=(scores, others)):
                         for vector in vectors:
-                            loss.evaluate(vector, state, 0.1, 0, loss.pairs.n_queries, out)
+                            loss.evaluation(state, 0.1)(0, loss.pairs.n_queries, vector, out)
 
                     def product(loss=loss, state=state, out=out, v=v):
                         for _ in range(2):
-                            loss.curvature_product(state, 0, loss.pairs.n_queries, v, out)
+                            loss.hessian(state)(0, loss.pairs.n_queries, v, out)
 
                     evaluate()
                     work[f"{name} {way}"], work[f"{name} product {way}"] = evaluate, product

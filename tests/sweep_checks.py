@@ -6,6 +6,7 @@ import pytest
 from oracle import ExplicitPairs, centred
 from ranksvm.data import ComparablePairs, PairList, Queries
 from ranksvm.losses import FunctionLoss, Hinge, HuberHinge, SquaredHinge
+from ranksvm.losses.protocol import LossSums
 
 # The ways through the pairs of a query, as options of ComparablePairs.
 WAYS = {
@@ -39,7 +40,8 @@ class AtWidth:
         return getattr(self.loss, name)
 
     def evaluate(self, scores, state, first, last, gradient_range):
-        return self.loss.evaluate(scores, state, self.width, first, last, gradient_range)
+        part = slice(self.loss.pairs.pointers[first], self.loss.pairs.pointers[last])
+        return LossSums(*self.loss.evaluation(state, self.width)(first, last, scores[part], gradient_range))
 
 
 # name -> the loss over some pairs, and the width for the oracle
@@ -78,7 +80,7 @@ def evaluate(loss, scores, state=None):
 
 def product(loss, state, v):
     out = np.empty(len(v))
-    loss.curvature_product(state, 0, loss.pairs.n_queries, v, out)
+    loss.hessian(state)(0, loss.pairs.n_queries, v, out)
     return out
 
 

@@ -1,13 +1,14 @@
 """Shared checks with uniform messages."""
 
 import numbers
+import sys
 from typing import Any
 
 import numpy as np
 
 from ranksvm.exceptions import DataError
 
-__all__ = ["check_one_per_row", "is_integer", "is_number"]
+__all__ = ["check_one_per_row", "is_integer", "is_number", "is_sparse"]
 
 
 def is_integer(value: Any, least: int | None = None) -> bool:
@@ -19,6 +20,15 @@ def is_integer(value: Any, least: int | None = None) -> bool:
 def is_number(value: Any) -> bool:
     """Whether a value is a real number, of Python or NumPy (not True or False), possibly not finite."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix or array of SciPy.
+
+    It is not if nothing has imported scipy.sparse, which takes longer than importing NumPy.
+    """
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(X)
 
 
 def check_one_per_row(name: str, values: Any, n_rows: int, owner: str = "X") -> None:

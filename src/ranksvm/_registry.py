@@ -1,16 +1,24 @@
-"""The classes that a model file may hold: each is registered where it is defined."""
+"""The classes that a model file may hold or be written from: each is registered where it is defined."""
 
 from typing import TypeVar
 
-__all__ = ["STORABLE", "storable"]
+__all__ = ["SAVABLE", "STORABLE", "savable", "storable"]
 
 T = TypeVar("T", bound=type)
 
 # Name -> class, for the imported classes.
 STORABLE: dict[str, type] = {}
+# Those, and classes saved as the storable class of the same name.
+SAVABLE: set[type] = set()
 
 
 def storable(cls: T) -> T:
     """Class decorator: objects of this class, but not of its subclasses, can be saved to model files."""
     STORABLE[cls.__name__] = cls
+    return savable(cls)
+
+
+def savable(cls: T) -> T:
+    """Class decorator: objects of this class can be saved, as objects of the storable class of the same name."""
+    SAVABLE.add(cls)
     return cls

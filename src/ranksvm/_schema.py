@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse
 
-from ranksvm._checks import is_integer, is_number
+from ranksvm._checks import is_integer, is_number, is_sparse
 
 __all__ = [
     "Array",
@@ -235,7 +234,7 @@ class Matrix(_Shaped):
     """An array of float32 or float64 in two dimensions, or a CSR matrix; all its values are finite."""
 
     def _checked(self, value: Any, sizes: Sizes) -> Any:
-        if not scipy.sparse.issparse(value):
+        if not is_sparse(value):
             return Array(*self.shape, dtype="floating", any_order=True)._checked(value, sizes)
         if value.dtype not in map(np.dtype, _FLOATING):
             raise SchemaError(f"holds {value.dtype}, not float32 or float64")

@@ -15,20 +15,20 @@ import re
 import struct
 import tokenize
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
-from ranksvm._registry import STORABLE
+from ranksvm._checks import is_sparse
+from ranksvm._registry import SAVABLE, STORABLE
 from ranksvm._schema import SchemaError, checked_attributes, schema_of
 from ranksvm._sklearn_schemas import SKLEARN_CLASSES, SKLEARN_SCHEMAS
 from ranksvm.data.atomic_files import atomic_write
 from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.exceptions import ModelFileError, OptionError
 
-__all__ = ["save", "load", "read_header", "read_notes"]
+__all__ = ["save", "load", "load_as", "read_header", "read_notes"]
 
 FORMAT = "ranksvm-model"
 VERSION = 1
@@ -70,6 +70,8 @@ def save(model: Any, path: str | os.PathLike, *, notes: dict[str, Any] | None = 
     OSError
         When the folder does not exist or the file cannot be written.
     """
+    from importlib.metadata import version  # it does not import scikit-learn, and is not needed to load
+
     import ranksvm
 
     arrays: dict[str, np.ndarray] = {}
@@ -79,7 +81,11 @@ def save(model: Any, path: str | os.PathLike, *, notes: dict[str, Any] | None = 
     header = {
         "format": FORMAT,
         "version": VERSION,
-        "written_by": {"ranksvm": ranksvm.__version__, "numpy": np.__version__, "scikit-learn": _sklearn_version()},
+        "written_by": {
+            "ranksvm": ranksvm.__version__,
+            "numpy": np.__version__,
+            "scikit-learn": version("scikit-learn"),
+        },
         "model": encoded,
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in members.items()},
     }
@@ -112,10 +118,33 @@ def load(path: str | os.PathLike) -> Any:
     OSError
         When the file cannot be opened.
     """
+    return load_as(path, {})
+
+
+def load_as(path: str | os.PathLike, classes: Mapping[str, type]) -> Any:
+    """Read a model as `load` does, but as an object of another class.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    classes : mapping of str to type
+        Name of a saved class -> the class to use instead; models of other classes are loaded as they are.
+
+    Returns
+    -------
+    object
+        The model.
+
+    Raises
+    ------
+    ModelFileError, TypeError, OSError
+        As in `load`.
+    """
     header, arrays = _read(path)
     decode = _DECODERS[header["version"]]
     try:
-        model = decode(header["model"], arrays)
+        model = decode(header["model"], arrays, classes)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
     except SchemaError as error:
@@ -181,7 +210,7 @@ def read_notes(path: str | os.PathLike) -> dict[str, Any] | None:
 def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """``{"class", "params", "fitted"}`` of an object; its arrays are added to ``arrays`` under dotted names."""
     name = type(obj).__name__
-    if type(obj) is not _class_named(name):
+    if type(obj) not in SAVABLE and type(obj) is not _class_named(name):
         raise OptionError(
             f"{where} is a {type(obj).__module__}.{name}, which a model file cannot hold. It can hold the estimators, "
             f"scalers and splitters of ranksvm and, of scikit-learn, {', '.join(SKLEARN_CLASSES)}."
@@ -208,7 +237,8 @@ def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarr
 def _parameters(obj: Any) -> dict[str, Any]:
     if hasattr(obj, "get_params"):
         return obj.get_params(deep=False)
-    return {name: getattr(obj, name) for name in inspect.signature(type(obj)).parameters}
+    # in the order of get_params
+    return {name: getattr(obj, name) for name in sorted(inspect.signature(type(obj)).parameters)}
 
 
 def _encode(value: Any, where: str, name: str, arrays: dict[str, np.ndarray]) -> Any:
@@ -222,7 +252,7 @@ def _encode(value: Any, where: str, name: str, arrays: dict[str, np.ndarray]) ->
         return {"type": "scalar", "dtype": value.dtype.str, "value": _encode(value.item(), where, name, arrays)}
     if isinstance(value, np.ndarray):
         return _encode_array(value, where, name, arrays)
-    if scipy.sparse.issparse(value):
+    if is_sparse(value):
         return _encode_sparse(value, where, name, arrays)
     if isinstance(value, list):
         return [_encode(item, f"item {i} of {where}", f"{name}.{i}", arrays) for i, item in enumerate(value)]
@@ -256,11 +286,13 @@ def _encode_array(array: np.ndarray, where: str, name: str, arrays: dict[str, np
 def _encode_sparse(matrix: Any, where: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     if matrix.format != "csr":
         raise OptionError(f"{where} is a sparse matrix in {matrix.format} format; a model file can hold csr ones.")
+    from scipy import sparse
+
     parts = {
         part: _encode_array(getattr(matrix, part), where, f"{name}.{part}", arrays)
         for part in ("data", "indices", "indptr")
     }
-    return {"type": "csr", "array": isinstance(matrix, scipy.sparse.sparray), "shape": list(matrix.shape), **parts}
+    return {"type": "csr", "array": isinstance(matrix, sparse.sparray), "shape": list(matrix.shape), **parts}
 
 
 def _member_name(name: str, arrays: dict[str, np.ndarray]) -> str:
@@ -272,9 +304,9 @@ def _member_name(name: str, arrays: dict[str, np.ndarray]) -> str:
 # ---- JSON and arrays to objects
 
 
-def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray], classes: Mapping[str, type]) -> Any:
     name = encoded["class"]
-    found = _class_named(name)
+    found = classes.get(name) or _class_named(name)
     if found is None:
         raise ModelFileError(
             f"it holds a {name!r}, which this version of ranksvm does not know; a newer version may: "
@@ -294,7 +326,10 @@ def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray]) -> An
 def _check_fitted(obj: Any, fitted: dict[str, Any]) -> dict[str, Any]:
     """The fitted attributes as the class declares them; SchemaError says which one is not."""
     name = type(obj).__name__
-    return checked_attributes(name, SKLEARN_SCHEMAS.get(name) or schema_of(type(obj)), fitted)
+    schema = SKLEARN_SCHEMAS.get(name) or schema_of(type(obj))
+    if getattr(obj, "_takes_part_of_a_file", False):
+        fitted = {key: value for key, value in fitted.items() if key in schema}
+    return checked_attributes(name, schema, fitted)
 
 
 def _check_parameters(obj: Any) -> None:
@@ -327,7 +362,9 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if kind == "array":
         return arrays[value["name"]]
     if kind == "csr":
-        make = scipy.sparse.csr_array if value["array"] else scipy.sparse.csr_matrix
+        from scipy import sparse
+
+        make = sparse.csr_array if value["array"] else sparse.csr_matrix
         parts = tuple(_decode(value[part], arrays) for part in ("data", "indices", "indptr"))
         matrix = make(parts, shape=tuple(value["shape"]))
         check_sparse_format(matrix, "a matrix in it")
@@ -342,12 +379,12 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if kind == "dict":
         return {_decode(key, arrays): _decode(item, arrays) for key, item in value["items"]}
     if kind == "object":
-        return _decode_object(value, arrays)
+        return _decode_object(value, arrays, {})
     raise ModelFileError(f"it holds a value of the unknown type {kind!r}.")
 
 
 # One entry per released format version: files of any version are read only here.
-_DECODERS: dict[int, Callable[[dict[str, Any], dict[str, np.ndarray]], Any]] = {1: _decode_object}
+_DECODERS: dict[int, Callable[[dict[str, Any], dict[str, np.ndarray], Mapping[str, type]], Any]] = {1: _decode_object}
 
 
 def _class_named(name: str) -> Any:
@@ -445,12 +482,6 @@ def _write_zip(path: str | os.PathLike, members: dict[str, bytes]) -> None:
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, content in members.items():
             archive.writestr(zipfile.ZipInfo(name, _DATE), content)
-
-
-def _sklearn_version() -> str:
-    import sklearn
-
-    return sklearn.__version__
 
 
 def _describe(error: BaseException) -> str:

@@ -12,6 +12,7 @@ TABLES = {
     "published": "| **mean: SVM-rank** |",
     "speed": "| instruction set | C | seconds | units (least) |",
     "solver_choice": "| data | C | newton, ms |",
+    "commands": "| `ranksvm train -C 1` |",
     "sweep_levels": "| k | evaluate, direct, ms |",
     "peers": "| RankSVM (ours) |",
     "sparse": "| loss | C | solver | tol |",

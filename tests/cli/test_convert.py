@@ -35,7 +35,7 @@ def test_every_command_reads_a_cache(ranksvm, ranksvm_json, folder, model, tmp_p
 
 def test_the_file_itself_is_not_overwritten(ranksvm, folder):
     result = ranksvm("convert", folder / "train.txt", folder / "train.txt", code=2)
-    assert "same file" in result.stderr
+    assert "would overwrite IN" in result.stderr
 
 
 def test_an_unknown_ending_is_told_before_the_data_are_read(ranksvm, folder, tmp_path):

@@ -148,8 +148,9 @@ def test_a_pipe_is_named_by_its_errors(ranksvm, folder, tmp_path, pipe):
     message = ranksvm("evaluate", folder / "test.txt", "-s", pipe(path), "-q", code=1).stderr
     assert message == f"Error: {path}.pipe has 2 scores but the data have 120 rows.\n"
     ranksvm("convert", folder / "test.txt", tmp_path / "cache.rsd")
-    message = ranksvm("info", pipe(tmp_path / "cache.rsd"), "-q", code=1).stderr
-    assert message.startswith(f"Error: {tmp_path / 'cache.rsd.pipe'} is a ranksvm data cache")
+    (tmp_path / "part.rsd").write_bytes((tmp_path / "cache.rsd").read_bytes()[:1000])
+    message = ranksvm("info", pipe(tmp_path / "part.rsd"), "-q", code=1).stderr
+    assert message.startswith(f"Error: {tmp_path / 'part.rsd.pipe'} is truncated")
 
 
 def test_wrong_usage(ranksvm, folder, model):

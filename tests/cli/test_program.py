@@ -40,37 +40,39 @@ def program_that_raises(error):
     return program_that(action)
 
 
-# What none of these commands uses. scikit-learn's base loads scipy.stats, narwhals and joblib, and what they load.
-NEVER = {
-    "matplotlib",
-    "rich",
-    "sklearn.metrics",
-    "sklearn.model_selection",
-    "sklearn.pipeline",
-    "sklearn.preprocessing",
+# What none of these commands uses: their models are linear.
+UNUSED = {
+    *("joblib", "matplotlib", "narwhals", "pandas", "pyarrow", "ranksvm.kernels", "rich"),
+    *("scipy.special", "scipy.stats", "sklearn"),
 }
-NOT_WITHOUT_MODEL = {"joblib", "narwhals", "pandas", "pyarrow", "scipy.special", "scipy.stats", "sklearn"}
+# Newton's method solves linear systems with scipy.linalg.
+BY_SOLVERS = {"scipy", "ranksvm.objectives", "ranksvm.solvers"}
 
 
 @pytest.fixture(scope="module")
 def small_files(tmp_path_factory):
-    """A data file, a model of it, its scores."""
+    """A data file, one of many features, a model of the first and its scores."""
     folder = tmp_path_factory.mktemp("small")
-    train, model, scores = folder / "train.txt", folder / "a.rsvm", folder / "scores.txt"
+    train, wide, model, scores = (folder / name for name in ("train.txt", "wide.txt", "a.rsvm", "scores.txt"))
     train.write_text("1 qid:1 1:0.5 2:1\n0 qid:1 1:0.25 2:0\n2 qid:2 1:0.75\n0 qid:2 2:0.5\n")
+    wide.write_text("1 qid:1 7:0.5 900:1\n0 qid:1 3:0.25 5:1\n")
     main(["train", str(train), "-o", str(model), "-q", "--json"], standalone_mode=False)
     main(["predict", str(model), str(train), "-o", str(scores), "-q"], standalone_mode=False)
-    return {"TRAIN": train, "MODEL": model, "SCORES": scores, "NEW": folder / "new"}
+    return {"TRAIN": train, "WIDE": wide, "MODEL": model, "SCORES": scores, "NEW": folder / "new"}
 
 
 @pytest.mark.parametrize(
     ("command", "unused"),
     [
-        ("train TRAIN -o NEW.rsvm --json", NEVER),
-        ("predict MODEL TRAIN -o NEW.txt", NEVER),
-        ("evaluate TRAIN -m MODEL --json", NEVER),
-        ("evaluate TRAIN -s SCORES --json", NEVER | NOT_WITHOUT_MODEL),
-        ("convert TRAIN NEW.rsd", NEVER | NOT_WITHOUT_MODEL),
+        ("train TRAIN -o NEW.rsvm --json", UNUSED),
+        ("train TRAIN --valid TRAIN -o NEW.rsvm --loss hinge --json", UNUSED),
+        ("train WIDE -o NEW.rsvm --json", UNUSED),
+        ("predict MODEL TRAIN -o NEW.txt", UNUSED | BY_SOLVERS),
+        ("rank MODEL TRAIN --format tsv -o NEW.tsv", UNUSED | BY_SOLVERS),
+        ("evaluate TRAIN -m MODEL --json", UNUSED | BY_SOLVERS),
+        ("evaluate TRAIN -s SCORES --json", UNUSED | BY_SOLVERS),
+        ("info TRAIN --json", UNUSED | BY_SOLVERS),
+        ("convert TRAIN NEW.rsd", UNUSED | BY_SOLVERS),
     ],
 )
 def test_a_command_loads_only_what_it_uses(command, unused, small_files):
@@ -84,7 +86,10 @@ def test_a_command_loads_only_what_it_uses(command, unused, small_files):
     )
     arguments = [sys.executable, "-c", script, *command.split()]
     result = subprocess.run(arguments, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
-    assert not unused & set(result.stdout.split("loaded ")[-1].split())
+    loaded = set(result.stdout.split("loaded ")[-1].split())
+    assert not unused & loaded
+    commands = {name for name in [*COMMANDS, "analyze", "online"] if f"ranksvm.cli.{name}" in loaded}
+    assert commands == {command.split()[0]}
 
 
 def test_help_lists_the_commands_in_the_order_of_use():
@@ -101,6 +106,13 @@ def test_every_command_has_help_json_and_debug(command):
     assert result.exit_code == 0
     assert "--json" in result.stdout
     assert "--debug" in result.stdout
+
+
+def test_a_command_that_does_not_exist_is_compared_with_all():
+    result = command_runner().invoke(main, ["evaluat"])
+    assert result.exit_code == 2
+    assert "No such command 'evaluat'" in result.stderr
+    assert set(main.commands) == set(main.list_commands(None))
 
 
 def test_help_loads_no_heavy_package():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ranksvm as package
+from ranksvm.problems.linear import LinearProblem
 
 
 def test_the_model_is_the_estimators_own(ranksvm_json, folder, tmp_path):
@@ -174,7 +175,7 @@ def test_an_interrupt_writes_nothing(ranksvm, folder, tmp_path, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(package.RankSVM, "fit", interrupted)
+    monkeypatch.setattr(LinearProblem, "solve", interrupted)
     ranksvm("train", folder / "train.txt", "-o", tmp_path / "model", code=130)
     assert not list(tmp_path.iterdir())
 

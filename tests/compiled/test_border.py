@@ -92,24 +92,22 @@ REFUSED = {
     "short gains": lambda: sweep_pairs((FIVE, FIVE, ONE)),
     "choice for others": lambda: sweep_pairs().choose(ONE, 1.0, LEVELS.copy(), np.empty(2, dtype=np.uint8)),
     "no choice": lambda: sweep.squared_hinge(
-        sweep.PairArrays(Q, LEVELS, N_LEVELS, None, None, None, False, 31), state(), 0, 2, FIVE, 1.0, FIVE.copy()
+        sweep.PairArrays(Q, LEVELS, N_LEVELS, None, None, None, False, 31), state(), 1.0
     ),
-    "state of others": lambda: sweep.squared_hinge(sweep_pairs(), state(4), 0, 2, FIVE, 1.0, FIVE.copy()),
-    "short scores": lambda: sweep.squared_hinge(sweep_pairs(), state(), 0, 2, ONE, 1.0, FIVE.copy()),
-    "short gradient": lambda: sweep.huber(sweep_pairs(), state(), 0, 2, FIVE, 1.0, TWO.copy()),
-    "queries beyond": lambda: sweep.huber(sweep_pairs(), state(), 0, 3, FIVE, 1.0, FIVE.copy()),
-    "queries below 0": lambda: sweep.laplacian(sweep_pairs(), state(), -1, 1, FIVE, FIVE.copy()),
-    "short vector": lambda: sweep.laplacian(sweep_pairs(), state(), 0, 2, TWO, FIVE.copy()),
-    "narrow rows": lambda: sweep.laplacian_rows(sweep_pairs(), state(), 0, 2, X, np.empty((5, 3))),
+    "state of others": lambda: sweep.squared_hinge(sweep_pairs(), state(4), 1.0),
+    "short scores": lambda: sweep.squared_hinge(sweep_pairs(), state(), 1.0)(0, 2, ONE, FIVE.copy()),
+    "short gradient": lambda: sweep.huber(sweep_pairs(), state(), 1.0, True)(0, 2, FIVE, TWO.copy()),
+    "queries beyond": lambda: sweep.huber(sweep_pairs(), state(), 1.0, True)(0, 3, FIVE, FIVE.copy()),
+    "queries below 0": lambda: sweep.laplacian(sweep_pairs(), state(), 1.0)(-1, 1, FIVE, FIVE.copy()),
+    "short vector": lambda: sweep.laplacian(sweep_pairs(), state(), 1.0)(0, 2, TWO, FIVE.copy()),
+    "narrow rows": lambda: sweep.laplacian_rows(sweep_pairs(), state(), 0, 2, X, 1.0, np.empty((5, 3))),
     "short counts": lambda: sweep.count_pairs(sweep_pairs(), 0, 2, ONE.copy(), TWO.copy()),
     "short levels": lambda: sweep.compress_levels(Q, 0, 2, FIVE, ints(0), N_LEVELS.copy()),
     "pair of another query": lambda: listed(preferred=ints(1, 3, 1)),
     "negative document": lambda: listed(other=ints(0, 1, -1)),
     "pair pointers beyond": lambda: listed(pair_pointers=longs(0, 2, 4)),
-    "list, short scores": lambda: pair_list.huber(
-        listed(), 0, 2, ONE, 1.0, np.empty(3), FIVE.copy(), FIVE.copy()
-    ),
-    "list, short curvature": lambda: pair_list.laplacian(listed(), 0, 2, ONE, FIVE, FIVE.copy()),
+    "list, short scores": lambda: pair_list.squared_hinge(listed(), 1.0, np.empty(3), FIVE.copy())(0, 2, ONE, FIVE),
+    "list, short curvature": lambda: pair_list.laplacian(listed(), ONE, 1.0),
     "block of another query": lambda: block_arrays(preferred=(2, 3, 4)),
     "block row begins beyond": lambda: block_arrays(first=(0, 3, 0)),
     "block offsets": lambda: block_arrays(offsets=(0, 3, 5)),
@@ -140,14 +138,18 @@ REFUSED = {
     "kernel square": lambda: kernel.square_product(X, 0, SIX, SIX.copy()),
     "distances": lambda: kernel.dense_distances(X, X, np.empty((5, 4))),
     "sparse distances": lambda: kernel.sparse_distances(*CSR[:3], *CSR[:3], 4, np.empty((5, 6))),
-    "w": lambda: linear.dense_scores(X, None, 0, 5, np.ones(3), FIVE.copy()),
-    "positions": lambda: linear.dense_scores(X, None, 0, 6, np.ones(4), SIX.copy()),
+    "w": lambda: linear.dense_products(X, None).scores(0, 5, np.ones(3), FIVE.copy()),
+    "positions": lambda: linear.dense_products(X, None).scores(0, 6, np.ones(4), SIX.copy()),
     "mapped positions": lambda: linear.dense_gather(X, longs(0, 1), 0, 3, np.empty((3, 4))),
-    "u": lambda: linear.dense_accumulate(X, None, 0, 5, TWO, np.zeros(4)),
-    "sparse w": lambda: linear.sparse_scores(*CSR, None, 0, 5, np.ones(3), FIVE.copy()),
-    "sparse positions": lambda: linear.sparse_accumulate(*CSR, None, 0, 6, SIX, np.zeros(4)),
+    "rows beyond": lambda: linear.dense_products(X, longs(0, 5)),
+    "sparse rows beyond": lambda: linear.sparse_products(*CSR, longs(0, 5)),
+    "sparse squares": lambda: linear.sparse_accumulate_squares(*CSR, None, 0, 6, SIX, np.zeros(4)),
+    "state of another list": lambda: pair_list.squared_hinge(listed(), 1.0, np.empty(3), ONE.copy()),
+    "u": lambda: linear.dense_products(X, None).accumulate(0, 5, TWO, np.zeros(4)),
+    "sparse w": lambda: linear.sparse_products(*CSR, None).scores(0, 5, np.ones(3), FIVE.copy()),
+    "sparse positions": lambda: linear.sparse_products(*CSR, None).accumulate(0, 6, SIX, np.zeros(4)),
     "sparse out": lambda: linear.sparse_gather(*CSR, None, 0, 5, np.empty((5, 3))),
-    "short values": lambda: linear.sparse_scores(ONE, *CSR[1:], None, 0, 5, np.ones(4), FIVE.copy()),
+    "short values": lambda: linear.sparse_products(ONE, *CSR[1:], None),
     "columns beyond": lambda: linear.check_csr(INDICES, INDPTR, 3),
     "row pointers": lambda: linear.check_csr(INDICES, ints(0, 4, 2, 3, 4, 5), 4),
     "centred rows": lambda: linear.centre_queries(Q, 0, 2, np.ones((4, 2))),
@@ -205,8 +207,8 @@ def test_a_refused_model_does_not_decay():
 
 def test_the_arrays_above_are_accepted_where_they_agree():
     out = FIVE.copy()
-    assert sweep.squared_hinge(sweep_pairs((FIVE, FIVE, FIVE)), state(), 0, 2, FIVE, 1.0, out) == 0.0
-    assert pair_list.squared_hinge(listed(), 0, 2, FIVE, 1.0, np.empty(3), FIVE.copy(), out) == 3.0
+    assert sweep.squared_hinge(sweep_pairs((FIVE, FIVE, FIVE)), state(), 1.0)(0, 2, FIVE, out)[0] == 0.0
+    assert pair_list.squared_hinge(listed(), 1.0, np.empty(3), FIVE.copy())(0, 2, FIVE, out)[0] == 3.0
     assert blocks.shifted_hinge(block_arrays(), 0, 2, FIVE, FIVE, 0.0, 1.0, FIVE.copy(), out) > 0.0
     dual_descent.dense_grams(X, dual(), longs(0, 1), np.zeros(4))
     factorized.visit_dense(X, factors(), longs(0, 1), 1.0, 0.0, np.zeros(4))

@@ -47,7 +47,7 @@ def test_the_loops_change_with_the_set(loops):
     assert instruction_set.current() == loops
     rng = np.random.default_rng(0)
     X, w, out = rng.normal(size=(64, 46)), rng.normal(size=46), np.empty(64)
-    linear.dense_scores(X, None, 0, 64, w, out)
+    linear.dense_products(X, None).scores(0, 64, w, out)
     np.testing.assert_allclose(out, X @ w, rtol=1e-13, atol=1e-13)
 
 

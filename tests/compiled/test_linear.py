@@ -42,12 +42,15 @@ def test_products_are_those_of_numpy(storage, dtype, n_rows, n_features, gathere
     part = (X if rows is None else X[rows])[start:stop].astype(np.float64)
     w, u = rng.normal(size=n_features), rng.normal(size=stop - start) * (rng.random(stop - start) < 0.6)
     out = np.full(stop - start, np.nan)
-    design.scores(rows, start, stop, w, out)
+    products = design.products(rows)
+    products.scores(start, stop, w, out)
     np.testing.assert_allclose(out, part @ w, rtol=1e-13, atol=1e-13)
-    for power, accumulate in ((1, design.accumulate), (2, design.accumulate_squares)):
-        total = np.ones(n_features)
-        accumulate(rows, start, stop, u, total)
-        np.testing.assert_allclose(total, 1.0 + (part**power).T @ u, rtol=1e-13, atol=1e-12)
+    total = np.ones(n_features)
+    products.accumulate(start, stop, u, total)
+    np.testing.assert_allclose(total, 1.0 + part.T @ u, rtol=1e-13, atol=1e-12)
+    total = np.ones(n_features)
+    design.accumulate_squares(rows, start, stop, u, total)
+    np.testing.assert_allclose(total, 1.0 + (part**2).T @ u, rtol=1e-13, atol=1e-12)
     block = np.full((stop - start, n_features), np.nan)
     design.gather(rows, start, stop, block)
     np.testing.assert_array_equal(block, part)
@@ -57,10 +60,10 @@ def test_sums_of_float32_are_in_float64():
     """1e8 + 1 - 1e8 is 0 in float32."""
     X = np.array([[1e8, 1.0, -1e8], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], dtype=np.float32)
     for stored in (X, sp.csr_array(X)):
-        design, out, total = as_design_matrix(stored), np.empty(3), np.zeros(3)
-        design.scores(None, 0, 3, np.ones(3), out)
+        products, out, total = as_design_matrix(stored).products(), np.empty(3), np.zeros(3)
+        products.scores(0, 3, np.ones(3), out)
         assert out[0] == 1.0
-        design.accumulate(None, 0, 3, np.array([1.0, -1e8, 0.0]), total)
+        products.accumulate(0, 3, np.array([1.0, -1e8, 0.0]), total)
         assert total[0] == 0.0
 
 
@@ -93,5 +96,5 @@ def test_what_is_stored_as_it_should_be_is_not_copied():
     assert as_design_matrix(np.zeros((4, 3), dtype=np.int8)).X.dtype == np.float64
     assert as_design_matrix(sp.csc_array(np.eye(3, dtype=np.int64)))._csr[0].dtype == np.float64
     empty, out = as_design_matrix(sp.csr_array((4, 3))), np.ones(4)
-    empty.scores(None, 0, 4, np.ones(3), out)
+    empty.products().scores(0, 4, np.ones(3), out)
     np.testing.assert_array_equal(out, 0.0)

@@ -75,9 +75,12 @@ def test_ranges_without_rows_do_nothing():
     arrays = sweep.PairArrays(pointers, nothing, np.zeros(1, dtype=np.int32), None, None, None, False, 31)
     assert arrays.choose(np.zeros(1), 1.0, nothing, np.empty(1, dtype=np.uint8)) == 0
     state = sweep.StateArrays(nothing, nothing, nothing, none, none, True)
-    assert sweep.squared_hinge(arrays, state, 0, 1, none, 1.0, none) == 0.0
-    assert sweep.huber(arrays, state, 0, 1, none, 1.0, none) == (0.0, 0.0, 0.0)
-    sweep.laplacian(arrays, state, 0, 1, none, none)
-    sweep.laplacian_rows(arrays, state, 0, 1, np.empty((0, 3)), np.empty((0, 3)))
+    for operator in (
+        sweep.squared_hinge(arrays, state, 1.0),
+        sweep.huber(arrays, state, 1.0, True),
+        sweep.laplacian(arrays, state, 1.0),
+    ):
+        assert operator(0, 1, none, none) == (0.0, 0.0, 0.0)
+    sweep.laplacian_rows(arrays, state, 0, 1, np.empty((0, 3)), 1.0, np.empty((0, 3)))
     sweep.compress_levels(pointers, 0, 0, none, nothing, np.zeros(1, dtype=np.int32))
     sweep.count_pairs(arrays, 0, 0, np.zeros(1), np.zeros(1))

@@ -6,9 +6,10 @@ import sys
 
 import pytest
 
-from ranksvm.data import atomic_files, make_ranking, write_letor
+from ranksvm._special_files import descriptor_of, is_special
+from ranksvm.data import atomic_files, make_ranking, read_data, write_data, write_letor
 from ranksvm.data.atomic_files import atomic_write
-from ranksvm.persistence import save
+from ranksvm.persistence import load, save
 
 
 @pytest.fixture
@@ -86,3 +87,40 @@ except OSError as error:
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == f"{tmp_path / 'model'} File too large"
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such names")
+def test_links_to_descriptors_are_descriptors(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("/dev/stdout")
+    assert descriptor_of(link) == descriptor_of("/dev/fd/1") == descriptor_of("/proc/self/fd/1") == 1
+    assert descriptor_of(tmp_path / "absent") is None
+    assert not is_special(tmp_path / "absent")
+    link.unlink()
+    link.symlink_to(link)
+    assert descriptor_of(link) is None
+
+
+@pytest.mark.parametrize("suffix", ["txt", "txt.gz", "rsd", "parquet", "rsvm"])
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="no such names")
+def test_every_writer_writes_to_a_descriptor_opened_to_append(data, tmp_path, suffix):
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    whole, appended = tmp_path / f"whole.{suffix}", tmp_path / "appended"
+    write = save_model if suffix == "rsvm" else write_data
+    write(data, whole)
+    link = tmp_path / f"link.{suffix}"
+    with open(appended, "ab") as file:
+        link.symlink_to(f"/dev/fd/{file.fileno()}")
+        write(data, link)
+    assert link.is_symlink()
+    if suffix == "rsvm":
+        assert load(appended).coef_.shape == (2,)
+    else:
+        assert read_data(appended).y.tolist() == read_data(whole).y.tolist()
+
+
+def save_model(data, path):
+    from ranksvm import RankSVM
+
+    save(RankSVM().fit(data.X, data.y, qid=data.qid), path)

@@ -9,7 +9,7 @@ import numpy as np
 
 import ranksvm
 from fuzz.mutations import changed_array, changed_bytes, changed_json, pick
-from ranksvm.data import RankingData, _cache, make_ranking
+from ranksvm.data import RankingData, make_ranking
 from ranksvm.exceptions import RankSVMError
 
 
@@ -43,7 +43,7 @@ class Target:
 
 
 def _changed_fields(random, content):
-    _, version, _, length = struct.unpack("<16sIIQ", content[:32])
+    magic, version, _, length = struct.unpack("<16sIIQ", content[:32])
     header = json.loads(content[32 : 32 + length])
     start = -(-(32 + length) // 64) * 64
     arrays = []
@@ -68,8 +68,8 @@ def _changed_fields(random, content):
         changed_json(random, header)
     encoded = json.dumps(header).encode()
     padded = encoded + bytes(-(32 + len(encoded)) % 64)
-    checksum = _cache._header_checksum(version, len(encoded), padded)
-    return struct.pack("<16sIIQ", _cache.MAGIC, version, checksum, len(encoded)) + padded + body
+    checksum = zlib.crc32(padded, zlib.crc32(struct.pack("<IQ", version, len(encoded))))
+    return struct.pack("<16sIIQ", magic, version, checksum, len(encoded)) + padded + body
 
 
 def _use(data):

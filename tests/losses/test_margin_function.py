@@ -89,7 +89,7 @@ def test_a_range_of_queries_and_a_part_of_its_rows():
     v, out = rng.normal(size=60), np.empty(60)
     for first, last in ((0, 1), (1, 4), (4, 6)):
         part = slice(10 * first, 10 * last)
-        ours.curvature_product(state, first, last, v[part], out[part])
+        ours.hessian(state)(first, last, v[part], out[part])
     np.testing.assert_allclose(out, product(exact, state2, v), rtol=1e-10, atol=1e-10)
     # active pairs of earlier scores are not used again
     evaluate(ours, 2.0 * scores, state)

@@ -60,17 +60,18 @@ def test_products_are_those_of_the_array_of_features(shuffled, kept, kind, stora
     assert design.n_features == phi.shape[1]
     assert design.dense
     rows = random.permutation(70)[:60] if shuffled else None
+    products = design.products(rows)
     for start, stop in ((0, 60), (3, 17), (20, 20), (41, 42)):
         block = phi[start:stop] if rows is None else phi[rows[start:stop]]
         w = random.normal(size=design.n_features)
         out = np.full(stop - start, np.nan)
         for factor in (1.0, 2.0):  # what is remembered of w is not w, which solvers change in place
             w *= factor
-            design.scores(rows, start, stop, w, out)
+            products.scores(start, stop, w, out)
             np.testing.assert_allclose(out, block @ w, rtol=1e-9, atol=1e-12)
         u = random.normal(size=stop - start) * (random.random(stop - start) < 0.5)
         total = np.ones(design.n_features)
-        design.accumulate(rows, start, stop, u, total)
+        products.accumulate(start, stop, u, total)
         np.testing.assert_allclose(total, 1.0 + block.T @ u, rtol=1e-8, atol=1e-11)
         squares = np.ones(design.n_features)
         design.accumulate_squares(rows, start, stop, u, squares)
@@ -86,7 +87,7 @@ def test_the_same_range_of_other_rows_is_computed_anew():
     design, phi, w = ComputedDesign(X, features), features.transform(X), random.normal(size=features.n_features)
     out = np.empty(10)
     for rows in (None, np.arange(10, 40), np.arange(30, 70)):
-        design.scores(rows, 5, 15, w, out)
+        design.products(rows).scores(5, 15, w, out)
         expected = phi[5:15] if rows is None else phi[rows[5:15]]
         np.testing.assert_allclose(out, expected @ w, rtol=1e-9, atol=1e-12)
 

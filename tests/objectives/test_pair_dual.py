@@ -1,5 +1,7 @@
 """The dual over listed pairs, against explicit pairs in NumPy."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -7,8 +9,9 @@ import scipy.sparse
 from oracle import ExplicitPairs
 from ranksvm import RankSVM, regularization_path
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
-from ranksvm.objectives import PairDual, dual_sizes
-from ranksvm.problems.linear import worth_the_dual
+from ranksvm.losses import LossSpec
+from ranksvm.objectives import DualSize, PairDual, ThreadedTerm
+from ranksvm.problems.solver_choice import choose_solver
 
 LOSSES = ("squared_hinge", "hinge", "huber")
 WIDTH = 0.6
@@ -133,16 +136,20 @@ def test_choice_is_by_counts():
     X, y, qid = wide(n_features=3000, seed=7)
     X = scipy.sparse.csr_matrix(X)
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y)
-    assert worth_the_dual(as_design_matrix(X), pairs, "squared_hinge")
+
+    def choice(X, pairs, loss="squared_hinge"):
+        term = ThreadedTerm(as_design_matrix(X), LossSpec(loss).over(pairs))
+        return choose_solver(term, loss, partial(DualSize.of, pairs)).solver
+
+    assert choice(X, pairs) == "dual"
     assert RankSVM().fit(X, y, qid=qid).solver_ == "dual"
     # more rows than features
-    assert not worth_the_dual(as_design_matrix(X[:, :50]), pairs, "squared_hinge")
+    assert choice(X[:, :50], pairs) != "dual"
     # one list of many levels: many pairs for each row, which only the hinge bears
     long = ComparablePairs.from_labels(Queries.from_qid(None, 60), np.arange(60.0))
-    assert not worth_the_dual(as_design_matrix(X), long, "squared_hinge")
-    assert worth_the_dual(as_design_matrix(X), long, "hinge")
-    n_rows, n_numbers, work = dual_sizes(long)
-    assert (n_rows, n_numbers, work) == (60, 3600 + 6 * 1770, 1770 * 60)
+    assert choice(X, long) == "tron"
+    assert choice(X, long, "hinge") == "dual"
+    assert DualSize.of(long) == (60, 1770, 3600 + 6 * 1770, 1770 * 60)
     # so long a list that its Gram matrix is larger than the data
     huge = ComparablePairs.from_labels(Queries.from_qid(None, 2000), np.arange(2000.0))
-    assert not worth_the_dual(as_design_matrix(scipy.sparse.vstack([X] * 34).tocsr()[:2000]), huge, "hinge")
+    assert choice(scipy.sparse.vstack([X] * 34).tocsr()[:2000], huge, "hinge") == "tron"

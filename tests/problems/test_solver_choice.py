@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ranksvm.objectives.hessian_cost import hessian_cost, sampled_fraction, worthwhile_fraction
+from ranksvm.objectives.hessian_cost import cost_with_hessian, hessian_cost, sampled_fraction, worthwhile_fraction
 from ranksvm.problems.solver_choice import choose_solver
 
 
@@ -28,8 +28,11 @@ def dense(n_rows, n):
     [
         (dense(300, 10), "newton"),
         (dense(300, 46), "newton"),
+        (dense(1_000, 46), "newton"),
+        (dense(100_000, 10), "newton"),
         (dense(10_000, 46), "newton"),
         (dense(10_000, 136), "adaptive"),
+        (dense(20_000, 136), "adaptive"),
         (dense(100_000, 136), "newton"),
         (dense(1_000_000, 136), "newton"),
         (dense(1_000, 245), "adaptive"),
@@ -62,3 +65,25 @@ def test_a_preconditioner_takes_fewer_rows_than_a_hessian_built_every_few_steps(
     size = dense(400_000, 1024)
     assert 0.0 < sampled_fraction(size) < worthwhile_fraction(size) < 1.0
     assert sampled_fraction(dense(1_000, 245)) == 1.0
+
+
+def test_a_preconditioner_takes_more_rows_where_they_cost_little_beside_products():
+    rows = [sampled_fraction(dense(n_rows, 136)) * n_rows for n_rows in (10_000, 100_000, 1_000_000)]
+    assert 10 * 136 <= rows[0] < rows[1] == pytest.approx(rows[2]) == pytest.approx(40 * 136)
+    assert sampled_fraction(dense(400_000, 2_001)) == 0.0
+
+
+def test_a_sample_where_there_are_very_many_rows_for_each_variable():
+    """A Hessian of all of them costs little, too, but a start at the solution on a sample saves iterations."""
+    assert worthwhile_fraction(dense(36_000, 46)) == 1.0
+    assert worthwhile_fraction(dense(100_000, 10)) == pytest.approx(0.05)
+
+
+def test_products_with_a_hessian_are_fewer_with_more_rows_and_cost_more_where_its_solutions_do():
+    size = dense(1_000_000, 245)
+    costs = [cost_with_hessian(size, rows * 245 / 1e6, 10.0) for rows in (10, 20, 40, 80)]
+    assert costs == sorted(costs, reverse=True)
+    assert cost_with_hessian(size, 1.0, 10.0) == costs[-1] == costs[-2] > 2.0
+    assert cost_with_hessian(size, 1.0, 20.0) - costs[-1] == pytest.approx(costs[-1] - 2.0, rel=0.01)
+    # a product with 5,000 sparse rows takes less time than a solution with 1,000 x 1,000 factors
+    assert cost_with_hessian(Size(5_000, 1_000, 160.0, dense=False), 1.0, 10.0) > 2.0 * costs[-1]

@@ -45,11 +45,11 @@ def test_no_hessian_where_conjugate_gradients_are_quick():
 
 
 @pytest.mark.parametrize("cost", [5.0, 30.0])
-def test_a_hessian_once_products_have_cost_half_as_much(cost):
+def test_a_hessian_once_products_have_cost_a_quarter_as_much(cost):
     objective = Counted(correlated(), 100.0, cost)
     result = adaptive(objective, np.zeros(60), tol=1e-8)
     assert result.status is Status.CONVERGED
-    assert objective.built_after[0] >= 0.5 * cost
+    assert objective.built_after[0] >= 0.25 * cost
     # and not much later, though products seemed to be few until then
     assert objective.built_after[0] <= 3 * cost
     without = Counted(correlated(), 100.0, float("inf"))
@@ -111,3 +111,18 @@ def test_collinear_features_of_very_different_size():
         found = adaptive(Counted(D, C, 3.0), np.zeros(10), tol=1e-8)
         assert found.status is Status.CONVERGED
         assert found.value == pytest.approx(tron(Counted(D, C, 3.0), np.zeros(10), tol=1e-8).value, rel=2e-8)
+
+
+def test_a_saving_is_weighed_against_the_products_that_a_hessian_leaves():
+    """A Hessian after which as many products are needed as before is not bought."""
+
+    class Useless(Counted):
+        def cost_with_hessian(self, log_reduction):
+            return 1e6
+
+    useful = Counted(correlated(condition=3.0), 1.0, 5.0)
+    adaptive(useful, np.zeros(60), tol=1e-8)
+    assert useful.built_after != []
+    objective = Useless(correlated(condition=3.0), 1.0, 5.0)
+    assert adaptive(objective, np.zeros(60), tol=1e-8).status is Status.CONVERGED
+    assert objective.built_after == []

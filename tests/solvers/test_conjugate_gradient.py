@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranksvm.objectives.approximate_inverse import by_cholesky, by_diagonal
+from ranksvm.objectives.approximate_inverse import by_cholesky, by_diagonal, by_secant
 from ranksvm.solvers.conjugate_gradient import conjugate_gradient
 
 
@@ -57,6 +57,27 @@ def test_cholesky_of_features_of_very_different_size():
     scale = np.geomspace(1e-6, 1e8, 8)
     scaled = by_cholesky(H * scale * scale[:, None])(g * scale)
     np.testing.assert_allclose(scaled * scale, np.linalg.solve(H, g), rtol=1e-10)
+
+
+def test_a_secant_update_knows_the_last_step_and_remains_definite():
+    H, g, d = make_system()
+    step = -by_diagonal(d)(g)
+    solve = by_secant(by_diagonal(d), step, H @ step, np.dot)
+    np.testing.assert_allclose(solve(H @ step), step, rtol=1e-10)
+    inverse = np.array([solve(e) for e in np.eye(len(g))])
+    np.testing.assert_allclose(inverse, inverse.T, rtol=1e-9, atol=1e-12 * np.abs(inverse).max())
+    assert np.linalg.eigvalsh(inverse).min() > 0.0
+    # in another inner product
+    M = np.diag(np.linspace(1.0, 3.0, len(g)))
+    solve = by_secant(by_diagonal(d), step, H @ step, lambda u, v: u @ M @ v)
+    np.testing.assert_allclose(solve(H @ step), step, rtol=1e-10)
+
+
+@pytest.mark.parametrize("change", [0.0, -1.0, np.nan])
+def test_a_change_without_curvature_updates_nothing(change):
+    solve = by_diagonal(np.ones(3))
+    assert by_secant(solve, np.ones(3), change * np.ones(3), np.dot) is solve
+    assert by_secant(solve, np.array([1.0, 0.0, 0.0]), np.array([1e-12, 1.0, 0.0]), np.dot) is solve
 
 
 @pytest.mark.parametrize("size", [1e6, 1e14, 1e20])

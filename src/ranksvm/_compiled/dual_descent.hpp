@@ -27,7 +27,7 @@ struct DenseReader {
     DenseReader(const Real *X, int64_t n) : X(X), n(n) {}
 
     RANKSVM_INLINE_METHOD void scores(const int64_t *rows, int64_t start, int64_t stop, const double *w, double *out) const {
-        dense_scores(X, n, rows, start, stop, w, out);
+        dense_scores(X, n, rows, start, stop, true, w, out);
     }
     RANKSVM_INLINE_METHOD void add(const int64_t *rows, int64_t start, int64_t stop, const double *u, double *w) const {
         dense_accumulate(X, n, rows, start, stop, u, w);

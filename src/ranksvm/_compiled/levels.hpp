@@ -10,9 +10,8 @@
 namespace ranksvm::RANKSVM_VARIANT {
 
 static void compress_levels(const int64_t *pointers, int64_t first_query, int64_t last_query, const double *y,
-                            int32_t *levels, int32_t *n_levels) {
+                            int32_t *levels, int32_t *n_levels, SortedQuery &query, const Workers &workers) {
     constexpr int kSmall = 64;  // whole labels 0 .. 63 take a bit mask, anything else a sort
-    SortedQuery query;
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t first = pointers[q], last = pointers[q + 1];
         uint64_t mask = 0;
@@ -33,18 +32,19 @@ static void compress_levels(const int64_t *pointers, int64_t first_query, int64_
             continue;
         }
         const int64_t m = last - first;
-        query.resize(m);
-        double low = std::numeric_limits<double>::infinity(), high = -low;
-        for (int64_t i = 0; i < m; ++i) {
-            query.keyed[i] = {y[first + i], static_cast<int32_t>(i)};
-            low = std::min(low, y[first + i]);
-            high = std::max(high, y[first + i]);
-        }
-        sort_keyed(query.keyed, query.spread, m, low, high, query.level.data(), query.start[0].data());
+        resize(query, m, 0, workers);
+        const auto item = [&](int64_t i) { return Keyed{y[first + i], static_cast<int32_t>(i)}; };
+        const auto put = [&](int64_t begin, const Keyed *sorted, int64_t size) {
+            for (int64_t i = 0; i < size; ++i) {
+                query.s[begin + i] = sorted[i].score;
+                query.level[begin + i] = sorted[i].index;
+            }
+        };
+        sort_documents(query.workers, query.sorting, m, item, put);
         int32_t rank = -1;
         for (int64_t i = 0; i < m; ++i) {
-            rank += i == 0 || query.keyed[i].score != query.keyed[i - 1].score;
-            levels[first + query.keyed[i].index] = rank;
+            rank += i == 0 || query.s[i] != query.s[i - 1];
+            levels[first + query.level[i]] = rank;
         }
         n_levels[q] = rank + 1;
     }

@@ -10,17 +10,14 @@ from libcpp cimport bool as cbool
 
 from ranksvm._compiled.border cimport need, need_ascending, need_csr, need_places, need_pointers, need_rows
 from ranksvm._compiled.instruction_set cimport chosen
+from ranksvm._compiled.passes cimport RowProducts, new_products
 
 cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
     cppclass DenseLoops[Real]:
-        void (*scores)(const Real *, int64_t, const int64_t *, int64_t, int64_t, const double *, double *)
-        void (*accumulate)(const Real *, int64_t, const int64_t *, int64_t, int64_t, const double *, double *)
         void (*gather)(const Real *, int64_t, const int64_t *, int64_t, int64_t, double *)
         cbool (*finite)(const Real *, int64_t)
 
     cppclass SparseLoops[Real, Index]:
-        void (*scores)(const Real *, const Index *, const Index *, const int64_t *, int64_t, int64_t, const double *,
-                       double *)
         void (*accumulate)(const Real *, const Index *, const Index *, const int64_t *, int64_t, int64_t, const double *,
                            cbool, double *)
         void (*gather)(const Real *, const Index *, const Index *, int64_t, const int64_t *, int64_t, int64_t, double *)
@@ -29,6 +26,32 @@ cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
         void (*centre_queries)(const int64_t *, int64_t, int64_t, int64_t, double *)
 
     const Loops &loops_of[Loops](int)
+
+cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
+    cppclass DenseRows[Real]:
+        const DenseLoops[Real] *loops
+        const Real *X
+        int64_t n
+        const int64_t *rows
+        cbool far
+        @staticmethod
+        void scores(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+        @staticmethod
+        void accumulate(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+
+    cppclass SparseRows[Real, Index]:
+        const SparseLoops[Real, Index] *loops
+        const Real *data
+        const Index *indices
+        const Index *indptr
+        const int64_t *rows
+        @staticmethod
+        void scores(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+        @staticmethod
+        void accumulate(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+
+# Rows of no more bytes than this are read from a core's cache: prefetching them took a tenth of the time of a pass.
+cdef int64_t NEAR_BYTES = 1 << 21
 
 ctypedef fused real:
     float
@@ -45,32 +68,41 @@ cdef const int64_t *_map(const int64_t[::1] rows):
     return &rows[0]
 
 
-def dense_scores(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop, const double[::1] w,
-                 double[::1] out_range):
-    """``out[t] = X[rows[t]] @ w``."""
-    need_rows(rows, start, stop, X.shape[0])
-    need("w", w.shape[0], X.shape[1])
-    need("out_range", out_range.shape[0], stop - start)
-    if start == stop:
-        return
-    cdef const int64_t *map = _map(rows)
-    cdef int64_t n = X.shape[1]
-    with nogil:
-        loops_of[DenseLoops[real]](chosen).scores(&X[0, 0], n, map, start, stop, &w[0], &out_range[0])
+def dense_products(const real[:, ::1] X, const int64_t[::1] rows):
+    """``X[rows] w`` and ``X[rows]' u`` of a dense matrix, for a pass over the rows."""
+    if rows is not None:
+        need_places("rows", rows, X.shape[0])
+    cdef RowProducts products = new_products(
+        sizeof(DenseRows[real]), (X, rows), X.shape[0] if rows is None else rows.shape[0], X.shape[1])
+    cdef DenseRows[real] *own = <DenseRows[real] *>products.memory
+    own.loops = &loops_of[DenseLoops[real]](chosen)
+    own.X = &X[0, 0]
+    own.n = X.shape[1]
+    own.rows = _map(rows)
+    own.far = products.n_positions * X.shape[1] * <int64_t>sizeof(real) > NEAR_BYTES
+    products.table.scores = DenseRows[real].scores
+    products.table.accumulate = DenseRows[real].accumulate
+    return products
 
 
-def dense_accumulate(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
-                     const double[::1] u_range, double[::1] out):
-    """``out += sum of u[t] * X[rows[t]]``."""
-    need_rows(rows, start, stop, X.shape[0])
-    need("u_range", u_range.shape[0], stop - start)
-    need("out", out.shape[0], X.shape[1])
-    if start == stop:
-        return
-    cdef const int64_t *map = _map(rows)
-    cdef int64_t n = X.shape[1]
-    with nogil:
-        loops_of[DenseLoops[real]](chosen).accumulate(&X[0, 0], n, map, start, stop, &u_range[0], &out[0])
+def sparse_products(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
+                    const int64_t[::1] rows):
+    """``X[rows] w`` and ``X[rows]' u`` of a CSR matrix with at least one entry, as `check_csr` has it, for a pass."""
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    if rows is not None:
+        need_places("rows", rows, indptr.shape[0] - 1)
+    cdef RowProducts products = new_products(
+        sizeof(SparseRows[real, index]), (data, indices, indptr, rows),
+        indptr.shape[0] - 1 if rows is None else rows.shape[0], n_features)
+    cdef SparseRows[real, index] *own = <SparseRows[real, index] *>products.memory
+    own.loops = &loops_of[SparseLoops[real, index]](chosen)
+    own.data = &data[0]
+    own.indices = &indices[0]
+    own.indptr = &indptr[0]
+    own.rows = _map(rows)
+    products.table.scores = SparseRows[real, index].scores
+    products.table.accumulate = SparseRows[real, index].accumulate
+    return products
 
 
 def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
@@ -103,25 +135,10 @@ def check_csr(const index[::1] indices, const index[::1] indptr, int64_t n_featu
     need_places("indices", indices, n_features)
 
 
-def sparse_scores(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
-                  const int64_t[::1] rows, int64_t start, int64_t stop, const double[::1] w, double[::1] out_range):
-    """``out[t] = X[rows[t]] @ w`` for a CSR matrix with at least one entry, as `check_csr` has it."""
-    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
-    need_rows(rows, start, stop, indptr.shape[0] - 1)
-    need("w", w.shape[0], n_features)
-    need("out_range", out_range.shape[0], stop - start)
-    if start == stop:
-        return
-    cdef const int64_t *map = _map(rows)
-    with nogil:
-        loops_of[SparseLoops[real, index]](chosen).scores(
-            &data[0], &indices[0], &indptr[0], map, start, stop, &w[0], &out_range[0])
-
-
-def sparse_accumulate(const real[::1] data, const index[::1] indices, const index[::1] indptr,
-                      int64_t n_features, const int64_t[::1] rows, int64_t start, int64_t stop,
-                      const double[::1] u_range, double[::1] out, cbool squares=False):
-    """``out += sum of u[t] * X[rows[t]]``, or of ``u[t] * X[rows[t]] ** 2``."""
+def sparse_accumulate_squares(const real[::1] data, const index[::1] indices, const index[::1] indptr,
+                              int64_t n_features, const int64_t[::1] rows, int64_t start, int64_t stop,
+                              const double[::1] u_range, double[::1] out):
+    """``out += sum of u[t] * X[rows[t]] ** 2``."""
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     need_rows(rows, start, stop, indptr.shape[0] - 1)
     need("u_range", u_range.shape[0], stop - start)
@@ -131,7 +148,7 @@ def sparse_accumulate(const real[::1] data, const index[::1] indices, const inde
     cdef const int64_t *map = _map(rows)
     with nogil:
         loops_of[SparseLoops[real, index]](chosen).accumulate(
-            &data[0], &indices[0], &indptr[0], map, start, stop, &u_range[0], squares, &out[0])
+            &data[0], &indices[0], &indptr[0], map, start, stop, &u_range[0], True, &out[0])
 
 
 def sparse_gather(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,

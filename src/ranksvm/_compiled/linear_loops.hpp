@@ -14,7 +14,8 @@ using std::int64_t;
 
 template <class Real>
 struct DenseLoops {
-    void (*scores)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, const double *w,
+    // `far`: whether X is larger than a core's cache
+    void (*scores)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far, const double *w,
                    double *out_range);
     void (*accumulate)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, const double *u_range,
                        double *out);

@@ -42,14 +42,14 @@ struct HuberOfPair {
 
 // Value and gradient; `curvature` receives the weight of each pair that bends, `counts` their sum for each document.
 template <class Loss>
-RANKSVM_INLINE LossSums evaluate_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *scores,
+RANKSVM_INLINE LossSums evaluate_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *scores_range,
                                       const Loss &loss, double *curvature, double *counts, double *gradient_range) {
     LossSums sums = {0.0, 0.0, 0.0};
     const int64_t origin = pairs.pointers[first_query], end = pairs.pointers[last_query];
     std::fill_n(gradient_range, end - origin, 0.0);
     std::fill_n(counts + origin, end - origin, 0.0);
     for (int64_t q = first_query; q < last_query; ++q) {
-        const double *s = scores + pairs.pointers[q];
+        const double *s = scores_range + (pairs.pointers[q] - origin);
         double *own_counts = counts + pairs.pointers[q], *gradient = gradient_range + (pairs.pointers[q] - origin);
         for (int64_t p = pairs.pair_pointers[q]; p < pairs.pair_pointers[q + 1]; ++p) {
             const int32_t i = pairs.preferred[p], j = pairs.other[p];
@@ -71,15 +71,15 @@ RANKSVM_INLINE LossSums evaluate_list(const PairList &pairs, int64_t first_query
     return sums;
 }
 
-static LossSums squared_hinge_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores,
+static LossSums squared_hinge_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores_range,
                                       double threshold, double *curvature, double *counts, double *gradient_range) {
-    return evaluate_list(pairs, first_query, last_query, scores, SquaredHingeOfPair{threshold}, curvature, counts,
+    return evaluate_list(pairs, first_query, last_query, scores_range, SquaredHingeOfPair{threshold}, curvature, counts,
                          gradient_range);
 }
 
-static LossSums huber_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores, double width,
+static LossSums huber_of_list(PairList pairs, int64_t first_query, int64_t last_query, const double *scores_range, double width,
                               double *curvature, double *counts, double *gradient_range) {
-    return evaluate_list(pairs, first_query, last_query, scores, HuberOfPair{1.0, width}, curvature, counts,
+    return evaluate_list(pairs, first_query, last_query, scores_range, HuberOfPair{1.0, width}, curvature, counts,
                          gradient_range);
 }
 
@@ -100,12 +100,13 @@ static void laplacian_of_list(const PairList &pairs, int64_t first_query, int64_
     }
 }
 
-// Rows Z with X' L X = (X'Z + Z'X) / 2: Z_i = counts_i x_i - 2 * (sum of curvature_ij x_j over the pairs that i wins).
+// Rows Z with factor * X' L X = (X'Z + Z'X) / 2; of L itself Z_i = counts_i x_i - 2 * (sum of curvature_ij x_j over the
+// pairs that i wins).
 static void laplacian_rows_of_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
-                                   const double *counts, const double *X_range, int64_t n, double *Z_range) {
+                                   const double *counts, const double *X_range, int64_t n, double factor, double *Z_range) {
     const int64_t origin = pairs.pointers[first_query], end = pairs.pointers[last_query];
     for (int64_t t = 0; t < end - origin; ++t)
-        for (int64_t f = 0; f < n; ++f) Z_range[t * n + f] = counts[origin + t] * X_range[t * n + f];
+        for (int64_t f = 0; f < n; ++f) Z_range[t * n + f] = factor * counts[origin + t] * X_range[t * n + f];
     for (int64_t q = first_query; q < last_query; ++q) {
         const double *X = X_range + (pairs.pointers[q] - origin) * n;
         double *Z = Z_range + (pairs.pointers[q] - origin) * n;
@@ -113,7 +114,7 @@ static void laplacian_rows_of_list(const PairList &pairs, int64_t first_query, i
             if (curvature[p] == 0.0) continue;
             const double *RANKSVM_RESTRICT x = X + pairs.other[p] * n;
             double *RANKSVM_RESTRICT z = Z + pairs.preferred[p] * n;
-            for (int64_t f = 0; f < n; ++f) z[f] -= 2.0 * curvature[p] * x[f];
+            for (int64_t f = 0; f < n; ++f) z[f] -= 2.0 * factor * curvature[p] * x[f];
         }
     }
 }

@@ -6,9 +6,11 @@ Arrays over rows are in sorted order; arguments named ``*_range`` hold the rows 
 """
 
 from libc.stdint cimport int32_t, int64_t
+from libcpp cimport bool as cbool
 
 from ranksvm._compiled.border cimport need, need_places_by_query, need_pointers, need_range
 from ranksvm._compiled.instruction_set cimport chosen
+from ranksvm._compiled.passes cimport LossSums, QueryOperator, new_operator
 
 cdef extern from "pair_list_loops.hpp" namespace "ranksvm" nogil:
     cdef struct PairList:
@@ -18,19 +20,39 @@ cdef extern from "pair_list_loops.hpp" namespace "ranksvm" nogil:
         const int32_t *other
         const double *weight
 
-    cdef struct LossSums:
-        double value
-        double excess
-        double slack
-
     cppclass PairListLoops:
-        LossSums (*squared_hinge)(PairList, int64_t, int64_t, const double *, double, double *, double *, double *)
-        LossSums (*huber)(PairList, int64_t, int64_t, const double *, double, double *, double *, double *)
-        void (*laplacian)(PairList, int64_t, int64_t, const double *, const double *, double *)
         void (*laplacian_rows)(PairList, int64_t, int64_t, const double *, const double *, const double *, int64_t,
-                               double *)
+                               double, double *)
 
     const Loops &loops_of[Loops](int)
+
+cdef extern from "pair_list_operators.hpp" namespace "ranksvm" nogil:
+    cppclass SquaredHingeOfList:
+        const PairListLoops *loops
+        const PairList *pairs
+        double threshold
+        double *active
+        double *degrees
+        @staticmethod
+        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
+
+    cppclass HuberOfList:
+        const PairListLoops *loops
+        const PairList *pairs
+        double width
+        cbool smoothing
+        double *active
+        double *degrees
+        @staticmethod
+        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
+
+    cppclass LaplacianOfList:
+        const PairListLoops *loops
+        const PairList *pairs
+        const double *active
+        double factor
+        @staticmethod
+        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
 
 
 cdef class ListArrays:
@@ -64,58 +86,62 @@ cdef class ListArrays:
         return need(name, found, self.pairs.pointers[last] - self.pairs.pointers[first])
 
 
-cdef int _need_evaluation(ListArrays arrays, int64_t first, int64_t last, const double[::1] scores,
-                          const double[::1] curvature, const double[::1] counts,
-                          const double[::1] gradient_range) except -1:
-    need("scores", scores.shape[0], arrays.n_rows)
-    need("curvature", curvature.shape[0], arrays.n_pairs)
-    need("counts", counts.shape[0], arrays.n_rows)
-    return arrays.need_rows_of("gradient_range", gradient_range.shape[0], first, last)
+cdef int _need_state(ListArrays arrays, const double[::1] active, const double[::1] degrees) except -1:
+    need("active", active.shape[0], arrays.n_pairs)
+    return need("degrees", degrees.shape[0], arrays.n_rows)
 
 
-def squared_hinge(ListArrays arrays, int64_t first, int64_t last, const double[::1] scores, double threshold,
-                  double[::1] curvature, double[::1] counts, double[::1] gradient_range):
-    """Sum of ``a max(0, t - (s_i - s_j))^2`` over the pairs of a range of queries; writes gradient and curvature."""
-    cdef LossSums sums
-    _need_evaluation(arrays, first, last, scores, curvature, counts, gradient_range)
-    if gradient_range.shape[0] == 0 or curvature.shape[0] == 0:
-        return 0.0
-    with nogil:
-        sums = loops_of[PairListLoops](chosen).squared_hinge(
-            arrays.pairs, first, last, &scores[0], threshold, &curvature[0], &counts[0],
-                                     &gradient_range[0])
-    return sums.value
+def squared_hinge(ListArrays arrays, double threshold, double[::1] active, double[::1] degrees):
+    """The operator from scores to the gradient of the sum of ``a max(0, t - (s_i - s_j))^2`` over the pairs.
+
+    Writes the active pairs' weights, and their sum for each document.
+    """
+    _need_state(arrays, active, degrees)
+    cdef QueryOperator made = new_operator(
+        sizeof(SquaredHingeOfList), (arrays, active, degrees), [], arrays.pairs.pointers, arrays.n_queries)
+    cdef SquaredHingeOfList *own = <SquaredHingeOfList *>made.memory
+    own.loops = &loops_of[PairListLoops](chosen)
+    own.pairs = &arrays.pairs
+    own.threshold = threshold
+    own.active = &active[0]
+    own.degrees = &degrees[0]
+    made.table.apply = SquaredHingeOfList.apply
+    return made
 
 
-def huber(ListArrays arrays, int64_t first, int64_t last, const double[::1] scores, double width,
-          double[::1] curvature, double[::1] counts, double[::1] gradient_range):
-    """Value, excess and slack of the Huberised hinge, as those of the sweep; writes gradient and curvature."""
-    cdef LossSums sums
-    _need_evaluation(arrays, first, last, scores, curvature, counts, gradient_range)
-    if gradient_range.shape[0] == 0 or curvature.shape[0] == 0:
-        return 0.0, 0.0, 0.0
-    with nogil:
-        sums = loops_of[PairListLoops](chosen).huber(
-            arrays.pairs, first, last, &scores[0], width, &curvature[0], &counts[0],
-                             &gradient_range[0])
-    return sums.value, sums.excess, sums.slack
+def huber(ListArrays arrays, double width, bint smoothing, double[::1] active, double[::1] degrees):
+    """The operator from scores to the gradient of the Huberised hinge, with sums as those of the sweep."""
+    _need_state(arrays, active, degrees)
+    cdef QueryOperator made = new_operator(
+        sizeof(HuberOfList), (arrays, active, degrees), [], arrays.pairs.pointers, arrays.n_queries)
+    cdef HuberOfList *own = <HuberOfList *>made.memory
+    own.loops = &loops_of[PairListLoops](chosen)
+    own.pairs = &arrays.pairs
+    own.width = width
+    own.smoothing = smoothing
+    own.active = &active[0]
+    own.degrees = &degrees[0]
+    made.table.apply = HuberOfList.apply
+    return made
 
 
-def laplacian(ListArrays arrays, int64_t first, int64_t last, const double[::1] curvature,
-              const double[::1] v_range, double[::1] out_range):
-    """``L v`` of a range of queries, for the curvature that the loss left."""
-    need("curvature", curvature.shape[0], arrays.n_pairs)
-    arrays.need_rows_of("v_range", v_range.shape[0], first, last)
-    arrays.need_rows_of("out_range", out_range.shape[0], first, last)
-    if v_range.shape[0] == 0 or curvature.shape[0] == 0:
-        return
-    with nogil:
-        loops_of[PairListLoops](chosen).laplacian(arrays.pairs, first, last, &curvature[0], &v_range[0], &out_range[0])
+def laplacian(ListArrays arrays, const double[::1] active, double factor):
+    """The operator ``v -> factor * L v``, for the active pairs that a loss left."""
+    need("active", active.shape[0], arrays.n_pairs)
+    cdef QueryOperator made = new_operator(
+        sizeof(LaplacianOfList), (arrays, active), [], arrays.pairs.pointers, arrays.n_queries)
+    cdef LaplacianOfList *own = <LaplacianOfList *>made.memory
+    own.loops = &loops_of[PairListLoops](chosen)
+    own.pairs = &arrays.pairs
+    own.active = &active[0]
+    own.factor = factor
+    made.table.apply = LaplacianOfList.apply
+    return made
 
 
 def laplacian_rows(ListArrays arrays, int64_t first, int64_t last, const double[::1] curvature,
-                   const double[::1] counts, const double[:, ::1] X_range, double[:, ::1] Z_range):
-    """Rows Z with ``X' L X = (X'Z + Z'X) / 2`` for a range of queries."""
+                   const double[::1] counts, const double[:, ::1] X_range, double factor, double[:, ::1] Z_range):
+    """Rows Z with ``factor * X' L X = (X'Z + Z'X) / 2`` for a range of queries."""
     need("curvature", curvature.shape[0], arrays.n_pairs)
     need("counts", counts.shape[0], arrays.n_rows)
     arrays.need_rows_of("X_range", X_range.shape[0], first, last)
@@ -125,5 +151,4 @@ def laplacian_rows(ListArrays arrays, int64_t first, int64_t last, const double[
         return
     with nogil:
         loops_of[PairListLoops](chosen).laplacian_rows(
-            arrays.pairs, first, last, &curvature[0], &counts[0], &X_range[0, 0],
-                               X_range.shape[1], &Z_range[0, 0])
+            arrays.pairs, first, last, &curvature[0], &counts[0], &X_range[0, 0], X_range.shape[1], factor, &Z_range[0, 0])

@@ -21,14 +21,14 @@ struct PairList {
 };
 
 struct PairListLoops {
-    LossSums (*squared_hinge)(PairList pairs, int64_t first_query, int64_t last_query, const double *scores,
+    LossSums (*squared_hinge)(PairList pairs, int64_t first_query, int64_t last_query, const double *scores_range,
                               double threshold, double *curvature, double *counts, double *gradient_range);
-    LossSums (*huber)(PairList pairs, int64_t first_query, int64_t last_query, const double *scores, double width,
+    LossSums (*huber)(PairList pairs, int64_t first_query, int64_t last_query, const double *scores_range, double width,
                       double *curvature, double *counts, double *gradient_range);
     void (*laplacian)(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
                       const double *v_range, double *out_range);
     void (*laplacian_rows)(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
-                           const double *counts, const double *X_range, int64_t n, double *Z_range);
+                           const double *counts, const double *X_range, int64_t n, double factor, double *Z_range);
 };
 RANKSVM_DECLARE_LOOPS(PairListLoops)
 

@@ -17,33 +17,45 @@ namespace ranksvm::RANKSVM_VARIANT {
 // Every column of numbers as head + tail, the heads multiples of one power of two, so coarse that their running sums are
 // exact: the difference of two of these is then as good as a sum over the documents between them.
 template <int kColumns>
-RANKSVM_INLINE void separate(int64_t m, const double *columns, double *heads_and_tails) {
-    double coarse[kColumns];
+RANKSVM_INLINE void separate(SortedQuery &query, const double *columns, double *heads_and_tails) {
+    const int64_t m = query.m;
+    double *found = room_for<double>(query.partial, kMostSegments * kColumns), coarse[kColumns];
+    for_segments(query.workers, m, [&](int64_t segment, int64_t begin, int64_t end) {
+        for (int c = 0; c < kColumns; ++c) {
+            double largest = 0.0;
+            for (int64_t i = begin; i < end; ++i) largest = std::max(largest, std::fabs(columns[i * kColumns + c]));
+            found[segment * kColumns + c] = largest;
+        }
+    });
     for (int c = 0; c < kColumns; ++c) {
         double largest = 0.0;
-        for (int64_t i = 0; i < m; ++i) largest = std::max(largest, std::fabs(columns[i * kColumns + c]));
+        for (int64_t k = 0; k < Segments(m).n; ++k) largest = std::max(largest, found[k * kColumns + c]);
         // added and taken away again, it rounds to multiples of its last place
         coarse[c] = largest > 0.0 ? 1.5 * std::exp2(std::ceil(std::log2(largest) + std::log2(static_cast<double>(m))) + 1.0)
                                   : 0.0;
     }
-    for (int64_t i = 0; i < m; ++i)
-        for (int c = 0; c < kColumns; ++c) {
-            const double value = columns[i * kColumns + c], head = (value + coarse[c]) - coarse[c];
-            heads_and_tails[(2 * i) * kColumns + c] = head;
-            heads_and_tails[(2 * i + 1) * kColumns + c] = value - head;
-        }
+    for_segments(query.workers, m, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+            for (int c = 0; c < kColumns; ++c) {
+                const double value = columns[i * kColumns + c], head = (value + coarse[c]) - coarse[c];
+                heads_and_tails[(2 * i) * kColumns + c] = head;
+                heads_and_tails[(2 * i + 1) * kColumns + c] = value - head;
+            }
+    });
 }
 
 // x (or x as heads and tails) times a weight of each document
 template <int kValues, bool kExact>
-RANKSVM_INLINE const double *weigh(int64_t m, const double *x, const double *weight, const double *gain, double *scratch,
-                                   double *out) {
+RANKSVM_INLINE const double *weigh(SortedQuery &query, const double *x, const double *weight, const double *gain,
+                                   double *scratch, double *out) {
     double *weighed = kExact ? scratch : out;
-    for (int64_t i = 0; i < m; ++i) {
-        const double factor = gain == nullptr ? weight[i] : weight[i] * gain[i];
-        for (int value = 0; value < kValues; ++value) weighed[i * kValues + value] = factor * x[i * kValues + value];
-    }
-    if (kExact) separate<kValues>(m, weighed, out);
+    for_segments(query.workers, query.m, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const double factor = gain == nullptr ? weight[i] : weight[i] * gain[i];
+            for (int value = 0; value < kValues; ++value) weighed[i * kValues + value] = factor * x[i * kValues + value];
+        }
+    });
+    if (kExact) separate<kValues>(query, weighed, out);
     return out;
 }
 
@@ -55,44 +67,47 @@ RANKSVM_INLINE const double *pair_sums(const Pairs &pairs, SortedQuery &query, c
     constexpr int kColumns = kExact ? 2 * kValues : kValues, kSide = kWindows * kValues;
     const int64_t m = query.m;
     if (!query.weighted && kWindows == 1 && !kExact) return window_sums<kColumns, kWindows>(pairs, query, x, x);
-    double *sums = at_least(query.sums, 2 * kSide * m);
-    double *scratch = at_least(query.weighed, (2 * kColumns + kValues) * m);
+    double *sums = room_for<double>(query.sums, 2 * kSide * m);
+    double *scratch = room_for<double>(query.weighed, (2 * kColumns + kValues) * m);
     double *as_preferred = scratch + kValues * m, *as_other = as_preferred + kColumns * m;
     // of a difference of two products first the one with the preferred document's gain, then the other one
     for (int product = 0; product < (query.gaps ? 2 : 1); ++product) {
         const double *preferred = x, *other = x;
         if (query.weighted) {
-            const double *gain = query.gaps ? query.g.data() : nullptr;
-            preferred = weigh<kValues, kExact>(m, x, query.a.data(), product == 0 ? gain : nullptr, scratch, as_preferred);
-            other = weigh<kValues, kExact>(m, x, query.b.data(), product == 1 ? gain : nullptr, scratch, as_other);
+            const double *gain = query.gaps ? query.g : nullptr;
+            preferred = weigh<kValues, kExact>(query, x, query.a, product == 0 ? gain : nullptr, scratch, as_preferred);
+            other = weigh<kValues, kExact>(query, x, query.b, product == 1 ? gain : nullptr, scratch, as_other);
         } else if (kExact) {
-            separate<kValues>(m, x, as_preferred);
+            separate<kValues>(query, x, as_preferred);
             preferred = other = as_preferred;
         }
         const double *columns = window_sums<kColumns, kWindows>(pairs, query, preferred, other);
-        for (int64_t i = 0; i < m; ++i)
-            for (int side = 0; side < 2; ++side) {
-                // with gains, lost: b_i ((sum of a g x) - g_i (sum of a x)), won: a_i (g_i (sum of b x) - (sum of b g x))
-                double factor = 1.0;
-                if (query.weighted) factor = side == 0 ? query.b[i] : query.a[i];
-                if (query.gaps && side != product) factor *= query.g[i];
-                if (product == 1) factor = -factor;
-                const double *outer = columns + (2 * i + side) * kWindows * kColumns, *inner = outer + kColumns;
-                double *own = sums + (2 * i + side) * kSide;
-                for (int value = 0; value < kValues; ++value) {
-                    double ring = outer[value];
-                    if (kWindows == 2) {
-                        double within = inner[value];
-                        ring -= within;
-                        if (kExact) {
-                            ring += outer[kValues + value] - inner[kValues + value];
-                            within += inner[kValues + value];
-                        }
-                        own[kValues + value] = factor * within + (product ? own[kValues + value] : 0.0);
+        const auto put = [&](int64_t i, int side) {
+            // with gains, lost: b_i ((sum of a g x) - g_i (sum of a x)), won: a_i (g_i (sum of b x) - (sum of b g x))
+            double factor = 1.0;
+            if (query.weighted) factor = side == 0 ? query.b[i] : query.a[i];
+            if (query.gaps && side != product) factor *= query.g[i];
+            if (product == 1) factor = -factor;
+            const double *outer = columns + (2 * i + side) * kWindows * kColumns, *inner = outer + kColumns;
+            double *own = sums + (2 * i + side) * kSide;
+            for (int value = 0; value < kValues; ++value) {
+                double ring = outer[value];
+                if (kWindows == 2) {
+                    double within = inner[value];
+                    ring -= within;
+                    if (kExact) {
+                        ring += outer[kValues + value] - inner[kValues + value];
+                        within += inner[kValues + value];
                     }
-                    own[value] = factor * ring + (product ? own[value] : 0.0);
+                    own[kValues + value] = factor * within + (product ? own[kValues + value] : 0.0);
                 }
+                own[value] = factor * ring + (product ? own[value] : 0.0);
             }
+        };
+        for_segments(query.workers, m, [&](int64_t, int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i)
+                for (int side = 0; side < 2; ++side) put(i, side);
+        });
     }
     return sums;
 }

@@ -14,11 +14,13 @@
 #if defined(_MSC_VER)
 #define RANKSVM_INLINE static __forceinline
 #define RANKSVM_INLINE_METHOD __forceinline
+#define RANKSVM_NOINLINE __declspec(noinline)
 #define RANKSVM_RESTRICT __restrict
 #define RANKSVM_PREFETCH(address) static_cast<void>(address)
 #else
 #define RANKSVM_INLINE static inline __attribute__((always_inline))
 #define RANKSVM_INLINE_METHOD inline __attribute__((always_inline))
+#define RANKSVM_NOINLINE __attribute__((noinline))
 #define RANKSVM_RESTRICT __restrict__
 #define RANKSVM_PREFETCH(address) __builtin_prefetch(address)
 #endif

@@ -19,6 +19,24 @@ namespace ranksvm::RANKSVM_VARIANT {
 // ---------------------------------------------------------------------------------------------------------------------
 // Value and gradient
 
+// The sums that segments leave in `total`, added up in order.
+template <int kTotals>
+struct Added {
+    double sum[kTotals];
+};
+
+template <int kTotals, class Task>
+RANKSVM_INLINE Added<kTotals> add_segments(SortedQuery &query, const Task &task) {
+    double *totals = room_for<double>(query.partial, kMostSegments * kTotals);
+    for_segments(query.workers, query.m, [&](int64_t segment, int64_t begin, int64_t end) {
+        task(begin, end, totals + segment * kTotals);
+    });
+    Added<kTotals> all = {};
+    for (int64_t k = 0; k < Segments(query.m).n; ++k)
+        for (int c = 0; c < kTotals; ++c) all.sum[c] += totals[k * kTotals + c];
+    return all;
+}
+
 // Squared hinge: sum of a_ij max(0, t - (s_i - s_j))^2 over the pairs. With the weighted counts c+, c- and score sums S+, S-
 // of the violating pairs that i loses and wins, the hinges of i as the other document add up to c+ (t + s_i) - S+, as the
 // preferred one to c- (t - s_i) + S-.
@@ -33,18 +51,22 @@ struct SquaredHingeSums {
     RANKSVM_INLINE_METHOD LossSums swept(const Pairs &pairs, const PairState &state, SortedQuery &query,
                                          const double *x, const int32_t *order, double *counts,
                                          double *gradient) const {
-        const double *z = query.z.data(), *sums = pair_sums<2, 1, false>(pairs, query, x);
+        const double *z = query.z, *sums = pair_sums<2, 1, false>(pairs, query, x);
         const double threshold = state.outer_threshold;
-        double hinges = 0.0, product = 0.0;
-        for (int64_t i = 0; i < query.m; ++i) {
-            const double *lost = sums + 4 * i, *won = lost + 2;
-            const double as_other = lost[0] * (threshold + z[i]) - lost[1];
-            const double as_preferred = won[0] * (threshold - z[i]) + won[1];
-            hinges += as_other;
-            product += (as_other - as_preferred) * z[i];
-            gradient[order[i]] = 2.0 * (as_other - as_preferred);
-            counts[order[i]] = lost[0] + won[0];
-        }
+        const auto found = add_segments<2>(query, [&](int64_t begin, int64_t end, double *total) {
+            double hinges = 0.0, product = 0.0;
+            for (int64_t i = begin; i < end; ++i) {
+                const double *lost = sums + 4 * i, *won = lost + 2;
+                const double as_other = lost[0] * (threshold + z[i]) - lost[1];
+                const double as_preferred = won[0] * (threshold - z[i]) + won[1];
+                hinges += as_other;
+                product += (as_other - as_preferred) * z[i];
+                gradient[order[i]] = 2.0 * (as_other - as_preferred);
+                counts[order[i]] = lost[0] + won[0];
+            }
+            total[0] = hinges, total[1] = product;
+        });
+        const double hinges = found.sum[0], product = found.sum[1];
         // h^2 = h (t - margin), and the sum of h * margin over the pairs is -(gradient / 2)' z.
         return {threshold * hinges + product, 0.0, 0.0};
     }
@@ -64,19 +86,23 @@ struct HuberSums {
 
     RANKSVM_INLINE_METHOD LossSums swept(const Pairs &pairs, const PairState &, SortedQuery &query, const double *x,
                                          const int32_t *order, double *counts, double *gradient) const {
-        const double *z = query.z.data(), *found = pair_sums<2, 2, true>(pairs, query, x);
+        const double *z = query.z, *sums = pair_sums<2, 2, true>(pairs, query, x);
+        const auto found = add_segments<4>(query, [&](int64_t begin, int64_t end, double *total) {
+            double hinges = 0.0, within = 0.0, product = 0.0, margins = 0.0;
+            for (int64_t i = begin; i < end; ++i) {
+                const double *lost = sums + 8 * i, *won = lost + 4;
+                const double as_other = lost[0] * (1.0 + z[i]) - lost[1], as_preferred = won[0] * (1.0 - z[i]) + won[1];
+                hinges += as_other;
+                within += lost[2];
+                product += (as_preferred - as_other) * z[i];
+                margins += (won[2] - lost[2]) * z[i];
+                gradient[order[i]] = (lost[2] - won[2]) + (as_other - as_preferred) / width;
+                counts[order[i]] = lost[0] + won[0];
+            }
+            total[0] = hinges, total[1] = within, total[2] = product, total[3] = margins;
+        });
         // of all pairs: hinges in the ring; weights within; hinges times margin in the ring; margins within
-        double hinges = 0.0, within = 0.0, product = 0.0, margins = 0.0;
-        for (int64_t i = 0; i < query.m; ++i) {
-            const double *lost = found + 8 * i, *won = lost + 4;
-            const double as_other = lost[0] * (1.0 + z[i]) - lost[1], as_preferred = won[0] * (1.0 - z[i]) + won[1];
-            hinges += as_other;
-            within += lost[2];
-            product += (as_preferred - as_other) * z[i];
-            margins += (won[2] - lost[2]) * z[i];
-            gradient[order[i]] = (lost[2] - won[2]) + (as_other - as_preferred) / width;
-            counts[order[i]] = lost[0] + won[0];
-        }
+        const double hinges = found.sum[0], within = found.sum[1], product = found.sum[2], margins = found.sum[3];
         const double squares = std::max(hinges - product, 0.0);  // h^2 = h (1 - margin)
         return {0.5 * squares / width + (1.0 - 0.5 * width) * within - margins,
                 hinges - 0.5 * squares / width + 0.5 * width * within, std::max(hinges - squares / width, 0.0)};
@@ -89,9 +115,9 @@ RANKSVM_INLINE bool visit_query(const Pairs &pairs, const PairState &state, int6
     return gather_scores(scores, pairs.by_level + first, query, state.scores + first);
 }
 
-// Sort a query and find its windows. False if a score is NaN.
+// Sort a query and find its windows; x receives the pairs (1, score) of its documents. False if a score is NaN.
 RANKSVM_INLINE bool sort_query(const Pairs &pairs, const PairState &state, int64_t first, const double *scores,
-                               SortedQuery &query) {
+                               SortedQuery &query, double *x) {
     int32_t *order = state.order + first, *outer = state.outer + first;
     int32_t *inner = state.ring ? state.inner + first : nullptr;
     if (!sort_by_score(scores, order, query)) {
@@ -99,22 +125,31 @@ RANKSVM_INLINE bool sort_query(const Pairs &pairs, const PairState &state, int64
         if (inner != nullptr) std::fill_n(inner, query.m, 0);
         return false;
     }
-    find_windows(query, state.outer_threshold, outer);
-    if (inner != nullptr) find_windows(query, state.inner_threshold, inner);
+    // The middle score as the origin: a common offset of the scores then costs no digits in the sums.
+    const double centre = query.s[query.m / 2];
+    query.s[query.m] = std::numeric_limits<double>::infinity();
+    for_segments(query.workers, query.m, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            query.z[i] = query.s[i] - centre;
+            x[2 * i] = 1.0, x[2 * i + 1] = query.z[i];
+        }
+        find_windows(query, state.outer_threshold, begin, end, outer);
+        if (inner != nullptr) find_windows(query, state.inner_threshold, begin, end, inner);
+    });
     gather_pairs(pairs, first, order, outer, inner, query);
     return true;
 }
 
 template <class Loss>
 RANKSVM_INLINE LossSums evaluate_range(const Pairs &pairs, const PairState &state, int64_t first_query,
-                                       int64_t last_query, const double *scores, const Loss &loss,
-                                       double *gradient_range) {
-    SortedQuery sorted;
+                                       int64_t last_query, const double *scores_range, const Loss &loss,
+                                       double *gradient_range, SortedQuery &sorted, const Workers &workers) {
     LabelledQuery labelled;
     LossSums total = {0.0, 0.0, 0.0};
     const int64_t origin = pairs.pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
+        const double *scores = scores_range + (first - origin);
         double *gradient = gradient_range + (first - origin), *counts = state.degrees + first;
         LossSums sums = {0.0, 0.0, 0.0};
         bool numbers = true;
@@ -123,7 +158,7 @@ RANKSVM_INLINE LossSums evaluate_range(const Pairs &pairs, const PairState &stat
             std::fill_n(counts, m, 0.0);
         } else if (pairs.visited[q]) {
             labelled.resize(m);
-            numbers = visit_query(pairs, state, first, scores + first, labelled);
+            numbers = visit_query(pairs, state, first, scores, labelled);
             if (numbers) {
                 const int32_t *documents = pairs.by_level + first;
                 sums = loss.visited(labelled, state);
@@ -132,14 +167,10 @@ RANKSVM_INLINE LossSums evaluate_range(const Pairs &pairs, const PairState &stat
                           gradient);
             }
         } else {
-            sorted.resize(m);
-            sorted.n_levels = pairs.n_levels[q];
-            numbers = sort_query(pairs, state, first, scores + first, sorted);
-            if (numbers) {
-                double *x = at_least(sorted.values, 2 * m);
-                for (int64_t i = 0; i < m; ++i) x[2 * i] = 1.0, x[2 * i + 1] = sorted.z[i];
-                sums = loss.swept(pairs, state, sorted, x, state.order + first, counts, gradient);
-            }
+            resize(sorted, m, pairs.n_levels[q], workers);
+            double *x = room_for<double>(sorted.values, 2 * m);
+            numbers = sort_query(pairs, state, first, scores, sorted, x);
+            if (numbers) sums = loss.swept(pairs, state, sorted, x, state.order + first, counts, gradient);
         }
         if (!numbers) {
             const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -155,13 +186,17 @@ RANKSVM_INLINE LossSums evaluate_range(const Pairs &pairs, const PairState &stat
 }
 
 static LossSums squared_hinge(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
-                              const double *scores, double *gradient_range) {
-    return evaluate_range(pairs, state, first_query, last_query, scores, SquaredHingeSums(), gradient_range);
+                              const double *scores_range, double *gradient_range, SortedQuery &scratch,
+                              const Workers &workers) {
+    return evaluate_range(pairs, state, first_query, last_query, scores_range, SquaredHingeSums(), gradient_range, scratch,
+                          workers);
 }
 
 static LossSums huber(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
-                      const double *scores, double width, double *gradient_range) {
-    return evaluate_range(pairs, state, first_query, last_query, scores, HuberSums{width}, gradient_range);
+                      const double *scores_range, double width, double *gradient_range, SortedQuery &scratch,
+                      const Workers &workers) {
+    return evaluate_range(pairs, state, first_query, last_query, scores_range, HuberSums{width}, gradient_range, scratch,
+                          workers);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -176,17 +211,20 @@ RANKSVM_INLINE void laplacian_by_sweep(const Pairs &pairs, const PairState &stat
     gather_pairs(pairs, first, order, state.outer + first, inner, query);
     // L annihilates constants: an origin in the middle keeps the sums small.
     const double centre = v[order[query.m / 2]];
-    for (int64_t i = 0; i < query.m; ++i) query.v[i] = v[order[i]] - centre;
+    double *x = room_for<double>(query.values, query.m);
+    for_segments(query.workers, query.m, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) x[i] = v[order[i]] - centre;
+    });
     const int windows = state.ring ? 2 : 1;
-    const double *sums = state.ring ? pair_sums<1, 2, false>(pairs, query, query.v.data())
-                                    : pair_sums<1, 1, false>(pairs, query, query.v.data());
-    for (int64_t i = 0; i < query.m; ++i)
-        out[order[i]] = counts[order[i]] * query.v[i] - (sums[2 * windows * i] + sums[(2 * i + 1) * windows]);
+    const double *sums = state.ring ? pair_sums<1, 2, false>(pairs, query, x) : pair_sums<1, 1, false>(pairs, query, x);
+    for_segments(query.workers, query.m, [&](int64_t, int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+            out[order[i]] = counts[order[i]] * x[i] - (sums[2 * windows * i] + sums[(2 * i + 1) * windows]);
+    });
 }
 
 static void laplacian(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
-                                    const double *v_range, double *out_range) {
-    SortedQuery sorted;
+                      const double *v_range, double *out_range, SortedQuery &sorted, const Workers &workers) {
     LabelledQuery labelled;
     const int64_t origin = pairs.pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
@@ -199,8 +237,7 @@ static void laplacian(const Pairs &pairs, const PairState &state, int64_t first_
             labelled.resize(m);
             laplacian_of_all_pairs(pairs, state, first, v, out, labelled);
         } else {
-            sorted.resize(m);
-            sorted.n_levels = pairs.n_levels[q];
+            resize(sorted, m, pairs.n_levels[q], workers);
             laplacian_by_sweep(pairs, state, first, v, out, sorted);
         }
     }
@@ -213,11 +250,11 @@ RANKSVM_INLINE void add_other(const SortedQuery &query, int64_t p, double sign, 
     if (query.gaps) gains.add(query.level[p], weight * query.g[p], x);
 }
 
-// Rows of L X up to symmetry, for an explicit Hessian: Z_i = counts_i x_i - 2 * (sum of a_ij x_j over the pairs that i wins),
-// so that X' L X = (X'Z + Z'X) / 2. One descending sweep with a running vector per level; beyond a few levels, a binary
+// Rows of factor * L X up to symmetry, for an explicit Hessian: of L they are Z_i = counts_i x_i - 2 * (sum of a_ij x_j over
+// the pairs that i wins), so that X' L X = (X'Z + Z'X) / 2. One descending sweep with a running vector per level; beyond a few levels, a binary
 // indexed tree of vectors.
 RANKSVM_INLINE void laplacian_rows_of_query(const Pairs &pairs, const SortedQuery &query, const int32_t *order,
-                                            const double *counts, const double *X, int64_t n, double *Z,
+                                            const double *counts, const double *X, int64_t n, double factor, double *Z,
                                             LevelVectors &others, LevelVectors &gains) {
     const bool ring = query.window[1] != nullptr;
     for (int64_t i = query.m - 1, entering = i, leaving = i; i >= 0; --i) {
@@ -227,19 +264,18 @@ RANKSVM_INLINE void laplacian_rows_of_query(const Pairs &pairs, const SortedQuer
             for (; leaving >= query.start[1][i]; --leaving)
                 add_other(query, leaving, -1.0, X + order[leaving] * n, others, gains);
         const int32_t level = query.level[i];
-        const double *x = X + order[i] * n, count = counts[order[i]];
+        const double *x = X + order[i] * n, count = factor * counts[order[i]];
         double *RANKSVM_RESTRICT out = Z + order[i] * n;
         for (int64_t f = 0; f < n; ++f) out[f] = count * x[f];
         if (level == 0 || count == 0.0) continue;
-        const double scale = query.weighted ? -2.0 * query.a[i] : -2.0;
+        const double scale = query.weighted ? -2.0 * factor * query.a[i] : -2.0 * factor;
         others.add_below(level, query.gaps ? scale * query.g[i] : scale, out);
         if (query.gaps) gains.add_below(level, -scale, out);
     }
 }
 
-static void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t first_query,
-                                         int64_t last_query, const double *X_range, int64_t n, double *Z_range) {
-    SortedQuery query;
+static void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
+                           const double *X_range, int64_t n, double factor, double *Z_range, SortedQuery &query) {
     LabelledQuery labelled;
     Vector<double> plain, times_gain;
     Vector<int32_t> memory;
@@ -253,8 +289,7 @@ static void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t f
             std::fill_n(Z, m * n, counts[0]);
             continue;
         }
-        query.resize(m);
-        query.n_levels = n_levels;
+        resize(query, m, n_levels, Workers{nullptr, nullptr});
         const int32_t *order = state.order + first, *outer = state.outer + first, *inner = state.inner + first;
         if (pairs.visited[q]) {
             memory.resize(static_cast<size_t>(4 * m));
@@ -266,7 +301,7 @@ static void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t f
         gather_pairs(pairs, first, order, outer, state.ring ? inner : nullptr, query);
         LevelVectors others(n_levels, pairs.adjacent != 0, n, plain);
         LevelVectors gains(query.gaps ? n_levels : 0, pairs.adjacent != 0, n, times_gain);
-        laplacian_rows_of_query(pairs, query, order, counts, X, n, Z, others, gains);
+        laplacian_rows_of_query(pairs, query, order, counts, X, n, factor, Z, others, gains);
     }
 }
 

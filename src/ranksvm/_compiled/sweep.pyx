@@ -6,9 +6,38 @@ All arrays over rows are in sorted order (`ranksvm.data.Queries`): query ``q`` h
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
+from libcpp cimport bool as cbool
 
 from ranksvm._compiled.border cimport need, need_if_given, need_levels, need_pointers, need_present, need_range
 from ranksvm._compiled.instruction_set cimport chosen
+from ranksvm._compiled.passes cimport LossSums, QueryOperator, new_operator
+
+from ranksvm._parallel import parallel_map
+
+cdef extern from "workers.hpp" namespace "ranksvm" nogil:
+    ctypedef void (*Task)(const void *, int64_t) noexcept nogil
+
+    cdef struct Workers:
+        int (*run)(void *, int64_t, Task, const void *) noexcept nogil
+        void *context
+
+cdef extern from "shared_work.hpp" namespace "ranksvm" nogil:
+    cdef cppclass SharedWork:
+        SharedWork(int64_t, Task, const void *)
+        void take() except +
+        void stop()
+
+    cdef cppclass SortedQuery:
+        pass
+
+    cdef cppclass ScratchPool:
+        pass
+
+    cdef cppclass Scratch:
+        Scratch(ScratchPool &) except +
+        SortedQuery &query()
+
+    void pause_briefly()
 
 cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
     cdef struct Pairs:
@@ -33,24 +62,101 @@ cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
         double inner_threshold
         int32_t ring
 
-    cdef struct LossSums:
-        double value
-        double excess
-        double slack
-
     cppclass SweepLoops:
-        LossSums (*squared_hinge)(const Pairs &, const PairState &, int64_t, int64_t, const double *,
-                                  double *) except +
-        LossSums (*huber)(const Pairs &, const PairState &, int64_t, int64_t, const double *, double,
-                          double *) except +
-        void (*laplacian)(const Pairs &, const PairState &, int64_t, int64_t, const double *, double *) except +
-        void (*laplacian_rows)(const Pairs &, const PairState &, int64_t, int64_t, const double *, int64_t,
-                               double *) except +
-        void (*compress_levels)(const int64_t *, int64_t, int64_t, const double *, int32_t *, int32_t *) except +
+        void (*laplacian_rows)(const Pairs &, const PairState &, int64_t, int64_t, const double *, int64_t, double,
+                               double *, SortedQuery &) except +
+        void (*compress_levels)(const int64_t *, int64_t, int64_t, const double *, int32_t *, int32_t *,
+                                SortedQuery &, const Workers &) except +
         void (*count_pairs)(const Pairs &, int64_t, int64_t, double *, double *) except +
         int64_t (*order_by_level)(const Pairs &, int64_t, const double *, double, int32_t *, uint8_t *) except +
 
     const Loops &loops_of[Loops](int)
+
+cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
+    cppclass SquaredHingeOfQueries:
+        const SweepLoops *loops
+        const Pairs *pairs
+        const PairState *state
+        ScratchPool *pool
+        const Workers *workers
+        @staticmethod
+        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
+
+    cppclass HuberOfQueries:
+        const SweepLoops *loops
+        const Pairs *pairs
+        const PairState *state
+        double width
+        cbool smoothing
+        ScratchPool *pool
+        const Workers *workers
+        @staticmethod
+        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
+
+    cppclass LaplacianOfQueries:
+        const SweepLoops *loops
+        const Pairs *pairs
+        const PairState *state
+        double factor
+        ScratchPool *pool
+        const Workers *workers
+        @staticmethod
+        LossSums apply(const void *, int64_t, int64_t, const double *, double *) except + nogil
+
+
+cdef class _Taken:
+    """What every thread calls to take parts of one piece of work."""
+
+    cdef SharedWork *work
+    cdef bint over
+    cdef int inside
+
+    def __call__(self, _):
+        if self.over:
+            return
+        self.inside += 1
+        try:
+            with nogil:
+                self.work.take()
+        finally:
+            self.inside -= 1
+
+
+cdef int _run(void *context, int64_t n, Task task, const void *argument) noexcept with gil:
+    cdef Threads threads = <Threads>context
+    cdef SharedWork *work = new SharedWork(n, task, argument)
+    cdef _Taken taken = _Taken()
+    cdef bint stopped = False
+    taken.work = work
+    try:
+        parallel_map(taken, range(threads.n_threads), threads.n_threads)
+    except BaseException as error:
+        threads.errors.append(error)
+        stopped = True
+        work.stop()
+    # an interrupt comes to this thread only: others may still be at work in the caller's memory
+    taken.over = True
+    while taken.inside > 0:
+        with nogil:
+            pause_briefly()
+    del work
+    return -1 if stopped else 0
+
+
+cdef class Threads:
+    """The threads that share one long list; what stops them is appended to ``errors``."""
+
+    cdef Workers workers
+    cdef int n_threads
+    cdef list errors
+
+    def __init__(self, int n_threads, list errors):
+        self.n_threads = n_threads
+        self.errors = errors
+        self.workers.run = NULL
+        if n_threads > 1:
+            self.workers.run = _run
+        self.workers.context = <void *>self
 
 
 cdef class PairArrays:
@@ -63,6 +169,7 @@ cdef class PairArrays:
     cdef object owners  # keeps the arrays alive
     cdef int64_t n_rows, n_queries
     cdef int64_t n_swept  # -1 before `choose`
+    cdef ScratchPool pool  # memory of threads: the system would clear new memory each time
 
     def __init__(self, const int64_t[::1] pointers, const int32_t[::1] levels, const int32_t[::1] n_levels,
                  const double[::1] preferred, const double[::1] other, const double[::1] gain, bint adjacent,
@@ -143,15 +250,16 @@ cdef class StateArrays:
     """What a loss leaves of the pairs at one score vector: order and windows of swept queries, scores of the others.
 
     ``order``, ``outer`` and ``inner`` may be None where no query is swept, ``scores`` where all are; ``inner`` where
-    the loss is curved in the whole outer window.
+    the loss is curved in the whole outer window. A long list is shared out among ``n_threads``.
     """
 
     cdef PairState state
     cdef object owners
     cdef int64_t n_rows
+    cdef int n_threads
 
     def __init__(self, int32_t[::1] order, int32_t[::1] outer, int32_t[::1] inner, double[::1] scores,
-                 double[::1] degrees, bint ring):
+                 double[::1] degrees, bint ring, int n_threads=1):
         self.n_rows = degrees.shape[0]
         need_if_given("order", order, self.n_rows)
         need_if_given("outer", outer, self.n_rows)
@@ -165,79 +273,95 @@ cdef class StateArrays:
         self.state.degrees = &degrees[0] if degrees.shape[0] else NULL
         self.state.outer_threshold = self.state.inner_threshold = 0.0
         self.state.ring = ring
+        self.n_threads = n_threads
 
 
-cdef int _need_evaluation(PairArrays arrays, StateArrays state, int64_t first, int64_t last,
-                          const double[::1] scores, const double[::1] gradient_range) except -1:
+def squared_hinge(PairArrays arrays, StateArrays state, double threshold):
+    """The operator from scores to the gradient of the sum of ``a_i b_j max(0, t - (s_i - s_j))^2`` over the pairs.
+
+    It leaves the violating pairs in the state. The state's ``order`` (document numbers within their query) is on entry any
+    permutation, best by similar scores.
+    """
     arrays.need_state(state)
-    need("scores", scores.shape[0], arrays.n_rows)
-    return arrays.need_rows_of("gradient_range", gradient_range.shape[0], first, last)
-
-
-def squared_hinge(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[::1] scores,
-                  double threshold, double[::1] gradient_range):
-    """Sum of ``a_i b_j max(0, t - (s_i - s_j))^2`` over the pairs of a range of queries.
-
-    Writes the gradient with respect to the scores and leaves the violating pairs in the state. Its ``order`` (document
-    numbers within their query) is on entry any permutation, best by similar scores.
-    """
-    cdef LossSums sums
-    _need_evaluation(arrays, state, first, last, scores, gradient_range)
-    if gradient_range.shape[0] == 0:
-        return 0.0
+    cdef list errors = []
+    cdef Threads threads = Threads(state.n_threads, errors)
+    cdef QueryOperator made = new_operator(
+        sizeof(SquaredHingeOfQueries), (arrays, state, threads), errors, arrays.pairs.pointers, arrays.n_queries)
+    cdef SquaredHingeOfQueries *own = <SquaredHingeOfQueries *>made.memory
     state.state.outer_threshold = threshold
-    with nogil:
-        sums = loops_of[SweepLoops](chosen).squared_hinge(
-            arrays.pairs, state.state, first, last, &scores[0], &gradient_range[0])
-    return sums.value
+    own.loops = &loops_of[SweepLoops](chosen)
+    own.pairs = &arrays.pairs
+    own.state = &state.state
+    own.pool = &arrays.pool
+    own.workers = &threads.workers
+    made.table.apply = SquaredHingeOfQueries.apply
+    return made
 
 
-def huber(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[::1] scores, double width,
-          double[::1] gradient_range):
-    """Sums over the pairs of a range of queries: Huberised hinge, how much more the hinge is, and ``h (1 - h / width)``.
+def huber(PairArrays arrays, StateArrays state, double width, bint smoothing):
+    """The operator from scores to the gradient of the Huberised hinge.
 
-    Writes the gradient and leaves the pairs whose loss is curved, as `squared_hinge` does; the state has a ring.
+    Its sums: the loss and, where it is a smoothing, how much more the hinge is and ``h (1 - h / width)``. It leaves the
+    pairs whose loss is curved in the state, as `squared_hinge` does; the state has a ring.
     """
-    cdef LossSums sums
-    _need_evaluation(arrays, state, first, last, scores, gradient_range)
-    if gradient_range.shape[0] == 0:
-        return 0.0, 0.0, 0.0
+    arrays.need_state(state)
+    cdef list errors = []
+    cdef Threads threads = Threads(state.n_threads, errors)
+    cdef QueryOperator made = new_operator(
+        sizeof(HuberOfQueries), (arrays, state, threads), errors, arrays.pairs.pointers, arrays.n_queries)
+    cdef HuberOfQueries *own = <HuberOfQueries *>made.memory
     state.state.outer_threshold = 1.0
     state.state.inner_threshold = 1.0 - width
-    with nogil:
-        sums = loops_of[SweepLoops](chosen).huber(
-            arrays.pairs, state.state, first, last, &scores[0], width, &gradient_range[0])
-    return sums.value, sums.excess, sums.slack
+    own.loops = &loops_of[SweepLoops](chosen)
+    own.pairs = &arrays.pairs
+    own.state = &state.state
+    own.pool = &arrays.pool
+    own.workers = &threads.workers
+    own.width = width
+    own.smoothing = smoothing
+    made.table.apply = HuberOfQueries.apply
+    return made
 
 
-def laplacian(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[::1] v_range,
-              double[::1] out_range):
-    """``L v`` of a range of queries, for the pairs that a loss left in the state."""
+def laplacian(PairArrays arrays, StateArrays state, double factor):
+    """The operator ``v -> factor * L v``, for the pairs that a loss left in the state."""
     arrays.need_state(state)
-    arrays.need_rows_of("v_range", v_range.shape[0], first, last)
-    arrays.need_rows_of("out_range", out_range.shape[0], first, last)
-    if v_range.shape[0] == 0:
-        return
-    with nogil:
-        loops_of[SweepLoops](chosen).laplacian(arrays.pairs, state.state, first, last, &v_range[0], &out_range[0])
+    cdef list errors = []
+    cdef Threads threads = Threads(state.n_threads, errors)
+    cdef QueryOperator made = new_operator(
+        sizeof(LaplacianOfQueries), (arrays, state, threads), errors, arrays.pairs.pointers, arrays.n_queries)
+    cdef LaplacianOfQueries *own = <LaplacianOfQueries *>made.memory
+    own.loops = &loops_of[SweepLoops](chosen)
+    own.pairs = &arrays.pairs
+    own.state = &state.state
+    own.pool = &arrays.pool
+    own.workers = &threads.workers
+    own.factor = factor
+    made.table.apply = LaplacianOfQueries.apply
+    return made
 
 
 def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[:, ::1] X_range,
-                   double[:, ::1] Z_range):
-    """Rows Z with ``X' L X = (X'Z + Z'X) / 2`` for a range of queries (X of the range centred by query)."""
+                   double factor, double[:, ::1] Z_range):
+    """Rows Z with ``factor * X' L X = (X'Z + Z'X) / 2`` for a range of queries (X of the range centred by query)."""
     arrays.need_state(state)
     arrays.need_rows_of("X_range", X_range.shape[0], first, last)
     arrays.need_rows_of("Z_range", Z_range.shape[0], first, last)
     need("a row of Z_range", Z_range.shape[1], X_range.shape[1])
     if X_range.shape[0] == 0 or X_range.shape[1] == 0:
         return
-    with nogil:
-        loops_of[SweepLoops](chosen).laplacian_rows(
-            arrays.pairs, state.state, first, last, &X_range[0, 0], X_range.shape[1], &Z_range[0, 0])
+    cdef Scratch *scratch = new Scratch(arrays.pool)
+    try:
+        with nogil:
+            loops_of[SweepLoops](chosen).laplacian_rows(
+                arrays.pairs, state.state, first, last, &X_range[0, 0], X_range.shape[1], factor, &Z_range[0, 0],
+                scratch.query())
+    finally:
+        del scratch
 
 
 def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, const double[::1] y,
-                    int32_t[::1] levels, int32_t[::1] n_levels):
+                    int32_t[::1] levels, int32_t[::1] n_levels, int n_threads=1):
     """Replace each query's labels by their ranks among the query's distinct labels; NaN is refused."""
     need_pointers("pointers", pointers, y.shape[0])
     need_range("queries", first, last, pointers.shape[0] - 1)
@@ -246,8 +370,20 @@ def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, co
     if first >= last or y.shape[0] == 0:
         return
     need_present("y", &y[0], pointers[first], pointers[last])
-    with nogil:
-        loops_of[SweepLoops](chosen).compress_levels(&pointers[0], first, last, &y[0], &levels[0], &n_levels[0])
+    cdef list errors = []
+    cdef Threads threads = Threads(n_threads, errors)
+    cdef ScratchPool pool
+    cdef Scratch *scratch = new Scratch(pool)
+    try:
+        with nogil:
+            loops_of[SweepLoops](chosen).compress_levels(
+                &pointers[0], first, last, &y[0], &levels[0], &n_levels[0], scratch.query(), threads.workers)
+    except BaseException:
+        if errors:
+            raise errors.pop() from None
+        raise
+    finally:
+        del scratch
 
 
 def count_pairs(PairArrays arrays, int64_t first, int64_t last, double[::1] n_pairs, double[::1] weight):

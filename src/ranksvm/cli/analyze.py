@@ -7,17 +7,20 @@ from typing import Any
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_model, names_of, read, with_features, write_text
+from ranksvm.cli.features import for_model, names_in
+from ranksvm.cli.files import load_model, names_of, read, write_text
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
     Name,
     Shares,
     json_option,
+    list_option,
     n_jobs_option,
     quiet_option,
-    zero_based_option,
+    reading_options,
 )
+from ranksvm.cli.paths import titled
 from ranksvm.cli.plot import check_plot
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, counted, number, print_json, print_table, queries
@@ -33,11 +36,10 @@ MATRICES = {"alpha": "dual variables", "low-rank": "matrices of low rank"}
 @click.command("analyze", short_help="Show the effective dimension of a model's dual variables.")
 @click.argument("models", type=EXISTING_FILE, nargs=-1, required=True, metavar="MODEL...")
 @click.argument("data", type=EXISTING_FILE)
-@click.option(
+@list_option(
     "--energy",
     type=Shares(),
     default="0.9,1",
-    show_default=True,
     metavar="T,T,...",
     help="Shares of the energy (the sum of squares) to retain; 1 gives the rank.",
 )
@@ -63,7 +65,7 @@ MATRICES = {"alpha": "dual variables", "low-rank": "matrices of low rank"}
 )
 @click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw histograms and ranks (.png, .svg, .pdf).")
 @n_jobs_option
-@zero_based_option
+@reading_options
 @json_option
 @quiet_option
 @debug_option
@@ -77,7 +79,7 @@ def analyze_command(
     values: Path | None,
     plot: Path | None,
     n_jobs: int | None,
-    zero_based: bool | None,
+    reading: dict[str, Any],
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -103,7 +105,7 @@ def analyze_command(
     with Progress(quiet) as progress:
         loaded = [load_model(path) for path in models]
         wanted = _wanted(loaded, matrices)
-        rows = read(data, progress, watch, zero_based)
+        rows = read(data, progress, watch, reading)
         spectra, described = {}, []
         for path, model_name, model, kinds in zip(models, names, loaded, wanted, strict=True):
             progress.now(f"Analysing {path}")
@@ -139,7 +141,7 @@ def analyze_command(
         )
     else:
         of_what = {MATRICES[words["matrices"]] for words in described}
-        _show(f"{data}: {' and '.join(sorted(of_what))}", spectra, listed)
+        _show(f"{titled(data)}: {' and '.join(sorted(of_what))}", spectra, listed)
 
 
 def _wanted(models: list[Any], matrices: str) -> list[list[str]]:
@@ -163,14 +165,14 @@ def _spectra(model: Any, kind: str, path: Path, rows: Any, data: Path, energy: l
     from ranksvm.exceptions import DataError
 
     known = model.n_features_in_
-    if rows.n_features > known:
+    if rows.n_features > known and names_in(model) is None:
         raise click.ClickException(_other_data(data, counted(rows.n_features, "feature"), path, count(known)))
     coef = dual_coef if kind == "alpha" else low_rank_coef
-    X = with_features(rows.X, known, data)
+    model, X, _ = for_model(model, rows, data)
     try:
         dual = coef(model, X, rows.y, rows.qid)
     except DataError as error:
-        raise click.ClickException(f"{path} with {data}: {error}") from error
+        raise click.ClickException(f"{path} with {titled(data)}: {error}") from error
     n_pairs = getattr(_ranker(model), "n_pairs_", dual.n_pairs)
     if n_pairs != dual.n_pairs:
         other_data = _other_data(data, counted(dual.n_pairs, "pair"), path, count(n_pairs))
@@ -182,7 +184,7 @@ def _spectra(model: Any, kind: str, path: Path, rows: Any, data: Path, energy: l
 
 
 def _other_data(data: Path, found: str, model: Path, known: str) -> str:
-    return f"{data} has {found}, {model} was trained on {known}: give the training data of the model."
+    return f"{titled(data)} has {found}, {model} was trained on {known}: give the training data of the model."
 
 
 def _listed(spectra: Any, chosen: tuple[str, ...], data: Path) -> list[Any]:
@@ -195,7 +197,7 @@ def _listed(spectra: Any, chosen: tuple[str, ...], data: Path) -> list[Any]:
     by_text = {str(query): query for query in ids}
     for query in chosen:
         if query not in by_text:
-            raise click.ClickException(f"{data} has no query {query!r}.")
+            raise click.ClickException(f"{titled(data)} has no query {query!r}.")
     return [by_text[query] for query in chosen]
 
 

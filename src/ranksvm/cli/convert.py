@@ -2,46 +2,55 @@
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import click
 
-from ranksvm.cli.errors import debug_option
+from ranksvm._special_files import is_special
+from ranksvm.cli.errors import debug_option, warn
 from ranksvm.cli.files import read
-from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, zero_based_option
+from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, reading_options
+from ranksvm.cli.paths import titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import print_json
+
+# suffixes of the formats that hold the names of features
+_NAMING = (".rsd", ".parquet", ".pq")
 
 
 @click.command("convert", short_help="Convert a data file to another format.")
 @click.argument("source", metavar="IN", type=EXISTING_FILE)
 @click.argument("target", metavar="OUT", type=OUTPUT_FILE)
-@zero_based_option
+@reading_options
 @json_option
 @quiet_option
 @debug_option
-def convert_command(source: Path, target: Path, zero_based: bool | None, as_json: bool, quiet: bool) -> None:
+def convert_command(source: Path, target: Path, reading: dict[str, Any], as_json: bool, quiet: bool) -> None:
     """Convert the data file IN to OUT; the file name extension of OUT selects the format.
 
     \b
     .rsd                     binary cache, which is memory-mapped instead of read
     .parquet, .pq            Parquet (needs pip install "ranksvm[parquet]")
     .txt, .letor, .svm, ...  LETOR text, with .gz, .bz2, .xz or .zst compressed
+    -                        LETOR text on standard output
 
     \b
     ranksvm convert train.txt.gz train.rsd
     """
-    if target.exists() and source.samefile(target):
-        raise click.UsageError("IN and OUT are the same file.")
     from ranksvm.data import write_data
 
     _try(target)
     watch = Stopwatch()
     with Progress(quiet) as progress:
-        data = read(source, progress, watch, zero_based)
+        data = read(source, progress, watch, reading)
         progress.now(f"Writing {target}")
         with watch("writing"):
             write_data(data, target)
-        progress.line(f"Wrote {target}: {target.stat().st_size:,} bytes, {watch.seconds['writing']:.2f} s")
+        if data.feature_names is not None and target.suffix.lower() not in _NAMING:
+            warn(f"{target} is text, which has no feature names: those of {titled(source)} are lost.")
+        size = None if is_special(target) else target.stat().st_size
+        amount = "" if size is None else f"{size:,} bytes, "
+        progress.line(f"Wrote {target}: {amount}{watch.seconds['writing']:.2f} s")
     if as_json:
         print_json(
             {
@@ -51,7 +60,7 @@ def convert_command(source: Path, target: Path, zero_based: bool | None, as_json
                 "rows": data.n_rows,
                 "queries": data.queries.n_queries,
                 "features": data.n_features,
-                "bytes": target.stat().st_size,
+                "bytes": size,
                 "seconds": watch.seconds,
             }
         )

@@ -2,14 +2,17 @@
 
 import contextlib
 import errno
+import importlib
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
+
+from ranksvm.exceptions import OptionError, RankSVMError
 
 __all__ = ["EXIT_INTERRUPTED", "Program", "debug_option", "is_debugging", "warn"]
 
@@ -37,11 +40,30 @@ def is_debugging(ctx: click.Context) -> bool:
 
 
 class Program(click.Group):
-    """The group of all commands; it turns any exception into one sentence and an exit code."""
+    """The group of all commands; it turns any exception into one sentence and an exit code.
+
+    Parameters
+    ----------
+    modules : sequence of str, optional
+        Names of commands whose modules, in ``ranksvm.cli``, are imported when they are used.
+    """
+
+    def __init__(self, *args: Any, modules: Sequence[str] = (), **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._modules = modules
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Commands in the order of use, not the alphabet."""
-        return list(self.commands)
+        return [*self._modules, *(name for name in self.commands if name not in self._modules)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name; None if there is none."""
+        known = cmd_name in self._modules or cmd_name in self.commands
+        # for an unknown name click suggests one of all commands
+        for name in [cmd_name] if known else self._modules:
+            if name not in self.commands:
+                self.add_command(getattr(importlib.import_module(f"ranksvm.cli.{name}"), f"{name}_command"))
+        return super().get_command(ctx, cmd_name)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program: SIGTERM ends it with one line and an exit code, as Ctrl-C does."""
@@ -107,9 +129,6 @@ def _say(line: str) -> None:
 
 
 def _as_click_exception(error: Exception) -> click.ClickException:
-    # The exceptions module loads scikit-learn, which has happened by now.
-    from ranksvm.exceptions import OptionError, RankSVMError
-
     if isinstance(error, OptionError):
         return click.UsageError(str(error))
     if isinstance(error, RankSVMError):

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_model, model_scores, names_of, read, read_numbers, write_text
+from ranksvm.cli.files import load_scorer, model_scores, names_of, read, read_numbers, write_text
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -17,8 +17,9 @@ from ranksvm.cli.options import (
     json_option,
     metrics_option,
     quiet_option,
-    zero_based_option,
+    reading_options,
 )
+from ranksvm.cli.paths import titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, number, print_json, print_table, queries
 
@@ -42,7 +43,7 @@ from ranksvm.cli.tables import count, number, print_json, print_table, queries
 @click.option(
     "--per-query", type=OUTPUT_FILE, metavar="FILE", help="Write every metric of every query (tab-separated)."
 )
-@zero_based_option
+@reading_options
 @json_option
 @quiet_option
 @debug_option
@@ -53,7 +54,7 @@ def evaluate_command(
     metrics: list[str],
     convention: str,
     per_query: Path | None,
-    zero_based: bool | None,
+    reading: dict[str, Any],
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -69,7 +70,7 @@ def evaluate_command(
     from ranksvm.metrics import parse_metrics
 
     metrics = [metric.name for metric in parse_metrics(metrics)]
-    results = _evaluate(data, models, score_files, metrics, convention, zero_based, quiet)
+    results = _evaluate(data, models, score_files, metrics, convention, reading, quiet)
     comparisons = _compare(results, metrics)
     if per_query is not None:
         write_text(per_query, _per_query_lines(results, metrics))
@@ -97,7 +98,7 @@ def _show(data: Path, results: dict[str, Any], comparisons: list[dict[str, Any]]
     names, first = list(results), next(iter(results.values()))
     rows = [[metric, *(number(result.means[metric]) for result in results.values())] for metric in first.means]
     without = first.n_without_relevant
-    title = f"{data}: {queries(first.n_queries)}" + (f", {count(without)} without relevant" if without else "")
+    title = f"{titled(data)}: {queries(first.n_queries)}" + (f", {count(without)} without relevant" if without else "")
     print_table([f"metric ({first.convention})", *names], rows, title=title)
     if comparisons:
         click.echo()
@@ -122,15 +123,15 @@ def _evaluate(
     score_files: tuple[Path, ...],
     metrics: list[str],
     convention: str,
-    zero_based: bool | None,
+    reading: dict[str, Any],
     quiet: bool,
 ) -> dict[str, Any]:
     """Results by the name of the system."""
     from ranksvm.metrics import evaluate
 
-    loaded = [load_model(path) for path in models]
+    loaded = [load_scorer(path) for path in models]
     with Progress(quiet) as progress:
-        rows = read(data, progress, Stopwatch(), zero_based)
+        rows = read(data, progress, Stopwatch(), reading)
         results: dict[str, Any] = {}
         for path, name in zip([*models, *score_files], names_of([*models, *score_files]), strict=True):
             progress.now(f"Evaluating {path}")

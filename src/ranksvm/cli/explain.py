@@ -7,8 +7,10 @@ from typing import Any
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_model, read, row_labels, with_features
-from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, zero_based_option
+from ranksvm.cli.features import for_model
+from ranksvm.cli.files import load_model, read, row_labels
+from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, reading_options
+from ranksvm.cli.paths import titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import aligned, count, print_bars, print_json
 
@@ -27,7 +29,7 @@ TABLE_TOP = 10
 @click.option(
     "--top", type=click.IntRange(min=1), metavar="K", help=f"Features to list.  [default: {TABLE_TOP}, with --json all]"
 )
-@zero_based_option
+@reading_options
 @json_option
 @quiet_option
 @debug_option
@@ -38,7 +40,7 @@ def explain_command(
     doc: str | None,
     against: str | None,
     top: int | None,
-    zero_based: bool | None,
+    reading: dict[str, Any],
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -60,9 +62,8 @@ def explain_command(
 
     with Progress(quiet) as progress:
         ranker = load_model(model)
-        rows = read(data, progress, Stopwatch(), zero_based)
-        X = with_features(rows.X, ranker.n_features_in_, data)
-        names = rows.feature_names if rows.n_features == ranker.n_features_in_ else None
+        rows = read(data, progress, Stopwatch(), reading, require_labels=False)
+        ranker, X, names = for_model(ranker, rows, data)
         progress.now("Explaining")
         explanation = explain(ranker, X, rows.qid, feature_names=names)
         labels = row_labels(rows)
@@ -97,14 +98,14 @@ def _query(explanation: Any, query: str | None, doc: str | None, labels: list[st
     ids = [str(query_id) for query_id in queries.ids.tolist()]
     if query is not None:
         if query not in ids:
-            raise click.ClickException(f"{data} has no query {query!r}.")
+            raise click.ClickException(f"{titled(data)} has no query {query!r}.")
         return ids.index(query)
     if doc is None:
         return int((queries.sizes > 1).argmax())
     rows = _rows_called(doc, labels, range(len(labels)))
     numbers = sorted({int(queries.numbers()[row]) for row in rows})
     if not rows:
-        raise click.ClickException(f"{data} has no document {doc!r}.")
+        raise click.ClickException(f"{titled(data)} has no document {doc!r}.")
     if len(numbers) > 1:
         several = ", ".join(ids[number] for number in numbers[:5])
         raise click.UsageError(f"{len(numbers)} queries have a document {doc!r} ({several}): give --query.")

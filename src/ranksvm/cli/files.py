@@ -3,6 +3,7 @@
 import contextlib
 import io
 import math
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranksvm.cli.errors import warn
+from ranksvm.cli.features import for_model
+from ranksvm.cli.paths import STDIN, titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, counted, queries
 
@@ -21,13 +24,13 @@ if TYPE_CHECKING:
 __all__ = [
     "described",
     "load_model",
+    "load_scorer",
     "model_scores",
     "names_of",
     "read",
     "read_numbers",
     "read_pairs",
     "row_labels",
-    "with_features",
     "write_text",
 ]
 
@@ -35,58 +38,50 @@ __all__ = [
 PAIR_LINES = "'preferred other' or 'preferred other weight' per line, row numbers from 0"
 
 
-def read(path: Path, progress: Progress, watch: Stopwatch, zero_based: bool | None = None) -> "RankingData":
-    """A data file of any format; a progress line reports its contents."""
+def read(
+    path: Path, progress: Progress, watch: Stopwatch, reading: dict[str, Any], require_labels: bool = True
+) -> "RankingData":
+    """A data file of any format, read with the options of `reading_options`; a progress line reports its contents."""
     from ranksvm.data import read_data
 
-    progress.now(f"Reading {path}")
+    name = titled(path)
+    progress.now(f"Reading {name}")
     before = watch.seconds.get("reading", 0.0)
     with watch("reading"), _naming(path):
-        data = read_data(path, zero_based="auto" if zero_based is None else zero_based)
-    progress.line(f"Read {path}: {described(data)}, {watch.seconds['reading'] - before:.2f} s")
+        data = read_data("-" if path == STDIN else path, require_labels=require_labels, **reading)
+    progress.line(f"Read {name}: {described(data)}, {watch.seconds['reading'] - before:.2f} s")
     if data.qid is None:
-        warn(f"{path} has no query ids (qid:...): all its {count(data.n_rows)} rows are treated as one query.")
+        warn(f"{name} has no query ids (qid:...): all its {count(data.n_rows)} rows are treated as one query.")
     return data
 
 
 def described(data: "RankingData") -> str:
     """Rows, queries and features in words."""
-    import scipy.sparse
+    from ranksvm._checks import is_sparse
 
-    kind = "sparse" if scipy.sparse.issparse(data.X) else "dense"
+    kind = "sparse" if is_sparse(data.X) else "dense"
     features = f"{counted(data.n_features, 'feature')} ({kind})"
     return f"{counted(data.n_rows, 'row')}, {queries(data.queries.n_queries)}, {features}"
 
 
-def with_features(X: Any, n_features: int, path: Path) -> Any:
-    """X with the features of a model: missing ones are 0, unknown ones are ignored.
-
-    LETOR text omits zeros, so a file may lack the last features of another file.
-    """
-    found = X.shape[1]
-    if found == n_features:
-        return X
-    import numpy as np
-    import scipy.sparse
-
-    if found > n_features:
-        warn(f"{path} has {counted(found, 'feature')}, the training data {count(n_features)}: the others are ignored.")
-        return X[:, :n_features]
-    if scipy.sparse.issparse(X):
-        X = X.copy()
-        X.resize(X.shape[0], n_features)
-        return X
-    wider = np.zeros((X.shape[0], n_features), dtype=X.dtype)
-    wider[:, :found] = X
-    return wider
-
-
 def load_model(path: Path) -> Any:
     """A saved model that can score documents."""
-    from ranksvm import load
-    from ranksvm.exceptions import ModelFileError
+    return _loaded(path, {})
 
-    model = load(path)
+
+def load_scorer(path: Path) -> Any:
+    """A saved model, to score documents and nothing else; scikit-learn is not imported for a linear one."""
+    from ranksvm.estimators.saved_linear_ranker import SAVED_LINEAR_RANKERS
+
+    return _loaded(path, SAVED_LINEAR_RANKERS)
+
+
+def _loaded(path: Path, classes: "dict[str, type]") -> Any:
+    from ranksvm.exceptions import ModelFileError
+    from ranksvm.persistence import load_as
+
+    # the reader of models takes paths only
+    model = load_as("/dev/stdin" if path == STDIN else path, classes)
     if not hasattr(model, "predict"):
         raise ModelFileError(f"{path}: it holds a {type(model).__name__}, which has no predict method.")
     return model
@@ -96,7 +91,8 @@ def model_scores(model: Any, data: "RankingData", path: Path) -> "np.ndarray":
     """Scores of the rows of a data file, in their order."""
     from ranksvm.metrics.scorers import predict_scores
 
-    return predict_scores(model, with_features(data.X, model.n_features_in_, path), data.qid)
+    model, X, _ = for_model(model, data, path)
+    return predict_scores(model, X, data.qid)
 
 
 def read_numbers(path: Path, n_rows: int, word: str) -> "np.ndarray":
@@ -128,10 +124,10 @@ def read_numbers(path: Path, n_rows: int, word: str) -> "np.ndarray":
     except ValueError:
         place, line = next((i, line) for i, line in enumerate(lines, 1) if not _is_number(line))
         raise DataError(
-            f"{path}:{place}: {line.strip()[:40]!r} is not a {word}: expected one number per line."
+            f"{titled(path)}:{place}: {line.strip()[:40]!r} is not a {word}: expected one number per line."
         ) from None
     if len(numbers) != n_rows:
-        raise DataError(f"{path} has {counted(len(numbers), word)} but the data have {counted(n_rows, 'row')}.")
+        raise DataError(f"{titled(path)} has {counted(len(numbers), word)} but the data have {counted(n_rows, 'row')}.")
     return numbers
 
 
@@ -172,21 +168,26 @@ def read_pairs(path: Path, queries: "Queries") -> "tuple[np.ndarray, np.ndarray]
         try:
             i, j, weight = _pair(words)
         except ValueError:
-            raise DataError(f"{path}:{place}: {line.strip()[:40]!r} is not a pair: expected {PAIR_LINES}.") from None
+            raise DataError(
+                f"{titled(path)}:{place}: {line.strip()[:40]!r} is not a pair: expected {PAIR_LINES}."
+            ) from None
         if not (0 <= i < len(number) and 0 <= j < len(number)):
             wrong = j if 0 <= i < len(number) else i
-            raise DataError(f"{path}:{place}: there is no row {wrong}: the data have rows 0 to {len(number) - 1}.")
+            raise DataError(
+                f"{titled(path)}:{place}: there is no row {wrong}: the data have rows 0 to {len(number) - 1}."
+            )
         if i == j:
-            raise DataError(f"{path}:{place}: row {i} is compared with itself.")
+            raise DataError(f"{titled(path)}:{place}: row {i} is compared with itself.")
         if number[i] != number[j]:
             ids = [str(queries.ids[number[row]]) for row in (i, j)]
             raise DataError(
-                f"{path}:{place}: row {i} is in query {ids[0]}, row {j} in query {ids[1]}: both must be in one query."
+                f"{titled(path)}:{place}: row {i} is in query {ids[0]}, row {j} in query {ids[1]}: "
+                "both must be in one query."
             )
         rows.append((i, j))
         weights.append(weight)
     if not rows:
-        raise DataError(f"{path} holds no pair: expected {PAIR_LINES}.")
+        raise DataError(f"{titled(path)} holds no pair: expected {PAIR_LINES}.")
     return np.array(rows, dtype=np.int64), np.array(weights)
 
 
@@ -203,16 +204,16 @@ def _text(path: Path, expected: str) -> str:
     from ranksvm.exceptions import DataError
 
     try:
-        with _naming(path), open(path, "rb") as file:
+        with _naming(path), sys.stdin.buffer if path == STDIN else open(path, "rb") as file:
             # read only once: it may be a pipe
             content = file.read()
         kind = compression_of(content)
         text = content if kind is None else b"".join(decompressed(io.BytesIO(content), kind))
         return text.decode("utf-8-sig")
     except BrokenStreamError as error:
-        raise DataError(f"{path}: {error}.") from error
+        raise DataError(f"{titled(path)}: {error}.") from error
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not text: expected {expected}.") from error
+        raise DataError(f"{titled(path)} is not text: expected {expected}.") from error
 
 
 @contextlib.contextmanager

@@ -1,11 +1,13 @@
 """``ranksvm info``: the contents of a data file or a model file, or the environment."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ranksvm.cli.errors import debug_option
+from ranksvm.cli.features import names_in
 from ranksvm.cli.files import read
 from ranksvm.cli.fit_report import (
     certificate,
@@ -17,7 +19,7 @@ from ranksvm.cli.fit_report import (
     size_in_words,
 )
 from ranksvm.cli.online_run import OnlineRun
-from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, zero_based_option
+from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, reading_options
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import (
     aligned,
@@ -41,12 +43,12 @@ LISTED_LEVELS = 20
 @click.option(
     "--weights", type=click.IntRange(min=0), default=15, show_default=True, help="Largest weights of a model to list."
 )
-@zero_based_option
+@reading_options
 @json_option
 @quiet_option
 @debug_option
 def info_command(
-    file: Path | None, environment: bool, weights: int, zero_based: bool | None, as_json: bool, quiet: bool
+    file: Path | None, environment: bool, weights: int, reading: dict[str, Any], as_json: bool, quiet: bool
 ) -> None:
     """Show what is in FILE: rows, queries, levels and pairs of data; parameters, certificate and weights of a model.
 
@@ -62,7 +64,7 @@ def info_command(
         show = _show_model
     else:
         with Progress(quiet) as progress:
-            data = read(file, progress, Stopwatch(), zero_based)
+            data = read(file, progress, Stopwatch(), reading)
         report = _describe_data(file, data)
         show = _show_data
     if as_json:
@@ -91,12 +93,13 @@ def _is_model(file: Path) -> bool:
 
 def _describe_data(file: Path, data: Any) -> dict[str, Any]:
     import numpy as np
-    import scipy.sparse
+
+    from ranksvm._checks import is_sparse
 
     n_rows, n_features = data.X.shape
     queries = data.queries
     pairs = _pairs_per_query(data.y, queries)
-    sparse = scipy.sparse.issparse(data.X)
+    sparse = is_sparse(data.X)
     nonzero = data.X.count_nonzero() if sparse else np.count_nonzero(data.X)
     levels, counts = np.unique(data.y, return_counts=True)
     sizes = queries.sizes
@@ -212,7 +215,7 @@ def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
     report["online"] = _stream(file)
     report["bytes"] = file.stat().st_size
     if hasattr(ranker, "coef_"):
-        report.update(_weights(ranker, n_weights))
+        report.update(_weights(ranker, names_in(model), n_weights))
     return report
 
 
@@ -244,12 +247,11 @@ def _parameters(step: Any) -> dict[str, Any]:
     return {key: value for key, value in step.get_params(deep=False).items()}
 
 
-def _weights(ranker: Any, n_weights: int | None) -> dict[str, Any]:
+def _weights(ranker: Any, names: Sequence[str] | None, n_weights: int | None) -> dict[str, Any]:
     """The largest weights (all if ``n_weights`` is None), largest first, and totals over all weights."""
     import numpy as np
 
     coef = np.ravel(ranker.coef_)
-    names = getattr(ranker, "feature_names_in_", None)
     largest = np.argsort(-np.abs(coef), kind="stable")[:n_weights]
     total = float(np.abs(coef).sum())
     return {

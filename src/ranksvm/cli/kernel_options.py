@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ranksvm.cli.low_rank_options import LOW_RANK_OPTIONS
-from ranksvm.cli.options import Name, Number, NumberRange, flag
+from ranksvm.cli.options import Name, Number, NumberRange, flag, list_option
 
 __all__ = ["CHOICES", "KERNEL_OPTIONS", "check_kernel_options", "kernel_options"]
 
@@ -61,7 +61,7 @@ def kernel_options(command: Callable) -> Callable:
             help="For rbf, poly, laplacian: a number, scale, or auto.  [scale]  For --low-rank regularized: weight of "
             "the nuclear norms.  [1]",
         ),
-        click.option(
+        list_option(
             "--gamma-range", "gammas", type=NumberRange(), metavar="RANGE", help="Values of gamma to choose from."
         ),
         click.option("--degree", type=click.IntRange(min=1), metavar="D", help="Degree of poly.  [default: 3]"),

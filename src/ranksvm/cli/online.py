@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ranksvm._special_files import is_special
 from ranksvm.cli.errors import EXIT_INTERRUPTED, debug_option, is_debugging
 from ranksvm.cli.online_options import learner_options, make_learner
 from ranksvm.cli.online_run import CtrlC, OnlineRun, parts_of
 from ranksvm.cli.options import (
+    EXISTING_FILE,
     OUTPUT_FILE,
     convention_option,
     json_option,
     metrics_option,
     quiet_option,
-    zero_based_option,
+    reading_options,
 )
+from ranksvm.cli.paths import STDIN, titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, counted, number, print_facts, print_json, print_table, queries, seconds
 
@@ -51,7 +54,7 @@ class _Every(click.Tuple):
 
 
 @click.command("online", short_help="Learn from a stream, query by query.")
-@click.argument("train", type=click.Path(exists=True, dir_okay=False, readable=True, allow_dash=True, path_type=Path))
+@click.argument("train", type=EXISTING_FILE)
 @learner_options
 @click.option(
     "-o",
@@ -87,7 +90,7 @@ class _Every(click.Tuple):
     metavar="N",
     help="Number of features of LETOR text.  [default: those in its first 4 MiB]",
 )
-@zero_based_option
+@reading_options
 @click.option(
     "--batch-queries",
     type=click.IntRange(min=1),
@@ -99,7 +102,7 @@ class _Every(click.Tuple):
 @debug_option
 @click.pass_context
 def online_command(ctx: click.Context, **options: Any) -> None:
-    """Learn from TRAIN (LETOR text, cache or Parquet; - is standard input) query by query.
+    """Learn from TRAIN (LETOR text, CSV, TSV, Parquet or cache; - is standard input) query by query.
 
     Every query is first ranked by the current model and evaluated, and only then learnt from. The metrics are means
     over all queries so far (progressive, or prequential, validation). A query is a run of consecutive rows with one id.
@@ -141,9 +144,11 @@ def _settle(options: dict[str, Any]) -> None:
                 f"{DEFAULT_MODEL} exists: add --resume to continue from it, or name another file with -o."
             )
         options["output"] = DEFAULT_MODEL
+    if options["output"] is not None and is_special(options["output"]) and (checkpoint or options["resume"]):
+        raise click.UsageError("--checkpoint and --resume need a model file: a pipe is written once, at the end.")
     options["every"] = options["every"] or checkpoint or EVERY
     if options["batch_queries"] is None:
-        piped = str(options["train"]) == "-" or not stat.S_ISREG(os.stat(options["train"]).st_mode)
+        piped = options["train"] == STDIN or not stat.S_ISREG(os.stat(options["train"]).st_mode)
         options["batch_queries"] = 1 if piped else FILE_BATCH
 
 
@@ -154,7 +159,7 @@ class _Online:
         from ranksvm.metrics import CumulativeMetrics
 
         self._options, self._progress = options, progress
-        self._source = "standard input" if str(options["train"]) == "-" else str(options["train"])
+        self._source = titled(options["train"])
         self._shown = 0.0
         self.saved: int | None = None  # queries in the saved model
         metrics = CumulativeMetrics(options["metrics"], options["convention"], max_label=options["max_label"])
@@ -197,16 +202,15 @@ class _Online:
     def _stream(self) -> "Iterator[RankingData]":
         from ranksvm.data import iter_data
 
-        n_features, zero_based = self._options["n_features"], self._options["zero_based"]
+        n_features, reading = self._options["n_features"], self._options["reading"]
         # If these are known, the queries of a pipe are read as they arrive.
-        known = n_features is not None and zero_based is not None
+        known = n_features is not None and reading["zero_based"] != "auto"
         options = {
             "n_features": n_features,
-            "zero_based": "auto" if zero_based is None else zero_based,
             "sparse": n_features > DENSE_UP_TO if known else None,
         }
-        path = "-" if str(self._options["train"]) == "-" else self._options["train"]
-        return iter_data(path, batch_queries=self._options["batch_queries"], **options)
+        path = "-" if self._options["train"] == STDIN else self._options["train"]
+        return iter_data(path, batch_queries=self._options["batch_queries"], **reading, **options)
 
     def _levels(self) -> list[float]:
         """The levels of the resumed model, or else all labels in the file."""

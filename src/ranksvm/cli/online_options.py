@@ -6,7 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ranksvm.cli.options import Number, flag
+from ranksvm.cli.options import Number, flag, list_option
 
 __all__ = ["LEARNERS", "learner_options", "make_learner"]
 
@@ -77,7 +77,7 @@ def learner_options(command: Callable) -> Callable:
         click.option(
             "--n-experts", type=click.IntRange(min=1), default=20, show_default=True, help="For committee: its size."
         ),
-        click.option(
+        list_option(
             "--levels",
             type=_Levels(),
             metavar="L,L,...",

@@ -1,6 +1,7 @@
 """One run of ``ranksvm online``: rank a query, learn from it, and save a file from which to continue."""
 
 import contextlib
+import copy
 import signal
 import threading
 import zlib
@@ -11,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from ranksvm.cli.features import matched, name_features, names_in
 from ranksvm.cli.tables import queries
 
 if TYPE_CHECKING:
@@ -71,12 +73,15 @@ class OnlineRun:
         Metrics of all queries so far, each ranked before it was learnt from.
     checksum : int
         Checksum of the features and labels of all queries so far, in order.
+    names : tuple of str, optional
+        Names of the features, if the data have some.
     """
 
     learner: str
     ranker: Any
     metrics: "CumulativeMetrics"
     checksum: int = 0
+    names: tuple[str, ...] | None = None
 
     @property
     def n_queries(self) -> int:
@@ -103,7 +108,8 @@ class OnlineRun:
         from ranksvm.persistence import save
 
         notes = {"learner": self.learner, "data": source, "checksum": self.checksum, "metrics": self.metrics.state}
-        save(self.ranker, path, notes={_NOTES: notes})
+        # The ranker here takes columns by position, because `rest_of` has compared their names.
+        save(name_features(copy.copy(self.ranker), self.names), path, notes={_NOTES: notes})
 
     @staticmethod
     def notes(path: Path) -> dict[str, Any] | None:
@@ -140,7 +146,10 @@ class OnlineRun:
             self.metrics.restore(notes["metrics"])
         except OptionError as error:
             raise OptionError(f"{path}: {error}") from None
-        return OnlineRun(self.learner, ranker, self.metrics, notes["checksum"])
+        names = names_in(ranker)
+        if names is not None:
+            del ranker.feature_names_in_
+        return OnlineRun(self.learner, ranker, self.metrics, notes["checksum"], None if names is None else tuple(names))
 
     def rest_of(self, stream: "Iterator[RankingData]", source: str) -> "Iterator[RankingData]":
         """The rest of a stream after the queries so far, which must be those that were learnt from.
@@ -153,7 +162,8 @@ class OnlineRun:
         from ranksvm.exceptions import DataError
 
         left, checksum = self.n_queries, 0
-        for batch in stream:
+        for unordered in stream:
+            batch = self._in_order(unordered, source)
             if self.n_queries and batch.X.shape[1] != self.ranker.n_features_in_:
                 raise DataError(
                     f"{source} has {batch.X.shape[1]} features, but the model has learnt from "
@@ -175,6 +185,18 @@ class OnlineRun:
                 f"{source} has {queries(self.n_queries - left)}, but the model has learnt from "
                 f"{queries(self.n_queries)}: --resume needs the same data."
             )
+
+    def _in_order(self, batch: "RankingData", source: str) -> "RankingData":
+        """A batch with the features in the order of the first batch ever."""
+        from ranksvm.data import RankingData
+
+        if self.n_queries == 0:
+            self.names = batch.feature_names
+        found = batch.feature_names
+        if self.names is None or found is None or self.names == found:
+            return batch
+        X = matched(batch, self.names, len(self.names), Path(source), "the model")
+        return RankingData(X, batch.y, batch.qid, batch.docid, self.names)
 
 
 def parts_of(data: "RankingData", done: int, every: int) -> "Iterator[RankingData]":
@@ -200,12 +222,13 @@ def _divided(data: "RankingData", n_queries: int) -> "tuple[RankingData | None, 
 def _checksum(data: "RankingData", so_far: int) -> int:
     """Checksum query by query, so that it does not depend on batches."""
     import numpy as np
-    import scipy.sparse
+
+    from ranksvm._checks import is_sparse
 
     X, pointers = data.X, data.queries.pointers.tolist()
     for start, stop in pairwise(pointers):
         parts = [data.y[start:stop]]
-        if scipy.sparse.issparse(X):
+        if is_sparse(X):
             entries = slice(X.indptr[start], X.indptr[stop])
             parts += [X.data[entries], X.indices[entries].astype(np.int64)]
         else:

@@ -1,13 +1,14 @@
 """Options and value types that several commands share."""
 
+import functools
 import math
-import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
+
+from ranksvm.cli.paths import EXISTING_FILE, OUTPUT_FILE, prints_on_stdout
 
 __all__ = [
     "EXISTING_FILE",
@@ -21,10 +22,11 @@ __all__ = [
     "convention_option",
     "flag",
     "json_option",
+    "list_option",
     "metrics_option",
     "n_jobs_option",
     "quiet_option",
-    "zero_based_option",
+    "reading_options",
 ]
 
 # the keys of ranksvm.metrics.CONVENTIONS, which must not be imported for --help
@@ -33,21 +35,8 @@ CONVENTIONS = ["default", "letor", "mslr", "trec", "lightgbm", "xgboost", "sklea
 _FLAGS = {"C": "-C", "Cs": "--C-range", "gammas": "--gamma-range"}
 
 
-class _OutputFile(click.Path):
-    """A file to write; its folder is checked before any work is done."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        path = Path(str(super().convert(value, param, ctx)))
-        if not path.parent.is_dir():
-            self.fail(f"{str(path.parent)!r} is not a folder; create it first.", param, ctx)
-        if not os.access(path.parent, os.W_OK):
-            self.fail(f"{str(path.parent)!r} is not writable.", param, ctx)
-        return path
-
-
-EXISTING_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
-OUTPUT_FILE = _OutputFile(dir_okay=False, writable=True)
-
+# Columns of a table that are not features: option -> what they hold.
+_COLUMNS = {"label": "labels", "qid": "query ids", "docid": "document ids"}
 _POWER = re.compile(r"([^\^]+?)(?:\^|\*\*)(.+)")
 
 
@@ -198,7 +187,11 @@ def _exponent(text: str, base: float) -> float | None:
 
 def json_option(command: Callable) -> Callable:
     return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document, and nothing else, on stdout."
+        "--json",
+        "as_json",
+        is_flag=True,
+        callback=prints_on_stdout,
+        help="Print one JSON document, and nothing else, on stdout.",
     )(command)
 
 
@@ -206,12 +199,41 @@ def quiet_option(command: Callable) -> Callable:
     return click.option("-q", "--quiet", is_flag=True, help="Show no progress on stderr.")(command)
 
 
-def zero_based_option(command: Callable) -> Callable:
-    return click.option(
-        "--zero-based/--one-based",
-        default=None,
-        help="Whether feature ids of LETOR text start at 0.  [default: they do if the file has an id 0]",
-    )(command)
+def reading_options(command: Callable) -> Callable:
+    """How data files are read; the command receives them as ``reading``, the options of `ranksvm.data.read_data`."""
+
+    @functools.wraps(command)
+    def reading(*args: Any, zero_based: bool | None, ignore: list[str] | None, **options: Any) -> Any:
+        columns = {name: options.pop(name) for name in _COLUMNS}
+        found = {**columns, "ignore": ignore or [], "zero_based": "auto" if zero_based is None else zero_based}
+        return command(*args, reading=found, **options)
+
+    decorators = [
+        click.option(
+            "--zero-based/--one-based",
+            default=None,
+            help="Whether feature ids of LETOR text start at 0.  [default: they do if the file has an id 0]",
+        ),
+        *(
+            click.option(
+                f"--{name}",
+                default=name,
+                show_default=True,
+                metavar="COLUMN",
+                help=f"Column of {what} in Parquet, CSV and TSV.",
+            )
+            for name, what in _COLUMNS.items()
+        ),
+        list_option(
+            "--ignore",
+            type=CommaList(),
+            metavar="COLUMN,...",
+            help="Columns of Parquet, CSV and TSV that are not features.",
+        ),
+    ]
+    for decorator in reversed(decorators):
+        reading = decorator(reading)
+    return reading
 
 
 def n_jobs_option(command: Callable) -> Callable:
@@ -230,12 +252,28 @@ def convention_option(command: Callable) -> Callable:
     )(command)
 
 
-def metrics_option(default: str) -> Callable[[Callable], Callable]:
+def list_option(*names: str, type: click.ParamType, default: str | None = None, **named: Any) -> Callable:
+    """An option whose value is a list; given several times, the lists are joined, without repetitions."""
+
+    def joined(_ctx: click.Context, _param: click.Parameter, lists: tuple[list[Any], ...]) -> list[Any] | None:
+        return list(dict.fromkeys(item for part in lists for item in part)) or None
+
     return click.option(
+        *names,
+        type=type,
+        multiple=True,
+        default=None if default is None else [default],
+        show_default=default is not None,
+        callback=joined,
+        **named,
+    )
+
+
+def metrics_option(default: str) -> Callable[[Callable], Callable]:
+    return list_option(
         "--metrics",
         type=CommaList(),
         default=default,
-        show_default=True,
         metavar="M,M,...",
         help="Some of ndcg, mean_ndcg, map, mrr, err, p@k, r@k (with an optional @k), pairwise_accuracy, kendall_tau.",
     )

@@ -1,12 +1,13 @@
 """``ranksvm predict``: one score per row of a data file."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_model, model_scores, read, write_text
-from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, zero_based_option
+from ranksvm.cli.files import load_scorer, model_scores, read, write_text
+from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, reading_options
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import counted, print_json
 
@@ -15,12 +16,12 @@ from ranksvm.cli.tables import counted, print_json
 @click.argument("model", type=EXISTING_FILE)
 @click.argument("data", type=EXISTING_FILE)
 @click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File of scores to write.  [default: stdout]")
-@zero_based_option
+@reading_options
 @json_option
 @quiet_option
 @debug_option
 def predict_command(
-    model: Path, data: Path, output: Path | None, zero_based: bool | None, as_json: bool, quiet: bool
+    model: Path, data: Path, output: Path | None, reading: dict[str, Any], as_json: bool, quiet: bool
 ) -> None:
     """Score every row of DATA with MODEL: one score per line, in the order of the data.
 
@@ -31,8 +32,8 @@ def predict_command(
     """
     watch = Stopwatch()
     with Progress(quiet) as progress:
-        ranker = load_model(model)
-        rows = read(data, progress, watch, zero_based)
+        ranker = load_scorer(model)
+        rows = read(data, progress, watch, reading, require_labels=False)
         with watch("predicting"):
             scores = model_scores(ranker, rows, data)
         # repr: the shortest text that reads back as the same number

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_model, model_scores, read, row_labels, write_text
-from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, zero_based_option
+from ranksvm.cli.files import load_scorer, model_scores, read, row_labels, write_text
+from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, reading_options
+from ranksvm.cli.paths import titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import aligned, count, print_json, print_table
 
@@ -52,7 +53,7 @@ class Ranked(NamedTuple):
 )
 @click.option("--run-name", default="ranksvm", show_default=True, help="Last column of a TREC run file.")
 @click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File to write.  [default: stdout]")
-@zero_based_option
+@reading_options
 @json_option
 @quiet_option
 @debug_option
@@ -64,7 +65,7 @@ def rank_command(
     wanted: tuple[str, ...],
     run_name: str,
     output: Path | None,
-    zero_based: bool | None,
+    reading: dict[str, Any],
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -87,8 +88,8 @@ def rank_command(
     if layout == "table" and not as_json and top is None:
         top = TABLE_TOP
     with Progress(quiet) as progress:
-        ranker = load_model(model)
-        rows = read(data, progress, Stopwatch(), zero_based)
+        ranker = load_scorer(model)
+        rows = read(data, progress, Stopwatch(), reading, require_labels=False)
         rankings = _wanted(_rankings(rows, model_scores(ranker, rows, data)), wanted, data)
         shown = {query: documents[:top] for query, documents in list(rankings.items())[:limit]}
         if output is not None:
@@ -116,7 +117,7 @@ def _wanted(rankings: dict[str, list[Ranked]], wanted: tuple[str, ...], data: Pa
     """The requested rankings; all of them if none is named."""
     for query in wanted:
         if query not in rankings:
-            raise click.ClickException(f"{data} has no query {query!r}.")
+            raise click.ClickException(f"{titled(data)} has no query {query!r}.")
     return {query: rankings[query] for query in wanted} if wanted else rankings
 
 

@@ -12,12 +12,14 @@ _SOLVER = ("solver", "tol", "max_iter", "n_jobs", "keep_on_interrupt")
 _CHOICE = ("Cs", "metric", "convention", "rule")
 
 
-def make_ranker(options: dict[str, Any], **changes: Any) -> Any:
+def make_ranker(options: dict[str, Any], *, only_fit: bool = False, **changes: Any) -> Any:
     """A RankSVM, with ``kernel`` a KernelRankSVM, or a ``low_rank`` model; with a range, an estimator that chooses.
 
-    Ranges are ``Cs`` and ``gammas``. An option that is None is not passed on; ``changes`` override ``options``.
+    Ranges are ``Cs`` and ``gammas``. An option that is None is not passed on; ``changes`` override ``options``. With
+    ``only_fit`` a RankSVM is made without the interface of scikit-learn, which cross-validation needs.
     """
     import ranksvm  # its names are imported on first use, so only the estimator needed here is loaded
+    from ranksvm.estimators import plain
 
     options = options | changes
     if options.get("low_rank") is not None:
@@ -26,7 +28,9 @@ def make_ranker(options: dict[str, Any], **changes: Any) -> Any:
     given = {name: options[name] for name in names if options.get(name) is not None}
     kernel = "kernel" in given
     if not chooses(options):
-        return (ranksvm.KernelRankSVM if kernel else ranksvm.RankSVM)(C=options["C"], **given)
+        if kernel:
+            return ranksvm.KernelRankSVM(C=options["C"], **given)
+        return (plain.RankSVM if only_fit else ranksvm.RankSVM)(C=options["C"], **given)
     given |= {"cv": options["folds"], **{name: options[name] for name in _CHOICE}}
     if not kernel:
         return ranksvm.RankSVMCV(**given)

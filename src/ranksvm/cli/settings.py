@@ -1,6 +1,7 @@
 """Settings files: the best settings that ``ranksvm tune`` found, for ``ranksvm train --settings``."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import click
 
 from ranksvm.cli.options import EXISTING_FILE
+from ranksvm.cli.paths import STDIN
 from ranksvm.cli.tables import json_text
 
 __all__ = ["SETTINGS", "settings_lines", "settings_option"]
@@ -55,7 +57,8 @@ def _take_settings(ctx: click.Context, _parameter: click.Parameter, path: Path |
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        text = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+        content = json.loads(text.decode("utf-8"))
     except ValueError as error:  # not text, or not JSON
         raise click.BadParameter(f"{path} is not a settings file: {error}", param_hint="--settings") from None
     if not isinstance(content, dict) or content.get("ranksvm") != "settings":

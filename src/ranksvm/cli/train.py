@@ -57,7 +57,7 @@ from ranksvm.cli.training_options import (
 @debug_option
 @click.pass_context
 def train_command(ctx: click.Context, **options: Any) -> None:
-    """Train a RankSVM on the data file TRAIN (LETOR text, cache or Parquet).
+    """Train a RankSVM on the data file TRAIN (LETOR text, CSV, TSV, Parquet or cache).
 
     The model is linear unless --kernel or --low-rank is given.
 
@@ -106,11 +106,11 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
         scaler, X = data.scaled(options["scaler"], watch)
         progress.now("Training")
         with watch("training"):
-            ranker = data.fit(make_ranker(options), X, evaluates_while_fitting(options))
+            ranker = data.fit(make_ranker(options, only_fit=True), X, evaluates_while_fitting(options))
         progress.now("Evaluating")
         with watch("evaluating"):
             means = data.means(ranker, X, metrics, options["convention"])
-        save(with_scaler(scaler, ranker), options["output"])
+        save(data.named(with_scaler(scaler, ranker)), options["output"])
         progress.line(f"Saved {options['output']}")
     report = {
         "command": "train",

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranksvm.cli.files import read, read_numbers, read_pairs, with_features
+from ranksvm.cli.features import matched, name_features
+from ranksvm.cli.files import read, read_numbers, read_pairs
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import counted, queries
 
@@ -61,9 +62,9 @@ class TrainingData:
 
     def check_scaler(self, name: str) -> None:
         """Refuse a scaler that does not suit the data."""
-        import scipy.sparse
+        from ranksvm._checks import is_sparse
 
-        if name in ("minmax", "query-minmax") and scipy.sparse.issparse(self.parts["train"].X):
+        if name in ("minmax", "query-minmax") and is_sparse(self.parts["train"].X):
             raise click.UsageError(
                 f"--scaler {name} would make sparse data dense; use --scaler standard or query-standard."
             )
@@ -71,7 +72,11 @@ class TrainingData:
     def scaled(self, name: str, watch: Stopwatch) -> tuple[Any, dict[str, Any]]:
         """The fitted scaler (None for "none") and the scaled features of every part."""
         train = self.parts["train"]
-        X = {part: with_features(data.X, train.n_features, self.paths[part]) for part, data in self.parts.items()}
+        names, n_features = train.feature_names, train.n_features
+        X = {
+            part: matched(data, names, n_features, self.paths[part], "the training data")
+            for part, data in self.parts.items()
+        }
         if name == "none":
             return None, X
         scaler = _scaler(name, X["train"])
@@ -81,6 +86,10 @@ class TrainingData:
                 return scaler, {part: scaler.transform(X[part], qid=data.qid) for part, data in self.parts.items()}
             scaler.fit(X["train"])
             return scaler, {part: scaler.transform(X[part]) for part in self.parts}
+
+    def named(self, model: Any) -> Any:
+        """The model with the names of the features, if the training data have some."""
+        return name_features(model, self.parts["train"].feature_names)
 
     def fit(self, ranker: Any, X: dict[str, Any], evaluating: bool) -> Any:
         """Fit on the training part; with ``evaluating``, the validation part, if any, is passed to ``fit`` too."""
@@ -113,7 +122,7 @@ class TrainingData:
 def training_data(options: dict[str, Any], progress: Progress, watch: Stopwatch) -> TrainingData:
     """Read and validate all files that the options name."""
     paths = {name: options[name] for name in ("train", "valid", "test") if options[name] is not None}
-    parts = {name: read(path, progress, watch, options["zero_based"]) for name, path in paths.items()}
+    parts = {name: read(path, progress, watch, options["reading"]) for name, path in paths.items()}
     train = parts["train"]
     with watch("reading"):
         weights = {name: _weights(name, options[name], train) for name in WEIGHTS if options[name] is not None}
@@ -147,13 +156,13 @@ def _weights(name: str, path: Path, data: "RankingData") -> "np.ndarray":
 
 
 def _scaler(name: str, X: Any) -> Any:
-    import scipy.sparse
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+    from ranksvm._checks import is_sparse
     from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
 
     # The mean cancels in every difference of two documents, so sparse data are not centred.
-    with_mean = not scipy.sparse.issparse(X)
+    with_mean = not is_sparse(X)
     if name == "standard":
         return StandardScaler(with_mean=with_mean)
     if name == "query-standard":

@@ -4,7 +4,16 @@ from collections.abc import Callable
 
 import click
 
-from ranksvm.cli.options import EXISTING_FILE, Name, NameList, NumberRange, convention_option, flag, zero_based_option
+from ranksvm.cli.options import (
+    EXISTING_FILE,
+    Name,
+    NameList,
+    NumberRange,
+    convention_option,
+    flag,
+    list_option,
+    reading_options,
+)
 
 __all__ = [
     "CHOICES",
@@ -44,11 +53,10 @@ def one_choice_option(name: str) -> Callable[[Callable], Callable]:
 def each_choice_option(name: str) -> Callable[[Callable], Callable]:
     """The option of `CHOICES` of this name, with a list of values to compare."""
     names = CHOICES[name]
-    return click.option(
+    return list_option(
         flag(name),
         type=NameList(names),
         default=names[0],
-        show_default=True,
         metavar="NAME,...",
         help=f"{_MEANINGS[name]}  [{', '.join(names)}]",
     )
@@ -76,7 +84,7 @@ def data_options(command: Callable) -> Callable:
             metavar="FILE",
             help="Learn from these pairs, not from labels: lines of 'preferred other [weight]', rows of TRAIN from 0.",
         ),
-        zero_based_option,
+        reading_options,
     )(command)
 
 
@@ -86,12 +94,11 @@ def _numbers_option(name: str, meaning: str) -> Callable[[Callable], Callable]:
 
 def c_range_option(default: str | None = None) -> Callable[[Callable], Callable]:
     """Values of C to choose from."""
-    return click.option(
+    return list_option(
         "--C-range",
         "Cs",
         type=NumberRange(),
         default=default,
-        show_default=default is not None,
         metavar="RANGE",
         help="Values of C to choose from: 2^-15:2^5, 2^-15:2^5:2, 1e-4:1e2 or 0.01,0.1,1.",
     )

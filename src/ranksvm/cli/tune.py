@@ -14,6 +14,7 @@ from ranksvm.cli.options import (
     OUTPUT_FILE,
     NumberRange,
     json_option,
+    list_option,
     n_jobs_option,
     quiet_option,
 )
@@ -41,11 +42,10 @@ from ranksvm.cli.training_options import (
 @click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores along C (.png, .svg, .pdf).")
 @c_range_option("2^-15:2^5")
 @each_choice_option("loss")
-@click.option(
+@list_option(
     "--huber-width",
     type=NumberRange(),
     default="1",
-    show_default=True,
     metavar="RANGE",
     help="Widths of the huber loss, a list or range.",
 )
@@ -142,7 +142,7 @@ def _conclude(
         found = {**_choice(data, options), "score": best.score, "standard_error": best.standard_error}
         write_text(options["save_choice"], settings_lines(settings, found))
     if options["output"] is not None:
-        save(with_scaler(scaler, best.ranker), options["output"])
+        save(data.named(with_scaler(scaler, best.ranker)), options["output"])
     written = {name: options[name] for name in ("output", "save_choice", "plot")}
     for path in filter(None, written.values()):
         progress.line(f"Wrote {path}")

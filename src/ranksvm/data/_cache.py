@@ -17,9 +17,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
-from ranksvm._checks import is_integer
+from ranksvm._checks import is_integer, is_sparse
 from ranksvm._parallel import available_cpus, parallel_map
 from ranksvm.data.atomic_files import atomic_write
 from ranksvm.data.sparse_format import check_sparse_format
@@ -273,7 +272,7 @@ def _array(content: Any, entry: _Entry) -> np.ndarray:
 
 
 def _arrays(data: Any) -> dict[str, np.ndarray]:
-    if sp.issparse(data.X):
+    if is_sparse(data.X):
         arrays = {"X.data": data.X.data, "X.indices": data.X.indices, "X.indptr": data.X.indptr}
     else:
         arrays = {"X": data.X}
@@ -307,8 +306,10 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
         if arrays["X"].shape != shape:
             raise ValueError(f"X has shape {arrays['X'].shape}, not {shape}")
     else:
+        from scipy import sparse
+
         parts = arrays["X.data"], arrays["X.indices"], arrays["X.indptr"]
-        X = sp.csr_matrix(parts, shape=shape, copy=False)
+        X = sparse.csr_matrix(parts, shape=shape, copy=False)
         check_sparse_format(X)
         fields["X"] = X
     for field in ("qid", "docid"):

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse
+
+from ranksvm._checks import is_sparse
 
 
 def where_not_finite(X: Any, names: Sequence[str] | None = None) -> str | None:
@@ -12,7 +13,7 @@ def where_not_finite(X: Any, names: Sequence[str] | None = None) -> str | None:
 
     ``names`` are the names of the columns, if they have any.
     """
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         entries = X.tocoo()
         bad = np.flatnonzero(~np.isfinite(entries.data))[:1]
         found: Any = zip(entries.row[bad], entries.col[bad], entries.data[bad], strict=True)

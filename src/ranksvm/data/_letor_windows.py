@@ -4,10 +4,9 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ranksvm._checks import is_integer
 from ranksvm._parallel import effective_n_jobs
@@ -15,6 +14,9 @@ from ranksvm.data._letor_text import Layout, Piece, Settings, pack_strings, pars
 from ranksvm.data.compression import BrokenStreamError
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 __all__ = [
     "WINDOW",
@@ -221,7 +223,9 @@ def _join_dense(pieces: list[Piece], layout: Layout, dtype: np.dtype) -> np.ndar
     return X
 
 
-def _join_sparse(pieces: list[Piece], layout: Layout) -> sp.csr_matrix:
+def _join_sparse(pieces: list[Piece], layout: Layout) -> "sparse.csr_matrix":
+    from scipy import sparse
+
     rows = sum(piece.rows for piece in pieces)
     if len(pieces) == 1:
         values, indices, pointers = pieces[0].X
@@ -241,6 +245,6 @@ def _join_sparse(pieces: list[Piece], layout: Layout) -> sp.csr_matrix:
             del piece, part_values, part_indices, part_pointers
     if len(values) < 1 << 31:
         pointers = pointers.astype(np.int32)
-    X = sp.csr_matrix((values, indices, pointers), shape=(rows, layout.columns), copy=False)
+    X = sparse.csr_matrix((values, indices, pointers), shape=(rows, layout.columns), copy=False)
     X.has_canonical_format = True  # the parser sorted the ids of a line and refused duplicates
     return X

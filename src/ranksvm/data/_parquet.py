@@ -3,13 +3,17 @@
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from ranksvm._checks import is_sparse
+from ranksvm.data._table import Columns, Table, pyarrow_with, table
 from ranksvm.data.atomic_files import atomic_write
-from ranksvm.exceptions import DataError, MissingDependencyError
+from ranksvm.exceptions import DataError
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 __all__ = ["read_blocks", "read_parquet", "write_parquet"]
 
@@ -19,20 +23,13 @@ _METADATA = b"ranksvm"
 
 
 def _pyarrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingDependencyError(
-            "reading and writing Parquet needs pyarrow: pip install 'ranksvm[parquet]'"
-        ) from None
-    return pyarrow
+    return pyarrow_with("parquet", "reading and writing Parquet")
 
 
 def write_parquet(path: Any, data: Any, compression: str) -> None:
     """Write the fields of a RankingData; see `RankingData.to_parquet`."""
     pa = _pyarrow()
-    sparse = sp.issparse(data.X)
+    sparse = is_sparse(data.X)
     info = {"version": 1, "n_features": data.n_features, "feature_names": data.feature_names, "sparse": sparse}
     schema = _table(pa, data, data.feature_names, slice(0, 0)).schema.with_metadata({_METADATA: json.dumps(info)})
     if len(set(schema.names)) != len(schema.names):
@@ -53,7 +50,7 @@ def _table(pa: Any, data: Any, names: tuple[str, ...] | None, rows: slice) -> An
         if (values := getattr(data, name)) is not None:
             kind = pa.string() if values.dtype.kind in "UOT" else None
             columns[name] = pa.array(values[rows].tolist() if kind else values[rows], type=kind)
-    if sp.issparse(data.X):
+    if is_sparse(data.X):
         block = data.X[rows]
         offsets = pa.array(block.indptr.astype(np.int64))
         columns["feature_indices"] = pa.LargeListArray.from_arrays(offsets, pa.array(block.indices))
@@ -70,66 +67,60 @@ def _made_up_names(n_features: int) -> list[str]:
     return [f"f{number}" for number in range(1, n_features + 1)]
 
 
-def read_parquet(path: Any, label: str, qid: str, docid: str, dtype: Any) -> dict[str, Any]:
+def read_parquet(path: Any, columns: Columns, dtype: Any) -> dict[str, Any]:
     """Fields of a RankingData; see `RankingData.from_parquet`."""
     pa = _pyarrow()
     name = os.fspath(path)
     try:
         # Our own handle, because pyarrow would keep its handle open for the life of the reader.
         with open(path, "rb") as handle, pa.parquet.ParquetFile(handle) as file:
-            return _read_columns(pa, file, name, label, qid, docid, dtype)
+            return _read_columns(pa, file, name, columns, dtype)
     except pa.ArrowInvalid as error:
         raise DataError(f"{name} is not a Parquet file, or is damaged: {error}") from error
 
 
-def read_blocks(path: Any, label: str, qid: str, docid: str, dtype: Any) -> Iterator[dict[str, Any]]:
+def read_blocks(path: Any, columns: Columns, dtype: Any) -> Iterator[dict[str, Any]]:
     """Fields of a RankingData for one block of rows after another, in memory independent of the file size."""
     pa = _pyarrow()
     name = os.fspath(path)
     try:
         # without pre_buffer, and with a buffer, pages are read when they are needed, not whole row groups
         with open(path, "rb") as handle, pa.parquet.ParquetFile(handle, buffer_size=1 << 16, pre_buffer=False) as file:
-            info, features = _contents(file, name, label, qid, docid)
-            dtype = dtype if info.get("sparse") else _dense_type(pa, file, name, features, dtype)
+            info, known = _contents(file, name, columns)
+            dtype = dtype if info.get("sparse") else _dense_type(pa, file, known, dtype)
             row = 0
             for batch in file.iter_batches(batch_size=_STREAM_ROWS):
-                fields: dict[str, Any] = {"y": _labels(pa, batch.column(label), name, label, row)}
-                for field, column in (("qid", qid), ("docid", docid)):
-                    known = column in batch.schema.names
-                    fields[field] = _ids(pa, batch.column(column), name, column) if known else None
+                fields: dict[str, Any] = {"y": known.labels(pa, batch, row), **known.ids(pa, batch, row)}
                 if info.get("sparse"):
                     X = _csr(batch, info["n_features"])
                     X.check_format(full_check=True)
                     fields["X"] = X if dtype is None else X.astype(dtype, copy=False)
                 else:
-                    fields["X"] = np.empty((len(batch), len(features)), dtype=dtype)
-                    _fill(pa, fields["X"], batch, name, features, row)
-                fields["feature_names"] = _names(info, features)
+                    fields["X"] = np.empty((len(batch), len(known.features)), dtype=dtype)
+                    known.fill(pa, fields["X"], batch, row)
+                fields["feature_names"] = _names(info, known.features)
                 yield fields
                 row += len(batch)
     except pa.ArrowInvalid as error:
         raise DataError(f"{name} is not a Parquet file, or is damaged: {error}") from error
 
 
-def _read_columns(pa: Any, file: Any, name: str, label: str, qid: str, docid: str, dtype: Any) -> dict[str, Any]:
-    info, features = _contents(file, name, label, qid, docid)
-    names = file.schema_arrow.names
-    fields: dict[str, Any] = {"y": _labels(pa, file.read([label])[label], name, label, 0)}
-    for field, column in (("qid", qid), ("docid", docid)):
-        fields[field] = _ids(pa, file.read([column])[column], name, column) if column in names else None
+def _read_columns(pa: Any, file: Any, name: str, columns: Columns, dtype: Any) -> dict[str, Any]:
+    info, known = _contents(file, name, columns)
+    others = file.read([column for column in (known.label, known.qid, known.docid) if column is not None])
+    labels = np.zeros(file.metadata.num_rows) if known.label is None else known.labels(pa, others, 0)
+    fields: dict[str, Any] = {"y": labels, **known.ids(pa, others, 0)}
     sparse = info.get("sparse")
-    fields["X"] = _read_csr(file, info["n_features"], dtype) if sparse else _read_dense(pa, file, name, features, dtype)
-    fields["feature_names"] = _names(info, features)
+    fields["X"] = _read_csr(file, info["n_features"], dtype) if sparse else _read_dense(pa, file, known, dtype)
+    fields["feature_names"] = _names(info, known.features)
     return fields
 
 
-def _contents(file: Any, name: str, label: str, qid: str, docid: str) -> tuple[dict[str, Any], list[str]]:
-    """What `write_parquet` noted, if it wrote the file, and the columns that are features."""
+def _contents(file: Any, name: str, columns: Columns) -> tuple[dict[str, Any], Table]:
+    """What `write_parquet` noted, if it wrote the file, and what its columns are."""
     schema = file.schema_arrow
-    if label not in schema.names:
-        raise DataError(f"{name} has no column {label!r} for the labels; its columns are {_some(schema.names)}.")
     info = json.loads((schema.metadata or {}).get(_METADATA, b"{}"))
-    return info, [column for column in schema.names if column not in (label, qid, docid)]
+    return info, table(name, schema.names, columns, known_features=bool(info))
 
 
 def _names(info: dict[str, Any], features: list[str]) -> list[str] | None:
@@ -139,87 +130,50 @@ def _names(info: dict[str, Any], features: list[str]) -> list[str] | None:
     return None if made_up and not info.get("feature_names") else features
 
 
-def _dense_type(pa: Any, file: Any, name: str, features: list[str], dtype: Any) -> Any:
+def _dense_type(pa: Any, file: Any, known: Table, dtype: Any) -> Any:
     """Type of a dense X; DataError if there are no features or they are not numbers."""
     schema = file.schema_arrow
-    if not features:
-        raise DataError(f"{name} has no feature columns.")
-    for column in features:
+    if not known.features:
+        raise DataError(f"{known.name} has no feature columns.")
+    for column in known.features:
         kind = schema.field(column).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-            raise DataError(f"column {column!r} of {name} has type {kind}: features must be numbers.")
+            raise DataError(
+                f"column {column!r} of {known.name} has type {kind}: features must be numbers. Encode it, or leave it "
+                "out (ignore, --ignore)."
+            )
     if dtype is not None:
         return dtype
     narrow = (pa.float32(), pa.float16(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.bool_())
-    return np.float32 if all(schema.field(column).type in narrow for column in features) else np.float64
+    return np.float32 if all(schema.field(column).type in narrow for column in known.features) else np.float64
 
 
-def _read_dense(pa: Any, file: Any, name: str, features: list[str], dtype: Any) -> np.ndarray:
-    dtype = _dense_type(pa, file, name, features, dtype)
-    X = np.empty((file.metadata.num_rows, len(features)), dtype=dtype)
+def _read_dense(pa: Any, file: Any, known: Table, dtype: Any) -> np.ndarray:
+    dtype = _dense_type(pa, file, known, dtype)
+    X = np.empty((file.metadata.num_rows, len(known.features)), dtype=dtype)
     row = 0
-    for batch in file.iter_batches(batch_size=_ROWS, columns=features):
-        _fill(pa, X[row : row + len(batch)], batch, name, features, row)
+    for batch in file.iter_batches(batch_size=_ROWS, columns=known.features):
+        known.fill(pa, X[row : row + len(batch)], batch, row)
         row += len(batch)
     return X
 
 
-def _fill(pa: Any, X: np.ndarray, batch: Any, name: str, features: list[str], row: int) -> None:
-    """Copy the features of a batch, which starts at ``row``, into X."""
-    for number, column in enumerate(features):
-        X[:, number] = _numbers(pa, batch.column(column), name, column, row)
+def _read_csr(file: Any, n_features: int, dtype: Any) -> "sparse.csr_matrix":
+    from scipy import sparse
 
-
-def _read_csr(file: Any, n_features: int, dtype: Any) -> sp.csr_matrix:
     batches = file.iter_batches(batch_size=_ROWS, columns=["feature_indices", "feature_values"])
     blocks = [_csr(batch, n_features) for batch in batches]
     if not blocks:
-        return sp.csr_matrix((0, n_features), dtype=dtype or np.float32)
-    X = sp.vstack(blocks, format="csr")
+        return sparse.csr_matrix((0, n_features), dtype=dtype or np.float32)
+    X = sparse.vstack(blocks, format="csr")
     X.check_format(full_check=True)
     return X if dtype is None else X.astype(dtype, copy=False)
 
 
-def _csr(batch: Any, n_features: int) -> sp.csr_matrix:
+def _csr(batch: Any, n_features: int) -> "sparse.csr_matrix":
+    from scipy import sparse
+
     lists, values = batch.column("feature_indices"), batch.column("feature_values")
     pointers = lists.offsets.to_numpy()
     parts = values.flatten().to_numpy(), lists.flatten().to_numpy(), pointers - pointers[0]
-    return sp.csr_matrix(parts, shape=(len(batch), n_features))
-
-
-def _labels(pa: Any, column: Any, name: str, title: str, first_row: int) -> np.ndarray:
-    labels = _numbers(pa, column, name, title, first_row)
-    _refuse_rows(~np.isfinite(labels), "labels that are NaN or infinite", name, title, first_row)
-    return labels
-
-
-def _numbers(pa: Any, column: Any, name: str, title: str, first_row: int) -> np.ndarray:
-    if column.null_count:
-        _refuse_rows(np.asarray(column.is_null()), "missing values", name, title, first_row)
-    values = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
-    if values.dtype.kind not in "biuf":
-        raise DataError(f"column {title!r} of {name} has type {column.type}: it must be numeric.")
-    return values
-
-
-def _refuse_rows(bad: np.ndarray, what: str, name: str, title: str, first_row: int) -> None:
-    """Raise DataError if there are bad rows, with their number and the first of them."""
-    rows = np.flatnonzero(bad)
-    if len(rows):
-        raise DataError(
-            f"column {title!r} of {name} has {what} in {len(rows)} of {len(bad)} rows, the first is row "
-            f"{first_row + int(rows[0])} (from 0): "
-            "fill or drop them first."
-        )
-
-
-def _ids(pa: Any, column: Any, name: str, title: str) -> np.ndarray:
-    if column.null_count:
-        raise DataError(f"column {title!r} of {name} has missing values: every row needs an id.")
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        return column.to_numpy()
-    return np.array(column.cast(pa.string()).to_pylist(), dtype=np.str_)
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    return sparse.csr_matrix(parts, shape=(len(batch), n_features))

@@ -1,14 +1,17 @@
-"""Files are written atomically."""
+"""Files are written atomically; devices, pipes and open descriptors are written to directly."""
 
 import contextlib
 import errno
+import io
 import os
 import re
 import secrets
+import sys
 import time
 from collections.abc import Iterator
 from typing import IO, Any
 
+from ranksvm._special_files import descriptor_of, is_special
 from ranksvm.data.compression import compression_of_name, compressor
 
 try:
@@ -26,7 +29,14 @@ _ABANDONED_AFTER = 2.0
 
 @contextlib.contextmanager
 def atomic_write(path: Any) -> Iterator[IO[bytes]]:
-    """A binary file that gets its name when the block succeeds, and is removed when it fails."""
+    """A binary file that gets its name when the block succeeds, and is removed when it fails.
+
+    Descriptors such as /dev/stdout, pipes and devices are written to directly: renaming would replace them.
+    """
+    if is_special(path):
+        with _directly(path) as stream:
+            yield stream
+        return
     path = os.path.realpath(os.fspath(path))
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
@@ -71,6 +81,44 @@ def _remove_unless_locked(path: str) -> None:
         if time.time() - os.fstat(file.fileno()).st_mtime > _ABANDONED_AFTER:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.unlink(path)
+
+
+@contextlib.contextmanager
+def _directly(path: Any) -> Iterator[IO[bytes]]:
+    """A file that is written from its first byte to its last, at the current end of a descriptor."""
+    if (number := descriptor_of(path)) is None:
+        raw = open(path, "wb", buffering=0)  # noqa: SIM115 (closed below)
+    else:
+        # text printed before comes first
+        sys.stdout.flush()
+        try:
+            raw = os.fdopen(os.dup(number), "wb", buffering=0)
+        except OSError as error:
+            error.filename = os.fspath(path)
+            raise
+    with raw, io.BufferedWriter(_Sequential(raw)) as stream:
+        yield stream
+
+
+class _Sequential(io.RawIOBase):
+    """A file that cannot seek but tells its position: writers of ZIP and Parquet then never go back.
+
+    A descriptor may be that of a regular file, opened to append, where going back would have no effect.
+    """
+
+    def __init__(self, raw: Any):
+        self._raw, self._position = raw, 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def write(self, content: Any) -> int:
+        written = self._raw.write(content) or 0
+        self._position += written
+        return written
 
 
 def _opened(temporary: str, folder: str, path: str) -> IO[bytes]:

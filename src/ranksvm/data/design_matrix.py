@@ -3,13 +3,35 @@
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse
 
 import ranksvm._compiled.dual_descent as dual_descent
 import ranksvm._compiled.factorized as factorized
 import ranksvm._compiled.linear as linear
+from ranksvm._checks import is_sparse
 
-__all__ = ["DenseDesign", "DesignMatrix", "SparseDesign", "as_design_matrix", "csr_arrays", "stored_bytes"]
+__all__ = [
+    "DenseDesign",
+    "DesignMatrix",
+    "RowProducts",
+    "SparseDesign",
+    "as_design_matrix",
+    "csr_arrays",
+    "stored_bytes",
+]
+
+
+class RowProducts(Protocol):
+    """Products with some rows of features, numbered by position.
+
+    The methods work on the positions ``start .. stop``, and arrays named ``*_range`` hold only these. All sums are in
+    float64. Those of a compiled class (`ranksvm._compiled.passes.RowProducts`) run within a pass over all rows.
+    """
+
+    def scores(self, start: int, stop: int, w: np.ndarray, v_range: np.ndarray) -> None:
+        """``v = X w``."""
+
+    def accumulate(self, start: int, stop: int, u_range: np.ndarray, total: np.ndarray) -> None:
+        """``total += X' u``."""
 
 
 class DesignMatrix(Protocol):
@@ -23,11 +45,8 @@ class DesignMatrix(Protocol):
     row_bytes: float
     dense: bool
 
-    def scores(self, rows: np.ndarray | None, start: int, stop: int, w: np.ndarray, out_range: np.ndarray) -> None:
-        """``out = X w``."""
-
-    def accumulate(self, rows: np.ndarray | None, start: int, stop: int, u_range: np.ndarray, out: np.ndarray) -> None:
-        """``out += X' u``."""
+    def products(self, rows: np.ndarray | None = None) -> RowProducts:
+        """``X w`` and ``X' u`` of the rows at these positions."""
 
     def accumulate_squares(
         self, rows: np.ndarray | None, start: int, stop: int, u_range: np.ndarray, out: np.ndarray
@@ -57,17 +76,14 @@ class DenseDesign:
         self.n_features = X.shape[1]
         self.row_bytes = max(1, X.shape[1] * X.itemsize)
 
-    def scores(self, rows, start, stop, w, out_range):
-        linear.dense_scores(self.X, rows, start, stop, w, out_range)
-
-    def accumulate(self, rows, start, stop, u_range, out):
-        linear.dense_accumulate(self.X, rows, start, stop, u_range, out)
+    def products(self, rows=None):
+        return linear.dense_products(self.X, rows)
 
     def accumulate_squares(self, rows, start, stop, u_range, out):
         block = np.empty((stop - start, self.n_features))
         linear.dense_gather(self.X, rows, start, stop, block)
         block *= block
-        linear.dense_accumulate(block, None, 0, stop - start, u_range, out)
+        linear.dense_products(block, None).accumulate(0, stop - start, u_range, out)
 
     def gather(self, rows, start, stop, out_range):
         linear.dense_gather(self.X, rows, start, stop, out_range)
@@ -102,21 +118,20 @@ class SparseDesign:
         data, indices, *_ = self._csr
         self.row_bytes = max(1.0, X.nnz / max(1, X.shape[0]) * (data.itemsize + indices.itemsize))
 
-    def scores(self, rows, start, stop, w, out_range):
-        linear.sparse_scores(*self._csr, rows, start, stop, w, out_range)
-
-    def accumulate(self, rows, start, stop, u_range, out):
-        linear.sparse_accumulate(*self._csr, rows, start, stop, u_range, out)
+    def products(self, rows=None):
+        return linear.sparse_products(*self._csr, rows)
 
     def accumulate_squares(self, rows, start, stop, u_range, out):
-        linear.sparse_accumulate(*self._csr, rows, start, stop, u_range, out, squares=True)
+        linear.sparse_accumulate_squares(*self._csr, rows, start, stop, u_range, out)
 
     def gather(self, rows, start, stop, out_range):
         linear.sparse_gather(*self._csr, rows, start, stop, out_range)
 
     def taken(self, rows):
+        from scipy import sparse
+
         data, indices, pointers, _ = self._csr
-        whole = scipy.sparse.csr_array((data, indices, pointers), shape=(len(pointers) - 1, self.n_features))
+        whole = sparse.csr_array((data, indices, pointers), shape=(len(pointers) - 1, self.n_features))
         return SparseDesign(whole[rows])
 
     def visit_factors(self, factors, order, upper, fixed_step, beta):
@@ -167,7 +182,7 @@ def stored_bytes(X: Any) -> int:
     int
         The bytes.
     """
-    return X.data.nbytes + X.indices.nbytes if scipy.sparse.issparse(X) else X.nbytes
+    return X.data.nbytes + X.indices.nbytes if is_sparse(X) else X.nbytes
 
 
 def as_design_matrix(X: Any) -> DenseDesign | SparseDesign:
@@ -183,7 +198,7 @@ def as_design_matrix(X: Any) -> DenseDesign | SparseDesign:
     DesignMatrix
         The design matrix.
     """
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         X = X.tocsr()
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)

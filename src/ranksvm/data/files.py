@@ -1,31 +1,62 @@
 """One function to read any file of ranking data, and one to write it."""
 
+import io
 import os
+import sys
+import tempfile
+from collections.abc import Sequence
 from typing import Any
 
-from ranksvm.data._cache import MAGIC
+import numpy as np
+
+from ranksvm.data import _parquet
+from ranksvm.data._csv import HEAD, first_bytes, is_csv, read_csv
+from ranksvm.data._table import Columns
 from ranksvm.data.letor import read_letor
 from ranksvm.data.letor_writer import write_letor
 from ranksvm.data.ranking_data import RankingData
-from ranksvm.exceptions import OptionError
+from ranksvm.exceptions import DataError, ModelFileError, OptionError
 
 __all__ = ["read_data", "write_data"]
 
+# the first bytes of the formats that are not text
+_CACHE = b"ranksvm-data"
+_PARQUET = b"PAR1"
 _CACHE_SUFFIXES = (".rsd",)
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _TEXT_SUFFIXES = ("", ".txt", ".letor", ".dat", ".data", ".svm", ".svmlight", ".libsvm", ".train", ".test", ".vali")
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
 
-def read_data(path: Any, **options: Any) -> RankingData:
-    """Read ranking data: a cache (`RankingData.save`), Parquet, or LETOR text, recognised by the first bytes.
+def read_data(
+    path: Any,
+    *,
+    label: str = "label",
+    qid: str = "qid",
+    docid: str = "docid",
+    ignore: Sequence[str] = (),
+    require_labels: bool = True,
+    **options: Any,
+) -> RankingData:
+    """Read ranking data: a cache (`RankingData.save`), Parquet, CSV or TSV, or LETOR text.
+
+    Caches and Parquet are recognised by their first bytes; CSV and TSV by the suffix ``.csv`` or ``.tsv`` (also before
+    ``.gz`` and the like), or by a first line that names the column of labels or of query ids.
 
     Parameters
     ----------
-    path : path-like
-        The file. It may be a pipe if it holds text.
+    path : path-like or "-"
+        The file, which may be a pipe; "-" is standard input.
+    label, qid, docid : str
+        Names of the columns of labels, query ids and document ids in Parquet, CSV and TSV. The columns ``qid`` and
+        ``docid`` may be absent.
+    ignore : sequence of str
+        Names of columns that are not read; all others are features, with these names.
+    require_labels : bool, default=True
+        Whether the column ``label`` must be there; without it labels are 0.
     **options
-        Options of `read_letor` for text. ``dtype`` is also used for Parquet; others are ignored there.
+        Options of `read_letor` for text. ``dtype`` is also used for Parquet (None: as in the file), CSV and TSV (by
+        default float32); others are ignored there.
 
     Returns
     -------
@@ -37,22 +68,58 @@ def read_data(path: Any, **options: Any) -> RankingData:
     ParseError
         When a line of text is malformed.
     DataError
-        When the file holds no data.
+        When the file holds no data, a named column is missing, a column is not numeric, or a column named ``query_id``,
+        ``group_id``, ``session`` or the like would be a feature.
     ModelFileError
         When a cache is truncated or altered.
     MissingDependencyError
         When the file format needs a package that is not installed.
     """
+    columns = Columns(label, qid, docid, tuple(ignore), require_labels)
+    if isinstance(path, str) and path == "-":
+        return _read_content(sys.stdin.buffer.read(), "standard input", columns, options)
     with open(os.fspath(path), "rb") as file:
         if not file.seekable():
             # opened only once: the writer of a pipe would notice that its reader closed it
-            return read_letor(file, **options)
-        head = file.read(len(MAGIC))
-    if head.startswith(b"ranksvm-data"):
-        return RankingData.load(path)
-    if head.startswith(b"PAR1"):
-        return RankingData.from_parquet(path, dtype=options.get("dtype"))
-    return read_letor(path, **options)
+            return _read_content(file.read(), os.fspath(path), columns, options)
+        head = file.read(HEAD)
+        if head.startswith(_PARQUET):
+            return _from_parquet(path, columns, options)
+        if not head.startswith(_CACHE) and is_csv(os.fspath(path), first_bytes(head), columns):
+            file.seek(0)
+            return RankingData(**read_csv(file, os.fspath(path), columns, options.get("dtype", np.float32)))
+    return RankingData.load(path) if head.startswith(_CACHE) else read_letor(path, **options)
+
+
+def _from_parquet(path: Any, columns: Columns, options: dict[str, Any]) -> RankingData:
+    return RankingData(**_parquet.read_parquet(path, columns, options.get("dtype")))
+
+
+def _read_content(content: bytes, name: str, columns: Columns, options: dict[str, Any]) -> RankingData:
+    """The data in the whole content of a pipe, of any format."""
+    if not content.startswith((_CACHE, _PARQUET)):
+        if is_csv(name, first_bytes(content[:HEAD]), columns):
+            return RankingData(**read_csv(io.BytesIO(content), name, columns, options.get("dtype", np.float32)))
+        return read_letor(_Named(content, name), **options)
+    # the readers of these formats need a file
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "data")
+        with open(copy, "wb") as file:
+            file.write(content)
+        try:
+            if content.startswith(_CACHE):
+                return RankingData.load(copy, mmap=False)
+            return _from_parquet(copy, columns, options)
+        except (DataError, ModelFileError) as error:
+            raise type(error)(str(error).replace(copy, name)) from None
+
+
+class _Named(io.BytesIO):
+    """Content with the name of the file that it was read from, for messages."""
+
+    def __init__(self, content: bytes, name: str):
+        super().__init__(content)
+        self.name = name
 
 
 def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from ranksvm._checks import is_sparse
 from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.exceptions import DataError, MissingDependencyError
 
@@ -15,6 +15,7 @@ __all__ = [
     "frame_from",
     "has_column",
     "is_frame",
+    "is_plain_vector",
     "library",
     "split_qid",
     "take_rows",
@@ -51,7 +52,7 @@ def is_frame(X: Any) -> bool:
     """
     if type(X).__name__ == "LazyFrame":
         raise DataError("X is a LazyFrame, which holds no data yet: pass X.collect().")
-    if not hasattr(X, "columns") or isinstance(X, np.ndarray) or sp.issparse(X):
+    if not hasattr(X, "columns") or isinstance(X, np.ndarray) or is_sparse(X):
         return False
     return _narwhals().dependencies.is_into_dataframe(X)
 
@@ -132,7 +133,7 @@ def take_rows(values: Any, rows: np.ndarray) -> Any:
     ndarray, CSR matrix, or DataFrame of the same library
         The rows.
     """
-    if sp.issparse(values):
+    if is_sparse(values):
         return values.tocsr()[rows]
     return _frame(values)[rows, :].to_native() if is_frame(values) else np.asarray(values)[rows]
 
@@ -170,11 +171,11 @@ def validated(
     from sklearn.utils.validation import check_array, check_X_y, validate_data
 
     if not is_frame(X):
-        if sp.issparse(X):
+        if is_sparse(X):
             check_sparse_format(X)
         if y is _NO_LABELS:
             return validate_data(estimator, X, reset=reset, **checks)
-        if _is_plain_vector(y, X):
+        if is_plain_vector(y, X):
             # the checks of scikit-learn would take as long as the rest
             return validate_data(estimator, X, reset=reset, **checks), y
         return validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **checks)
@@ -187,7 +188,7 @@ def validated(
     return check_X_y(array, y, estimator=estimator, y_numeric=y_numeric, **checks)
 
 
-def _is_plain_vector(y: Any, X: Any) -> bool:
+def is_plain_vector(y: Any, X: Any) -> bool:
     """Whether y is a NumPy array of finite numbers, one for each row of an array or sparse matrix X."""
     plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf" and y.shape == getattr(X, "shape", ())[:1]
     return plain and bool(np.isfinite(y).all())

@@ -2,15 +2,17 @@
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ranksvm._checks import is_integer
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import OptionError
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 __all__ = ["make_ranking", "make_ranking_stream"]
 
@@ -280,10 +282,9 @@ def _features(
     if len(starts) > len(streams):  # blocks of whole rows hold a little less than _BLOCK_VALUES
         streams = streams + streams[0].spawn(len(starts) - len(streams))
     relevance = np.empty(n_rows)
-    sparse = density < _DENSE_FROM
-    X = None if sparse else np.empty((n_rows, n_features), dtype=dtype)
+    X = None if density < _DENSE_FROM else np.empty((n_rows, n_features), dtype=dtype)
 
-    def make(number: int) -> sp.csr_matrix | None:
+    def make(number: int) -> "sparse.csr_matrix | None":
         rng = np.random.default_rng(streams[number])
         rows = slice(starts[number], min(starts[number] + step, n_rows))
         if X is None:
@@ -297,20 +298,26 @@ def _features(
         return block if X is None else None
 
     blocks = parallel_map(make, range(len(starts)), n_threads)
-    return (sp.vstack(blocks, format="csr") if X is None else X), relevance
+    if X is not None:
+        return X, relevance
+    from scipy import sparse
+
+    return sparse.vstack(blocks, format="csr"), relevance
 
 
 def _sparse_block(
     rng: np.random.Generator, n_rows: int, n_features: int, density: float, dtype: np.dtype
-) -> sp.csr_matrix:
+) -> "sparse.csr_matrix":
     """Every value is nonzero with probability ``density``, independently; zeros are not visited."""
+    from scipy import sparse
+
     # Poisson hits per cell with mean -log(1 - density) leave a cell empty with probability 1 - density.
     hits = rng.poisson(-np.log1p(-density) * n_rows * n_features)
     cells = np.unique(rng.integers(0, n_rows * n_features, size=hits))
     rows, columns = np.divmod(cells, n_features)
     pointers = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n_rows))))
     values = rng.standard_normal(len(cells), dtype=dtype.type)
-    return sp.csr_matrix((values, columns.astype(np.int32), pointers), shape=(n_rows, n_features))
+    return sparse.csr_matrix((values, columns.astype(np.int32), pointers), shape=(n_rows, n_features))
 
 
 def _levels(relevance: np.ndarray, shares: np.ndarray) -> np.ndarray:

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 import ranksvm._compiled.letor as _compiled
+from ranksvm._checks import is_sparse
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm.data.atomic_files import atomic_text_file
 from ranksvm.data.numeric_column import label_column
@@ -73,7 +73,7 @@ def write_letor(
     """
     data = X if isinstance(X, RankingData) else _as_data(X, y, qid, docid)
     labels = np.ascontiguousarray(label_column(data.y))
-    if sp.issparse(data.X):
+    if is_sparse(data.X):
         check_sparse_format(data.X)
     numbers, words = _qid_text(data.qid)
     documents = None if data.docid is None else _docid_words(data.docid)
@@ -88,7 +88,7 @@ def write_letor(
             None if documents is None else "\n".join(documents[rows]).encode(),
         )
         base = 0 if zero_based else 1
-        if not sp.issparse(data.X):
+        if not is_sparse(data.X):
             return _compiled.format_dense(_finite(data.X[rows], rows.start), base, *tail)
         block = data.X[rows]
         block.sum_duplicates()
@@ -112,7 +112,7 @@ def _as_data(X: Any, y: Any, qid: Any, docid: Any) -> RankingData:
 
 def _batches(data: RankingData, n_threads: int) -> Iterator[list[slice]]:
     """Groups of blocks of rows, enough to keep all threads busy: the text is never completely in memory."""
-    per_row = max(1, data.X.nnz // max(1, data.n_rows) if sp.issparse(data.X) else data.n_features)
+    per_row = max(1, data.X.nnz // max(1, data.n_rows) if is_sparse(data.X) else data.n_features)
     step = max(1, _BLOCK // per_row)
     blocks = [slice(start, min(start + step, data.n_rows)) for start in range(0, data.n_rows, step)]
     for i in range(0, len(blocks), 2 * n_threads):
@@ -136,7 +136,7 @@ def _finite(values: np.ndarray, first_row: int, block: Any = None) -> np.ndarray
 def _pads(X: Any, zero_based: bool) -> np.ndarray:
     """Empty columns of a sparse X that the reader must see: the last one, and column 0 if ids start at 0."""
     pads = np.array([-1, -1], dtype=np.int64)
-    if sp.issparse(X) and X.shape[1]:
+    if is_sparse(X) and X.shape[1]:
         last = X.shape[1] - 1
         if zero_based and not (X.indices == 0).any():
             pads[0] = 0

@@ -15,12 +15,12 @@ PREDICT_ROWS = 1 << 15
 
 def linear_scores(X: Any, w: np.ndarray, n_threads: int) -> np.ndarray:
     """``X @ w`` of a C-contiguous float array or CSR matrix, summed in float64."""
-    design, n_rows = as_design_matrix(X), X.shape[0]
+    products, n_rows = as_design_matrix(X).products(), X.shape[0]
     scores = np.empty(n_rows)
 
     def score(start: int) -> None:
         stop = min(start + PREDICT_ROWS, n_rows)
-        design.scores(None, start, stop, w, scores[start:stop])
+        products.scores(start, stop, w, scores[start:stop])
 
     parallel_map(score, range(0, n_rows, PREDICT_ROWS), n_threads)
     return scores

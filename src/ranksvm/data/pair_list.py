@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
 
 from ranksvm._compiled.pair_list import ListArrays
 from ranksvm.data.pair_weights import PairWeights, check_total, checked_weights
@@ -120,6 +119,7 @@ class PairList:
         present = np.zeros(max(preferred.max(), other.max()) + 1, dtype=bool)
         present[preferred] = present[other] = True
         rows = np.flatnonzero(present)
+        from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
         number = np.cumsum(present) - 1

@@ -166,8 +166,8 @@ class ComparablePairs:
             preferred = None if preferred is None else preferred[kept]
         levels = np.empty(len(y_sorted), dtype=np.int32)
         n_levels = np.zeros(queries.n_queries, dtype=np.int32)
-        compress = partial(_compress, pointers, y_sorted, levels, n_levels)
         n_threads = n_threads if len(y_sorted) >= PARALLEL_ROWS else 1
+        compress = partial(_compress, pointers, y_sorted, levels, n_levels, n_threads)
         parallel_map(compress, _ranges(queries.n_queries, n_threads), n_threads)
         adjacent = selection == "adjacent"
         parts = pointers, rows, levels, n_levels
@@ -356,22 +356,19 @@ class ComparablePairs:
         random = np.random.default_rng(seed)
         sizes = np.diff(self.pointers)
         chosen, limit = choose_queries(sizes, self.weight_per_query, n_rows, random)
-        parts, parts_levels, n_levels = [], [], self.n_levels[chosen]
-        for number, query in enumerate(chosen):
-            part = np.arange(self.pointers[query], self.pointers[query + 1])
-            part_levels = self.levels[part[0] : part[-1] + 1]
-            if len(part) > limit:
-                part = self._subset(query, part, limit, random)
-                # levels are ranked again: an explicit Hessian allocates memory for each level
-                present, part_levels = np.unique(self.levels[part], return_inverse=True)
-                n_levels[number] = len(present)
-            parts.append(part)
-            parts_levels.append(part_levels.astype(np.int32, copy=False))
-        positions = np.concatenate(parts)
-        kept = np.array([len(part) for part in parts])
-        pointers = np.concatenate(([0], np.cumsum(kept))).astype(np.int64)
+        whole = np.zeros(self.n_queries, dtype=bool)
+        whole[chosen] = sizes[chosen] <= limit
+        taken = np.repeat(whole, sizes)
+        for query in chosen[~whole[chosen]]:
+            taken[self._subset(int(query), limit, random)] = True
+        positions = np.flatnonzero(taken)
+        pointers = np.concatenate(([0], np.searchsorted(positions, self.pointers[chosen + 1]))).astype(np.int64)
+        kept = np.diff(pointers)
         rows = positions if self.rows is None else self.rows[positions]
-        levels = np.concatenate(parts_levels)
+        levels, n_levels = self.levels[positions], self.n_levels[chosen]
+        if np.any(kept < sizes[chosen]):
+            # levels are ranked again: an explicit Hessian allocates memory for each level
+            sweep.compress_levels(pointers, 0, len(chosen), levels.astype(float), levels, n_levels)
         preferred, other, gain = (
             None if values is None else values[positions] for values in (self.preferred, self.other, self.gain)
         )
@@ -385,9 +382,10 @@ class ComparablePairs:
             pairs = ComparablePairs(pointers, rows, levels, n_levels, preferred, other, gain, self.adjacent)
         return pairs, positions
 
-    def _subset(self, query: int, positions: np.ndarray, n_rows: int, random: np.random.Generator) -> np.ndarray:
+    def _subset(self, query: int, n_rows: int, random: np.random.Generator) -> np.ndarray:
         """Random positions of a query, with at least one preferred and one other document, even if these are rare."""
-        levels = self.levels[positions]
+        positions = np.arange(self.pointers[query], self.pointers[query + 1])
+        levels = self.levels[positions[0] : positions[-1] + 1]
         if self.adjacent:
             # Few random rows would have adjacent levels, so all rows of some adjacent levels are taken.
             by_level = positions[np.argsort(levels, kind="stable")]
@@ -398,15 +396,15 @@ class ComparablePairs:
             if both <= 2 * n_rows:
                 last = max(first + both, min(first + n_rows, len(positions)))
                 first = max(min(first, last - n_rows), 0)
-                return np.sort(by_level[first:last])
+                return by_level[first:last]
             levels = np.where((levels == centre) | (levels == centre + 1), levels, -1)
             positions, levels = positions[levels >= 0], levels[levels >= 0]
         upper, lower = levels, levels
         if self.preferred is not None and self.other is not None:
             upper = np.where(self.preferred[positions] > 0, levels, -1)
             lower = np.where(self.other[positions] > 0, levels, levels.max() + 1)
-        drawn = random.choice(len(positions), n_rows, replace=False)
-        return positions[np.unique(np.append(drawn, [np.argmax(upper), np.argmin(lower)]))]
+        drawn = random.choice(len(positions), n_rows, replace=False, shuffle=False)
+        return positions[np.append(drawn, (upper.argmax(), lower.argmin()))]
 
     def _pairs_with_next_level(self, query: int) -> np.ndarray:
         """Weight of the pairs of each level (but the last) of a query with the next one."""
@@ -435,8 +433,10 @@ def choose_queries(
     return np.sort(candidates[:enough]), limit
 
 
-def _compress(pointers: np.ndarray, y: np.ndarray, levels: np.ndarray, n_levels: np.ndarray, part: slice) -> None:
-    sweep.compress_levels(pointers, part.start, part.stop, y, levels, n_levels)
+def _compress(
+    pointers: np.ndarray, y: np.ndarray, levels: np.ndarray, n_levels: np.ndarray, n_threads: int, part: slice
+) -> None:
+    sweep.compress_levels(pointers, part.start, part.stop, y, levels, n_levels, n_threads)
 
 
 def _ranges(n_queries: int, n_threads: int) -> list[slice]:

@@ -1,12 +1,12 @@
 """RankingData: the contents of a file of ranking data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ranksvm._checks import check_one_per_row
+from ranksvm._checks import check_one_per_row, is_sparse
 from ranksvm.data._cache import read_cache, write_cache
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError
@@ -45,7 +45,7 @@ class RankingData:
     _queries: tuple[Any, Queries] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        if sp.issparse(self.X):
+        if is_sparse(self.X):
             self.X = self.X.tocsr()
         else:
             self.X = np.asarray(self.X)
@@ -168,7 +168,15 @@ class RankingData:
 
     @classmethod
     def from_parquet(
-        cls, path: Any, *, label: str = "label", qid: str = "qid", docid: str = "docid", dtype: Any = None
+        cls,
+        path: Any,
+        *,
+        label: str = "label",
+        qid: str = "qid",
+        docid: str = "docid",
+        ignore: Sequence[str] = (),
+        require_labels: bool = True,
+        dtype: Any = None,
     ) -> "RankingData":
         """Read Parquet: a file written by `to_parquet`, or any file whose other columns are numeric features.
 
@@ -177,7 +185,11 @@ class RankingData:
         path : path-like
             The file.
         label, qid, docid : str
-            Names of the columns of labels, query ids and document ids; the last two may be absent.
+            Names of the columns of labels, query ids and document ids. The columns ``qid`` and ``docid`` may be absent.
+        ignore : sequence of str
+            Names of columns that are not read; all others are features.
+        require_labels : bool, default=True
+            Whether the column ``label`` must be there; without it labels are 0.
         dtype : {numpy.float32, numpy.float64}, optional
             Type of X. None: float64 when a feature column has more than 32 bits, else float32.
 
@@ -191,16 +203,18 @@ class RankingData:
         MissingDependencyError
             When pyarrow is not installed.
         DataError
-            When the file is not a Parquet file, has no label column, a column that is not numeric, or missing values.
+            When the file is not a Parquet file, has no label column, a column that is not numeric, missing values, or
+            a column named ``query_id``, ``group_id``, ``session`` or the like would be a feature.
         """
         from ranksvm.data._parquet import read_parquet
+        from ranksvm.data._table import Columns
 
-        return cls(**read_parquet(path, label, qid, docid, dtype))
+        return cls(**read_parquet(path, Columns(label, qid, docid, ignore, require_labels), dtype))
 
     def __len__(self) -> int:
         return self.n_rows
 
     def __repr__(self) -> str:
-        kind = "CSR" if sp.issparse(self.X) else "dense"
+        kind = "CSR" if is_sparse(self.X) else "dense"
         queries = "one query" if self.qid is None else f"{self.queries.n_queries} queries"
         return f"RankingData({self.n_rows} rows, {self.n_features} features, {queries}, {kind} {self.X.dtype})"

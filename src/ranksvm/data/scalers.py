@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ranksvm._checks import is_sparse
 from ranksvm._registry import storable
 from ranksvm._schema import Number, Schema, Texts
 from ranksvm.data import frames
@@ -83,7 +84,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X, qid, _ = frames.split_qid(X, qid)
         X = self._validated(X, reset=False, copy=self.copy)
         queries = Queries.from_qid(qid, X.shape[0])
-        return self._scale_sparse(X, queries) if sp.issparse(X) else self._scale_dense(X, queries)
+        return self._scale_sparse(X, queries) if is_sparse(X) else self._scale_dense(X, queries)
 
     def fit_transform(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
         """`fit`, then `transform` of the same data.
@@ -106,7 +107,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.fit(X, y, qid=qid).transform(X, qid=qid)
 
     def _validated(self, X: Any, reset: bool, copy: bool) -> Any:
-        if sp.issparse(X):
+        if is_sparse(X):
             self._check_sparse()
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": None}
         # without a copy the array is modified, and the array of a DataFrame may not be writeable

@@ -1,13 +1,16 @@
 """Variance of features within queries: sums of squares around the mean of each query, dense or sparse."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 import ranksvm._compiled.linear as linear
+from ranksvm._checks import is_sparse
 from ranksvm._parallel import parallel_map
 from ranksvm.data.queries import Queries, query_ranges
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 # Values processed at a time by a task, so that their float64 copy stays in cache.
 BLOCK = 1 << 18
@@ -39,7 +42,7 @@ def within_query_variance(X: Any, queries: Queries, n_threads: int = 1) -> np.nd
     degrees = queries.n_rows - int(np.count_nonzero(queries.sizes))
     if degrees == 0:
         return total
-    if sp.issparse(X):
+    if is_sparse(X):
         stored = np.concatenate(([0], np.cumsum(queries.to_sorted(np.diff(X.indptr)))))
         blocks = list(query_ranges(stored[queries.pointers], BLOCK))
         for columns, squares in parallel_map(lambda block: _sparse_squares(X, queries, *block), blocks, n_threads):
@@ -51,7 +54,9 @@ def within_query_variance(X: Any, queries: Queries, n_threads: int = 1) -> np.nd
     return total / degrees
 
 
-def cell_squares(X: sp.csr_matrix, query: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def cell_squares(
+    X: "sparse.csr_matrix", query: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sums of squares around the mean for each cell, a (query, feature) with stored values; implicit zeros count.
 
     Parameters
@@ -85,7 +90,7 @@ def cell_squares(X: sp.csr_matrix, query: np.ndarray, sizes: np.ndarray) -> tupl
     return cells, cell, squares + missing * np.square(mean)
 
 
-def _sparse_squares(X: sp.csr_matrix, queries: Queries, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
+def _sparse_squares(X: "sparse.csr_matrix", queries: Queries, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
     """Columns with stored values, and their sums of squares within these queries."""
     start, stop = queries.pointers[first], queries.pointers[last]
     block = X[start:stop] if queries.order is None else X[queries.order[start:stop]]

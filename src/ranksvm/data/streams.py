@@ -2,11 +2,14 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from ranksvm.data import _parquet
-from ranksvm.data._cache import MAGIC
+from ranksvm.data._csv import HEAD, first_bytes, is_csv, read_csv_blocks
+from ranksvm.data._table import Columns
 from ranksvm.data._whole_queries import checked_batch_queries, whole_queries
 from ranksvm.data.letor_stream import iter_letor
 from ranksvm.data.ranking_data import RankingData
@@ -17,20 +20,31 @@ __all__ = ["iter_data"]
 _CACHE_ROWS = 1 << 12
 
 
-def iter_data(path: Any, *, batch_queries: int = 1, **options: Any) -> Iterator[RankingData]:
-    """Read ranking data query by query, in bounded memory: LETOR text, Parquet or a cache, by the first bytes.
+def iter_data(
+    path: Any,
+    *,
+    batch_queries: int = 1,
+    label: str = "label",
+    qid: str = "qid",
+    docid: str = "docid",
+    ignore: Sequence[str] = (),
+    **options: Any,
+) -> Iterator[RankingData]:
+    """Read ranking data query by query, in bounded memory: any file that `read_data` reads.
 
     A query is a run of rows with one id: if an id occurs again later, that run is a separate query.
 
     Parameters
     ----------
     path : path-like, binary file object, or "-"
-        The file. File objects, pipes and "-", standard input, can only hold text, compressed or not.
+        The file. File objects, pipes and "-", standard input, can only hold LETOR text, compressed or not.
     batch_queries : int, default=1
         Number of queries of a batch. A batch ends early before an id that it already contains; the last one may be
         smaller.
+    label, qid, docid, ignore
+        Columns of Parquet, CSV and TSV, as in `read_data`.
     **options
-        Options of `iter_letor` for text. ``dtype`` is also used for Parquet; others are ignored there.
+        Options of `iter_letor` for text. ``dtype`` is also used for Parquet, CSV and TSV; others are ignored there.
 
     Returns
     -------
@@ -53,18 +67,27 @@ def iter_data(path: Any, *, batch_queries: int = 1, **options: Any) -> Iterator[
     read_data : Reads a whole file.
     """
     batch_queries = checked_batch_queries(batch_queries)
+    columns = Columns(label, qid, docid, tuple(ignore))
     # a pipe is opened only once, by its reader: its writer would notice that a first reader closed it
     if hasattr(path, "read") or path == "-" or not stat.S_ISREG(os.stat(path).st_mode):
         return iter_letor(path, batch_queries=batch_queries, **options)
     name = os.fspath(path)
     with open(name, "rb") as file:
-        head = file.read(len(MAGIC))
+        head = file.read(HEAD)
     if head.startswith(b"ranksvm-data"):
         return whole_queries(_cached_blocks(path), batch_queries, name)
     if head.startswith(b"PAR1"):
-        blocks = _parquet.read_blocks(path, "label", "qid", "docid", options.get("dtype"))
+        blocks = _parquet.read_blocks(path, columns, options.get("dtype"))
         return whole_queries((RankingData(**fields) for fields in blocks), batch_queries, name)
+    if is_csv(name, first_bytes(head), columns):
+        return whole_queries(_csv_blocks(path, columns, options.get("dtype", np.float32)), batch_queries, name)
     return iter_letor(path, batch_queries=batch_queries, **options)
+
+
+def _csv_blocks(path: Any, columns: Columns, dtype: Any) -> Iterator[RankingData]:
+    with open(path, "rb") as file:
+        for fields in read_csv_blocks(file, os.fspath(path), columns, dtype):
+            yield RankingData(**fields)
 
 
 def _cached_blocks(path: Any) -> Iterator[RankingData]:

@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 import ranksvm._compiled.linear as linear
-from ranksvm._checks import check_one_per_row
+from ranksvm._checks import check_one_per_row, is_sparse
 from ranksvm._parallel import parallel_map
 from ranksvm.data import Queries, frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.numeric_column import label_column
+from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.exceptions import DataError
 
 # We search for NaN ourselves, on all threads, and report the position.
@@ -33,10 +33,12 @@ def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False, fin
     the estimator stores the number and names of the features; otherwise X must agree with them.
     """
     with _as_data_error():
-        X = frames.validated(estimator, X, reset=reset, **_FEATURE_CHECKS)
+        found = _plain_features(estimator, X, reset)
+        if found is None:
+            found = frames.validated(estimator, X, reset=reset, **_FEATURE_CHECKS)
     if finite:
-        check_finite(estimator, X, n_threads)
-    return X
+        check_finite(estimator, found, n_threads)
+    return found
 
 
 def features_and_labels(
@@ -48,9 +50,33 @@ def features_and_labels(
     """
     y = y if y is None else label_column(y)  # None is refused by scikit-learn, which names the estimator
     with _as_data_error():
-        X, y = frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
-    check_finite(estimator, X, n_threads)
-    return X, y
+        found = _plain_features(estimator, X, reset) if frames.is_plain_vector(y, X) else None
+        if found is None:
+            found, y = frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
+    check_finite(estimator, found, n_threads)
+    return found, y
+
+
+def _plain_features(estimator: Any, X: Any, reset: bool) -> Any:
+    """A float array or CSR as scikit-learn's checks would return it; None if they are needed to convert or refuse X.
+
+    Importing scikit-learn takes longer than most fits, and its checks of a few rows take longer than scoring them.
+    """
+    dense = type(X) is np.ndarray
+    if not dense and not (is_sparse(X) and X.format == "csr"):
+        return None
+    if X.ndim != 2 or 0 in X.shape or X.dtype not in _FEATURE_CHECKS["dtype"]:
+        return None
+    if not dense:
+        check_sparse_format(X)
+    named = hasattr(estimator, "feature_names_in_")
+    if reset:
+        if named:
+            del estimator.feature_names_in_
+        estimator.n_features_in_ = X.shape[1]
+    elif named or getattr(estimator, "n_features_in_", None) != X.shape[1]:
+        return None
+    return np.ascontiguousarray(X) if dense else X
 
 
 def labels(y: Any, n_rows: int) -> np.ndarray:
@@ -67,15 +93,15 @@ def labels(y: Any, n_rows: int) -> np.ndarray:
 @contextmanager
 def _as_data_error() -> Iterator[None]:
     """Convert scikit-learn's errors about data to DataError."""
-    from sklearn.exceptions import NotFittedError
-
     try:
         yield
-    except NotFittedError:
-        raise
     except OverflowError as error:
         raise DataError(f"X holds a number that is too large for float64 (1.8e308): {error}.") from error
     except ValueError as error:
+        from sklearn.exceptions import NotFittedError
+
+        if isinstance(error, NotFittedError):
+            raise
         raise DataError(str(error)) from error
 
 
@@ -101,7 +127,7 @@ def queries(qid: Any, group: Any, n_rows: int) -> Queries:
 
 def check_finite(estimator: Any, X: Any, n_threads: int) -> None:
     """Raise DataError if features, otherwise validated, have NaN or infinite values; it names the first position."""
-    values = X.data if scipy.sparse.issparse(X) else X.reshape(-1)
+    values = X.data if is_sparse(X) else X.reshape(-1)
     chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
     if not all(parallel_map(linear.all_finite, chunks, n_threads)):
         place = where_not_finite(X, getattr(estimator, "feature_names_in_", None))

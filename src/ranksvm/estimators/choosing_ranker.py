@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from ranksvm import _options
 from ranksvm._schema import Array, Number, Schema
@@ -71,7 +72,7 @@ class Chosen(NamedTuple):
     evals_result: dict[str, Any]
 
 
-class ChoosingRanker(DualMixin):
+class ChoosingRanker(DualMixin, BaseEstimator):
     """Base of the estimators that choose C, and other hyper-parameters of their problem, by a metric.
 
     A setting holds these other hyper-parameters: one value of gamma for a kernel, None for a linear model. Each setting

@@ -3,13 +3,12 @@
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ranksvm import _options
 from ranksvm._parallel import effective_n_jobs
 from ranksvm._schema import Array, Flag, Number, Plain, Schema, Text, Trace
 from ranksvm.data import validation
-from ranksvm.estimators.ranker import Ranker
+from ranksvm.estimators.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.problems.dual import DualCoef, KeptDualCoef
 from ranksvm.problems.problem import PAIR_SELECTIONS, PAIR_WEIGHTINGS, loss_of

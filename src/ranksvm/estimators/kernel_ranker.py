@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator
 
 from ranksvm import _options
 from ranksvm._checks import is_number
 from ranksvm._parallel import effective_n_jobs
 from ranksvm._schema import Array, Matrix, Number, Plain, Schema, Text
-from ranksvm.estimators.ranker import Ranker
+from ranksvm.estimators.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.kernels import FourierFeatures, Kernel
 from ranksvm.kernels.expansions import Expansion, LinearFunction, ScoringFunction, expansion
@@ -28,7 +28,7 @@ _PRUNED = ("n_dropped", "distance", "norm")
 _FUNCTION = ("coef_", "dual_coef_", "support_", "support_vectors_", "frequencies_", "feature_coef_", "pruned_")
 
 
-class KernelRanker(Ranker):
+class KernelRanker(Ranker, BaseEstimator):
     """Base of the estimators whose score of a document is ``sum_j dual_coef_[j] k(x, support_vectors_[j])``."""
 
     _fitted_schema: ClassVar[Schema] = {

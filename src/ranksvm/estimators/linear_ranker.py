@@ -3,20 +3,19 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 import ranksvm._compiled.linear as linear
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import Queries, frames, validation
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.data.spread import within_query_variance
-from ranksvm.estimators.ranker import Ranker
+from ranksvm.estimators.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError
 from ranksvm.problems.explanation import Explanation
 
 
 class LinearRanker(Ranker):
-    """Base of the estimators whose score of a document is ``<coef_, x>``."""
+    """Base of the rankers whose score of a document is ``<coef_, x>``."""
 
     coef_: np.ndarray
 
@@ -30,7 +29,7 @@ class LinearRanker(Ranker):
             ``|weight|``, from 1; ties in the order of the features. A DataFrame of the library of the DataFrame passed
             to `fit` (if it is installed), else a structured array: ``table["weight"]``, ``table[:10]``.
         """
-        check_is_fitted(self, "coef_")
+        check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         names = np.array([f"x{number}" for number in range(len(self.coef_))] if names is None else names, dtype=str)
         order = np.argsort(-np.abs(self.coef_), kind="stable")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from ranksvm import _options
@@ -16,7 +17,7 @@ from ranksvm.problems.dual import AlphaOfPairs, DualCoef, WholeBlocks
 from ranksvm.problems.training_set import TrainingSet
 
 
-class LowRankRanker(LinearRanker):
+class LowRankRanker(LinearRanker, BaseEstimator):
     """Base of the linear rankers with dual variables of low rank; they accept neither weights nor explicit pairs.
 
     A subclass defines its alpha (`_alpha`) and its low-rank matrices (`_entries`).

@@ -4,12 +4,13 @@ import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 
 import ranksvm._compiled.online as online
 from ranksvm import _options
+from ranksvm._checks import is_sparse
 from ranksvm._parallel import effective_n_jobs
 from ranksvm._schema import Array, Number, Schema
 from ranksvm.data import Queries, as_design_matrix, frames, validation
@@ -25,7 +26,7 @@ from ranksvm.exceptions import DataError, OptionError
 _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
 
 
-class OnlineRanker(LinearRanker):
+class OnlineRanker(LinearRanker, BaseEstimator):
     """Base of the linear rankers that learn from one query after another; time and memory depend on that query only.
 
     Learning changes arrays in place. Only one thread may learn; while it does, another one that reads the model (with
@@ -323,7 +324,7 @@ class OnlineRanker(LinearRanker):
         return float(self.counts_[2])
 
     @property
-    def n_queries_(self) -> int:
+    def n_queries_(self) -> int:  # type: ignore[override]
         """Number of queries learnt from, counted in every pass."""
         return int(self.counts_[3])
 
@@ -435,11 +436,11 @@ class OnlineRanker(LinearRanker):
         scores: np.ndarray | None,
     ) -> None:
         rows, y_sorted, lock = OnlineRows(X), queries.to_sorted(y), lock_of(self)
-        design = None if scores is None else as_design_matrix(X)
+        products = None if scores is None else as_design_matrix(X).products(queries.order)
         for query in range(queries.n_queries):
             part = slice(queries.pointers[query], queries.pointers[query + 1])
-            if design is not None and scores is not None:
-                design.scores(queries.order, part.start, part.stop, self.coef_, scores[part])
+            if products is not None and scores is not None:
+                products.scores(part.start, part.stop, self.coef_, scores[part])
             own = np.arange(part.start, part.stop) if queries.order is None else queries.order[part]
             weight = None if preferred_weight is None else preferred_weight[part]
             with lock:
@@ -456,7 +457,7 @@ class OnlineRows:
     """
 
     def __init__(self, X: Any):
-        self.dense = not scipy.sparse.issparse(X)
+        self.dense = not is_sparse(X)
         self.arrays: tuple[Any, ...]
         if self.dense:
             self.arrays = (X,)

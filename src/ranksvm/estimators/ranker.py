@@ -1,4 +1,4 @@
-"""Base of all rankers: ranking, evaluation, persistence."""
+"""Base of all rankers: ranking, evaluation, persistence; free of scikit-learn, which is imported by the estimators."""
 
 import os
 from collections.abc import Iterator
@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from ranksvm._parallel import effective_n_jobs
 from ranksvm._schema import Number, Schema, Text, Texts
@@ -33,13 +31,26 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         raise
 
 
-class Ranker(BaseEstimator):
-    """Base of the estimators, which define the score of a document (`_scores`)."""
+def check_is_fitted(ranker: Any) -> None:
+    """Raise scikit-learn's NotFittedError if a ranker has no fitted attribute."""
+    if not any(name.endswith("_") and not name.startswith("__") for name in vars(ranker)):
+        from sklearn.utils import validation as sklearn_validation
+
+        sklearn_validation.check_is_fitted(ranker)
+
+
+class Ranker:
+    """Base of the rankers, which define the score of a document (`_scores`).
+
+    The estimators inherit from scikit-learn's BaseEstimator too.
+    """
 
     n_jobs: int | None
     # Hyper-parameters that define a fitted model: its methods use their values in `fit`.
     _model_params: ClassVar[tuple[str, ...]] = ()
     fitted_params_: dict[str, Any]
+    n_queries_: int
+    qid_column_: Any
 
     _fitted_schema: ClassVar[Schema] = {
         "n_features_in_": Number(integer=True, least=1, size="n_features"),
@@ -202,7 +213,6 @@ class Ranker(BaseEstimator):
         return frames.split_qid(X, qid)[1]
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=InputTags(sparse=True))

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse
 
+from ranksvm._checks import is_sparse
 from ranksvm._parallel import one_blas_thread, parallel_map
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.kernels import Kernel
@@ -91,7 +92,7 @@ class KernelsOf:
         self._kernel = kernel
         self._centre = kernel.centre(vectors)
         self._documents = kernel.documents(vectors, self._centre)
-        self._sparse = scipy.sparse.issparse(vectors)
+        self._sparse = is_sparse(vectors)
 
     def basis(self, X: Any) -> np.ndarray:
         """Their values.
@@ -106,9 +107,9 @@ class KernelsOf:
         ndarray of float64, shape (n_rows, n_functions)
             The values.
         """
-        if self._sparse and not scipy.sparse.issparse(X):
+        if self._sparse and not is_sparse(X):
             X = scipy.sparse.csr_array(X)
-        elif scipy.sparse.issparse(X) and not self._sparse:
+        elif is_sparse(X) and not self._sparse:
             X = X.toarray()
         out = np.empty((X.shape[0], self.n_functions))
         self._kernel.values(self._kernel.documents(X, self._centre), self._documents, out)

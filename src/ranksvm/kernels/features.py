@@ -3,8 +3,8 @@
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse
 
+from ranksvm._checks import is_sparse
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.kernels.functions import Kernel
 
@@ -305,7 +305,7 @@ def as_float64(X: Any) -> Any:
     ndarray or CSR matrix of float64
         The same rows.
     """
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         return X.astype(np.float64, copy=False)
     return np.asarray(X, dtype=np.float64)
 

@@ -44,6 +44,7 @@ class LinearKernelMatrix:
         self.n_rows = X.shape[0]
         self.n_products = 0
         self._design = as_design_matrix(X)
+        self._products = self._design.products()
         size = stored_bytes(X)
         self.product_bytes = 2 * size
         self.rounding = 0.0
@@ -71,11 +72,11 @@ class LinearKernelMatrix:
 
         def accumulate(task: int) -> None:
             start, stop = ranges[task]
-            self._design.accumulate(None, start, stop, b[start:stop], sums[task])
+            self._products.accumulate(start, stop, b[start:stop], sums[task])
 
         parallel_map(accumulate, range(len(ranges)), self._n_threads)
         w = sums.sum(axis=0)
-        parallel_map(lambda span: self._design.scores(None, *span, w, out[slice(*span)]), ranges, self._n_threads)
+        parallel_map(lambda span: self._products.scores(*span, w, out[slice(*span)]), ranges, self._n_threads)
         return out
 
     def columns(self, positions: np.ndarray) -> np.ndarray:

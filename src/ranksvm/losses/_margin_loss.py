@@ -5,14 +5,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ranksvm.losses.protocol import LossSums
+from ranksvm.losses.protocol import QueryOperator
 from ranksvm.losses.sums_over_pairs import sums_over
 
 
 class MarginLoss:
     """Base of losses whose Hessian with respect to the scores is ``curvature * L``, L a Laplacian over active pairs.
 
-    See `PairwiseLoss` for the methods. A subclass defines its ``curvature``, ``derivative`` and ``_sums``.
+    See `PairwiseLoss` for the methods. A subclass defines its ``curvature``, ``derivative`` and ``_operator``.
 
     Parameters
     ----------
@@ -41,9 +41,7 @@ class MarginLoss:
         """Second derivative of the loss of a pair of weight 1 where it is active."""
         raise NotImplementedError
 
-    def _sums(
-        self, scores: np.ndarray, state: Any, width: Any, first: int, last: int, gradient_range: np.ndarray
-    ) -> LossSums:
+    def _operator(self, state: Any, width: Any) -> QueryOperator:
         raise NotImplementedError
 
     def over(self, pairs: Any) -> Self:
@@ -51,26 +49,22 @@ class MarginLoss:
         other.pairs, other.sums = pairs, sums_over(pairs)
         return other
 
-    def new_state(self, near: Any = None) -> Any:
-        return self.sums.new_state(self.ring, near)
+    def new_state(self, near: Any = None, n_threads: int = 1) -> Any:
+        return self.sums.new_state(self.ring, near, n_threads)
 
-    def evaluate(
-        self, scores: np.ndarray, state: Any, width: float | None, first: int, last: int, gradient_range: np.ndarray
-    ) -> LossSums:
+    def evaluation(self, state: Any, width: float | None) -> QueryOperator:
         # stored with the pairs it belongs to: the width may have changed when the products are computed
         state.curvature = self.curvature(width)
-        return self._sums(scores, state, width, first, last, gradient_range)
+        return self._operator(state, width)
 
-    def curvature_product(self, state: Any, first: int, last: int, v_range: np.ndarray, out_range: np.ndarray) -> None:
-        self.sums.laplacian(state, first, last, v_range, out_range)
-        out_range *= state.curvature
+    def hessian(self, state: Any) -> QueryOperator:
+        return self.sums.hessian(state)
 
     def curvature_diagonal(self, state: Any, start: int, stop: int) -> np.ndarray:
         return state.curvature * state.degrees[start:stop]
 
     def curvature_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray) -> None:
-        self.sums.laplacian_rows(state, first, last, X_range, Z_range)
-        Z_range *= state.curvature
+        self.sums.hessian_rows(state, first, last, X_range, Z_range)
 
     def curvature_differences(self, state: Any, first: int, last: int, X_range: np.ndarray) -> np.ndarray | None:
         if not self.sums.few_pairs:

@@ -3,7 +3,6 @@
 import numpy as np
 
 from ranksvm.losses._margin_loss import MarginLoss
-from ranksvm.losses.protocol import LossSums
 
 __all__ = ["Hinge", "HuberHinge"]
 
@@ -60,18 +59,18 @@ class HuberHinge(MarginLoss):
         assert width is not None
         return 1.0 / width
 
-    def _sums(self, scores, state, width, first, last, gradient_range):
-        # a loss in its own right, not a smoothing of another one: no excess, no slack
-        return LossSums(self.sums.huber(scores, width, state, first, last, gradient_range).value)
+    def _operator(self, state, width):
+        return self.sums.huber(state, width, self.smoothed)
 
 
 class Hinge(HuberHinge):
     """Sum over the pairs of ``a_ij * max(0, 1 - (s_i - s_j))``, smoothed as `HuberHinge`, by a width that is reduced.
 
-    `evaluate` gives value and gradient of the Huberised hinge of the given width, the excess of the hinge itself over
-    it (``excess``), and the sum over the ring of ``a h (1 - h / d)``, ``h = 1 - m`` (``slack``). The dual variables
-    ``alpha_ij = C a_ij clip(h / d, 0, 1)`` are feasible for the dual of the *hinge* problem, and the duality gap there
-    is ``1/2 |gradient|^2 + C * slack``, with the gradient of the smoothed objective: a sum of non-negative terms.
+    An evaluation gives value and gradient of the Huberised hinge of the given width, the excess of the hinge itself
+    over it (``excess``), and the sum over the ring of ``a h (1 - h / d)``, ``h = 1 - m`` (``slack``). The dual
+    variables ``alpha_ij = C a_ij clip(h / d, 0, 1)`` are feasible for the dual of the *hinge* problem, and the duality
+    gap there is ``1/2 |gradient|^2 + C * slack``, with the gradient of the smoothed objective: a sum of non-negative
+    terms.
 
     Parameters
     ----------
@@ -82,6 +81,3 @@ class Hinge(HuberHinge):
     smoothed = True
     first_width = 1.0
     warm_width = 0.25
-
-    def _sums(self, scores, state, width, first, last, gradient_range):
-        return self.sums.huber(scores, width, state, first, last, gradient_range)

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse
 
-from ranksvm.losses.protocol import LossSums
+from ranksvm.losses.protocol import LossSums, QueryOperator
 
 __all__ = ["FunctionLoss", "FunctionState", "MarginFunction", "complaint_about"]
 
@@ -77,40 +76,38 @@ class FunctionLoss:
     def over(self, pairs: Any) -> "FunctionLoss":
         return FunctionLoss(pairs, self.function)
 
-    def new_state(self, near: Any = None) -> FunctionState:
+    def new_state(self, near: Any = None, n_threads: int = 1) -> FunctionState:
         return FunctionState(self.pairs.n_rows)
 
-    def evaluate(
-        self,
-        scores: np.ndarray,
-        state: FunctionState,
-        width: float | None,
-        first: int,
-        last: int,
-        gradient_range: np.ndarray,
-    ) -> LossSums:
-        start, stop = self.pairs.pointers[first], self.pairs.pointers[last]
-        state.scores[start:stop] = scores[start:stop]
+    def evaluation(self, state: FunctionState, width: float | None) -> QueryOperator:
         state.active.clear()
-        gradient_range[:] = 0.0
-        value, n = 0.0, len(gradient_range)
-        for i, j, weight in self.pairs.chunks(first, last, CHUNK_PAIRS):
-            margins = scores[i] - scores[j]
-            value += float(weight @ self.function.value(margins))
-            slopes = weight * self.function.derivative(margins)
-            gradient_range += np.bincount(i - start, slopes, n)
-            gradient_range -= np.bincount(j - start, slopes, n)
-        return LossSums(value)
 
-    def curvature_product(
-        self, state: FunctionState, first: int, last: int, v_range: np.ndarray, out_range: np.ndarray
-    ) -> None:
-        out_range[:] = 0.0
-        n = len(out_range)
-        for i, j, curvature in self._active(state, first, last):
-            flow = curvature * (v_range[i] - v_range[j])
-            out_range += np.bincount(i, flow, n)
-            out_range -= np.bincount(j, flow, n)
+        def evaluate(first: int, last: int, scores_range: np.ndarray, gradient_range: np.ndarray) -> LossSums:
+            start, stop = self.pairs.pointers[first], self.pairs.pointers[last]
+            state.scores[start:stop] = scores_range
+            gradient_range[:] = 0.0
+            value, n = 0.0, len(gradient_range)
+            for i, j, weight in self.pairs.chunks(first, last, CHUNK_PAIRS):
+                margins = state.scores[i] - state.scores[j]
+                value += float(weight @ self.function.value(margins))
+                slopes = weight * self.function.derivative(margins)
+                gradient_range += np.bincount(i - start, slopes, n)
+                gradient_range -= np.bincount(j - start, slopes, n)
+            return LossSums(value)
+
+        return evaluate
+
+    def hessian(self, state: FunctionState) -> QueryOperator:
+        def multiply(first: int, last: int, v_range: np.ndarray, u_range: np.ndarray) -> LossSums:
+            u_range[:] = 0.0
+            n = len(u_range)
+            for i, j, curvature in self._active(state, first, last):
+                flow = curvature * (v_range[i] - v_range[j])
+                u_range += np.bincount(i, flow, n)
+                u_range -= np.bincount(j, flow, n)
+            return LossSums(0.0)
+
+        return multiply
 
     def curvature_diagonal(self, state: FunctionState, start: int, stop: int) -> np.ndarray:
         pointers = self.pairs.pointers
@@ -122,11 +119,13 @@ class FunctionLoss:
     def curvature_rows(
         self, state: FunctionState, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray
     ) -> None:
+        from scipy import sparse
+
         np.multiply(self._degrees(state, first, last)[:, np.newaxis], X_range, out=Z_range)
         n = len(X_range)
         for i, j, curvature in self._active(state, first, last):
             # half of X' L X is in either triangle: twice one of them will do, once X'Z + Z'X is formed
-            Z_range -= scipy.sparse.csr_array((2.0 * curvature, (i, j)), shape=(n, n)) @ X_range
+            Z_range -= sparse.csr_array((2.0 * curvature, (i, j)), shape=(n, n)) @ X_range
 
     def curvature_differences(self, state: FunctionState, first: int, last: int, X_range: np.ndarray) -> None:
         return None

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-__all__ = ["LossSums", "PairwiseLoss", "Pairs"]
+__all__ = ["LossSums", "PairwiseLoss", "Pairs", "QueryOperator"]
 
 
 class Pairs(Protocol):
@@ -58,7 +58,7 @@ class Pairs(Protocol):
 
 
 class LossSums(NamedTuple):
-    """What `PairwiseLoss.evaluate` returns.
+    """What a `PairwiseLoss` sums up.
 
     Attributes
     ----------
@@ -79,11 +79,24 @@ class LossSums(NamedTuple):
         return LossSums(self.value + more.value, self.excess + more.excess, self.slack + more.slack)
 
 
+class QueryOperator(Protocol):
+    """A map of vectors over rows that treats queries one by one.
+
+    That of a compiled loss (`ranksvm._compiled.passes.QueryOperator`) is applied within a pass over the features; any
+    callable serves.
+    """
+
+    def __call__(
+        self, first: int, last: int, v_range: np.ndarray, u_range: np.ndarray, /
+    ) -> tuple[float, float, float]:
+        """Write ``u = f(v)`` for the queries ``first .. last``; returns the three `LossSums`."""
+
+
 class PairwiseLoss(Protocol):
     """A sum over the pairs of a convex function of the margin ``s_i - s_j``.
 
     Every method works on the queries ``first .. last``; arrays named ``*_range`` hold the rows of those queries only,
-    so that callers can go through the data in blocks and on several threads. ``evaluate`` stores the active pairs at
+    so that callers can go through the data in blocks and on several threads. An evaluation stores the active pairs at
     one score vector in a state, for the products that follow. A loss has no other state: ``width`` is that of a
     Huberised hinge, and None for losses without a width.
     """
@@ -93,16 +106,17 @@ class PairwiseLoss(Protocol):
     def over(self, pairs: Any) -> "PairwiseLoss":
         """The same loss over other pairs."""
 
-    def new_state(self, near: Any = None) -> Any:
-        """An empty state for `evaluate`; ``near`` is the state of similar scores, if there is one."""
+    def new_state(self, near: Any = None, n_threads: int = 1) -> Any:
+        """An empty state for `evaluate`; ``near`` is the state of similar scores, if there is one.
 
-    def evaluate(
-        self, scores: np.ndarray, state: Any, width: float | None, first: int, last: int, gradient_range: np.ndarray
-    ) -> LossSums:
-        """Value of the loss; writes its gradient with respect to the scores and updates ``state``."""
+        With more than one thread `evaluate` and `curvature_product` may share a long query out among them.
+        """
 
-    def curvature_product(self, state: Any, first: int, last: int, v_range: np.ndarray, out_range: np.ndarray) -> None:
-        """Write the (generalised) Hessian with respect to the scores, times ``v``."""
+    def evaluation(self, state: Any, width: float | None) -> QueryOperator:
+        """The operator from scores to the gradient with respect to them; updates ``state``, returns `LossSums`."""
+
+    def hessian(self, state: Any) -> QueryOperator:
+        """The (generalised) Hessian with respect to the scores, as an operator."""
 
     def curvature_diagonal(self, state: Any, start: int, stop: int) -> np.ndarray:
         """Diagonal of the Hessian with respect to the scores, for the positions ``start .. stop``."""

@@ -6,7 +6,7 @@ import numpy as np
 
 import ranksvm._compiled.blocks as blocks
 from ranksvm.data import ComparablePairs, PairBlocks
-from ranksvm.losses.protocol import LossSums
+from ranksvm.losses.protocol import LossSums, QueryOperator
 
 __all__ = ["ShiftedHuberHinge", "ShiftedState"]
 
@@ -75,32 +75,26 @@ class ShiftedHuberHinge:
     def over(self, pairs: Any) -> "ShiftedHuberHinge":
         raise NotImplementedError("targets belong to the pairs they were given for: this loss cannot be sampled.")
 
-    def new_state(self, near: Any = None) -> ShiftedState:
+    def new_state(self, near: Any = None, n_threads: int = 1) -> ShiftedState:
         return ShiftedState(self.pairs.n_rows)
 
-    def evaluate(
-        self,
-        scores: np.ndarray,
-        state: ShiftedState,
-        width: float | None,
-        first: int,
-        last: int,
-        gradient_range: np.ndarray,
-    ) -> LossSums:
+    def evaluation(self, state: ShiftedState, width: float | None) -> QueryOperator:
         # the width follows from lam and C: the argument exists for other losses
-        part = slice(self.pairs.pointers[first], self.pairs.pointers[last])
-        state.scores[part] = scores[part]
-        return LossSums(
-            blocks.shifted_hinge(
-                self.blocks.arrays, first, last, state.scores, *self._shift, state.degrees, gradient_range
-            )
-        )
+        def evaluate(first: int, last: int, scores_range: np.ndarray, gradient_range: np.ndarray) -> LossSums:
+            state.scores[self.pairs.pointers[first] : self.pairs.pointers[last]] = scores_range
+            arrays = self.blocks.arrays, first, last, state.scores
+            return LossSums(blocks.shifted_hinge(*arrays, *self._shift, state.degrees, gradient_range))
 
-    def curvature_product(
-        self, state: ShiftedState, first: int, last: int, v_range: np.ndarray, out_range: np.ndarray
-    ) -> None:
-        blocks.shifted_laplacian(self.blocks.arrays, first, last, state.scores, *self._shift, v_range, out_range)
-        out_range /= self.width
+        return evaluate
+
+    def hessian(self, state: ShiftedState) -> QueryOperator:
+        def multiply(first: int, last: int, v_range: np.ndarray, u_range: np.ndarray) -> LossSums:
+            arrays = self.blocks.arrays, first, last, state.scores
+            blocks.shifted_laplacian(*arrays, *self._shift, v_range, u_range)
+            u_range /= self.width
+            return LossSums(0.0)
+
+        return multiply
 
     def curvature_diagonal(self, state: ShiftedState, start: int, stop: int) -> np.ndarray:
         return state.degrees[start:stop] / self.width

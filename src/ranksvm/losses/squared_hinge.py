@@ -44,5 +44,5 @@ class SquaredHinge(MarginLoss):
         """2."""
         return 2.0
 
-    def _sums(self, scores, state, width, first, last, gradient_range):
-        return self.sums.squared_hinge(scores, self.margin, state, first, last, gradient_range)
+    def _operator(self, state, width):
+        return self.sums.squared_hinge(state, self.margin)

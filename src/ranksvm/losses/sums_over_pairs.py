@@ -1,7 +1,8 @@
 """The two ways to sum over pairs: by levels and scores where labels imply them, or one by one from a list.
 
-Both offer the same: squared hinge and Huberised hinge with their gradients, and products with the Laplacian of the
-graph whose edges are the pairs at which the loss was curved. A state keeps these pairs in the form that suits the way.
+Both offer the same, as operators on vectors over rows: squared hinge and Huberised hinge with their gradients, and
+products with the Laplacian of the graph whose edges are the pairs at which the loss was curved. A state keeps these
+pairs in the form that suits the way.
 """
 
 from typing import Any
@@ -12,7 +13,6 @@ import ranksvm._compiled.pair_list as pair_list
 import ranksvm._compiled.sweep as sweep
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
-from ranksvm.losses.protocol import LossSums
 
 __all__ = ["ListState", "ListSums", "SweepState", "SweepSums", "sums_over"]
 
@@ -28,6 +28,8 @@ class SweepState:
         Whether there is an inner window.
     near : SweepState, optional
         That of similar scores, whose order is a good beginning.
+    n_threads : int
+        Number of threads that share a long query.
 
     Attributes
     ----------
@@ -44,7 +46,7 @@ class SweepState:
         Second derivative of the loss of such a pair of weight 1.
     """
 
-    def __init__(self, pairs: ComparablePairs, ring: bool, near: "SweepState | None" = None):
+    def __init__(self, pairs: ComparablePairs, ring: bool, near: "SweepState | None" = None, n_threads: int = 1):
         self.order = self.outer = self.inner = None
         if pairs.n_swept:
             if near is None or near.order is None:
@@ -57,7 +59,8 @@ class SweepState:
         self.scores = np.empty(pairs.n_rows)
         self.degrees = np.empty(pairs.n_rows)
         self.curvature = 0.0
-        self.arrays = sweep.StateArrays(self.order, self.outer, self.inner, self.scores, self.degrees, ring)
+        swept = self.order, self.outer, self.inner
+        self.arrays = sweep.StateArrays(*swept, self.scores, self.degrees, ring, n_threads)
 
 
 class SweepSums:
@@ -74,21 +77,20 @@ class SweepSums:
         # whether no query has more than two documents: then the active pairs are known from the degrees
         self.few_pairs = bool(np.diff(pairs.pointers).max(initial=0) <= 2)
 
-    def new_state(self, ring: bool, near: Any = None) -> SweepState:
-        return SweepState(self.pairs, ring, near)
+    def new_state(self, ring: bool, near: Any = None, n_threads: int = 1) -> SweepState:
+        return SweepState(self.pairs, ring, near, n_threads)
 
-    def squared_hinge(self, scores, threshold, state, first, last, gradient_range):
-        arrays = self.pairs.arrays, state.arrays
-        return LossSums(sweep.squared_hinge(*arrays, first, last, scores, threshold, gradient_range))
+    def squared_hinge(self, state, threshold):
+        return sweep.squared_hinge(self.pairs.arrays, state.arrays, threshold)
 
-    def huber(self, scores, width, state, first, last, gradient_range):
-        return LossSums(*sweep.huber(self.pairs.arrays, state.arrays, first, last, scores, width, gradient_range))
+    def huber(self, state, width, smoothing):
+        return sweep.huber(self.pairs.arrays, state.arrays, width, smoothing)
 
-    def laplacian(self, state, first, last, v_range, out_range):
-        sweep.laplacian(self.pairs.arrays, state.arrays, first, last, v_range, out_range)
+    def hessian(self, state):
+        return sweep.laplacian(self.pairs.arrays, state.arrays, state.curvature)
 
-    def laplacian_rows(self, state, first, last, X_range, Z_range):
-        sweep.laplacian_rows(self.pairs.arrays, state.arrays, first, last, X_range, Z_range)
+    def hessian_rows(self, state, first, last, X_range, Z_range):
+        sweep.laplacian_rows(self.pairs.arrays, state.arrays, first, last, X_range, state.curvature, Z_range)
 
     def differences(self, state, first, last, X_range):
         """Rows ``sqrt(weight) * (x_i - x_j)``, one for each active pair."""
@@ -132,26 +134,21 @@ class ListSums:
     def __init__(self, pairs: PairList):
         self.pairs = pairs
 
-    def new_state(self, ring: bool, near: Any = None) -> ListState:
+    def new_state(self, ring: bool, near: Any = None, n_threads: int = 1) -> ListState:
         return ListState(self.pairs)
 
-    def squared_hinge(self, scores, threshold, state, first, last, gradient_range):
-        value = pair_list.squared_hinge(
-            self.pairs.arrays, first, last, scores, threshold, state.active, state.degrees, gradient_range
-        )
-        return LossSums(value)
+    def squared_hinge(self, state, threshold):
+        return pair_list.squared_hinge(self.pairs.arrays, threshold, state.active, state.degrees)
 
-    def huber(self, scores, width, state, first, last, gradient_range):
-        arrays = self.pairs.arrays
-        return LossSums(
-            *pair_list.huber(arrays, first, last, scores, width, state.active, state.degrees, gradient_range)
-        )
+    def huber(self, state, width, smoothing):
+        return pair_list.huber(self.pairs.arrays, width, smoothing, state.active, state.degrees)
 
-    def laplacian(self, state, first, last, v_range, out_range):
-        pair_list.laplacian(self.pairs.arrays, first, last, state.active, v_range, out_range)
+    def hessian(self, state):
+        return pair_list.laplacian(self.pairs.arrays, state.active, state.curvature)
 
-    def laplacian_rows(self, state, first, last, X_range, Z_range):
-        pair_list.laplacian_rows(self.pairs.arrays, first, last, state.active, state.degrees, X_range, Z_range)
+    def hessian_rows(self, state, first, last, X_range, Z_range):
+        active = state.active, state.degrees
+        pair_list.laplacian_rows(self.pairs.arrays, first, last, *active, X_range, state.curvature, Z_range)
 
     @property
     def few_pairs(self) -> bool:

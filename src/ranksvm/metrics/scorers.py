@@ -1,11 +1,9 @@
 """Scorers: metrics in the form used by scikit-learn's searches and cross-validation."""
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sklearn
-from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 
 from ranksvm.data import frames
 from ranksvm.exceptions import DataError
@@ -13,6 +11,9 @@ from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import evaluate
 from ranksvm.metrics.names import parse_metric
+
+if TYPE_CHECKING:
+    from sklearn.utils.metadata_routing import MetadataRequest
 
 __all__ = ["RankingScorer", "scorer"]
 
@@ -47,7 +48,7 @@ class RankingScorer:
         result = evaluate(y, scores, ids, self.metric, convention=self.convention, sample_weight=sample_weight)
         return result.means[self.metric.name]
 
-    def get_metadata_routing(self) -> MetadataRequest:
+    def get_metadata_routing(self) -> "MetadataRequest":
         """The metadata that the scorer requests from scikit-learn.
 
         Returns
@@ -55,6 +56,8 @@ class RankingScorer:
         MetadataRequest
             A request of ``qid`` and ``sample_weight`` for ``score``.
         """
+        from sklearn.utils.metadata_routing import MetadataRequest
+
         request = MetadataRequest(owner=type(self).__name__)
         for param in ("qid", "sample_weight"):
             request.score.add_request(param=param, alias=True)
@@ -79,6 +82,11 @@ def predict_scores(estimator: Any, X: Any, qid: Any) -> np.ndarray:
         The scores.
     """
     estimator = getattr(estimator, "best_estimator_", estimator)
+    if not hasattr(estimator, "get_metadata_routing"):
+        return estimator.predict(X)
+    import sklearn
+    from sklearn.utils.metadata_routing import get_routing_for_object
+
     with sklearn.config_context(enable_metadata_routing=True):
         asks = get_routing_for_object(estimator).consumes("predict", ["qid"])
         return estimator.predict(X, qid=qid) if asks else estimator.predict(X)

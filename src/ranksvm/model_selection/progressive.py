@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from ranksvm._checks import check_one_per_row, is_integer
+from ranksvm._checks import check_one_per_row, is_integer, is_sparse
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm._plain import plain
 from ranksvm.data import Queries, RankingData
@@ -302,7 +301,7 @@ def _data(stream: Any, y: Any, qid: Any) -> Batch | None:
 
 def _checked(X: Any, y: Any, qid: Any) -> Batch:
     X, qid, _ = split_qid(X, qid)
-    X = X.tocsr() if sp.issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
+    X = X.tocsr() if is_sparse(X) else X if hasattr(X, "shape") else np.asarray(X)
     labels = label_column(y)
     check_one_per_row("y", labels, X.shape[0])
     return X, labels, qid

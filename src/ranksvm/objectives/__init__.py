@@ -1,19 +1,36 @@
 """Objectives: a regulariser plus a loss of a model's scores; and the data terms that hold the rows."""
 
+from typing import TYPE_CHECKING
+
+from ranksvm._lazy import lazy_names
 from ranksvm.objectives.data_term import DataTerm, Term
 from ranksvm.objectives.factorized import FactorizedDual
-from ranksvm.objectives.kernel import CoefficientObjective, KernelObjective, KernelPoint
-from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
-from ranksvm.objectives.pair_dual import DualPoint, PairDual, dual_sizes
+from ranksvm.objectives.pair_dual import DualPoint, DualSize, PairDual
 from ranksvm.objectives.partitioned_term import PartitionedTerm
 from ranksvm.objectives.protocol import Objective, Point
 from ranksvm.objectives.threaded_term import ThreadedTerm
+
+if TYPE_CHECKING:
+    from ranksvm.objectives.kernel import CoefficientObjective, KernelObjective, KernelPoint
+    from ranksvm.objectives.landmarks import Landmarks
+
+# Linear models do without kernels, and without SciPy, which they load.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "CoefficientObjective": "ranksvm.objectives.kernel",
+        "KernelObjective": "ranksvm.objectives.kernel",
+        "KernelPoint": "ranksvm.objectives.kernel",
+        "Landmarks": "ranksvm.objectives.landmarks",
+    },
+)
 
 __all__ = [
     "CoefficientObjective",
     "DataTerm",
     "DualPoint",
+    "DualSize",
     "FactorizedDual",
     "KernelObjective",
     "KernelPoint",
@@ -26,5 +43,4 @@ __all__ = [
     "Point",
     "Term",
     "ThreadedTerm",
-    "dual_sizes",
 ]

@@ -73,6 +73,7 @@ class FactorizedDual:
     ):
         self.design = design
         self.pairs = pairs
+        self._products = design.products(pairs.rows)
         self.n_components = n_components
         self.fixed_step = fixed_step
         self.upper = float(np.sqrt(C / n_components))
@@ -164,14 +165,14 @@ class FactorizedDual:
         def block(first: int, last: int, start: int, stop: int, sums: np.ndarray) -> None:
             c = np.empty(stop - start)
             factorized.coefficients(self._arrays, first, last, c)
-            self.design.accumulate(self.pairs.rows, start, stop, c, sums[0])
+            self._products.accumulate(start, stop, c, sums[0])
 
         self.w[:] = self._pass(block, 1)[0]
 
     def gradient(self) -> np.ndarray:
         """dD/dV, shape (n_rows, K), in the order of the rows of the data."""
         scores, G = np.empty(self.pairs.n_rows), np.empty_like(self._V)
-        self.design.scores(self.pairs.rows, 0, self.pairs.n_rows, self.w, scores)
+        self._products.scores(0, self.pairs.n_rows, self.w, scores)
         factorized.gradient(self._arrays, 0, self.pairs.n_queries, scores, G)
         out = np.empty((self.pairs.n_rows, self.n_components))
         out[self._positions] = G[:, : self.n_components]
@@ -189,8 +190,8 @@ class FactorizedDual:
         def block(first: int, last: int, start: int, stop: int, sums: np.ndarray) -> None:
             c1, c2 = np.empty((2, stop - start))
             factorized.momentum(self._arrays, first, last, self.upper, self._previous, c1, c2, pairs1, pairs2)
-            self.design.accumulate(self.pairs.rows, start, stop, c1, sums[0])
-            self.design.accumulate(self.pairs.rows, start, stop, c2, sums[1])
+            self._products.accumulate(start, stop, c1, sums[0])
+            self._products.accumulate(start, stop, c2, sums[1])
 
         p, r = self._pass(block, 2)
         slope, bend = self.w @ p - pairs1.sum(), self.w @ r + 0.5 * (p @ p) - pairs2.sum()

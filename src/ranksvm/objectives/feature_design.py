@@ -51,26 +51,16 @@ class ComputedDesign:
         self.row_bytes = 4.0 * max(1, features.n_features)
         self._last = threading.local()
 
-    def scores(self, rows, start, stop, w, out_range):
-        coefficients = self._coefficients(w)
-        for part in self._chunks(start, stop):
-            out_range[part.start - start : part.stop - start] = self._basis(rows, part) @ coefficients
-
-    def accumulate(self, rows, start, stop, u_range, out):
-        sums = np.zeros(self.features.n_functions)
-        for part in self._chunks(start, stop):
-            u = u_range[part.start - start : part.stop - start]
-            if u.any():
-                sums += u @ self._basis(rows, part)
-        out += self.features.gathered(sums)
+    def products(self, rows=None):
+        return _ComputedProducts(self, rows)
 
     def accumulate_squares(self, rows, start, stop, u_range, out):
-        for part in self._chunks(start, stop):
+        for part in self.chunks(start, stop):
             features = self.features.transform(_rows(self.X, rows, part))
             out += u_range[part.start - start : part.stop - start] @ (features * features)
 
     def gather(self, rows, start, stop, out_range):
-        for part in self._chunks(start, stop):
+        for part in self.chunks(start, stop):
             out_range[part.start - start : part.stop - start] = self.features.transform(_rows(self.X, rows, part))
 
     def taken(self, rows):
@@ -80,11 +70,13 @@ class ComputedDesign:
         # without what threads keep between two passes
         return ComputedDesign, (self.X, self.features, self.chunk_rows)
 
-    def _chunks(self, start: int, stop: int) -> Iterator[slice]:
+    def chunks(self, start: int, stop: int) -> Iterator[slice]:
+        """Positions whose features are computed at a time."""
         size = self.chunk_rows
         return (slice(at, min(at + size, stop)) for at in range(start, stop, size))
 
-    def _basis(self, rows: np.ndarray | None, part: slice) -> np.ndarray:
+    def basis(self, rows: np.ndarray | None, part: slice) -> np.ndarray:
+        """Values of the basis functions, those of the last call of this thread without computing them again."""
         last = getattr(self._last, "basis", None)
         if last is not None and last[0] is rows and last[1] == part:
             return last[2]
@@ -93,11 +85,33 @@ class ComputedDesign:
         self._last.basis = rows, part, values
         return values
 
-    def _coefficients(self, w: np.ndarray) -> np.ndarray:
+    def coefficients(self, w: np.ndarray) -> np.ndarray:
+        """Those of the basis functions, as `basis`."""
         last = getattr(self._last, "coefficients", None)
         if last is None or not np.array_equal(last[0], w):
             last = self._last.coefficients = w.copy(), self.features.coefficients(w)
         return last[1]
+
+
+class _ComputedProducts:
+    """Products with features that are computed for them."""
+
+    def __init__(self, design: ComputedDesign, rows: np.ndarray | None):
+        self.design = design
+        self.rows = rows
+
+    def scores(self, start, stop, w, v_range):
+        coefficients = self.design.coefficients(w)
+        for part in self.design.chunks(start, stop):
+            v_range[part.start - start : part.stop - start] = self.design.basis(self.rows, part) @ coefficients
+
+    def accumulate(self, start, stop, u_range, total):
+        sums = np.zeros(self.design.features.n_functions)
+        for part in self.design.chunks(start, stop):
+            u = u_range[part.start - start : part.stop - start]
+            if u.any():
+                sums += u @ self.design.basis(self.rows, part)
+        total += self.design.features.gathered(sums)
 
 
 def feature_design(

@@ -1,13 +1,18 @@
 """Cost of an explicit Hessian relative to a product with it, and the number of rows that pays off in one."""
 
+from functools import partial
 from typing import Protocol
 
-__all__ = ["MAX_VARIABLES", "Size", "hessian_cost", "sampled_fraction", "worthwhile_fraction"]
+import numpy as np
+
+__all__ = ["MAX_VARIABLES", "Size", "cost_with_hessian", "hessian_cost", "sampled_fraction", "worthwhile_fraction"]
 
 # Beyond this many variables an explicit Hessian is not worth its n^2 memory and n^3 factorisation.
 MAX_VARIABLES = 2000
-# A Hessian of all rows that costs no more multiplications than this is always worth it.
+# A Hessian of all rows that costs no more multiplications than this is always worth it, unless there are so many rows
+# for each variable that a sample gives nearly the same.
 EXACT_HESSIAN_WORK = 1e8
+EXACT_ROWS_PER_VARIABLE = 1000
 # For sparse rows it is dense nevertheless: not worth it if it costs more passes over X than this.
 SPARSE_HESSIAN_PASSES = 100
 # Otherwise that of a sample: at least so many rows per variable, below which it is too noisy to be of use, at most so
@@ -17,18 +22,32 @@ SPARSE_HESSIAN_PASSES = 100
 SAMPLE_ROWS_PER_VARIABLE = (40, 500)
 SAMPLE_PASSES = 0.6
 PRODUCT_SPEED = 10.0
-# The rows per variable of a Hessian that only preconditions: from 40 to 10, conjugate gradients need a product or two
-# more for a step (768 to 1,024 features), and the Hessian, and the problem on its rows, cost a quarter.
-PRECONDITIONER_ROWS_PER_VARIABLE = 10
+# Conjugate gradients need these products in any case. Beyond them, each one that the Hessian of r rows a variable
+# preconditions reduces the logarithm of the duality gap by about that of ACTIVE_PART * r, r up to USEFUL_ROWS (then it
+# is other pairs becoming active that limits it). Products of a fit of 100,000 x 136, with 5, 10, 20, 40, 80 rows a
+# variable: 18, 12, 8, 7, 6 at C = 1e-3 and 23, 15, 11, 9, 9 at C = 1; of 35,969 x 136 real features and products of
+# them at C = 1, with 20, 40, 100: 24, 17, 13. With fewer rows than the last of these an estimate is of little use.
+UNAVOIDABLE_PRODUCTS = 2.0
+ACTIVE_PART = 0.25
+USEFUL_ROWS = 40.0
+PRECONDITIONER_ROWS_PER_VARIABLE = 10.0
+# A Hessian that only preconditions is that of so many rows that so many of them, and the products that reduce the
+# logarithm of the gap by so much, cost the least; the number of candidates tried.
+PRECONDITIONERS = 3.0
+LOG_REDUCTION = 25.0
+CANDIDATES = 7
 # From this fraction of the rows on, all rows are used.
 LARGEST_FRACTION = 0.4
-# Measured in nanoseconds on one core of a Xeon (Sapphire Rapids, AVX-512), float32 features, 10 to 2,000 of them:
-# a product with the Hessian, for each byte of a row, dense or sparse, each row, and in all; an explicit Hessian, for
-# each value of a row (gathered, centred, multiplied by the Laplacian), for each of its multiplications by the others
-# in float64 and in float32, for the n^3 of its factorisation, and in all. From the cache to the memory the bytes of a
-# product take 0.06 to 0.125: where rows are few, a Hessian costs more products than where they are many.
-PRODUCT_BYTE, SPARSE_PRODUCT_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.09, 0.3, 40.0, 3e4
-HESSIAN_VALUE, HESSIAN_DOUBLE, HESSIAN_SINGLE, HESSIAN_FACTOR, HESSIAN_CALL = 7.0, 0.037, 0.019, 0.02, 1e5
+# Measured in nanoseconds on one core of a Xeon (Sapphire Rapids, AVX-512), float32 features, 10 to 1,000 of them:
+# a product with the Hessian, for each byte of a row (dense in the cache, dense in memory, sparse), each row, and in
+# all; an explicit Hessian, for each value of a row (gathered, centred, multiplied by the Laplacian), for each of its
+# multiplications by the others in float64 and in float32, for the n^3 of its factorisation, and in all; a solution with
+# its factors for the n^2 of them.
+PRODUCT_BYTE, MEMORY_BYTE, SPARSE_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.085, 0.13, 0.14, 15.0, 1.2e4
+HESSIAN_VALUE, HESSIAN_DOUBLE, HESSIAN_SINGLE, HESSIAN_FACTOR, HESSIAN_CALL = 5.0, 0.035, 0.018, 0.0135, 3e4
+SOLUTION = 0.6
+# Bytes of features from which they are read from memory.
+CACHE_BYTES = 64 << 20
 
 
 class Size(Protocol):
@@ -67,9 +86,38 @@ def hessian_cost(size: Size, fraction: float) -> float:
     multiplication = HESSIAN_DOUBLE if fraction >= 1.0 else HESSIAN_SINGLE
     # of fewer pairs than rows the squares of differences are added up
     rows = fraction * min(size.n_rows, size.curvature_rank) * n * (HESSIAN_VALUE + multiplication * n)
-    byte = PRODUCT_BYTE if size.dense else SPARSE_PRODUCT_BYTE
-    product = size.n_rows * (byte * size.row_bytes + PRODUCT_ROW) + PRODUCT_CALL
-    return (rows + HESSIAN_FACTOR * n**3 + HESSIAN_CALL) / product
+    return (rows + HESSIAN_FACTOR * n**3 + HESSIAN_CALL) / _product_cost(size)
+
+
+def cost_with_hessian(size: Size, fraction: float, log_reduction: float) -> float:
+    """Cost of conjugate gradients that a new Hessian preconditions, in products without a preconditioner.
+
+    Parameters
+    ----------
+    size : Size
+        Size of the data.
+    fraction : float
+        Part of the rows in the Hessian.
+    log_reduction : float
+        By how much the logarithm of the duality gap is to fall.
+
+    Returns
+    -------
+    float
+        The number of products that take as long as the expected ones and their solutions with the factors.
+    """
+    n = size.n_variables
+    useful = USEFUL_ROWS if fraction >= 1.0 else min(fraction * size.n_rows / n, USEFUL_ROWS)
+    products = UNAVOIDABLE_PRODUCTS + log_reduction / np.log(
+        ACTIVE_PART * max(useful, PRECONDITIONER_ROWS_PER_VARIABLE)
+    )
+    return float(products * (1.0 + SOLUTION * n**2 / _product_cost(size)))
+
+
+def _product_cost(size: Size) -> float:
+    in_memory = size.n_rows * size.row_bytes > CACHE_BYTES
+    byte = SPARSE_BYTE if not size.dense else MEMORY_BYTE if in_memory else PRODUCT_BYTE
+    return size.n_rows * (byte * size.row_bytes + PRODUCT_ROW) + PRODUCT_CALL
 
 
 def worthwhile_fraction(size: Size) -> float:
@@ -88,9 +136,10 @@ def worthwhile_fraction(size: Size) -> float:
     n = size.n_variables
     if n > MAX_VARIABLES:
         return 0.0
-    if size.n_rows * n * n <= EXACT_HESSIAN_WORK:
+    if size.n_rows * n * n <= EXACT_HESSIAN_WORK and size.n_rows <= EXACT_ROWS_PER_VARIABLE * n:
         return 1.0
-    fraction = _part_worth_a_pass(size, SAMPLE_ROWS_PER_VARIABLE[0])
+    least, most = (rows * n / max(1, size.n_rows) for rows in SAMPLE_ROWS_PER_VARIABLE)
+    fraction = part_of_rows(min(max(SAMPLE_PASSES / _cost_in_passes(size), least), most))
     costly = not size.dense and fraction * _cost_in_passes(size) > SPARSE_HESSIAN_PASSES
     return 0.0 if costly else fraction
 
@@ -110,13 +159,13 @@ def sampled_fraction(size: Size) -> float:
     """
     if size.n_variables > MAX_VARIABLES:
         return 0.0
-    return _part_worth_a_pass(size, PRECONDITIONER_ROWS_PER_VARIABLE)
+    ratios = np.geomspace(PRECONDITIONER_ROWS_PER_VARIABLE, USEFUL_ROWS, CANDIDATES)
+    fractions = [part_of_rows(ratio * size.n_variables / max(1, size.n_rows)) for ratio in ratios]
+    return min(fractions, key=partial(_cost_of_preconditioners, size))
 
 
-def _part_worth_a_pass(size: Size, fewest: float) -> float:
-    """As many rows as cost about a pass, between the fewest and the most that are of use for each variable."""
-    least, most = (rows * size.n_variables / max(1, size.n_rows) for rows in (fewest, SAMPLE_ROWS_PER_VARIABLE[1]))
-    return part_of_rows(min(max(SAMPLE_PASSES / _cost_in_passes(size), least), most))
+def _cost_of_preconditioners(size: Size, fraction: float) -> float:
+    return PRECONDITIONERS * hessian_cost(size, fraction) + cost_with_hessian(size, fraction, LOG_REDUCTION)
 
 
 def _cost_in_passes(size: Size) -> float:

@@ -285,14 +285,16 @@ class KernelObjective(SmoothedObjective):
 
     def _losses(self, w: np.ndarray, b: np.ndarray, scores: np.ndarray, near: KernelPoint | None) -> KernelPoint:
         """A point with its value and the coefficients of its gradient, ``b + C dloss/ds``."""
-        state = self._spare.pop() if self._spare else self.loss.new_state(near.state if near else None)
+        state = self._spare.pop() if self._spare else self.loss.new_state(near.state if near else None, self.n_threads)
         point = KernelPoint(w, b, np.ascontiguousarray(scores), state, self.width)
         slopes, pointers = np.empty(self.n_variables), self.pairs.pointers
 
+        evaluate = self.loss.evaluation(state, self.width)
+
         def part(queries: tuple[int, int]) -> LossSums:
             first, last = queries
-            out = slopes[pointers[first] : pointers[last]]
-            return self.loss.evaluate(point.scores, state, self.width, first, last, out)
+            rows = slice(pointers[first], pointers[last])
+            return LossSums(*evaluate(first, last, point.scores[rows], slopes[rows]))
 
         point.sums = reduce(LossSums.plus, parallel_map(part, self._tasks, self.n_threads))
         slopes *= self.C
@@ -311,12 +313,12 @@ class KernelObjective(SmoothedObjective):
 
     def _curvature_product(self, point: KernelPoint, v: np.ndarray) -> np.ndarray:
         """H v."""
-        out, pointers = np.empty(self.n_variables), self.pairs.pointers
+        out, pointers, hessian = np.empty(self.n_variables), self.pairs.pointers, self.loss.hessian(point.state)
 
         def part(queries: tuple[int, int]) -> None:
             first, last = queries
             rows = slice(pointers[first], pointers[last])
-            self.loss.curvature_product(point.state, first, last, v[rows], out[rows])
+            hessian(first, last, v[rows], out[rows])
 
         parallel_map(part, self._tasks, self.n_threads)
         return out

@@ -7,7 +7,7 @@ import numpy as np
 
 from ranksvm.losses.protocol import LossSums
 from ranksvm.objectives.data_term import DataTerm, Term
-from ranksvm.objectives.hessian_cost import Size, hessian_cost, part_of_rows, worthwhile_fraction
+from ranksvm.objectives.hessian_cost import Size, cost_with_hessian, hessian_cost, part_of_rows, worthwhile_fraction
 from ranksvm.objectives.smoothing import SmoothedObjective
 
 __all__ = ["LinearObjective", "LinearPoint"]
@@ -94,6 +94,10 @@ class LinearObjective(SmoothedObjective):
     def hessian_cost(self) -> float:
         """Cost of building a Hessian, in products with it; infinite if none is built."""
         return hessian_cost(self.term, self.hessian_fraction)
+
+    def cost_with_hessian(self, log_reduction: float) -> float:
+        """Cost of reducing the logarithm of the gap by so much with a new Hessian, in products."""
+        return cost_with_hessian(self.term, self.hessian_fraction, log_reduction)
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 

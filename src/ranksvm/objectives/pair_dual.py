@@ -1,12 +1,14 @@
 """The dual of a linear model over listed pairs: one alpha a pair, for far fewer rows than features."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ranksvm._compiled.dual_descent import PairArrays
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.losses.protocol import Pairs
 
-__all__ = ["DualPoint", "PairDual", "dual_sizes"]
+__all__ = ["DualPoint", "DualSize", "PairDual"]
 
 
 class DualPoint:
@@ -35,7 +37,7 @@ class PairDual:
     point of the primal problem ``1/2 |w|^2 + C * loss(X w)``, and the duality gap of the two is the certificate: unlike
     ``1/2 |grad f(w)|^2`` it asks no more of w than the primal value shows, however large C is.
 
-    Alpha, weights of pairs and one Gram matrix for each query are held: see `dual_sizes` for how much that is.
+    Alpha, weights of pairs and one Gram matrix for each query are held: see `DualSize` for how much that is.
 
     Parameters
     ----------
@@ -54,6 +56,7 @@ class PairDual:
     def __init__(self, design: DenseDesign | SparseDesign, pairs: Pairs, loss: str, width: float, C: float = 1.0):
         self.design = design
         self.pairs = pairs
+        self._products = design.products(pairs.rows)
         self.loss = loss
         self.width = width
         self.C = C
@@ -96,7 +99,7 @@ class PairDual:
         if alpha is not None:
             np.clip(alpha, 0.0, self._upper, out=point.alpha)
             documents = self._per_document(point.alpha)
-            self.design.accumulate(self.pairs.rows, 0, self.pairs.n_rows, documents, point.w)
+            self._products.accumulate(0, self.pairs.n_rows, documents, point.w)
         self._certify(point)
         return point
 
@@ -120,7 +123,7 @@ class PairDual:
 
     def _certify(self, point: DualPoint) -> None:
         scores = np.empty(self.pairs.n_rows)
-        self.design.scores(self.pairs.rows, 0, self.pairs.n_rows, point.w, scores)
+        self._products.scores(0, self.pairs.n_rows, point.w, scores)
         hinge = np.maximum(0.0, 1.0 - (scores[self._preferred] - scores[self._other]))
         norm = 0.5 * float(point.w @ point.w)
         point.value = norm + self.C * float(self._weights @ self._losses(hinge))
@@ -142,24 +145,41 @@ class PairDual:
         return np.bincount(self._preferred, alpha, n) - np.bincount(self._other, alpha, n)
 
 
-def dual_sizes(pairs: Pairs) -> tuple[int, int, float]:
-    """Rows of queries with pairs, numbers that `PairDual` holds, and the work of a cycle over all pairs.
+class DualSize(NamedTuple):
+    """What determines the cost of a `PairDual`.
 
-    Parameters
+    Attributes
     ----------
-    pairs : ComparablePairs or PairList
-        The pairs.
-
-    Returns
-    -------
     n_rows : int
         Rows of queries that have pairs.
+    n_pairs : int
+        Pairs.
     n_numbers : int
         Entries of the queries' Gram matrices, and those of the arrays over pairs.
     work : float
-        Multiplications of a cycle in which every alpha changes.
+        Multiplications of a cycle over all pairs in which every alpha changes.
     """
-    sizes = np.where(pairs.weight_per_query > 0.0, np.diff(pairs.pointers), 0).astype(float)
-    counts = np.asarray(pairs.pairs_per_query, dtype=float)
-    numbers = float(sizes @ sizes) + 6.0 * float(counts.sum())
-    return int(sizes.sum()), int(min(numbers, 2**62)), float(counts @ sizes)
+
+    n_rows: int
+    n_pairs: int
+    n_numbers: int
+    work: float
+
+    @classmethod
+    def of(cls, pairs: Pairs) -> "DualSize":
+        """The size of the dual over some pairs.
+
+        Parameters
+        ----------
+        pairs : ComparablePairs or PairList
+            The pairs.
+
+        Returns
+        -------
+        DualSize
+            The size.
+        """
+        sizes = np.where(pairs.weight_per_query > 0.0, np.diff(pairs.pointers), 0).astype(float)
+        counts = np.asarray(pairs.pairs_per_query, dtype=float)
+        numbers = float(sizes @ sizes) + 6.0 * float(counts.sum())
+        return cls(int(sizes.sum()), pairs.n_pairs, int(min(numbers, 2**62)), float(counts @ sizes))

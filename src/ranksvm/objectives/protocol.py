@@ -97,10 +97,15 @@ class HessianObjective(SampledObjective, Protocol):
     hessian_fraction : float
         Part of the data worth putting into an explicit Hessian: 1 all of it, 0 none, when building one costs more than
         it saves.
+    hessian_cost : float
+        Cost of building a Hessian, in products with it; infinite if none is built.
     """
 
     n_variables: int
     hessian_fraction: float
+
+    @property
+    def hessian_cost(self) -> float: ...
 
     def hessian(self, point: Any) -> np.ndarray:
         """Hessian at a point, from ``hessian_fraction`` of the data, shape (n_variables, n_variables)."""
@@ -124,30 +129,30 @@ class DiagonalObjective(Objective, Protocol):
 
     Attributes
     ----------
+    C : float
+        Weight of the loss.
     n_variables : int
         Number of variables.
     curvature_rank : int
         Upper bound on the number of directions in which the Hessian is not the identity.
     """
 
+    C: float
     n_variables: int
     curvature_rank: int
+
+    def reweight(self, C: float, point: Any = None) -> None:
+        """Switch to another C, for which a point is changed, too."""
 
     def hessian_diagonal(self, point: Any) -> np.ndarray:
         """An estimate of the diagonal of the Hessian, at least 1, shape (n_variables,); one number is used for all."""
 
 
 class AdaptiveObjective(HessianObjective, DiagonalObjective, Protocol):
-    """An objective for which an explicit Hessian may or may not pay off, as required by `adaptive`.
+    """An objective for which an explicit Hessian may or may not pay off, as required by `adaptive`."""
 
-    Attributes
-    ----------
-    hessian_cost : float
-        Cost of building a Hessian, in products with it; infinite if none is built.
-    """
-
-    @property
-    def hessian_cost(self) -> float: ...
+    def cost_with_hessian(self, log_reduction: float) -> float:
+        """Cost of reducing the logarithm of the gap by so much with a new Hessian, in products."""
 
     def sample(self) -> "AdaptiveObjective | None": ...
 

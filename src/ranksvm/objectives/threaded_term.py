@@ -1,6 +1,6 @@
 """The data term of rows in memory: blocks of whole queries, shared out among threads."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
@@ -8,20 +8,29 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 import ranksvm._compiled.linear as linear
+import ranksvm._compiled.passes as passes
 from ranksvm._parallel import parallel_map
 from ranksvm.data import DesignMatrix
 from ranksvm.data.queries import query_ranges
-from ranksvm.losses.protocol import LossSums, PairwiseLoss
+from ranksvm.losses.protocol import LossSums, PairwiseLoss, QueryOperator
 
 __all__ = ["ThreadedPoint", "ThreadedTerm", "worth_threads"]
 
-# A block's rows are read twice, for scores and for the gradient: they should still be in cache the second time.
+# A block is what a thread goes through in a call.
 BLOCK_BYTES = 2 << 20
-# A block of an explicit Hessian: rows gathered in float64, and as many of the Laplacian times them.
+# So many bytes of rows, or a whole query, are read twice, for scores and for the gradient: they should still be in a
+# cache near the core the second time. (700,080 x 136: 256 and 512 KiB take 0.9 of the time of 2 MiB, 0.98 of 32 KiB.)
+CACHE_BYTES = 256 << 10
+# A block of an explicit Hessian: rows gathered in float64, and as many of the Laplacian times them. Few of few
+# features, so that they stay in a near cache (46 features: 256 take 0.9 of the time of 1,024); of many features a
+# matrix product needs more rows than that.
 HESSIAN_BLOCK_ROWS = 1024
+FEWEST_BLOCK_ROWS = 256
+BLOCK_ROWS_PER_VARIABLE = 4
 HESSIAN_BLOCK_BYTES = 8 << 20
-# So many rows estimate the diagonal of a Hessian well enough to precondition with it.
-DIAGONAL_ROWS = 2000
+# So many rows estimate the diagonal of a Hessian well enough to precondition with it. (With 2,000 TRON took 0.7 to 1.3
+# times as many products on MQ2008, OHSUMED and LightGBM's example, 3,005 x 300, where a tenth of the time went here.)
+DIAGONAL_ROWS = 1000
 # Below this many multiplications a second thread costs more than it saves (a product of 3,005 x 300 takes 0.32 ms on
 # one thread and 0.58 ms on two, and a fit of 35,969 x 46 three quarters of the time on two).
 PARALLEL_WORK = 1 << 20
@@ -77,7 +86,7 @@ class _Sample(NamedTuple):
         term = self.term
         point = term._new_point(at.width)
         point.scores[:] = at.scores[self.positions]
-        term.loss.evaluate(point.scores, point.state, at.width, 0, term.pairs.n_queries, np.empty(term.n_rows))
+        term.loss.evaluation(point.state, at.width)(0, term.pairs.n_queries, point.scores, np.empty(term.n_rows))
         return point
 
 
@@ -106,11 +115,14 @@ class ThreadedTerm:
         self.curvature_rank = min(self.pairs.n_pairs, self.pairs.n_rows)
         self.row_bytes = design.row_bytes
         self.dense = design.dense
+        self._products = design.products(self.pairs.rows)
+        self._cache_rows = max(1, int(CACHE_BYTES / design.row_bytes))
         self.weight = self.pairs.weight
         self.n_threads = n_threads if worth_threads(design, self.n_rows) else 1
         self._probe: ThreadedPoint | None = None  # for the scores along a line
         self._spare: list[ThreadedPoint] = []
         self._sample: _Sample | None = None
+        self._diagonal_sample: _Sample | None = None
         self._tasks, self._large = self._plan()
 
     def __reduce__(self):
@@ -125,25 +137,19 @@ class ThreadedTerm:
     def evaluate(self, w: np.ndarray, width: float | None, near: ThreadedPoint | None = None) -> ThreadedPoint:
         """Value and gradient, X read once; documents are sorted beginning from their order at ``near``."""
         point = self._new_point(width, near)
-
-        def loss(block: Block, scores: np.ndarray, gradient: np.ndarray) -> LossSums:
-            first, last, start, stop = block
-            point.scores[start:stop] = scores
-            return self.loss.evaluate(point.scores, point.state, width, first, last, gradient)
-
-        point.sums, point.gradient = self._pass(w, loss)
+        loss = self.loss.evaluation(point.state, width)
+        if w.any():
+            point.sums, point.gradient = self._pass(w, loss, point.scores)
+        else:  # where fits begin
+            point.scores[:] = 0.0
+            point.sums, point.gradient = self._pass(None, loss, point.scores)
         return point
 
     def between(self, a: ThreadedPoint, b: ThreadedPoint, alpha: float, width: float | None) -> ThreadedPoint:
         """Value and gradient on a segment; X is read for the gradient only."""
         point = self._new_point(width, a)
-
-        def loss(block: Block, _: np.ndarray, gradient: np.ndarray) -> LossSums:
-            first, last, start, stop = block
-            point.scores[start:stop] = _interpolate(a, b, alpha, start, stop)
-            return self.loss.evaluate(point.scores, point.state, width, first, last, gradient)
-
-        point.sums, point.gradient = self._pass(None, loss)
+        point.scores[:] = _interpolate(a, b, alpha, 0, self.n_rows)
+        point.sums, point.gradient = self._pass(None, self.loss.evaluation(point.state, width), point.scores)
         return point
 
     def along(
@@ -153,6 +159,7 @@ class ThreadedTerm:
         if self._probe is None:
             self._probe = self._new_point(width, a)
         probe = self._probe
+        loss = self.loss.evaluation(probe.state, width)
 
         def part(blocks: list[Block]) -> np.ndarray:
             found = np.zeros((2, len(alphas)))
@@ -160,12 +167,12 @@ class ThreadedTerm:
                 gradient, step = np.empty(stop - start), b.scores[start:stop] - a.scores[start:stop]
                 for place, alpha in enumerate(alphas):
                     probe.scores[start:stop] = _interpolate(a, b, alpha, start, stop)
-                    sums = self.loss.evaluate(probe.scores, probe.state, width, first, last, gradient)
-                    found[0, place] += sums.value
+                    found[0, place] += loss(first, last, probe.scores[start:stop], gradient)[0]
                     found[1, place] += gradient @ step
             return found
 
-        found = parallel_map(part, self._all_tasks(), self.n_threads)
+        found = parallel_map(part, self._tasks, self.n_threads)
+        found += [part([block]) for block in self._large]  # each by all threads
         values, slopes = sum(found, start=np.zeros((2, len(alphas))))
         return values, slopes
 
@@ -175,7 +182,7 @@ class ThreadedTerm:
 
         def part(blocks: list[Block]) -> None:
             for _, _, start, stop in blocks:
-                self.design.scores(self.pairs.rows, start, stop, w, out[start:stop])
+                self._products.scores(start, stop, w, out[start:stop])
 
         parallel_map(part, self._all_tasks(), self.n_threads)
         return out
@@ -189,12 +196,7 @@ class ThreadedTerm:
 
     def curvature_product(self, at: ThreadedPoint, v: np.ndarray) -> np.ndarray:
         """``X' H X v``, X read once."""
-
-        def product(block: Block, Xv: np.ndarray, out: np.ndarray) -> LossSums:
-            self.loss.curvature_product(at.state, block[0], block[1], Xv, out)
-            return LossSums(0.0)
-
-        return self._pass(v, product)[1]
+        return self._pass(v, self.loss.hessian(at.state))[1]
 
     def curvature(self, at: Scored, fraction: float, seed: int) -> np.ndarray:
         """``X' H X`` at some scores of the rows, or its estimate from a fraction of them."""
@@ -219,8 +221,13 @@ class ThreadedTerm:
         a feature, rare in sparse data.
         """
         if self.dense and self.n_rows > 2 * DIAGONAL_ROWS:
-            sampled = self._drawn(DIAGONAL_ROWS, SEED)
-            return self.weight / sampled.term.weight * sampled.term.curvature_diagonal(sampled.at(at))
+            # drawn once for all points, and for every C of a path
+            if self._diagonal_sample is None:
+                self._diagonal_sample = self._drawn(DIAGONAL_ROWS, SEED)
+            term, sampled = self._diagonal_sample.term, self._diagonal_sample.at(at)
+            diagonal = self.weight / term.weight * term.curvature_diagonal(sampled)
+            term.release(sampled)
+            return diagonal
         part = self._dense_diagonal if self.dense else self._sparse_diagonal
         shares = _shares(list(_blocks(self.pairs.pointers, self._hessian_rows())), self.n_threads, 4)
         parts = parallel_map(lambda blocks: part(at, blocks), shares, self.n_threads)
@@ -233,28 +240,24 @@ class ThreadedTerm:
 
     # -- private methods ---------------------------------------------------------------------------------------------
 
-    def _pass(self, w: np.ndarray | None, middle: Callable[..., LossSums]) -> tuple[LossSums, np.ndarray]:
-        """One pass over X, block by block: ``v = X w``, ``middle(block, v, u)`` writes u, ``X' u``.
+    def _pass(
+        self, w: np.ndarray | None, operator: QueryOperator, v: np.ndarray | None = None
+    ) -> tuple[LossSums, np.ndarray]:
+        """One pass over X: ``v = X w``, or v as given where ``w`` is None, and ``X' u`` of ``u = operator(v)``.
 
-        Returns the sums of what `middle` returns and of ``X' u``.
+        Returns the sums of the operator and ``X' u``.
         """
-        rows = self.pairs.rows
 
         def part(blocks: list[Block]) -> tuple[LossSums, np.ndarray]:
             total, sums = np.zeros(self.n_variables), LossSums(0.0)
-            size = max(stop - start for _, _, start, stop in blocks)
-            v_memory, u_memory = np.empty(size), np.empty(size)
-            for block in blocks:
-                _, _, start, stop = block
-                v, u = v_memory[: stop - start], u_memory[: stop - start]
-                if w is not None:
-                    self.design.scores(rows, start, stop, w, v)
-                sums = sums.plus(middle(block, v, u))
-                self.design.accumulate(rows, start, stop, u, total)
+            for first, last, start, stop in blocks:
+                v_range = None if v is None else v[start:stop]
+                queries = self.pairs.pointers, first, last, self._cache_rows
+                sums = sums.plus(LossSums(*passes.pass_over(self._products, operator, *queries, w, v_range, total)))
             return sums, total
 
         parts = parallel_map(part, self._tasks, self.n_threads)
-        parts += [self._large_query(w, middle, block) for block in self._large]
+        parts += [self._large_query(w, operator, v, block) for block in self._large]
         sums = reduce(LossSums.plus, [sums for sums, _ in parts], LossSums(0.0))
         return sums, _add_up([total for _, total in parts], self.n_variables)
 
@@ -263,27 +266,26 @@ class ThreadedTerm:
         return [*self._tasks, *([block] for block in self._large)]
 
     def _large_query(
-        self, w: np.ndarray | None, middle: Callable[..., LossSums], block: Block
+        self, w: np.ndarray | None, operator: QueryOperator, v_kept: np.ndarray | None, block: Block
     ) -> tuple[LossSums, np.ndarray]:
-        """The same for one query that outweighs a thread's share: the products in parallel, row by row."""
-        _, _, start, stop = block
-        rows = self.pairs.rows
+        """The same for one query that outweighs a thread's share: its rows and its pairs by all threads."""
+        first, last, start, stop = block
         cuts = np.linspace(start, stop, 4 * self.n_threads + 1).astype(int)
         chunks = list(pairwise(cuts.tolist()))
-        v, u = np.empty(stop - start), np.empty(stop - start)
+        v, u = np.empty(stop - start) if v_kept is None else v_kept[start:stop], np.empty(stop - start)
 
         def scores(chunk: tuple[int, int]) -> None:
             assert w is not None
-            self.design.scores(rows, *chunk, w, v[chunk[0] - start : chunk[1] - start])
+            self._products.scores(*chunk, w, v[chunk[0] - start : chunk[1] - start])
 
         def accumulate(chunk: tuple[int, int]) -> np.ndarray:
             total = np.zeros(self.n_variables)
-            self.design.accumulate(rows, *chunk, u[chunk[0] - start : chunk[1] - start], total)
+            self._products.accumulate(*chunk, u[chunk[0] - start : chunk[1] - start], total)
             return total
 
         if w is not None:
             parallel_map(scores, chunks, self.n_threads)
-        sums = middle(block, v, u)
+        sums = LossSums(*operator(first, last, v, u))
         return sums, _add_up(parallel_map(accumulate, chunks, self.n_threads), self.n_variables)
 
     def _curvature(self, at: Scored, dtype: type) -> np.ndarray:
@@ -342,14 +344,17 @@ class ThreadedTerm:
         return np.empty((max(stop - start for _, _, start, stop in blocks), self.n_variables))
 
     def _hessian_rows(self) -> int:
-        return max(1, min(HESSIAN_BLOCK_ROWS, HESSIAN_BLOCK_BYTES // (8 * max(1, self.n_variables))))
+        n = max(1, self.n_variables)
+        rows = max(FEWEST_BLOCK_ROWS, BLOCK_ROWS_PER_VARIABLE * n)
+        return max(1, min(HESSIAN_BLOCK_ROWS, rows, HESSIAN_BLOCK_BYTES // (8 * n)))
 
     def _new_point(self, width: float | None, near: ThreadedPoint | None = None) -> ThreadedPoint:
         if self._spare:
             point = self._spare.pop()
             point.width = width
             return point
-        return ThreadedPoint(np.empty(self.n_rows), self.loss.new_state(near.state if near else None), width)
+        state = self.loss.new_state(near.state if near else None, self.n_threads)
+        return ThreadedPoint(np.empty(self.n_rows), state, width)
 
     def _sampled(self, n_rows: int, seed: int) -> _Sample | None:
         if self.weight <= 0.0:

@@ -3,13 +3,15 @@
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse
 
 from ranksvm.data import Queries
 from ranksvm.losses import Pairs
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 __all__ = ["AlphaOfPairs", "DualBlock", "DualCoef", "KeptDualCoef", "WholeBlocks"]
 
@@ -162,7 +164,7 @@ class DualCoef:
             beta[block.other_rows] -= block.alpha.sum(axis=0)
         return beta
 
-    def to_coo(self) -> scipy.sparse.coo_array:
+    def to_coo(self) -> "sparse.coo_array":
         """All alpha as one sparse matrix: alpha_ij in row i (the preferred document), column j.
 
         Returns
@@ -170,6 +172,8 @@ class DualCoef:
         coo_array of float64, shape (n_samples, n_samples)
             The nonzero alpha, 24 bytes each.
         """
+        from scipy import sparse
+
         data, preferred, other = [], [], []
         for block in self:
             i, j = np.nonzero(block.alpha)
@@ -178,7 +182,7 @@ class DualCoef:
             other.append(block.other_rows[j])
         n = self._queries.n_rows
         places = (np.concatenate(preferred), np.concatenate(other))
-        return scipy.sparse.coo_array((np.concatenate(data), places), shape=(n, n))
+        return sparse.coo_array((np.concatenate(data), places), shape=(n, n))
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -4,8 +4,8 @@ import operator
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
+from ranksvm._checks import is_sparse
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError
 from ranksvm.problems.score_difference import QueryExplanation, ScoreDifference
@@ -68,14 +68,16 @@ class Explanation:
         more than in X. For the plots of SHAP: ``shap.Explanation(values=e.contributions, base_values=e.mean_scores,
         feature_names=e.feature_names)``.
         """
-        if not scipy.sparse.issparse(self._X):
+        if not is_sparse(self._X):
             out = np.empty(self._X.shape)
             for _, rows in self.queries:
                 values = self._X[rows].astype(np.float64)
                 out[rows] = (values - values.mean(axis=0)) * self.coef
             return out
         blocks = [_sparse_contributions(self._X[rows], self.coef) for _, rows in self.queries]
-        stacked = scipy.sparse.vstack(blocks, format="csr")
+        from scipy import sparse
+
+        stacked = sparse.vstack(blocks, format="csr")
         return stacked if self.queries.order is None else stacked[np.argsort(self.queries.order)]
 
     def document(self, row: int) -> ScoreDifference:
@@ -209,7 +211,7 @@ class Explanation:
 
 
 def _entries(X: Any, row: int) -> tuple[np.ndarray, np.ndarray]:
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         stored = slice(X.indptr[row], X.indptr[row + 1])
         return X.indices[stored], X.data[stored].astype(np.float64)
     return np.arange(X.shape[1]), X[row].astype(np.float64)
@@ -217,7 +219,7 @@ def _entries(X: Any, row: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _mean(X: Any, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The mean of some rows."""
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         part = X[rows]
         columns, place = np.unique(part.indices, return_inverse=True)
         return columns, np.bincount(place, weights=part.data, minlength=len(columns)) / len(rows)
@@ -236,20 +238,24 @@ def _side_by_side(
 
 def _dense_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """The columns in which some rows differ from zero, and these of the rows, dense."""
-    if not scipy.sparse.issparse(X):
+    if not is_sparse(X):
         return np.arange(X.shape[1]), X.astype(np.float64)
+    from scipy import sparse
+
     columns, place = np.unique(X.indices, return_inverse=True)
-    narrow = scipy.sparse.csr_matrix((X.data.astype(np.float64), place, X.indptr), shape=(X.shape[0], len(columns)))
+    narrow = sparse.csr_matrix((X.data.astype(np.float64), place, X.indptr), shape=(X.shape[0], len(columns)))
     return columns, narrow.toarray()
 
 
 def _sparse_contributions(X: Any, coef: np.ndarray) -> Any:
+    from scipy import sparse
+
     columns, values = _dense_columns(X)
     values = (values - values.mean(axis=0)) * coef[columns]
     used = coef[columns] != 0.0
     columns, values = columns[used], values[:, used]
     pointers = np.arange(0, values.size + 1, max(1, len(columns))) if len(columns) else np.zeros(len(values) + 1, int)
-    return scipy.sparse.csr_matrix((values.ravel(), np.tile(columns, len(values)), pointers), shape=X.shape)
+    return sparse.csr_matrix((values.ravel(), np.tile(columns, len(values)), pointers), shape=X.shape)
 
 
 def _largest(values: np.ndarray) -> np.ndarray:

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
+from ranksvm._checks import is_sparse
 from ranksvm._memory import memory_bytes
 from ranksvm._parallel import one_blas_thread
 from ranksvm.data.design_matrix import stored_bytes
@@ -407,6 +407,6 @@ def _taken(X: Any, rows: np.ndarray) -> Any:
 
 def _same(X: Any, Z: Any) -> bool:
     """Whether two sets of documents have the same values."""
-    if scipy.sparse.issparse(X) != scipy.sparse.issparse(Z):
+    if is_sparse(X) != is_sparse(Z):
         return False
-    return (X != Z).nnz == 0 if scipy.sparse.issparse(X) else np.array_equal(X, Z)
+    return (X != Z).nnz == 0 if is_sparse(X) else np.array_equal(X, Z)

@@ -3,10 +3,9 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from ranksvm import _options
-from ranksvm._checks import is_number
+from ranksvm._checks import is_number, is_sparse
 from ranksvm._memory import memory_complaint
 from ranksvm.exceptions import DataError
 from ranksvm.kernels import FOURIER_KERNELS, KERNELS, LANDMARK_METHODS, Kernel, kernel_named
@@ -65,7 +64,7 @@ def is_precomputed(kernel: Any) -> bool:
 
 def refuse_sparse_kernels(kernel: Any, X: Any) -> None:
     """Raise DataError if kernel values are given in place of features, as a sparse matrix."""
-    if is_precomputed(kernel) and scipy.sparse.issparse(X):
+    if is_precomputed(kernel) and is_sparse(X):
         raise DataError("A sparse precomputed kernel is not supported: give a dense array.")
 
 
@@ -111,7 +110,7 @@ def _kernel_name(kernel: Any) -> str:
 
 def _variance(X: Any) -> float:
     """Variance of all values, the zeros of a sparse X included, summed in float64 around their mean."""
-    if scipy.sparse.issparse(X):
+    if is_sparse(X):
         size = X.shape[0] * X.shape[1]
         mean = X.data.sum(dtype=np.float64) / size
         deviations = X.data.astype(np.float64) - mean

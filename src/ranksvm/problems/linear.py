@@ -4,19 +4,20 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ranksvm.data import DesignMatrix, as_design_matrix
+from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, as_design_matrix
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.losses import LOSSES
-from ranksvm.objectives import DualPoint, LinearObjective, PairDual, ThreadedTerm
+from ranksvm.objectives import DualPoint, DualSize, LinearObjective, PairDual, ThreadedTerm
 from ranksvm.objectives.hessian_cost import Size, worthwhile_fraction
 from ranksvm.problems.problem import LINEAR_SOLVERS, RankSVMProblem, problem_options
 from ranksvm.problems.records import Linear, Record
-from ranksvm.problems.solver_choice import choose_solver, worth_the_dual
+from ranksvm.problems.solver_choice import choose_solver
 from ranksvm.problems.training_set import TrainingSet, training_set
 from ranksvm.solvers import SolverResult, Status, dual_ascent
 
@@ -39,15 +40,18 @@ class LinearProblem(RankSVMProblem):
         Those of `RankSVMProblem`; solver "auto" uses the cheapest one.
     """
 
+    continuation = True
+
     def __init__(self, data: TrainingSet, design: DesignMatrix, **options: Any):
         super().__init__(data, data.pairs, **options)
         term = ThreadedTerm(design, self.pairwise, self.pass_threads)
         fraction_of: Callable[[Size], float] = worthwhile_fraction
         self._may_leave_dual = self.solver == "auto"
         if self.solver == "auto":
-            self.solver, fraction_of = choose_solver(term)
-            if self.solver != "newton" and worth_the_dual(design, data.pairs, self.loss.name):
-                self.solver = "dual"
+            # not for rows that are computed when they are read, nor for a loss of the user's own
+            has_dual = isinstance(design, DenseDesign | SparseDesign) and self.loss.name in LOSSES
+            dual_size = partial(DualSize.of, data.pairs) if has_dual else None
+            self.solver, fraction_of = choose_solver(term, self.loss.name, dual_size)
         elif self.solver == "dual" and self.loss.name not in LOSSES:
             raise OptionError("solver='dual' is for the losses with a name: use solver='auto' for one of your own.")
         self.objective = LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of)

@@ -82,6 +82,8 @@ class RankSVMProblem:
     objective: Any
     # prefix of C in the log
     label = ""
+    # whether TRON may begin with smaller C
+    continuation = False
     # the form of Newton's method that suits the objective
     newton: ClassVar[Callable[..., SolverResult]] = staticmethod(newton)
 
@@ -139,7 +141,7 @@ class RankSVMProblem:
             elif self.solver == "adaptive":
                 result = adaptive(objective, begin, warm_start=warm, **options)
             else:
-                result = tron(objective, begin, **options)
+                result = tron(objective, begin, continuation=not warm and self.continuation, **options)
         return replace(result, width=objective.width)
 
     def start_from(self, estimator: Any) -> np.ndarray | None:

@@ -3,21 +3,19 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign
-from ranksvm.losses import LOSSES, Pairs
-from ranksvm.objectives import dual_sizes
+from ranksvm.objectives import DualSize
 from ranksvm.objectives.hessian_cost import Size, hessian_cost, sampled_fraction, worthwhile_fraction
 
-__all__ = ["SolverChoice", "choose_solver", "worth_the_dual"]
+__all__ = ["SolverChoice", "choose_solver"]
 
 # Newton's method builds Hessians from the first step on, whatever the conditioning. That is the fastest where one of
-# all rows costs no more products with it than this (46 features: beginning with conjugate gradients took up to 1.4
-# times as long on 10,000 rows),
-CHEAP_HESSIAN = 8.0
-# or where there are so many rows that one of a sample costs no more than the second, and so few features that one of
-# all rows costs no more than the first: 136 features from 40,000 rows on. On 10,000 rows, of which Newton's method
-# takes all, it took 1.4 to 1.8 times as long as TRON where features are isotropic.
-CHEAP_SAMPLED_HESSIAN = (25.0, 2.5)
+# all rows costs no more products with it than this: with 46 features it takes up to 1.4 times as long as TRON where
+# features are isotropic, and half as long as conjugate gradients with the Hessian of a sample on MQ2008 and OHSUMED,
+CHEAP_HESSIAN = 12.0
+# or where there are so many rows that one of a sample costs no more than the second, and one of all rows no more than
+# the first: 136 features from 100,000 rows on. On 40,000 rows it takes 0.9 times as long as conjugate gradients that
+# build a Hessian once it pays, on isotropic features 1.4 times.
+CHEAP_SAMPLED_HESSIAN = (25.0, 1.0)
 # The dual is taken by solver "auto" where queries with pairs have at most this many rows for each feature, ...
 DUAL_ROWS = 1.0
 # ... what it holds is at most this many times the stored values of these rows (it is to be a small part of the fit's
@@ -36,7 +34,7 @@ class SolverChoice(NamedTuple):
     Attributes
     ----------
     solver : str
-        "newton", "adaptive" or "tron".
+        "newton", "adaptive", "tron" or "dual".
     fraction_of : callable
         The part of the rows in explicit Hessians, for data of a `Size`: the solver may begin with a sample.
     """
@@ -45,16 +43,23 @@ class SolverChoice(NamedTuple):
     fraction_of: Callable[[Size], float]
 
 
-def choose_solver(size: Size) -> SolverChoice:
-    """The solver that is expected to be the fastest, or near it, for any loss, C and conditioning.
+def choose_solver(
+    size: Size, loss: str = "squared_hinge", dual_size: Callable[[], DualSize] | None = None
+) -> SolverChoice:
+    """The solver that is expected to be the fastest, or near it, for any C and conditioning.
 
-    Newton's method where Hessians cost little beside products with them; TRON where there are more than 2,000
-    features; and in between conjugate gradients that build a Hessian once it pays.
+    Newton's method where Hessians cost little beside products with them; else the dual where there are so few rows and
+    pairs that it is the cheaper problem; TRON where there are more than 2,000 features; and for what is left conjugate
+    gradients that build a Hessian once it pays.
 
     Parameters
     ----------
     size : Size
         Of the data.
+    loss : str
+        Name of the loss.
+    dual_size : callable, optional
+        Gives the size of the dual, if the problem has one that can be solved; called only if it matters.
 
     Returns
     -------
@@ -63,6 +68,8 @@ def choose_solver(size: Size) -> SolverChoice:
     """
     if _hessians_are_cheap(size):
         return SolverChoice("newton", worthwhile_fraction)
+    if dual_size is not None and _dual_is_cheap(size, loss, dual_size()):
+        return SolverChoice("dual", sampled_fraction)
     return SolverChoice("adaptive" if sampled_fraction(size) > 0.0 else "tron", sampled_fraction)
 
 
@@ -73,28 +80,9 @@ def _hessians_are_cheap(size: Size) -> bool:
     return fraction > 0.0 and (of_all <= CHEAP_HESSIAN or (of_all <= most_of_all and of_sample <= most_of_sample))
 
 
-def worth_the_dual(design: DesignMatrix, pairs: Pairs, loss: str) -> bool:
-    """Whether there are so few rows and pairs that the dual is the cheaper problem.
-
-    Parameters
-    ----------
-    design : DesignMatrix
-        The features.
-    pairs : ComparablePairs or PairList
-        The pairs.
-    loss : str
-        Name of the loss.
-
-    Returns
-    -------
-    bool
-        Whether they are.
-    """
-    # not for rows that are computed when they are read, nor for a loss of the user's own
-    if not isinstance(design, DenseDesign | SparseDesign) or loss not in LOSSES:
-        return False
-    n_rows, n_numbers, work = dual_sizes(pairs)
+def _dual_is_cheap(size: Size, loss: str, dual: DualSize) -> bool:
     # a stored value takes 8 bytes, or somewhat more or less
-    stored = n_rows * design.row_bytes / 8.0
-    few = n_rows <= DUAL_ROWS * design.n_features and (loss == "hinge" or pairs.n_pairs <= DUAL_PAIRS * n_rows)
-    return few and n_numbers <= DUAL_NUMBERS * stored and work <= DUAL_WORK * stored
+    stored = dual.n_rows * size.row_bytes / 8.0
+    few_pairs = loss == "hinge" or dual.n_pairs <= DUAL_PAIRS * dual.n_rows
+    few_rows = dual.n_rows <= DUAL_ROWS * size.n_variables
+    return few_pairs and few_rows and dual.n_numbers <= DUAL_NUMBERS * stored and dual.work <= DUAL_WORK * stored

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,21 +22,33 @@ __all__ = ["adaptive"]
 # times NEXT_REDUCTION.
 FIRST_REDUCTION = 0.3
 NEXT_REDUCTION = 0.5
+# Where pairs cross their margins with every step, such inexact steps can alternate between the same points. After this
+# many steps in a row without a smaller gap, later steps are more exact by this factor, down to the last of these
+# reductions.
+FUTILE_STEPS = 2
+TIGHTEN = 0.3
+LEAST_REDUCTION = 1e-3
 CG_PRODUCTS = 500
 # The problem on a sample is solved until the gradient is this part of what it was: of as few rows a variable as a
 # preconditioner needs, it says no more of the solution.
-SAMPLE_REDUCTION = 0.2
-# A Hessian is built once products have cost this part of what it costs, ...
-SPENT_SHARE = 0.5
-# ... and if this part of its cost in products, and the number that even a new Hessian leaves, seem to lie ahead. (On
-# 300 features with real labels 1 and 1 took 1.95 times as long as Newton's method, these 1.5 times. The price: on
-# 1,000 x 245 isotropic features at C = 100 these take 1.57 times as long as TRON, 1 and 1 took 1.06 times.)
-AHEAD_SHARE = 0.7
-UNAVOIDABLE_PRODUCTS = 5
+SAMPLE_REDUCTION = 0.05
+# A Hessian is built once products have cost this part of what it costs, and it is expected to save as much. (On 300
+# features with real labels 0.5 took 1.7 times as long as Newton's method, 0.25 takes 1.4 times.)
+SPENT_SHARE = 0.25
+# The logarithm by which the gap is still to decrease, where that is not known.
+MOST_REDUCTION = 20.0
 # A Hessian that was built at the point itself is replaced by one of more rows after no fewer products than this.
 LEAST_PRODUCTS = 20
 
 Solve = Callable[[np.ndarray], np.ndarray]
+
+
+class Learnt(NamedTuple):
+    """What the problem on a sample passes on: a preconditioner, and by what each product with it reduced the logarithm
+    of the squared residual, which is much the same for all data."""
+
+    solve: Solve | None = None
+    reductions: tuple[float, ...] = ()
 
 
 def adaptive(
@@ -51,11 +64,12 @@ def adaptive(
     """Minimise a strongly convex objective whose Hessian may or may not be worth building.
 
     How many products conjugate gradients take depends on the conditioning, which is unknown beforehand. They start with
-    the diagonal as their preconditioner. Once the products since then have cost half as much as an explicit Hessian,
-    and about as many seem to lie ahead as it costs, it is built and takes the place of the diagonal; later a new one
-    takes its place by the same rule. As for any purchase that ends a rent, the work is then at most about twice that of
-    the better choice made beforehand. A problem on a sample of the data is solved first, in the same way, and passes
-    its solution and its preconditioner on.
+    the diagonal as their preconditioner. Once the products since then have cost a quarter as much as an explicit
+    Hessian, and it is expected to save more products than it costs, it is built and takes the place of the diagonal;
+    later a new one takes its place by the same rule. What lies ahead without it follows from how far the last products
+    reduced the residual, what lies ahead with it from the number of rows in it. As for any purchase that ends a rent,
+    the work is then at most about twice that of the better choice made beforehand. A problem on a sample of the data is
+    solved first, in the same way, and passes its solution and its preconditioner on.
 
     Parameters
     ----------
@@ -79,49 +93,57 @@ def adaptive(
     SolverResult
         The best point, its certificate and the reason for stopping.
     """
-    solve = None
+    learnt = Learnt()
     if point is None and not warm_start:
-        start, solve = _solve_sample(objective, start, tol, interrupted)
+        start, learnt = _solve_sample(objective, start, tol, interrupted)
     monitor = Monitor(objective, tol, max_iter, interrupted)
     point = monitor.evaluate(start) if point is None else point
-    return _minimise(objective, point, solve, monitor)[0]
+    return _minimise(objective, point, learnt, monitor)[0]
 
 
 def _solve_sample(
     objective: AdaptiveObjective, start: np.ndarray, tol: float, interrupted: threading.Event | None
-) -> tuple[np.ndarray, Solve | None]:
-    """A starting point and a preconditioner, from the problem on a sample; the given start where there is none."""
+) -> tuple[np.ndarray, Learnt]:
+    """A starting point, and a preconditioner, from the problem on a sample; the given start where there is none."""
     sample = objective.sample()
     if sample is None:
-        return start, None
-    start, solve = _solve_sample(sample, np.zeros(sample.n_variables), tol, interrupted)
+        return start, Learnt()
+    start, learnt = _solve_sample(sample, np.zeros(sample.n_variables), tol, interrupted)
     monitor = Monitor(sample, max(tol, SAMPLE_TOL), SAMPLE_ITERATIONS, interrupted, "on a sample: ")
     point = monitor.evaluate(start)
     monitor.enough = SAMPLE_REDUCTION**2 * sample.gap(point)
-    result, solve = _minimise(sample, point, solve, monitor)
-    return objective.from_sample(sample, result.w), solve
+    result, learnt = _minimise(sample, point, learnt, monitor)
+    return objective.from_sample(sample, result.w), learnt
 
 
 def _minimise(
-    objective: AdaptiveObjective, point: Point, solve: Solve | None, monitor: Monitor
-) -> tuple[SolverResult, Solve]:
+    objective: AdaptiveObjective, point: Point, learnt: Learnt, monitor: Monitor
+) -> tuple[SolverResult, Learnt]:
     """Newton steps by conjugate gradients; the result, and the preconditioner at the end."""
+    solve = learnt.solve
     if solve is None:
         # the Hessian of an earlier solve, for other weights
         earlier = objective.earlier_hessian()
         solve = by_diagonal(curvature_scale(objective, point)) if earlier is None else by_cholesky(earlier)
-    steps = _Steps(objective, monitor, solve, objective.gap(point))
-    reduction = FIRST_REDUCTION
+    steps = _Steps(objective, monitor, solve, learnt.reductions)
+    reduction = loosest = FIRST_REDUCTION
+    best_gap, n_futile = float("inf"), 0
     while (status := monitor.record(point)) is None:
-        point = monitor.reduce_smoothing(point)
+        before, point = point, monitor.reduce_smoothing(point)
+        if point is not before:  # another objective, of larger gaps
+            best_gap, loosest = float("inf"), FIRST_REDUCTION
         gap = objective.gap(point)
         if gap == 0.0:  # only less smoothing can improve it
             continue
+        best_gap = min(best_gap, gap)
         goal = float(np.sqrt(objective.goal(point, monitor.tol) / gap))
         point, _ = take(objective, point, steps.step(point, max(reduction, 0.5 * goal)), monitor)
+        n_futile = n_futile + 1 if objective.gap(point) > best_gap else 0
+        if n_futile >= FUTILE_STEPS:
+            loosest = max(LEAST_REDUCTION, TIGHTEN * loosest)
         # a step is worth no more than its own nonlinearity lets it reach
-        reduction = min(FIRST_REDUCTION, NEXT_REDUCTION * float(np.sqrt(objective.gap(point) / gap)))
-    return monitor.result(point, status), steps.solve
+        reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(objective.gap(point) / gap)))
+    return monitor.result(point, status), Learnt(steps.solve, tuple(steps.reductions))
 
 
 class _Steps:
@@ -135,17 +157,20 @@ class _Steps:
         Counts products.
     solve : callable
         The first preconditioner.
-    gap : float
-        Duality gap where it is first used.
+    reductions : tuple of float
+        What is known of it.
     """
 
-    def __init__(self, objective: AdaptiveObjective, monitor: Monitor, solve: Solve, gap: float):
+    def __init__(
+        self, objective: AdaptiveObjective, monitor: Monitor, solve: Solve, reductions: tuple[float, ...] = ()
+    ):
         self.objective = objective
         self.monitor = monitor
         self.solve = solve
-        # products with the present preconditioner, and the gap where it was made
-        self.n_products = 0
-        self.first_gap = gap
+        # by what each product with the present preconditioner reduced the logarithm of the squared residual, and what
+        # was left of that before the last one
+        self.reductions = list(reductions)
+        self._left = 1.0
 
     def step(self, point: Point, tolerance: float) -> np.ndarray:
         """A Newton step: a residual of ``tolerance`` times the gradient, in the norm of the preconditioner."""
@@ -163,28 +188,39 @@ class _Steps:
                 stop=partial(self._pays, point, gap, patience),
             )
             self.monitor.n_products += newton_step.n_products
-            self.n_products += newton_step.n_products
             if not newton_step.stopped:
+                if newton_step.n_products > 0:
+                    self._note(newton_step.left)
                 return newton_step.step
             # A Hessian of so few rows that it hardly helps: better one of more of them.
             if patience > 0.0 and not objective.refine():
                 patience = np.inf
                 continue
             self.solve = by_cholesky(objective.hessian(point))
-            self.n_products, self.first_gap, patience = 0, gap, LEAST_PRODUCTS
+            self.reductions, patience = [], LEAST_PRODUCTS
 
     def _pays(self, point: Point, gap: float, patience: float, n_products: int, left: float) -> bool:
         """Whether it is time to build a Hessian, after so many products for a step, that left so much of the gap."""
+        if n_products > 0:
+            self._note(left)
+        self._left = left
         cost = self.objective.hessian_cost
-        spent = self.n_products + n_products
-        enough = AHEAD_SHARE * cost + UNAVOIDABLE_PRODUCTS
-        return spent >= max(SPENT_SHARE * cost, patience) and self._ahead(point, gap * left, spent) >= enough
+        if len(self.reductions) < max(SPENT_SHARE * cost, patience):
+            return False
+        log_reduction = self._log_reduction(point, gap * left)
+        # later products reduce it less than the first ones
+        last = self.reductions[len(self.reductions) // 2 :]
+        rate = sum(last) / max(1, len(last))
+        ahead = log_reduction / rate if rate > 0.0 else np.inf
+        return ahead >= cost + self.objective.cost_with_hessian(log_reduction)
 
-    def _ahead(self, point: Point, gap: float, spent: int) -> float:
-        """How many products are still to come, if the gap continues to decrease at the same rate."""
-        if gap >= self.first_gap or not self.objective.smoothing_suffices(point, self.monitor.tol):
-            return np.inf
-        goal = max(self.objective.goal(point, self.monitor.tol), self.monitor.enough)
-        if goal >= gap:
-            return 0.0
-        return spent * np.log(gap / goal) / np.log(self.first_gap / gap) if goal > 0.0 else np.inf
+    def _note(self, left: float) -> None:
+        """What is left of the squared residual after a product."""
+        self.reductions.append(float(np.log(self._left / left)) if left > 0.0 else np.inf)
+
+    def _log_reduction(self, point: Point, gap: float) -> float:
+        """By what the logarithm of the gap is still to be reduced."""
+        objective, tol = self.objective, self.monitor.tol
+        suffices = objective.smoothing_suffices(point, tol)
+        goal = max(objective.goal(point, tol), self.monitor.enough) if suffices else 0.0
+        return max(0.0, float(np.log(gap / goal))) if goal > 0.0 and gap > 0.0 else MOST_REDUCTION

@@ -16,6 +16,9 @@ class NewtonStep:
     residual: np.ndarray  # -(g + H step)
     length: float  # of the step, in the norm of the preconditioner
     n_products: int
+    left: float = (
+        1.0  # of the squared gradient in the norm of the inverse preconditioner; not for a step on the boundary
+    )
     on_boundary: bool = False
     stopped: bool = False  # by `stop`, short of the tolerance
 
@@ -74,7 +77,7 @@ def conjugate_gradient(
     n_products = 0
     while rho > target and n_products < max_products and direction_norm > 0.0:
         if stop is not None and stop(n_products, rho / whole):
-            return NewtonStep(step, residual, float(np.sqrt(step_norm)), n_products, stopped=True)
+            return NewtonStep(step, residual, float(np.sqrt(step_norm)), n_products, rho / whole, stopped=True)
         image = product(direction)
         n_products += 1
         curvature = inner(direction, image)
@@ -100,4 +103,4 @@ def conjugate_gradient(
         direction *= beta
         direction += z
         rho = rho_new
-    return NewtonStep(step, residual, float(np.sqrt(step_norm)), n_products)
+    return NewtonStep(step, residual, float(np.sqrt(step_norm)), n_products, rho / whole if whole > 0.0 else 0.0)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ranksvm.objectives.approximate_inverse import by_cholesky
+from ranksvm.objectives.approximate_inverse import by_cholesky, by_secant
 from ranksvm.objectives.protocol import HessianObjective, Point, SampledObjective
 from ranksvm.solvers.conjugate_gradient import NewtonStep, conjugate_gradient
 from ranksvm.solvers.line_search import take
@@ -20,8 +20,11 @@ SAMPLE_REDUCTION = 0.03
 SAMPLE_ITERATIONS = 20
 # Its smoothing is not reduced beyond this tolerance: a narrower ring has too few pairs of a sample.
 SAMPLE_TOL = 1e-4
-# A step that reduced the gradient, in the norm of the inverse Hessian, by less than this factor triggers a new Hessian.
-GOOD_REDUCTION = 0.3
+# A step that reduced the gradient, in the norm of the inverse Hessian, by less than this factor triggers a new Hessian,
+# once products since the last one have cost this part of what it costs (10,000 x 46: 10 products and one Hessian take
+# 0.9 times as long as 6 and two).
+GOOD_REDUCTION, POOR_REDUCTION = 0.3, 0.6
+SPENT_SHARE = 0.5
 # Approximate fraction of the gradient that remains after a step with a preconditioner from a sample.
 SAMPLE_ACCURACY = 0.3
 # If a step with only the sample's Hessian ends with a slope above this multiple of the initial slope, the sample misses
@@ -46,8 +49,9 @@ def newton(
 
     For large data, the explicit Hessian is that of a sample and preconditions conjugate gradients on the exact one,
     which then need one or two products; the solution of the sample's problem is the starting point. For small data, or
-    few variables, the Hessian is exact and each step is one factorisation. Steps are accepted by the slope at their
-    end, not by the decrease of the objective, which near the optimum is less than its round-off.
+    few variables, the Hessian is exact and each step is one factorisation. Between two Hessians the preconditioner
+    learns the curvature along the last step. Steps are accepted by the slope at their end, not by the decrease of the
+    objective, which near the optimum is less than its round-off.
 
     Parameters
     ----------
@@ -82,18 +86,25 @@ def newton(
     # The Hessian of an earlier solve, for other weights, is good for a first step.
     earlier = objective.earlier_hessian()
     solve = None if earlier is None else by_cholesky(earlier)
+    precondition = solve
     # Reduction of the gradient by the last step, in the norm of the inverse Hessian: small if the model is good.
     reduction, trusted, misled = 1.0, True, False
+    n_before = 0  # products before the present Hessian
     while (status := monitor.record(point)) is None:
-        point = monitor.reduce_smoothing(point)
+        before, point = point, monitor.reduce_smoothing(point)
+        if point is not before:  # another objective, of another curvature
+            precondition = solve
         if objective.gap(point) == 0.0:  # only less smoothing can improve it
             continue
         gradient = point.gradient
         first = monitor.n_iter == 0 and solve is not None
-        if fresh := solve is None or misled or (reduction > GOOD_REDUCTION and not first):
-            solve = by_cholesky(objective.hessian(point))
-            misled = False
+        spent = monitor.n_products - n_before
+        enough = spent >= SPENT_SHARE * objective.hessian_cost or reduction > POOR_REDUCTION
+        if fresh := solve is None or misled or (reduction > GOOD_REDUCTION and enough and not first):
+            solve = precondition = by_cholesky(objective.hessian(point))
+            misled, n_before = False, monitor.n_products
         assert solve is not None
+        assert precondition is not None
         # Conjugate gradients stop when more accuracy would not help, given the last step's nonlinearity or the goal.
         goal = float(np.sqrt(objective.goal(point, tol) / objective.gap(point)))
         tolerance = max(SAMPLE_ACCURACY * min(reduction, 1.0), 0.5 * goal)
@@ -101,15 +112,16 @@ def newton(
         if exact or ((fresh or first) and trusted and tolerance >= SAMPLE_ACCURACY):
             step = -solve(gradient)
         else:
-            inexact = _inexact_step(objective, point, solve, min(tolerance, 0.5 * SAMPLE_ACCURACY), monitor)
+            inexact = _inexact_step(objective, point, precondition, min(tolerance, 0.5 * SAMPLE_ACCURACY), monitor)
             step = inexact.step
             # a Hessian of so few rows hardly helps, so more rows are used
             misled = inexact.n_products == CG_PRODUCTS and objective.refine()
-        before = objective.inner(gradient, solve(gradient))
+        w, slope_before = point.w, objective.inner(gradient, solve(gradient))
         point, end = take(objective, point, step, monitor)
+        precondition = by_secant(solve, point.w - w, point.gradient - gradient, objective.inner)
         trusted = trusted and abs(end) <= TRUSTED_SLOPE * abs(objective.inner(gradient, step))
-        after = objective.inner(point.gradient, solve(point.gradient))
-        reduction = float(np.sqrt(after / before)) if before > 0.0 else 0.0
+        slope_after = objective.inner(point.gradient, solve(point.gradient))
+        reduction = float(np.sqrt(slope_after / slope_before)) if slope_before > 0.0 else 0.0
     return monitor.result(point, status)
 
 
@@ -154,7 +166,7 @@ def solve_sample(
 def _inexact_step(
     objective: HessianObjective,
     point: Point,
-    solve: Callable[[np.ndarray], np.ndarray],
+    precondition: Callable[[np.ndarray], np.ndarray],
     tolerance: float,
     monitor: Monitor,
 ) -> NewtonStep:
@@ -162,7 +174,7 @@ def _inexact_step(
     newton_step = conjugate_gradient(
         lambda v: objective.hessian_product(point, v),
         point.gradient,
-        solve,
+        precondition,
         objective.inner,
         tolerance=tolerance,
         max_products=CG_PRODUCTS,

@@ -1,0 +1,494 @@
+// Window sums over many levels or long lists, O(m log k): the documents are split by level into 8 groups, each in score
+// order. All pairs between the groups are counted by the running sums of the groups, read at the windows; then each group by
+// itself, its windows renumbered, until a group is one level or a few documents, which are summed pair by pair.
+//
+// The windows ascend, so that documents meet their running sums in order: those of a block of positions fit into the first
+// cache. No branch depends on the data.
+#ifndef RANKSVM_LEVEL_SPLIT_HPP
+#define RANKSVM_LEVEL_SPLIT_HPP
+
+#include <algorithm>
+#include <cstdint>
+
+#include "lanes.hpp"
+#include "portable.hpp"
+#include "sorted_query.hpp"
+
+namespace ranksvm::RANKSVM_VARIANT {
+
+constexpr int kGroups = 8;
+// Positions whose running sums are kept at a time, and the most documents that are summed pair by pair.
+constexpr int64_t kBlock = 64, kPairwise = 16;
+// Longer parts are worked on by all threads, shorter ones by one each.
+constexpr int64_t kSharedPart = 65536;
+
+// A document of a part: its place in the query, its level, its values as the preferred document (the first kSums) and as the
+// other one (the last kSums).
+template <int kTotals>
+struct SplitDocument {
+    int32_t id, level;
+    double values[kTotals];
+};
+
+// One window of a document within its part, and the sums over it so far.
+template <int kSums>
+struct SplitSide {
+    int32_t at;
+    double sums[kSums];
+};
+
+// The documents of a range of levels.
+template <int kSums, int kTotals, int kWindows>
+struct SplitPart {
+    static constexpr bool kWhole = false;
+    SplitDocument<kTotals> *documents;
+    SplitSide<kSums> *upper[kWindows], *lower[kWindows];
+
+    RANKSVM_INLINE_METHOD int32_t id(int64_t i) const { return documents[i].id; }
+    RANKSVM_INLINE_METHOD int32_t level(int64_t i) const { return documents[i].level; }
+    RANKSVM_INLINE_METHOD const double *preferred(int64_t i) const { return documents[i].values; }
+    RANKSVM_INLINE_METHOD const double *other(int64_t i) const { return documents[i].values + (kTotals - kSums); }
+    RANKSVM_INLINE_METHOD int32_t window(int which, int64_t i) const { return upper[which][i].at; }
+    RANKSVM_INLINE_METHOD int32_t start(int which, int64_t i) const { return lower[which][i].at; }
+    RANKSVM_INLINE_METHOD double upper_sum(int which, int64_t i, int sum) const { return upper[which][i].sums[sum]; }
+    RANKSVM_INLINE_METHOD double lower_sum(int which, int64_t i, int sum) const { return lower[which][i].sums[sum]; }
+    RANKSVM_INLINE_METHOD SplitPart from(int64_t first) const {
+        SplitPart part = *this;
+        part.documents += first;
+        for (int which = 0; which < kWindows; ++which) part.upper[which] += first, part.lower[which] += first;
+        return part;
+    }
+};
+
+// All of a query, as it is before the first split.
+template <int kSums, int kTotals, int kWindows>
+struct SplitWhole {
+    static constexpr bool kWhole = true;
+    const int32_t *levels, *windows[kWindows], *starts[kWindows];
+    const double *as_preferred, *as_other;
+
+    RANKSVM_INLINE_METHOD int32_t id(int64_t i) const { return static_cast<int32_t>(i); }
+    RANKSVM_INLINE_METHOD int32_t level(int64_t i) const { return levels[i]; }
+    RANKSVM_INLINE_METHOD const double *preferred(int64_t i) const { return as_preferred + i * kSums; }
+    RANKSVM_INLINE_METHOD const double *other(int64_t i) const { return as_other + i * kSums; }
+    RANKSVM_INLINE_METHOD int32_t window(int which, int64_t i) const { return windows[which][i]; }
+    RANKSVM_INLINE_METHOD int32_t start(int which, int64_t i) const { return starts[which][i]; }
+    RANKSVM_INLINE_METHOD double upper_sum(int, int64_t, int) const { return 0.0; }
+    RANKSVM_INLINE_METHOD double lower_sum(int, int64_t, int) const { return 0.0; }
+};
+
+// Before a segment: of the documents of each group, how many, and the sums over the groups above it; after the segment: the
+// sums over the groups below it.
+template <int kSums>
+struct SplitTotals {
+    int32_t count[kGroups];
+    double above[kSums][kGroups], below[kSums][kGroups];
+};
+
+// The running sums at the positions of a block.
+template <int kSums>
+struct SplitBlock {
+    double sums[kBlock][kSums][kGroups];
+    int32_t count[kBlock][kGroups];
+};
+
+// Running sums of every group, in registers. (Of a plain loop over the groups GCC 12 makes scalar code.)
+template <int kSums>
+struct GroupSums {
+    static constexpr int kVectors = kGroups / kWidth;
+    Lanes total[kSums][kVectors], number[kVectors];
+
+    RANKSVM_INLINE_METHOD explicit GroupSums(const double (*first)[kGroups]) {
+        double numbers[kGroups];
+        for (int c = 0; c < kGroups; ++c) numbers[c] = static_cast<double>(c);
+        for (int v = 0; v < kVectors; ++v) {
+            number[v] = lanes_at(numbers + v * kWidth);
+            for (int sum = 0; sum < kSums; ++sum) total[sum][v] = lanes_at(first[sum] + v * kWidth);
+        }
+    }
+    // a document of group `own`, for the groups below it
+    RANKSVM_INLINE_METHOD void add_above(int own, const double *x) {
+        const Lanes group = all_lanes(static_cast<double>(own)), zero = all_lanes(0.0);
+        for (int v = 0; v < kVectors; ++v)
+            for (int sum = 0; sum < kSums; ++sum)
+                total[sum][v] += where_less(number[v], group, all_lanes(x[sum]), zero);
+    }
+    // for the groups above it
+    RANKSVM_INLINE_METHOD void add_below(int own, const double *x) {
+        const Lanes group = all_lanes(static_cast<double>(own)), zero = all_lanes(0.0);
+        for (int v = 0; v < kVectors; ++v)
+            for (int sum = 0; sum < kSums; ++sum)
+                total[sum][v] += where_less(group, number[v], all_lanes(x[sum]), zero);
+    }
+    RANKSVM_INLINE_METHOD void put(double (*sums)[kGroups]) const {
+        for (int sum = 0; sum < kSums; ++sum)
+            for (int v = 0; v < kVectors; ++v) put_lanes(sums[sum] + v * kWidth, total[sum][v]);
+    }
+};
+
+// What one split is about: the part, its levels, where it goes to.
+template <int kSums, int kTotals, int kWindows, class Part>
+struct Split {
+    const Part &from;
+    SplitPart<kSums, kTotals, kWindows> to;
+    int64_t m;
+    int32_t low;
+    int shift;
+    int32_t *place;  // of each document in `to`
+    double *out;
+
+    RANKSVM_INLINE_METHOD int group(int64_t i) const { return (from.level(i) - low) >> shift; }
+
+    RANKSVM_INLINE_METHOD void count_groups(int64_t begin, int64_t end, int32_t *count) const {
+        int32_t even[kGroups] = {0}, odd[kGroups] = {0};  // two, as a step waits for the one before it in the same group
+        int64_t i = begin;
+        for (; i + 1 < end; i += 2) ++even[group(i)], ++odd[group(i + 1)];
+        for (; i < end; ++i) ++even[group(i)];
+        for (int c = 0; c < kGroups; ++c) count[c] = even[c] + odd[c];
+    }
+
+    RANKSVM_INLINE_METHOD void sum_groups(int64_t begin, int64_t end, SplitTotals<kSums> &totals) const {
+        GroupSums<kSums> above(totals.above), below(totals.below);
+        for (int64_t p = begin; p < end; ++p) {
+            above.add_above(group(p), from.preferred(p));
+            below.add_below(group(p), from.other(p));
+        }
+        above.put(totals.above);
+        below.put(totals.below);
+    }
+
+    // Where the documents of a segment go, in the order of the part.
+    RANKSVM_INLINE_METHOD void move(int64_t begin, int64_t end, const int32_t *first, const int32_t *count) const {
+        int32_t next[kGroups];
+        for (int c = 0; c < kGroups; ++c) next[c] = first[c] + count[c];
+        for (int64_t i = begin; i < end; ++i) {
+            SplitDocument<kTotals> &moved = to.documents[place[i] = next[group(i)]++];
+            moved.id = from.id(i);
+            moved.level = from.level(i);
+            for (int sum = 0; sum < kSums; ++sum) {
+                moved.values[sum] = from.preferred(i)[sum];
+                moved.values[kTotals - kSums + sum] = from.other(i)[sum];
+            }
+        }
+    }
+
+    // The windows that end in a segment, front to back; limit is beyond the end of the list for its last segment.
+    template <bool kMoves>
+    RANKSVM_INLINE_METHOD void sum_upper(int64_t begin, int64_t limit, const SplitTotals<kSums> &before,
+                                         SplitBlock<kSums> &block) const {
+        GroupSums<kSums> total(before.above);
+        int32_t count[kGroups];
+        std::copy_n(before.count, kGroups, count);
+        int64_t next[kWindows];
+        for (int which = 0; which < kWindows; ++which) next[which] = first_window(which, begin);
+        for (int64_t p = begin; p < limit;) {
+            const int64_t base = p, stop = std::min(p + kBlock, limit);
+            for (; p < stop; ++p) {
+                total.put(block.sums[p - base]);
+                if (kMoves) std::copy_n(count, kGroups, block.count[p - base]);
+                if (p == m) continue;
+                const int own = group(p);
+                total.add_above(own, from.preferred(p));
+                if (kMoves)
+                    for (int c = 0; c < kGroups; ++c) count[c] += own == c;
+            }
+            for (int which = 0; which < kWindows; ++which) {
+                int64_t i = next[which];
+                for (; i < m && from.window(which, i) < stop; ++i) {
+                    const int64_t row = from.window(which, i) - base;
+                    const int own = group(i);
+                    double *sums = kMoves ? to.upper[which][place[i]].sums : out + (2 * from.id(i) * kWindows + which) * kSums;
+                    if (kMoves) to.upper[which][place[i]].at = block.count[row][own];
+                    for (int sum = 0; sum < kSums; ++sum)
+                        sums[sum] = from.upper_sum(which, i, sum) + block.sums[row][sum][own];
+                }
+                next[which] = i;
+            }
+        }
+    }
+
+    // The windows that start in a segment, back to front.
+    template <bool kMoves>
+    RANKSVM_INLINE_METHOD void sum_lower(int64_t begin, int64_t limit, const SplitTotals<kSums> &after,
+                                         SplitBlock<kSums> &block) const {
+        GroupSums<kSums> total(after.below);
+        int32_t count[kGroups];
+        std::copy_n(after.count, kGroups, count);
+        int64_t next[kWindows];
+        for (int which = 0; which < kWindows; ++which) next[which] = first_start(which, limit) - 1;
+        for (int64_t p = limit - 1; p >= begin;) {
+            const int64_t base = p, stop = std::max(p - kBlock, begin - 1);
+            for (; p > stop; --p) {
+                if (p < m) {
+                    const int own = group(p);
+                    total.add_below(own, from.other(p));
+                    if (kMoves)
+                        for (int c = 0; c < kGroups; ++c) count[c] -= own == c;
+                }
+                total.put(block.sums[base - p]);
+                if (kMoves) std::copy_n(count, kGroups, block.count[base - p]);
+            }
+            for (int which = 0; which < kWindows; ++which) {
+                int64_t i = next[which];
+                for (; i >= 0 && from.start(which, i) > stop; --i) {
+                    const int64_t row = base - from.start(which, i);
+                    const int own = group(i);
+                    double *sums =
+                        kMoves ? to.lower[which][place[i]].sums : out + ((2 * from.id(i) + 1) * kWindows + which) * kSums;
+                    if (kMoves) to.lower[which][place[i]].at = block.count[row][own];
+                    for (int sum = 0; sum < kSums; ++sum)
+                        sums[sum] = from.lower_sum(which, i, sum) + block.sums[row][sum][own];
+                }
+                next[which] = i;
+            }
+        }
+    }
+
+   private:
+    // The first document whose window ends (starts) at this position or later.
+    RANKSVM_INLINE_METHOD int64_t first_window(int which, int64_t position) const {
+        int64_t low_end = 0, high_end = m;
+        while (low_end < high_end) {
+            const int64_t middle = (low_end + high_end) / 2;
+            if (from.window(which, middle) < position)
+                low_end = middle + 1;
+            else
+                high_end = middle;
+        }
+        return low_end;
+    }
+    RANKSVM_INLINE_METHOD int64_t first_start(int which, int64_t position) const {
+        int64_t low_end = 0, high_end = m;
+        while (low_end < high_end) {
+            const int64_t middle = (low_end + high_end) / 2;
+            if (from.start(which, middle) < position)
+                low_end = middle + 1;
+            else
+                high_end = middle;
+        }
+        return low_end;
+    }
+};
+
+// Totals of the segments made those before each (and, for `below`, after it). Returns the sizes of the groups in `size`.
+template <int kSums>
+RANKSVM_INLINE void scan_totals(SplitTotals<kSums> *totals, int64_t n, int32_t *size) {
+    for (int c = 0; c < kGroups; ++c) {
+        int32_t count = 0;
+        for (int64_t k = 0; k < n; ++k) {
+            const int32_t own = totals[k].count[c];
+            totals[k].count[c] = count;
+            count += own;
+        }
+        totals[n].count[c] = size[c] = count;
+        for (int sum = 0; sum < kSums; ++sum) {
+            double above = 0.0, below = 0.0;
+            for (int64_t k = 0; k < n; ++k) {
+                const double own = totals[k].above[sum][c];
+                totals[k].above[sum][c] = above;
+                above += own;
+            }
+            for (int64_t k = n - 1; k >= 0; --k) {
+                const double own = totals[k].below[sum][c];
+                totals[k].below[sum][c] = below;
+                below += own;
+            }
+        }
+    }
+}
+
+// One split; size[c] receives the size of group c.
+template <bool kMoves, int kSums, int kTotals, int kWindows, class Part>
+RANKSVM_INLINE void split_part(const Workers &workers, const Split<kSums, kTotals, kWindows, Part> &split,
+                               SplitTotals<kSums> *totals, int32_t *size) {
+    const Segments segments(split.m);
+    const int64_t n = segments.n;
+    for_segments(workers, split.m, [&](int64_t k, int64_t begin, int64_t end) {
+        totals[k] = SplitTotals<kSums>();
+        if (kMoves) split.count_groups(begin, end, totals[k].count);
+        if (n > 1) split.sum_groups(begin, end, totals[k]);
+    });
+    scan_totals(totals, n, size);
+    if (kMoves) {
+        int32_t first[kGroups], position = 0;
+        for (int c = 0; c < kGroups; ++c) {
+            first[c] = position;
+            position += size[c];
+        }
+        for_segments(workers, split.m, [&](int64_t k, int64_t begin, int64_t end) {
+            split.move(begin, end, first, totals[k].count);
+        });
+    }
+    for_segments(workers, split.m, [&](int64_t k, int64_t begin, int64_t end) {
+        SplitBlock<kSums> block;
+        const int64_t limit = end == split.m ? end + 1 : end;
+        split.template sum_upper<kMoves>(begin, limit, totals[k], block);
+        SplitTotals<kSums> after = totals[k];
+        if (kMoves) std::copy_n(totals[k + 1].count, kGroups, after.count);
+        split.template sum_lower<kMoves>(begin, limit, after, block);
+    });
+}
+
+// The last step of a part: its sums so far and those over all pairs of it.
+template <int kSums, int kTotals, int kWindows>
+RANKSVM_INLINE void sum_pairwise(const SplitPart<kSums, kTotals, kWindows> &part, int64_t m, double *out) {
+    double level[kPairwise] = {0.0}, window[kWindows][kPairwise] = {{0.0}}, place[kPairwise];
+    double upper[kWindows][kSums][kPairwise] = {{{0.0}}}, lower[kWindows][kSums][kPairwise] = {{{0.0}}};
+    for (int64_t i = 0; i < kPairwise; ++i) place[i] = static_cast<double>(i);
+    for (int64_t i = 0; i < m; ++i) {
+        level[i] = part.level(i);
+        for (int which = 0; which < kWindows; ++which) {
+            window[which][i] = part.window(which, i);
+            for (int sum = 0; sum < kSums; ++sum) {
+                upper[which][sum][i] = part.upper_sum(which, i, sum);
+                lower[which][sum][i] = part.lower_sum(which, i, sum);
+            }
+        }
+    }
+    for (int64_t p = 0; p < m; ++p) {
+        const double own = level[p], position = place[p];
+        for (int which = 0; which < kWindows; ++which) {
+            const double end = window[which][p];
+            for (int sum = 0; sum < kSums; ++sum) {
+                const double x = part.preferred(p)[sum], y = part.other(p)[sum];
+                for (int64_t i = 0; i < kPairwise; ++i) {
+                    upper[which][sum][i] += (own > level[i]) & (position < window[which][i]) ? x : 0.0;
+                    lower[which][sum][i] += (own < level[i]) & (place[i] < end) ? y : 0.0;
+                }
+            }
+        }
+    }
+    for (int64_t i = 0; i < m; ++i)
+        for (int which = 0; which < kWindows; ++which) {
+            double *own = out + (2 * part.id(i) * kWindows + which) * kSums;
+            for (int sum = 0; sum < kSums; ++sum) {
+                own[sum] = upper[which][sum][i];
+                own[kWindows * kSums + sum] = lower[which][sum][i];
+            }
+        }
+}
+
+// The last step of a part of one level: no pairs.
+template <int kSums, int kTotals, int kWindows>
+RANKSVM_INLINE void put_sums(const SplitPart<kSums, kTotals, kWindows> &part, int64_t m, double *out) {
+    for (int64_t i = 0; i < m; ++i)
+        for (int which = 0; which < kWindows; ++which) {
+            double *own = out + (2 * part.id(i) * kWindows + which) * kSums;
+            for (int sum = 0; sum < kSums; ++sum) {
+                own[sum] = part.upper_sum(which, i, sum);
+                own[kWindows * kSums + sum] = part.lower_sum(which, i, sum);
+            }
+        }
+}
+
+// A part that waits: where it is, and its levels.
+struct PartRange {
+    int64_t first, size;
+    int32_t low, n_levels;
+    int memory;  // which of the two it lies in
+};
+
+template <int kSums, int kTotals, int kWindows>
+class LevelSplit {
+    using Documents = SplitPart<kSums, kTotals, kWindows>;
+    using Whole = SplitWhole<kSums, kTotals, kWindows>;
+
+   public:
+    LevelSplit(SortedQuery &query, const double *preferred, const double *other, double *out)
+        : query_(query), out_(out), place_(room_for<int32_t>(query.places, query.m)) {
+        const int64_t m = query.m, side = sizeof(SplitSide<kSums>), document = sizeof(SplitDocument<kTotals>);
+        for (int which = 0; which < 2; ++which) {
+            if (query.n_levels <= kGroups) continue;  // one split is enough, nothing moves
+            char *memory = room_for<char>(query.split[which], m * (document + 2 * kWindows * side));
+            memory_[which].documents = reinterpret_cast<SplitDocument<kTotals> *>(memory);
+            memory += m * document;
+            for (auto *sides : {memory_[which].upper, memory_[which].lower})
+                for (int window = 0; window < kWindows; ++window, memory += m * side)
+                    sides[window] = reinterpret_cast<SplitSide<kSums> *>(memory);
+        }
+        whole_.levels = query.level;
+        whole_.as_preferred = preferred;
+        whole_.as_other = other;
+        for (int window = 0; window < kWindows; ++window) {
+            whole_.windows[window] = query.window[window];
+            whole_.starts[window] = query.start[window];
+        }
+    }
+
+    void sum() {
+        const int64_t m = query_.m;
+        // parts too long for one thread, and all others; a part has at most 8 children, and at most 11 ancestors
+        const int64_t most = kGroups * (11 * (m / kSharedPart) + 2);
+        PartRange *shared = room_for<PartRange>(query_.parts, 2 * most), *own = shared + most;
+        int64_t n_shared = 0, n_own = 0;
+        SplitTotals<kSums> *totals = room_for<SplitTotals<kSums>>(query_.totals, kMostSegments + 1);
+        PartRange children[kGroups];
+        const auto put = [&](int n) {
+            for (int c = 0; c < n; ++c)
+                if (children[c].size > kSharedPart && children[c].n_levels > 1)
+                    shared[n_shared++] = children[c];
+                else
+                    own[n_own++] = children[c];
+        };
+        put(split(query_.workers, whole_, {0, m, 0, query_.n_levels, 1}, totals, children));
+        while (n_shared > 0) {
+            const PartRange part = shared[--n_shared];
+            put(split(query_.workers, memory_[part.memory].from(part.first), part, totals, children));
+        }
+        for_each(query_.workers, n_own, [&](int64_t k) { finish(own[k]); });
+    }
+
+   private:
+    // One split of a part. Returns how many children it has.
+    template <class Part>
+    int split(const Workers &workers, const Part &from, const PartRange &part, SplitTotals<kSums> *totals,
+              PartRange *children) {
+        int shift = 0;
+        while ((kGroups << shift) < part.n_levels) ++shift;
+        const int memory = 1 - part.memory;
+        const Split<kSums, kTotals, kWindows, Part> step = {
+            from, memory_[memory].from(shift > 0 ? part.first : 0), part.size, part.low, shift, place_ + part.first, out_};
+        int32_t size[kGroups];
+        if (shift == 0) {
+            split_part<false>(workers, step, totals, size);
+            return 0;
+        }
+        split_part<true>(workers, step, totals, size);
+        int n = 0;
+        int64_t first = part.first;
+        for (int c = 0; c < kGroups && (c << shift) < part.n_levels; ++c) {
+            const int32_t left = part.n_levels - (c << shift);
+            if (size[c] > 0) children[n++] = {first, size[c], part.low + (c << shift), std::min(1 << shift, left), memory};
+            first += size[c];
+        }
+        return n;
+    }
+
+    // A part to its end, by one thread.
+    void finish(const PartRange &all) {
+        PartRange stack[kGroups * 11];
+        SplitTotals<kSums> totals[kSharedPart / kSegmentDocuments + 1];
+        int depth = 0;
+        stack[depth++] = all;
+        while (depth > 0) {
+            const PartRange part = stack[--depth];
+            const Documents from = memory_[part.memory].from(part.first);
+            if (part.n_levels == 1)
+                put_sums(from, part.size, out_);
+            else if (part.size <= kPairwise)
+                sum_pairwise(from, part.size, out_);
+            else
+                depth += split(Workers{nullptr, nullptr}, from, part, totals, stack + depth);
+        }
+    }
+
+    SortedQuery &query_;
+    double *out_;
+    int32_t *place_;
+    Documents memory_[2] = {};
+    Whole whole_ = {};
+};
+
+}  // namespace ranksvm::RANKSVM_VARIANT
+
+#endif

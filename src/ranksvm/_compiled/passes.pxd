@@ -1,0 +1,46 @@
+# What compiled modules hand each other for a pass over the rows: see passes.hpp. Whoever makes one of these fills in its
+# table and its context.
+from libc.stdint cimport int64_t
+
+cdef extern from "loss_sums.hpp" namespace "ranksvm" nogil:
+    cdef struct LossSums:
+        double value
+        double excess
+        double slack
+
+cdef extern from "passes.hpp" namespace "ranksvm" nogil:
+    cdef struct ProductTable "ranksvm::RowProducts":
+        const void *context
+        void (*scores)(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+        void (*accumulate)(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+
+    cdef struct OperatorTable "ranksvm::QueryOperator":
+        const void *context
+        LossSums (*apply)(const void *, int64_t, int64_t, const double *, double *) except + nogil
+
+
+cdef class RowProducts:
+    cdef ProductTable table
+    cdef void *memory  # the context
+    cdef object owners
+    cdef int64_t n_positions
+    cdef int64_t n_features
+
+    cdef int check(self, int64_t start, int64_t stop, int64_t n_features, int64_t n_rows) except -1
+
+
+cdef class QueryOperator:
+    cdef OperatorTable table
+    cdef void *memory
+    cdef object owners
+    cdef const int64_t *pointers  # (n_queries + 1,) first position of each query
+    cdef int64_t n_queries
+    cdef list errors  # what stopped threads of its own: raised instead of the error of the loop
+
+    cdef int reraise(self) except -1
+    cdef int check(self, int64_t first, int64_t last, int64_t n_rows) except -1
+
+
+# Objects with a context of so many bytes, to be filled in; `owners` keeps alive what it points to.
+cdef RowProducts new_products(size_t context_size, object owners, int64_t n_positions, int64_t n_features)
+cdef QueryOperator new_operator(size_t context_size, object owners, list errors, const int64_t *pointers, int64_t n_queries)

@@ -1,0 +1,135 @@
+"""Features of a data file matched with those of a model or of the training data: by name, or else by position."""
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ranksvm.cli.errors import warn
+from ranksvm.cli.paths import titled
+from ranksvm.cli.tables import count, counted
+
+if TYPE_CHECKING:
+    from ranksvm.data import RankingData
+
+__all__ = ["for_model", "matched", "name_features", "names_in"]
+
+# names listed in a message
+_LISTED = 5
+
+
+def for_model(model: Any, data: "RankingData", path: Path) -> tuple[Any, Any, Sequence[str] | None]:
+    """A model that takes columns by position, the features of a file in its order, and their names.
+
+    The columns have been compared by name, and scikit-learn would warn that an array has no names.
+    """
+    names, n_features = names_in(model), model.n_features_in_
+    X = matched(data, names, n_features, path, "the model")
+    if names is None:
+        return model, X, data.feature_names if data.n_features == n_features else None
+    return _by_position(model), X, names
+
+
+def matched(data: "RankingData", names: Sequence[str] | None, n_features: int, path: Path, of: str) -> Any:
+    """The features of a file in the order of others: by name, where both have names, else by position.
+
+    By position missing features are 0 and further ones are ignored: LETOR text omits zeros, so a file may lack the last
+    features of another one.
+
+    Parameters
+    ----------
+    data : RankingData
+        The content of the file.
+    names : sequence of str or None
+        Names of the wanted features.
+    n_features : int
+        Number of the wanted features.
+    path : Path
+        The file, for messages.
+    of : str
+        What has the wanted features, in words.
+
+    Raises
+    ------
+    DataError
+        When a wanted name is missing.
+    """
+    if names is not None and data.feature_names is not None:
+        return _by_name(data, names, path, of)
+    if (names is None) != (data.feature_names is None) and data.n_rows:
+        named, unnamed = (titled(path), of) if names is None else (of, titled(path))
+        warn(f"{named} has feature names, {unnamed} has not: features are matched by position.")
+    return _by_place(data.X, n_features, path)
+
+
+def name_features(model: Any, names: Sequence[str] | None) -> Any:
+    """Store the names of the columns with the model: in the first step of a Pipeline, which receives them."""
+    if names is not None:
+        import numpy as np
+
+        _first(model).feature_names_in_ = np.array(names, dtype=object)
+    return model
+
+
+def names_in(model: Any) -> Sequence[str] | None:
+    """Names of the columns that a model was trained on, if they are known."""
+    names = getattr(_first(model), "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _by_name(data: "RankingData", names: Sequence[str], path: Path, of: str) -> Any:
+    from ranksvm.exceptions import DataError
+
+    found = list(data.feature_names or ())
+    if found == list(names):
+        return data.X
+    place = {name: column for column, name in enumerate(found)}
+    missing = [name for name in names if name not in place]
+    if missing:
+        raise DataError(f"{titled(path)} lacks {counted(len(missing), 'feature')} of {of}: {_listed(missing)}.")
+    further = sorted(set(found) - set(names), key=found.index)
+    if further:
+        warn(f"{titled(path)} has {counted(len(further), 'feature')} that {of} has not, ignored: {_listed(further)}.")
+    return data.X[:, [place[name] for name in names]]
+
+
+def _by_place(X: Any, n_features: int, path: Path) -> Any:
+    found = X.shape[1]
+    if found == n_features:
+        return X
+    import numpy as np
+
+    from ranksvm._checks import is_sparse
+
+    if found > n_features:
+        warn(
+            f"{titled(path)} has {counted(found, 'feature')}, the training data {count(n_features)}: "
+            "the others are ignored."
+        )
+        return X[:, :n_features]
+    if is_sparse(X):
+        X = X.copy()
+        X.resize(X.shape[0], n_features)
+        return X
+    wider = np.zeros((X.shape[0], n_features), dtype=X.dtype)
+    wider[:, :found] = X
+    return wider
+
+
+def _by_position(model: Any) -> Any:
+    steps = list(model.steps) if hasattr(model, "steps") else [("", model)]
+    first = copy.copy(steps[0][1])
+    del first.feature_names_in_
+    if not hasattr(model, "steps"):
+        return first
+    unnamed = copy.copy(model)
+    unnamed.steps = [(steps[0][0], first), *steps[1:]]
+    return unnamed
+
+
+def _first(model: Any) -> Any:
+    return model.steps[0][1] if hasattr(model, "steps") else model
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:_LISTED])) + (", ..." if len(names) > _LISTED else "")

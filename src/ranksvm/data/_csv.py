@@ -1,0 +1,203 @@
+"""CSV and TSV, whose first line names the columns, read by pyarrow; compressed or not."""
+
+import io
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ranksvm.data._table import Columns, Table, pyarrow_with, table
+from ranksvm.data.compression import BrokenStreamError, compression_of, decompressed
+from ranksvm.exceptions import DataError
+
+__all__ = ["HEAD", "first_bytes", "is_csv", "read_csv", "read_csv_blocks"]
+
+_SUFFIXES = {".csv": ",", ".tsv": "\t"}
+_COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+# bytes in which the first line is looked for
+HEAD = 1 << 16
+# bytes parsed at a time in a stream
+_BLOCK = 1 << 20
+
+
+def is_csv(name: str, head: bytes, columns: Columns) -> bool:
+    """Whether a file is CSV or TSV: by its suffix, or because its first line names the column of labels or queries.
+
+    Parameters
+    ----------
+    name : str
+        The file.
+    head : bytes
+        Its first bytes, decompressed.
+    columns : Columns
+        The names of these columns.
+    """
+    if _suffix(name) in _SUFFIXES:
+        return True
+    names = _header(head)
+    # a comment of LETOR text may hold these words
+    return not head.startswith(b"#") and len(names) > 1 and (columns.label in names or columns.qid in names)
+
+
+def first_bytes(content: bytes) -> bytes:
+    """The beginning of a file, decompressed as far as it goes."""
+    if (kind := compression_of(content)) is None:
+        return content
+    try:
+        return next(decompressed(io.BytesIO(content), kind), b"")
+    except BrokenStreamError:
+        return b""
+
+
+def read_csv(content: Any, name: str, columns: Columns, dtype: Any) -> dict[str, Any]:
+    """Fields of a RankingData.
+
+    Parameters
+    ----------
+    content : binary file object
+        The file, which can seek.
+    name : str
+        Its name, for messages and by its suffix for the delimiter.
+    columns : Columns
+        Which columns are not features.
+    dtype : numpy.dtype
+        Type of X.
+    """
+    pa = pyarrow_with("csv", "reading CSV and TSV")
+    stream, names, delimiter = _opened(content, name)
+    known = table(name, names, columns)
+    try:
+        rows = pa.csv.read_csv(stream, **_options(pa, known, delimiter, dtype))
+    except (pa.ArrowInvalid, BrokenStreamError) as error:
+        # the reader on several threads does not know the row, that of a stream does
+        content.seek(0)
+        for _ in read_csv_blocks(content, name, columns, dtype):
+            pass
+        raise _refusal(name, error) from error
+    return _fields(pa, rows, known, dtype, 0)
+
+
+def read_csv_blocks(content: Any, name: str, columns: Columns, dtype: Any) -> Iterator[dict[str, Any]]:
+    """Fields of a RankingData for one block of rows after another, in memory independent of the file size."""
+    pa = pyarrow_with("csv", "reading CSV and TSV")
+    stream, names, delimiter = _opened(content, name)
+    known = table(name, names, columns)
+    options = _options(pa, known, delimiter, dtype)
+    options["read_options"].block_size = _BLOCK
+    # on several threads an error has no row
+    options["read_options"].use_threads = False
+    row = 0
+    try:
+        for batch in pa.csv.open_csv(stream, **options):
+            yield _fields(pa, batch, known, dtype, row)
+            row += len(batch)
+    except (pa.ArrowInvalid, BrokenStreamError) as error:
+        raise _refusal(name, error) from error
+
+
+def _fields(pa: Any, rows: Any, known: Table, dtype: Any, first_row: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {"y": known.labels(pa, rows, first_row)}
+    for field, ids in known.ids(pa, rows, first_row).items():
+        fields[field] = ids if ids is None or field == "docid" else _whole_numbers(ids)
+        if field == "qid" and ids is not None and (ids == "").any():
+            row = first_row + int((ids == "").argmax())
+            raise DataError(f"column {known.qid!r} of {known.name} has no query id in row {row} (from 0).")
+    fields["X"] = np.empty((len(rows), len(known.features)), dtype=dtype)
+    known.fill(pa, fields["X"], rows, first_row)
+    fields["feature_names"] = known.features
+    return fields
+
+
+def _whole_numbers(ids: np.ndarray) -> np.ndarray:
+    """Ids as int64 if all are written as usual integers, as in LETOR text."""
+    try:
+        numbers = ids.astype(np.int64)
+    except (ValueError, OverflowError):
+        return ids
+    return numbers if (numbers.astype(ids.dtype) == ids).all() else ids
+
+
+def _options(pa: Any, known: Table, delimiter: str, dtype: Any) -> dict[str, Any]:
+    if not known.features:
+        raise DataError(f"{known.name} has no feature columns.")
+    # Types are given, not guessed from the first rows: an id may be a number there and text later.
+    number = pa.from_numpy_dtype(np.dtype(dtype))
+    types = {known.label: pa.float64(), known.qid: pa.string(), known.docid: pa.string()}
+    types |= dict.fromkeys(known.features, number)
+    types.pop(None, None)
+    return {
+        "read_options": pa.csv.ReadOptions(),
+        "parse_options": pa.csv.ParseOptions(delimiter=delimiter),
+        "convert_options": pa.csv.ConvertOptions(column_types=types, include_columns=list(types)),
+    }
+
+
+def _opened(content: Any, name: str) -> tuple[Any, list[str], str]:
+    """The text of a file from its beginning, the names of its columns, and their delimiter."""
+    head = content.read(HEAD)
+    kind = compression_of(head)
+    rest: Iterator[bytes] = iter(lambda: content.read(HEAD), b"")
+    chunks = _chained(head, rest) if kind is None else decompressed(_File(_chained(head, rest)), kind)  # type: ignore[arg-type]
+    first = b""
+    try:
+        while b"\n" not in first and len(first) < HEAD and (chunk := next(chunks, b"")):
+            first += chunk
+    except BrokenStreamError as error:
+        raise _refusal(name, error) from error
+    names = _header(first, _SUFFIXES.get(_suffix(name)))
+    if not any(names):
+        raise DataError(f"{name} is empty: expected a first line with the names of the columns.")
+    delimiter = _SUFFIXES.get(_suffix(name)) or _delimiter(first)
+    return _File(_chained(first, chunks)), names, delimiter
+
+
+def _header(head: bytes, delimiter: str | None = None) -> list[str]:
+    """Fields of the first line."""
+    import csv
+
+    text = head.decode("utf-8-sig", "replace")
+    return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(head)), [])
+
+
+def _delimiter(head: bytes) -> str:
+    return "\t" if b"\t" in head.split(b"\n", 1)[0] else ","
+
+
+def _suffix(name: str) -> str:
+    stem, suffix = os.path.splitext(name.lower())
+    return os.path.splitext(stem)[1] if suffix in _COMPRESSIONS else suffix
+
+
+def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    if first:
+        yield first
+    yield from rest
+
+
+def _refusal(name: str, error: Exception) -> DataError:
+    return DataError(f"{name} cannot be read as a table of numbers: {error}")
+
+
+class _File(io.RawIOBase):
+    """A file that reads chunks of bytes one after another."""
+
+    def __init__(self, chunks: Iterator[bytes]):
+        self._chunks, self._rest = chunks, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Exactly ``size`` bytes, fewer only at the end; all for -1."""
+        parts, missing = [], size
+        while missing:
+            if not self._rest:
+                self._rest = next(self._chunks, b"")
+                if not self._rest:
+                    break
+            part = self._rest if size < 0 else self._rest[:missing]
+            self._rest = self._rest[len(part) :]
+            parts.append(part)
+            missing -= len(part) if size >= 0 else 0
+        return b"".join(parts)

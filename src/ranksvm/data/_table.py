@@ -1,0 +1,178 @@
+"""Tables with named columns, as in Parquet and CSV files: which column is what, and its values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ranksvm.data.id_columns import looks_like_qid
+from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
+
+__all__ = ["Columns", "Table", "pyarrow_with", "table"]
+
+_LABEL, _QID, _DOCID = "label", "qid", "docid"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns that are not features.
+
+    Parameters
+    ----------
+    label : str
+        Column of the labels.
+    qid : str
+        Column of the query ids. That of the default name may be absent.
+    docid : str
+        Column of the document ids. That of the default name may be absent.
+    ignore : sequence of str
+        Columns that are not read.
+    require_labels : bool
+        Whether there must be a column of labels; without one they are 0.
+    """
+
+    label: str = _LABEL
+    qid: str = _QID
+    docid: str = _DOCID
+    ignore: Sequence[str] = ()
+    require_labels: bool = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.ignore, str) or not all(isinstance(name, str) for name in self.ignore):
+            raise OptionError(f"ignore must be a list of column names, got {self.ignore!r}.")
+        named = [self.label, self.qid, self.docid]
+        if not all(isinstance(name, str) for name in named):
+            raise OptionError(f"label, qid and docid must be column names, got {named!r}.")
+        if len(set(named)) < len(named):
+            raise OptionError(f"label, qid and docid must be three columns, got {', '.join(map(repr, named))}.")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of one file.
+
+    Parameters
+    ----------
+    name : str
+        The file, for messages.
+    label, qid, docid : str or None
+        Columns of labels, query ids and document ids; None if there is none.
+    features : list of str
+        The other columns.
+    """
+
+    name: str
+    label: str | None
+    qid: str | None
+    docid: str | None
+    features: list[str]
+
+    def labels(self, pa: Any, columns: Any, first_row: int) -> np.ndarray:
+        """Labels of some rows, the first of which has the number ``first_row``."""
+        if self.label is None:
+            return np.zeros(len(columns))
+        labels = self._numbers(pa, columns.column(self.label), self.label, first_row)
+        self._refuse_rows(~np.isfinite(labels), "labels that are NaN or infinite", self.label, first_row)
+        return labels
+
+    def ids(self, pa: Any, columns: Any, first_row: int) -> dict[str, np.ndarray | None]:
+        """Query and document ids of some rows."""
+        return {
+            field: None if title is None else self._ids(pa, columns.column(title), title, first_row)
+            for field, title in (("qid", self.qid), ("docid", self.docid))
+        }
+
+    def fill(self, pa: Any, X: np.ndarray, columns: Any, first_row: int) -> None:
+        """Copy the features of some rows into X."""
+        for number, column in enumerate(self.features):
+            X[:, number] = self._numbers(pa, columns.column(column), column, first_row)
+
+    def _numbers(self, pa: Any, column: Any, title: str, first_row: int) -> np.ndarray:
+        if column.null_count:
+            self._refuse_rows(np.asarray(column.is_null()), "missing values", title, first_row)
+        values = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
+        if values.dtype.kind not in "biuf":
+            raise DataError(f"column {title!r} of {self.name} has type {column.type}: it must be numeric.")
+        return values
+
+    def _refuse_rows(self, bad: np.ndarray, what: str, title: str, first_row: int) -> None:
+        """Raise DataError if there are bad rows, with their number and the first of them."""
+        rows = np.flatnonzero(bad)
+        if len(rows):
+            raise DataError(
+                f"column {title!r} of {self.name} has {what} in {len(rows)} of {len(bad)} rows, the first is row "
+                f"{first_row + int(rows[0])} (from 0): fill or drop them first."
+            )
+
+    def _ids(self, pa: Any, column: Any, title: str, first_row: int) -> np.ndarray:
+        if column.null_count:
+            self._refuse_rows(np.asarray(column.is_null()), "missing values", title, first_row)
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            return column.to_numpy()
+        return np.array(column.cast(pa.string()).to_pylist(), dtype=np.str_)
+
+
+def table(name: str, names: list[str], columns: Columns, *, known_features: bool = False) -> Table:
+    """The columns of a file with these names.
+
+    Parameters
+    ----------
+    name : str
+        The file.
+    names : list of str
+        Names of its columns.
+    columns : Columns
+        Which of them are not features.
+    known_features : bool
+        Whether the others are known to be features, whatever they are called.
+
+    Raises
+    ------
+    DataError
+        When a named column is missing, two columns have one name, or a feature is called as ids of queries are.
+    """
+    if len(set(names)) < len(names):
+        twice = next(column for column in names if names.count(column) > 1)
+        raise DataError(f"{name} has two columns called {twice!r}: rename one of them.")
+    there = f"its columns are {_some(names)}"
+    label: str | None = columns.label
+    if columns.label not in names:
+        if columns.require_labels or columns.label != _LABEL:
+            raise DataError(
+                f"{name} has no column {columns.label!r} for the labels; {there}. Name the one that is, label=."
+            )
+        label = None
+    for option, column, usual in (("qid", columns.qid, _QID), ("docid", columns.docid, _DOCID)):
+        if column not in names and column != usual:
+            raise DataError(f"{name} has no column {column!r} ({option}); {there}.")
+    qid = columns.qid if columns.qid in names else None
+    docid = columns.docid if columns.docid in names else None
+    for column in columns.ignore:
+        if column not in names:
+            raise DataError(f"{name} has no column {column!r} to ignore; {there}.")
+    others = {label, qid, docid, *columns.ignore}
+    features = [column for column in names if column not in others]
+    if not known_features and (ids := looks_like_qid(features)):
+        raise DataError(
+            f"column {ids[0]!r} of {name} is named like ids of queries, not like a feature: name it (qid={ids[0]!r}; "
+            f"--qid {ids[0]} at the command line), leave it out (ignore, --ignore), or rename it if it is a feature."
+        )
+    return Table(name, label, qid, docid, features)
+
+
+def pyarrow_with(module: str, what: str) -> Any:
+    """The package pyarrow, with one of its modules loaded; MissingDependencyError tells how to install it."""
+    try:
+        import importlib
+
+        import pyarrow
+
+        importlib.import_module(f"pyarrow.{module}")
+    except ImportError:
+        raise MissingDependencyError(f"{what} needs pyarrow: pip install 'ranksvm[parquet]'") from None
+    return pyarrow
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")

@@ -1,0 +1,142 @@
+"""RankSVM without the interface of scikit-learn, whose import takes longer than most fits.
+
+It is for programs that fit, score and save, such as the command line.
+"""
+
+from typing import Any, ClassVar
+
+from ranksvm import _options
+from ranksvm._registry import savable
+from ranksvm._schema import Array, Schema
+from ranksvm.data import frames
+from ranksvm.estimators.dual_mixin import DualMixin
+from ranksvm.estimators.linear_ranker import LinearRanker
+from ranksvm.estimators.ranker import SCORE_METRIC, all_or_nothing
+from ranksvm.problems.evaluation import evals_result, evaluation_sets
+from ranksvm.problems.linear import linear_problem
+from ranksvm.problems.problem import interruptible_if
+
+__all__ = ["RankSVM"]
+
+
+@savable
+class RankSVM(DualMixin, LinearRanker):
+    """All of `ranksvm.RankSVM` but scikit-learn's BaseEstimator; its model file is that of a `ranksvm.RankSVM`."""
+
+    _model_params = ("C", "loss", "huber_width", "pair_selection", "pair_weighting")
+    _fitted_schema: ClassVar[Schema] = {"coef_": Array("n_features")}
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: Any = "squared_hinge",
+        huber_width: float = 1.0,
+        pair_selection: str = "all",
+        pair_weighting: str = "uniform",
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        keep_on_interrupt: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.C = C
+        self.loss = loss
+        self.huber_width = huber_width
+        self.pair_selection = pair_selection
+        self.pair_weighting = pair_weighting
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.keep_on_interrupt = keep_on_interrupt
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        group: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+    ) -> "RankSVM":
+        """Learn the weights.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Features. C-contiguous float32 or float64 arrays and CSR matrices are used without a copy; sums are in
+            float64 for any storage type. DataFrames (pandas, polars, pyarrow and others supported by narwhals) are
+            converted to one such array: float32 if that holds all their columns.
+        y : array-like of shape (n_samples,)
+            Relevance labels: any real numbers; only their order within a query matters, unless ``pair_weighting`` uses
+            them. Omitted if ``pairs`` are given.
+        qid : array-like of shape (n_samples,) or str, optional
+            Query of each row: any dtype, in any order. None: all rows are one query. The name of a column of a
+            DataFrame X: that column, which is then not a feature, here and in `predict`.
+        group : array-like of int, shape (n_queries,), optional
+            Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row, equivalent to repeating it: a pair has weight ``v_i * v_j``. A row of weight 0 is
+            ignored.
+        query_weight : array-like of shape (n_samples,), optional
+            Weight of each row's query, constant within a query; it multiplies the weight of the query's pairs.
+        propensity : array-like of shape (n_samples,), optional
+            Probability, in (0, 1], with which feedback on the row was observed. A pair's weight is divided by that of
+            its preferred document, which makes learning from clicks unbiased where preferred documents are clicked
+            ones (Joachims, Swaminathan & Schnabel, WSDM 2017).
+        pairs : array-like of int, shape (n_pairs, 2), optional
+            Instead of ``y``: row numbers (preferred, other) of explicit preferences (Joachims, KDD 2002). Both rows
+            must be of one query. Only in this case is the work proportional to the number of pairs.
+        pair_weight : array-like of shape (n_pairs,), optional
+            Weight of each of the ``pairs``; other weights multiply it.
+        eval_set : list of tuple (X, y), or one such tuple, optional
+            Data to evaluate the model on, as in LightGBM and XGBoost. The values are stored in ``evals_result_`` and do
+            not affect the fit.
+        eval_qid, eval_group : list of array-like, or one for a single set, optional
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+
+        Returns
+        -------
+        RankSVM
+            The fitted estimator.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        DataError
+            When X or y are not finite numbers, or lengths differ.
+        OptionError
+            When a hyper-parameter has an invalid value.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the certificate does not meet ``tol``.
+        """
+        _options.check(C=_options.positive(self.C))
+        with all_or_nothing(self):
+            X, qid, self.qid_column_ = frames.split_qid(X, qid)
+            self.frame_type_ = frames.library(X)
+            weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+            problem = linear_problem(self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
+            sets = evaluation_sets(self, eval_set, eval_qid, eval_group, problem.n_queries)
+            start = problem.start_from(self) if self.warm_start and hasattr(self, "coef_") else None
+            with _options.verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
+                result = problem.solve(self.C, start, interrupted)
+            self._assign(problem.model(result.w), problem.outcome(result))
+            self.fitted_params_ = self._params_now()
+            self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
+        return self

@@ -1,0 +1,147 @@
+"""Parquet, CSV and TSV: columns are known by their names, in files, models and predictions."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+import ranksvm as package
+from ranksvm.data import RankingData, read_data
+
+pytest.importorskip("pyarrow")
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+
+NAMES = ["bm25", "title", "age", "links", "clicks"]
+FORMATS = ["parquet", "csv", "tsv", "csv.gz"]
+
+
+def write(path, data, names, order=None, label="label", qid="qid", **more):
+    """A table with some columns, in some order, as another tool would write it."""
+    columns = {name: data.X[:, NAMES.index(name)] for name in order or names}
+    columns |= {label: data.y, qid: data.qid, **more}
+    table = pyarrow.table({name: pyarrow.array(values) for name, values in columns.items() if values is not None})
+    if path.suffix == ".parquet":
+        pyarrow.parquet.write_table(table, path)
+        return path
+    sink = pyarrow.BufferOutputStream()
+    delimiter = "\t" if path.suffix == ".tsv" else ","
+    pyarrow.csv.write_csv(table, sink, pyarrow.csv.WriteOptions(delimiter=delimiter))
+    text = sink.getvalue().to_pybytes()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(folder):
+    return {name: read_data(folder / f"{name}.txt") for name in ("train", "test")}
+
+
+@pytest.fixture(params=FORMATS)
+def suffix(request):
+    return request.param
+
+
+def scores(ranksvm, *arguments):
+    return np.array(ranksvm("predict", *arguments, "-q").stdout.split(), dtype=float)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--scaler", "standard"),
+        ("--scaler", "query-minmax"),
+        ("--kernel", "rbf"),
+        ("--low-rank", "factorized", "--random-state", "0"),
+    ],
+)
+def test_columns_are_matched_by_name(ranksvm, ranksvm_json, data, folder, tmp_path, suffix, options):
+    train = write(tmp_path / f"train.{suffix}", data["train"], NAMES)
+    test = write(tmp_path / f"test.{suffix}", data["test"], NAMES)
+    other = write(tmp_path / f"other.{suffix}", data["test"], NAMES, order=NAMES[::-1])
+    model = tmp_path / "model"
+    trained = ranksvm_json("train", train, "--test", other, "-o", model, *options)
+    same = ranksvm_json("train", train, "--test", test, "-o", model, *options)
+    assert trained["metrics"] == same["metrics"]
+    wanted = scores(ranksvm, model, test)
+    np.testing.assert_array_equal(scores(ranksvm, model, other), wanted)
+    reports = [ranksvm_json("evaluate", path, "--model", model)["systems"][0]["metrics"] for path in (test, other)]
+    assert reports[0] == reports[1]
+    ranked = [ranksvm_json("rank", model, path)["queries"] for path in (test, other)]
+    assert ranked[0] == ranked[1]
+
+
+def test_names_reach_the_model_its_weights_and_explanations(ranksvm, ranksvm_json, data, tmp_path):
+    train = write(tmp_path / "train.parquet", data["train"], NAMES)
+    other = write(tmp_path / "other.csv", data["train"], NAMES, order=NAMES[::-1])
+    plain, scaled = tmp_path / "plain", tmp_path / "scaled"
+    ranksvm("train", train, "-o", plain)
+    ranksvm("train", train, "-o", scaled, "--scaler", "standard")
+    assert list(package.load(plain).feature_names_in_) == NAMES
+    assert list(package.load(scaled).feature_names_in_) == NAMES
+    for model in (plain, scaled):
+        assert {weight["name"] for weight in ranksvm_json("info", model)["weights"]} == set(NAMES)
+        explained = [ranksvm_json("explain", model, path) for path in (train, other)]
+        assert [part["name"] for part in explained[0]["importances"]] == [
+            part["name"] for part in explained[1]["importances"]
+        ]
+    assert ranksvm_json("analyze", plain, train)["models"] == ranksvm_json("analyze", plain, other)["models"]
+
+
+def test_a_stream_is_matched_by_name_where_it_is_resumed(ranksvm, data, tmp_path):
+    train = write(tmp_path / "train.csv", data["train"], NAMES)
+    other = write(tmp_path / "other.parquet", data["train"], NAMES, order=NAMES[::-1])
+    whole, resumed = tmp_path / "whole", tmp_path / "resumed"
+    arguments = "--covariance", "diagonal", "-q"
+    ranksvm("online", train, "-o", whole, *arguments)
+    ranksvm("online", train, "-o", resumed, *arguments)
+    ranksvm("online", other, "-o", resumed, "--resume", *arguments)
+    assert list(package.load(whole).feature_names_in_) == NAMES
+    np.testing.assert_array_equal(package.load(resumed).coef_, package.load(whole).coef_)
+    np.testing.assert_array_equal(scores(ranksvm, whole, other), scores(ranksvm, whole, train))
+
+
+def test_missing_further_and_unknown_names(ranksvm, data, folder, tmp_path, suffix):
+    model = tmp_path / "model"
+    ranksvm("train", write(tmp_path / "train.parquet", data["train"], NAMES), "-o", model)
+    fewer = write(tmp_path / f"fewer.{suffix}", data["test"], NAMES[:3])
+    result = ranksvm("predict", model, fewer, code=1)
+    assert "lacks 2 features of the model: 'links', 'clicks'" in result.stderr
+    more = write(tmp_path / f"more.{suffix}", data["test"], NAMES, extra=np.ones(120))
+    result = ranksvm("predict", model, more)
+    assert "has 1 feature that the model has not, ignored: 'extra'" in result.stderr
+    result = ranksvm("predict", model, folder / "test.txt")
+    assert "test.txt has not: features are matched by position" in result.stderr
+
+
+def test_columns_can_be_named_and_left_out(ranksvm, ranksvm_json, data, tmp_path, suffix):
+    more = {"url": np.array(["a b"] * 240), "document": np.array([f"D{row}" for row in range(240)])}
+    path = write(tmp_path / f"data.{suffix}", data["train"], NAMES, label="grade", qid="query_id", **more)
+    columns = "--label", "grade", "--qid", "query_id", "--docid", "document", "--ignore", "url"
+    document = ranksvm_json("info", path, *columns)
+    assert (document["queries"], document["features"], document["document_ids"]) == (30, 5, True)
+    assert "names: those of" in ranksvm("convert", path, tmp_path / "out.txt", *columns).stderr
+    back = read_data(tmp_path / "out.txt")
+    np.testing.assert_allclose(back.X, data["train"].X, rtol=1e-6)
+    assert back.qid.tolist() == data["train"].qid.tolist()
+    assert back.docid.tolist() == more["document"].tolist()
+    for wrong in (["--label", "x"], ["--qid", "x"], ["--docid", "x"], ["--ignore", "x"]):
+        assert "no column 'x'" in ranksvm("info", path, *columns, *wrong, code=1).stderr
+    assert "three columns" in ranksvm("info", path, "--label", "grade", "--qid", "grade", code=2).stderr
+    result = ranksvm("info", path, "--label", "grade", "--ignore", "url,document", code=1)
+    assert "column 'query_id'" in result.stderr
+    assert "--qid query_id" in result.stderr
+
+
+def test_scoring_needs_no_labels(ranksvm, data, tmp_path, suffix):
+    model = tmp_path / "model"
+    ranksvm("train", write(tmp_path / "train.parquet", data["train"], NAMES), "-o", model)
+    test = write(tmp_path / f"test.{suffix}", data["test"], NAMES)
+    bare = RankingData(data["test"].X, [None] * 120, data["test"].qid)
+    bare.y = None
+    unlabelled = write(tmp_path / f"bare.{suffix}", bare, NAMES)
+    np.testing.assert_array_equal(scores(ranksvm, model, unlabelled), scores(ranksvm, model, test))
+    ranksvm("rank", model, unlabelled)
+    assert "no column 'label'" in ranksvm("evaluate", unlabelled, "--model", model, code=1).stderr
