@@ -1,6 +1,7 @@
 # make demo   sets up and runs the main job end to end
 # make test   sets up and runs every check
 # make test-oldest  runs the tests on the oldest dependencies that pyproject.toml admits
+# make fuzz   mutates files and arguments for SECONDS (default 240), compiled modules under sanitisers
 # All need Python >= 3.11 with venv and a C++ compiler, reuse what is set up, and work offline after the first run.
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +10,7 @@ READY := $(VENV)/.ready
 # meson and ninja are found beside the interpreter
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test test-slow test-oldest lint format clean
+.PHONY: help setup demo test test-slow test-oldest fuzz lint format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -58,9 +59,26 @@ test-oldest:
 		-c $(OLDEST)/constraints.txt .
 	$(OLDEST)/bin/python -m pytest -n 2 -m "not slow"
 
+# A build of its own, under the address and undefined-behaviour sanitisers (GCC on Linux); -S keeps the editable one out.
+FUZZ := .fuzz
+SECONDS ?= 240
+TARGETS ?=
+PURELIB = $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+
+$(FUZZ)/build/build.ninja: | $(READY)
+	$(BIN)/meson setup $(FUZZ)/build --prefix=$(CURDIR)/$(FUZZ)/install -Dbuildtype=release \
+		-Db_sanitize=address,undefined -Db_lundef=false -Dpython.install_env=prefix
+
+fuzz: $(FUZZ)/build/build.ninja
+	@$(BIN)/meson install -C $(FUZZ)/build --quiet
+	PYTHONPATH=$$(dirname $$(ls -d $(CURDIR)/$(FUZZ)/install/lib*/python*/site-packages/ranksvm)):$(PURELIB):tests \
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+		$(BIN)/python -S tests/fuzz/run.py $(TARGETS) --seconds $(SECONDS)
+
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf build dist $(VENV) $(OLDEST) demo-output
+	rm -rf build dist $(VENV) $(OLDEST) $(FUZZ) demo-output

@@ -1,11 +1,13 @@
 """Files written whole or not at all: errors name the folder or file that the caller knows."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
 from ranksvm._special_files import descriptor_of, is_special
-from ranksvm.data import make_ranking, read_data, write_data, write_letor
+from ranksvm.data import atomic_files, make_ranking, read_data, write_data, write_letor
 from ranksvm.data.atomic_files import atomic_write
 from ranksvm.persistence import load, save
 
@@ -49,6 +51,42 @@ def test_a_name_that_is_too_long_is_told_as_it_was_given(tmp_path):
     with pytest.raises(OSError) as caught, atomic_write(path):  # noqa: PT011
         pass
     assert caught.value.filename == os.path.realpath(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path, monkeypatch):
+    target = tmp_path / "model"
+    monkeypatch.setattr(atomic_files, "_ABANDONED_AFTER", -1.0)
+    abandoned = [tmp_path / f".model.{digit * 16}.tmp" for digit in "0a"]
+    others = [tmp_path / name for name in (".model2.0000000000000000.tmp", ".model.tmp", ".model.zzzzzzzzzzzzzzzz.tmp")]
+    for path in abandoned + others:
+        path.write_bytes(b"half")
+    with atomic_write(target) as file:
+        file.write(b"whole")
+        with atomic_write(target) as another:  # of a file that is being written nothing is removed
+            another.write(b"other")
+        assert not any(path.exists() for path in abandoned)
+    assert target.read_bytes() == b"whole"
+    assert all(path.exists() for path in others)
+    assert sorted(os.listdir(tmp_path)) == sorted(["model", *(path.name for path in others)])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limits of file sizes")
+def test_errors_while_writing_name_the_file(tmp_path):
+    code = f"""
+import resource, signal
+from ranksvm.data.atomic_files import atomic_write
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    with atomic_write({str(tmp_path / "model")!r}) as file:
+        file.write(bytes(100000))
+except OSError as error:
+    print(error.filename, error.strerror)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == f"{tmp_path / 'model'} File too large"
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such names")

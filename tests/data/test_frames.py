@@ -158,3 +158,18 @@ def test_rows_and_columns(make):
     assert not frames.has_column(frames.drop_column(frame, "a"), "a")
     assert not frames.has_column(frame, ["a"])
     assert frames.take_rows([5, 6, 7], np.array([1])).tolist() == [6]
+
+
+def test_names_of_columns_of_several_types():
+    frame = pd.DataFrame(np.eye(3), columns=["a", "b", "c"])
+    model = RankSVM().fit(frame, [0, 1, 2])
+    mixed = frame.rename(columns={"b": 7})
+    for call in (model.predict, lambda X: RankSVM().fit(X, [0, 1, 2])):
+        with pytest.raises(DataError, match="2 columns whose names are strings and 1 whose names are not, such as 7"):
+            call(mixed)
+
+
+def test_numbers_too_large_for_float64():
+    for X in ([[10**400, 1], [1, 2]], np.array([[10**400, 1], [1, 2]], dtype=object)):
+        with pytest.raises(DataError, match="too large"):
+            RankSVM().fit(X, [0, 1])

@@ -74,6 +74,8 @@ def _changed_fields(random, content):
 
 def _use(data):
     """What is done with data: errors of ranksvm are answers."""
+    if data.n_features > 1_000_000:  # as many weights may be more than there is memory for
+        return
     for call in (
         lambda: ranksvm.RankSVM().fit(data.X, data.y, qid=data.qid),
         lambda: ranksvm.SOLARRanker().fit(data.X, data.y, qid=data.qid),

@@ -43,7 +43,8 @@ def fuzz(target, first, cases, seconds):
     finds, number, until = 0, first, time.monotonic() + seconds
     while number < first + cases and time.monotonic() < until:
         left = [str(first + cases - number), str(max(1.0, until - time.monotonic()))]
-        command = [sys.executable, __file__, target, "--worker", "--first", str(number), "--cases", left[0]]
+        python = [sys.executable, *(["-S"] if sys.flags.no_site else [])]
+        command = [*python, __file__, target, "--worker", "--first", str(number), "--cases", left[0]]
         worker = subprocess.Popen([*command, "--seconds", left[1]], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             stdout, stderr = worker.communicate(timeout=until - time.monotonic() + HANG)

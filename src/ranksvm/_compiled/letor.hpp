@@ -104,7 +104,9 @@ struct DenseRows {
     using value_type = T;
     T* row;
     int64_t columns;
-    void begin() { std::memset(row, 0, static_cast<size_t>(columns) * sizeof(T)); }
+    void begin() {
+        if (columns) std::memset(row, 0, static_cast<size_t>(columns) * sizeof(T));
+    }
     void put(int64_t column, T value) { row[column] = value; }
     void sort() {}
     int64_t end() { row += columns; return 0; }

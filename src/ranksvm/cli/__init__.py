@@ -19,7 +19,7 @@ __all__ = ["main"]
         *("explain", "analyze", "convert", "info", "demo"),
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 143 terminated.",
 )
 @click.version_option(__version__, prog_name="ranksvm")
 @debug_option

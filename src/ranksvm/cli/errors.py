@@ -1,9 +1,13 @@
-"""From exceptions to one line on stderr and an exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+"""From exceptions to one line on stderr and an exit code: 0 done, 1 failed, 2 wrong usage, 130 or 143 interrupted."""
 
+import contextlib
 import errno
 import importlib
+import signal
+import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -14,6 +18,7 @@ __all__ = ["EXIT_INTERRUPTED", "Program", "debug_option", "is_debugging", "warn"
 
 # click's own: 1 for a ClickException, 2 for a UsageError
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
+EXIT_TERMINATED = 143  # 128 + SIGTERM
 _DEBUG = "ranksvm.debug"
 
 
@@ -60,6 +65,19 @@ class Program(click.Group):
                 self.add_command(getattr(importlib.import_module(f"ranksvm.cli.{name}"), f"{name}_command"))
         return super().get_command(ctx, cmd_name)
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program: SIGTERM ends it with one line and an exit code, as Ctrl-C does."""
+        with _one_line_for_sigterm():
+            return super().main(*args, **kwargs)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parse the arguments; click would answer Ctrl-C meanwhile with "Aborted!"."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except KeyboardInterrupt:
+            _say("Interrupted: nothing was written.")
+            sys.exit(EXIT_INTERRUPTED)
+
     def invoke(self, ctx: click.Context) -> Any:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -76,6 +94,38 @@ class Program(click.Group):
                 if is_debugging(ctx) or _is_broken_pipe(error):
                     raise
                 raise _as_click_exception(error) from error
+
+
+class _TerminatedError(BaseException):
+    """SIGTERM was received."""
+
+
+@contextlib.contextmanager
+def _one_line_for_sigterm() -> Iterator[None]:
+    """Raise SIGTERM in the main thread, so that temporary files are removed, and end with one line on stderr."""
+    before = None
+    if threading.current_thread() is threading.main_thread():
+        before = signal.signal(signal.SIGTERM, _raise_terminated)
+    try:
+        yield
+    except _TerminatedError:
+        _say("Terminated: files that were being written are as they were.")
+        sys.exit(EXIT_TERMINATED)
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _raise_terminated(*_: Any) -> None:
+    # one is enough: a second signal must not end the removal of files with a traceback
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise _TerminatedError
+
+
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # nobody may be listening any more
+        sys.stderr.write(f"\n{line}\n")
+        sys.stderr.flush()
 
 
 def _as_click_exception(error: Exception) -> click.ClickException:

@@ -11,6 +11,7 @@ import numpy as np
 import ranksvm._compiled.letor as _compiled
 from ranksvm._parallel import parallel_map
 from ranksvm.data._letor_reasons import refusal
+from ranksvm.exceptions import DataError
 
 __all__ = ["Layout", "Piece", "Settings", "empty_pages", "pack_strings", "parse_text", "probe", "split", "widened"]
 
@@ -175,7 +176,14 @@ def parse_text(
 
 class _DenseTarget:
     def __init__(self, ranges: Sequence[Range], layout: Layout, settings: Settings, empty: Callable[..., np.ndarray]):
-        self._X = empty((sum(part.rows for part in ranges), layout.columns), dtype=settings.dtype)
+        shape = sum(part.rows for part in ranges), layout.columns
+        try:
+            self._X = empty(shape, dtype=settings.dtype)
+        except (MemoryError, OSError) as error:
+            raise DataError(
+                f"{settings.path} has feature ids up to {layout.columns}, for which a dense X of {shape[0]} rows does "
+                "not fit into memory: give sparse=True."
+            ) from error
         self._layout = layout.compiled(settings)
 
     def parse(self, text: np.ndarray, part: Range, number: int, rows: slice, columns: list) -> tuple:

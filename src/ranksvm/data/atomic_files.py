@@ -4,15 +4,27 @@ import contextlib
 import errno
 import io
 import os
+import re
 import secrets
 import sys
+import time
 from collections.abc import Iterator
 from typing import IO, Any
 
 from ranksvm._special_files import descriptor_of, is_special
 from ranksvm.data.compression import compression_of_name, compressor
 
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that is open cannot be removed anyway
+    fcntl = None  # type: ignore[assignment]
+
 __all__ = ["atomic_write", "atomic_text_file"]
+
+# "File too large", "No space left on device" and the like, which name no file.
+_ERRORS_OF_WRITING = {errno.EFBIG, errno.ENOSPC, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
+# Seconds for which a temporary file that nobody has locked is left alone.
+_ABANDONED_AFTER = 2.0
 
 
 @contextlib.contextmanager
@@ -31,12 +43,44 @@ def atomic_write(path: Any) -> Iterator[IO[bytes]]:
     try:
         # "x": never an existing file; the permissions follow the umask, as for any new file.
         with _opened(temporary, folder, path) as file:
+            _lock(file)
+            _remove_abandoned(folder, name, temporary)
             yield file
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.errno in _ERRORS_OF_WRITING and error.filename in (None, temporary):
+            error.filename = path
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _lock(file: IO[bytes]) -> None:
+    """Mark a temporary file as being written: the lock ends with the process, however that ends."""
+    if fcntl is not None:
+        with contextlib.suppress(OSError):  # some network file systems have no locks
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_abandoned(folder: str, name: str, own: str) -> None:
+    """Remove temporary files for the same target that killed processes left: those that nobody has locked."""
+    if fcntl is None:
+        return
+    left = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}\.tmp")
+    with contextlib.suppress(OSError):
+        for found in os.listdir(folder or "."):
+            path = os.path.join(folder, found)
+            if left.fullmatch(found) and path != own:
+                _remove_unless_locked(path)
+
+
+def _remove_unless_locked(path: str) -> None:
+    assert fcntl is not None
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        # one that was just made, and is not locked yet, is left alone
+        if time.time() - os.fstat(file.fileno()).st_mtime > _ABANDONED_AFTER:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
 
 
 @contextlib.contextmanager

@@ -179,6 +179,7 @@ def validated(
             # the checks of scikit-learn would take as long as the rest
             return validate_data(estimator, X, reset=reset, **checks), y
         return validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **checks)
+    _refuse_mixed_names(X)
     frame = _frame(X)
     validate_data(estimator, _named(X, frame), reset=reset, skip_check_array=True)
     array = _features(frame)
@@ -191,6 +192,17 @@ def is_plain_vector(y: Any, X: Any) -> bool:
     """Whether y is a NumPy array of finite numbers, one for each row of an array or sparse matrix X."""
     plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf" and y.shape == getattr(X, "shape", ())[:1]
     return plain and bool(np.isfinite(y).all())
+
+
+def _refuse_mixed_names(X: Any) -> None:
+    """Raise DataError if some names of columns are strings and others are not."""
+    names = list(X.columns) if hasattr(X, "columns") else []
+    others = [name for name in names if not isinstance(name, str)]
+    if others and len(others) < len(names):
+        raise DataError(
+            f"X has {len(names) - len(others)} columns whose names are strings and {len(others)} whose names are not, "
+            f"such as {others[0]!r}: rename them all to strings, X.columns = X.columns.astype(str)."
+        )
 
 
 class _Names:

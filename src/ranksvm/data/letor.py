@@ -51,7 +51,8 @@ def read_letor(
     Parameters
     ----------
     path : path-like or binary file object
-        The file. A plain file is mapped into memory and parsed in parallel.
+        The file. A plain file is mapped into memory and parsed in parallel: it must not be truncated or overwritten in
+        place meanwhile, or the system ends the process (bus error). Give an open file, or a pipe, to read a copy.
     n_features : int, optional
         Number of columns of X; a larger feature id is then an error. None: as many as the largest id needs.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32

@@ -95,6 +95,8 @@ def _as_data_error() -> Iterator[None]:
     """Convert scikit-learn's errors about data to DataError."""
     try:
         yield
+    except OverflowError as error:
+        raise DataError(f"X holds a number that is too large for float64 (1.8e308): {error}.") from error
     except ValueError as error:
         from sklearn.exceptions import NotFittedError
 
