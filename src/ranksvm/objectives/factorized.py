@@ -162,8 +162,8 @@ class FactorizedDual:
     def remaining_decrease(self) -> float:
         """Decrease of D by one visit of each query with an exact line search, from V, which is restored.
 
-        Steps go along the projected gradients, so it is 0 at stationary points only. 0 if epochs have line searches: the
-        last one has shown how much.
+        Steps go along the projected gradients, so it is 0 at stationary points only. 0 if epochs have line searches,
+        because the last one has shown how much.
         """
         if self.fixed_step is None:
             return 0.0
