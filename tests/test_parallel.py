@@ -155,3 +155,50 @@ print((time.process_time() - cpu) / (time.perf_counter() - wall), threading.acti
     processors, threads = map(float, found.stdout.split())
     assert threads == 0
     assert processors < 1.1
+
+
+def test_all_processors_are_those_that_joblib_counts(monkeypatch):
+    import joblib
+
+    assert available_cpus() == joblib.cpu_count()
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert available_cpus() == joblib.cpu_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"cpu.max": "150000 100000\n"}, 2),
+        ({"cpu.max": "max 100000\n"}, 64),
+        ({"cpu/cpu.cfs_quota_us": "50000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 64),
+        ({"cpu.max": ""}, 64),
+        ({}, 64),
+    ],
+)
+def test_the_quota_of_a_control_group_limits_the_threads(monkeypatch, tmp_path, files, expected):
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    monkeypatch.setattr(_parallel, "_CGROUPS", str(tmp_path))
+    monkeypatch.setattr(_parallel.os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(_parallel.os, "sched_getaffinity", lambda _: range(64), raising=False)
+    monkeypatch.delenv("LOKY_MAX_CPU_COUNT", raising=False)
+    assert effective_n_jobs(None) == effective_n_jobs(-1) == expected
+    assert effective_n_jobs(5) == 5
+
+
+def threads_of_a_worker(_):
+    return effective_n_jobs(None), effective_n_jobs(-1), effective_n_jobs(3)
+
+
+@pytest.mark.parametrize(("backend", "n_workers"), [("loky", 2), ("threading", 2), ("loky", 1)])
+def test_workers_of_joblib_have_one_thread_each(monkeypatch, backend, n_workers):
+    from joblib import Parallel, delayed
+
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")
+    monkeypatch.setattr(_parallel, "_process_cpus", lambda: 2)
+    found = Parallel(n_workers, backend=backend)(delayed(threads_of_a_worker)(place) for place in range(4))
+    # one worker is this process, which has all processors
+    assert found == [(1, 1, 3) if n_workers > 1 else (2, 2, 3)] * 4
+    assert effective_n_jobs(None) == 2

@@ -1,10 +1,13 @@
 """Threads: compiled loops release the GIL and take a range of the work; this runs the ranges."""
 
+import contextlib
+import math
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -16,18 +19,57 @@ from ranksvm.exceptions import OptionError
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
+_CGROUPS = "/sys/fs/cgroup"
+
 _local = threading.local()
 
 
 def available_cpus() -> int:
-    """Number of processors this process may run on."""
+    """Number of processors for this thread: all that its process may use, but one in a worker of joblib.
+
+    The number is that of ``joblib.cpu_count()``: processors, affinity, quota of the control group, and the environment
+    variable LOKY_MAX_CPU_COUNT. Importing joblib for it would take as long as importing NumPy.
+    """
+    return 1 if _in_joblib_worker() else _process_cpus()
+
+
+def _process_cpus() -> int:
+    limits = [os.cpu_count() or 1]
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        limits.append(len(os.sched_getaffinity(0)))
+    if (quota := _quota(_CGROUPS)) is not None:
+        limits.append(math.ceil(quota))
+    with contextlib.suppress(KeyError, ValueError):
+        limits.append(int(os.environ["LOKY_MAX_CPU_COUNT"]))
+    return max(1, min(limits))
+
+
+def _quota(folder: str) -> float | None:
+    """Processors' worth of time that the control group (version 2, or 1) allows; None without a limit."""
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
+        try:
+            words = " ".join(Path(folder, name).read_text() for name in names).split()
+            quota, period = (float(word) for word in words)
+        except (OSError, ValueError):  # no such file, or "max"
+            continue
+        if quota > 0 and period > 0:
+            return quota / period
+    return None
+
+
+def _in_joblib_worker() -> bool:
+    """Whether joblib runs this thread as one of several workers, which share the processors already."""
+    joblib = sys.modules.get("joblib.parallel")
+    if joblib is None:
+        return False
+    backend, _ = joblib.get_active_backend()
+    return (getattr(backend, "nesting_level", 0) or 0) > 0
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
     """Number of threads for ``n_jobs``: None and -1 mean all processors, -2 all but one, ...
+
+    In a worker of joblib, such as those of a search with ``n_jobs=4``, all processors are one.
 
     Raises
     ------

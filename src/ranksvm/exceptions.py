@@ -1,4 +1,4 @@
-"""The errors that ranksvm raises.
+"""The errors that ranksvm raises, and its warning.
 
 Each is also the built-in class that a user of scikit-learn would catch. A solver that stops early warns with
 scikit-learn's own ConvergenceWarning.
@@ -12,6 +12,7 @@ __all__ = [
     "OptionError",
     "MissingDependencyError",
     "ModelFileError",
+    "OneQueryWarning",
 ]
 
 
@@ -60,3 +61,7 @@ class MissingDependencyError(RankSVMError, ImportError):
 
 class ModelFileError(RankSVMError, ValueError):
     """A model or cache file is truncated, altered, of another kind, or of a newer version."""
+
+
+class OneQueryWarning(UserWarning):
+    """A model was fitted without query ids, so that all rows are one query; with many rows this is a DataError."""

@@ -233,7 +233,7 @@ def test_blocks_of_more_entries_than_pairs_are_refused_beforehand():
     y = np.ones(2000)
     y[0], y[-1] = 2.0, 0.0
     X = np.random.default_rng(0).normal(size=(2000, 2))
-    dual = RankSVM(1.0, loss="hinge").fit(X, y).dual_coef(X, y)
+    dual = RankSVM(1.0, loss="hinge").fit(X, y, group=[2000]).dual_coef(X, y)
     with pytest.raises(DataError, match=r"has 3,997 pairs: its block of 3,996,001 dual variables takes up to 128 MB"):
         dual_spectra(dual, memory_limit="100MB")
 

@@ -203,3 +203,10 @@ def test_settings_for_another_loss_are_refused(ranksvm, folder, tmp_path):
     settings.write_text('{"ranksvm": "settings", "settings": {"loss": "hinge", "pair_selection": "all", "C": 0.5}}')
     ranksvm(*arguments, "--settings", settings, "--max-epochs", 5)
     assert package.load(tmp_path / "model").C == 0.5
+
+
+def test_steps_too_short_to_change_anything_do_not_converge(ranksvm, ranksvm_json, folder, tmp_path):
+    arguments = "train", folder / "train.txt", "-o", tmp_path / "model", "--low-rank", "factorized"
+    short = "--learning-rate", "1e-7", "--max-epochs", "3"
+    assert ranksvm_json(*arguments, *short)["converged"] is False
+    assert "Stopped at max_epochs" in ranksvm(*arguments, *short).stderr

@@ -124,3 +124,41 @@ def test_groups_that_cannot_be(group, message):
 def test_query_ids_that_cannot_be(qid):
     with pytest.raises(DataError, match=r"qid must hold one value for|query ids must be"):
         Queries.from_qid(qid)
+
+
+def test_ids_of_mixed_types_stay_apart():
+    queries = Queries.from_qid([1, "1", 1, "1", "b"])
+    assert queries.ids.tolist() == [1, "1", "b"]
+    assert queries.sizes.tolist() == [2, 2, 1]
+    large = [2**63, 2**63 + 1, -1, 2**63]
+    assert Queries.from_qid(large).ids.tolist() == [2**63, 2**63 + 1, -1]
+    assert Queries.from_qid([2**53, 2**53 + 1, 0.5]).n_queries == 3
+    assert Queries.from_qid([1, 1.0, 2]).n_queries == 2
+    assert Queries.from_qid((b"1", "1")).n_queries == 2
+    assert Queries.from_qid(["a", np.str_("a")]).n_queries == 1
+
+
+@pytest.mark.parametrize(
+    ("qid", "message"),
+    [
+        (np.array(["2024-01-01", "NaT", "2024-01-02"], dtype="datetime64[ns]"), "qid is NaT in row 1"),
+        (np.array([3, 3, "NaT"], dtype="timedelta64[s]"), "qid is NaT in row 2"),
+        (np.ma.array([1, 1, 2], mask=[False, True, False]), "qid is missing in row 1"),
+        ([1.0, float("nan"), 2], "qid is missing in row 1"),
+        (np.array([1.0, np.nan, 2]), "qid is NaN in row 1"),
+        (["a", None, "b"], "qid is missing in row 1"),
+        ([1, "1", None], "qid is missing in row 2"),
+    ],
+)
+def test_missing_ids_are_refused_with_their_row(qid, message):
+    with pytest.raises(DataError, match=message):
+        Queries.from_qid(qid)
+
+
+def test_keys_of_dates_are_dates():
+    days = np.array(["2024-01-02", "2024-01-01", "2024-01-02"], dtype="datetime64[ns]")
+    queries = Queries.from_qid(days)
+    assert queries.keys == [days[0], days[1]]
+    assert all(isinstance(key, np.datetime64) for key in queries.keys)
+    assert Queries.from_qid([4, 4, 2]).keys == [4, 2]
+    assert queries.number(days[1]) == 1

@@ -193,6 +193,25 @@ def test_a_fixed_learning_rate(data):
     assert (np.diff(longer.history_["objective"]) > 0).any()
 
 
+@pytest.mark.parametrize(("C", "scale"), [(0.1, 1.0), (100.0, 100.0), (1e-4, 0.01)])
+def test_steps_too_short_to_change_anything_do_not_converge(data, C, scale):
+    """It was converged after one epoch, with the gradient where it was."""
+    model = FactorizedRankSVM(C, learning_rate=1e-7 / scale**2, max_epochs=3, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="learning_rate at 'auto'"):
+        model.fit(scale * data.X, data.y, qid=data.qid)
+    assert not model.converged_
+    assert model.n_iter_ == 3
+
+
+def test_short_steps_from_the_solution_converge_at_once(data):
+    model = fitted(data, tol=1e-8, max_epochs=3000, warm_start=True)
+    objective = model.objective_
+    model.set_params(learning_rate=1e-7, tol=1e-4).fit(data.X, data.y, qid=data.qid)
+    assert model.converged_
+    assert model.n_iter_ == 1
+    assert model.objective_ == pytest.approx(objective, rel=1e-6)
+
+
 def test_a_fit_that_ends_at_0_is_told(data):
     model = fitted(data, warm_start=True)
     model.factors_[:] = 0.0

@@ -85,7 +85,7 @@ def test_gains_of_thousands_of_levels_do_not_overflow():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(3000, 4))
     y = np.argsort(np.argsort(X[:, 0] + 0.1 * rng.normal(size=3000)))
-    model = RankSVM(1e-3, pair_weighting="gain_gap").fit(X, y)
+    model = RankSVM(1e-3, pair_weighting="gain_gap").fit(X, y, group=[3000])
     assert model.converged_
     assert np.isfinite(model.coef_).all()
     assert model.coef_[0] > 0.0

@@ -191,7 +191,7 @@ def test_the_number_of_threads_does_not_matter(solver):
 
 def test_one_long_query_on_two_threads():
     data = make_ranking(n_queries=1, n_docs=40_000, n_features=20, n_levels=None, random_state=0)
-    one, two = (fit(data.X, data.y, n_jobs=n, C=1e-8, tol=1e-10) for n in (1, 2))
+    one, two = (fit(data.X, data.y, qid=data.qid, n_jobs=n, C=1e-8, tol=1e-10) for n in (1, 2))
     assert_same(one, two)
     assert one.n_pairs_ == 40_000 * 39_999 // 2
 

@@ -185,7 +185,7 @@ def test_the_dual_of_other_data_is_refused():
 def test_the_dual_of_one_document_against_many_takes_little_memory():
     X = np.random.default_rng(0).normal(size=(4000, 3))
     y = (np.arange(4000) == 7).astype(float)
-    model = RegularizedRankSVM(1.0).fit(X, y)
+    model = RegularizedRankSVM(1.0).fit(X, y, group=[4000])
     tracemalloc.start()
     alpha, matrix = model.dual_coef(X, y)[0].alpha, model.low_rank_coef(X, y)[0].alpha
     _, peak = tracemalloc.get_traced_memory()

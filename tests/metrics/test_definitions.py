@@ -11,6 +11,7 @@ from scipy.stats import kendalltau
 
 from ranksvm import metrics
 from ranksvm.exceptions import OptionError
+from ranksvm.metrics import definitions
 
 NAMES = ["ndcg", "ndcg@3", "mean_ndcg", "map", "map@2", "mrr", "mrr@2", "err", "err@2", "p@2", "p@9", "r@3"]
 
@@ -221,3 +222,11 @@ def test_aliases_and_lists_of_names():
 def test_bad_names(name, message):
     with pytest.raises(OptionError, match=message):
         metrics.parse_metrics([name] if isinstance(name, int) else name)
+
+
+def test_a_cut_off_is_an_integer_as_in_scikit_learn():
+    assert definitions.NDCG(np.int64(5)) == definitions.NDCG(5)
+    assert definitions.NDCG(np.int64(5)).name == "ndcg@5"
+    for wrong in (5.0, np.float64(5), 2.5, True, "5", float("nan")):
+        with pytest.raises(OptionError, match="the cut-off of ndcg must be an integer, got"):
+            definitions.NDCG(wrong)

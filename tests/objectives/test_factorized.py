@@ -239,3 +239,22 @@ def test_very_sparse_rows():
         list(dual.epoch())
     np.testing.assert_allclose(dual.w, oracle.w(dual.factors), rtol=1e-9, atol=1e-12)
     assert dual.value == pytest.approx(oracle.value(dual.factors), rel=1e-10)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_the_remaining_decrease_is_that_of_line_searches_and_changes_nothing(storage):
+    X, y, qid = problem(3)
+    short = dual_of(X, y, qid, storage=storage, fixed_step=1e-7)
+    searching = dual_of(X, y, qid, storage=storage)
+    factors = np.random.default_rng(0).uniform(size=(len(y), short.n_components))
+    for dual in (short, searching):
+        dual.start_along(factors)
+    before, w = short.value, short.w.copy()
+    decrease = short.remaining_decrease()
+    searching.visit(searching._with_pairs)
+    assert decrease == pytest.approx(before - searching.value)
+    assert decrease > 0
+    assert short.value == before
+    np.testing.assert_array_equal(short.w, w)
+    assert short.remaining_decrease() == decrease
+    assert searching.remaining_decrease() == 0.0

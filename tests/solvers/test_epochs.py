@@ -17,6 +17,10 @@ class Halving:
         self.scale = 4.0
         self.refreshed = 0
         self.parts = 0
+        self.left = 0.0
+
+    def remaining_decrease(self):
+        return self.left
 
     def epoch(self):
         for _ in range(2):
@@ -38,6 +42,15 @@ def test_it_converges():
         "projected_gradient": [4.0] * 10,
     }
     assert objective.refreshed == 1
+
+
+def test_short_steps_are_no_convergence():
+    objective = Halving()
+    objective.left = 2e-3
+    assert minimise_in_epochs(objective, tol=2.5e-4, max_epochs=100).status is EpochStatus.MAX_EPOCHS
+    objective = Halving()
+    objective.left = 1e-3
+    assert minimise_in_epochs(objective, tol=2.5e-4, max_epochs=100).status is EpochStatus.CONVERGED
 
 
 def test_round_off_is_no_change():

@@ -79,7 +79,7 @@ def explain_command(
                 other = _row(explanation, number, against, labels)
                 report["pair"] = _labelled(explanation.pair(row, other).to_dict(listed), labels)
         else:
-            found = explanation.query(explanation.queries.ids.tolist()[number])
+            found = explanation.query(explanation.queries.keys[number])
             if query is None:
                 report["importances"] = _importances(explanation, feature_importance(ranker, X, rows.qid), listed)
             else:
@@ -95,7 +95,7 @@ def explain_command(
 def _query(explanation: Any, query: str | None, doc: str | None, labels: list[str], data: Path) -> int:
     """Number of the chosen query: by its id, else that of the document, else the first with two documents."""
     queries = explanation.queries
-    ids = [str(query_id) for query_id in queries.ids.tolist()]
+    ids = [str(query_id) for query_id in queries.keys]
     if query is not None:
         if query not in ids:
             raise click.ClickException(f"{titled(data)} has no query {query!r}.")
@@ -114,7 +114,7 @@ def _query(explanation: Any, query: str | None, doc: str | None, labels: list[st
 
 def _row(explanation: Any, number: int, doc: str, labels: list[str]) -> int:
     """The row of a document of a query."""
-    query = explanation.queries.ids.tolist()[number]
+    query = explanation.queries.keys[number]
     rows = _rows_called(doc, labels, explanation.queries.rows(number).tolist())
     if not rows:
         raise click.ClickException(f"query {str(query)!r} has no document {doc!r}.")

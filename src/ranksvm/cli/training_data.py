@@ -94,7 +94,9 @@ class TrainingData:
     def fit(self, ranker: Any, X: dict[str, Any], evaluating: bool) -> Any:
         """Fit on the training part; with ``evaluating``, the validation part, if any, is passed to ``fit`` too."""
         train = self.parts["train"]
-        arguments: dict[str, Any] = {"qid": train.qid, **self.weights}
+        # a file without query ids is one query: the reader has warned
+        grouping = {"group": [train.n_rows]} if train.qid is None else {"qid": train.qid}
+        arguments: dict[str, Any] = {**grouping, **self.weights}
         if self.pairs is None:
             arguments["y"] = train.y
         else:

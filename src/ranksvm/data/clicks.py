@@ -128,7 +128,7 @@ def _from_the_top(queries: Queries, rank: np.ndarray) -> tuple[np.ndarray, np.nd
         twice = np.flatnonzero(within & (sorted_rank[1:] == sorted_rank[:-1]))
         if len(twice):
             one, other = sorted(rows[twice[0] : twice[0] + 2].tolist())
-            name = queries.ids.tolist()[query[twice[0]]]
+            name = queries.keys[query[twice[0]]]
             raise DataError(
                 f"Rows {one} and {other} of impression {name!r} were both shown at rank {sorted_rank[twice[0]]}: ranks "
                 "must differ within an impression. qid must be the id of the impression, not of the query."

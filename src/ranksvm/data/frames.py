@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._checks import is_sparse
+from ranksvm.data.id_columns import looks_like_qid
 from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.exceptions import DataError, MissingDependencyError
 
@@ -166,7 +167,8 @@ def validated(
     Raises
     ------
     ValueError
-        As raised by `validate_data`; DataError if a column is not numeric.
+        As raised by `validate_data`; DataError if a column is not numeric, or (with ``reset``) is named like ids of
+        queries.
     """
     from sklearn.utils.validation import check_array, check_X_y, validate_data
 
@@ -181,6 +183,11 @@ def validated(
         return validate_data(estimator, X, y, reset=reset, y_numeric=y_numeric, **checks)
     _refuse_mixed_names(X)
     frame = _frame(X)
+    if reset and (ids := looks_like_qid(frame.columns)):
+        raise DataError(
+            f"X has a column {ids[0]!r}, which is named like ids of queries, not like a feature: name it, "
+            f"qid={ids[0]!r}; or drop it if the ids are given apart; or rename it if it is a feature."
+        )
     validate_data(estimator, _named(X, frame), reset=reset, skip_check_array=True)
     array = _features(frame)
     if y is _NO_LABELS:

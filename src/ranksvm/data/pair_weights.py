@@ -112,5 +112,5 @@ def _check_constant(query_weight: np.ndarray, queries: Queries) -> None:
     varies = np.flatnonzero(query_weight != np.repeat(first, queries.sizes[filled]))
     if len(varies):
         query = int(np.searchsorted(queries.pointers, varies[0], side="right")) - 1
-        name = queries.ids.tolist()[query]
+        name = queries.keys[query]
         raise DataError(f"query_weight varies within query {name!r}: give every row of a query the same weight.")

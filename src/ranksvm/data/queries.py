@@ -9,7 +9,7 @@ from ranksvm._checks import check_one_per_row
 from ranksvm.data.numeric_column import as_array, is_missing, numeric_column
 from ranksvm.exceptions import DataError
 
-__all__ = ["Queries", "query_ranges"]
+__all__ = ["Queries", "id_array", "query_ranges"]
 
 # Advice for code that splits rows, because group cannot be split.
 QID_FROM_GROUP = "give one query id per row instead, qid=np.repeat(np.arange(len(group)), group)."
@@ -158,6 +158,14 @@ class Queries:
         """Number of rows of each query, shape (n_queries,)."""
         return np.diff(self.pointers)
 
+    @property
+    def keys(self) -> list[Any]:
+        """The query ids as Python objects, for dictionaries and messages; dates and times as NumPy scalars.
+
+        ``ids.tolist()`` would make a plain integer of a date in nanoseconds.
+        """
+        return list(self.ids) if self.ids.dtype.kind in "mM" else self.ids.tolist()
+
     def rows(self, query: int) -> np.ndarray:
         """Row numbers of one query, in the order of the data.
 
@@ -230,7 +238,7 @@ class Queries:
         DataError
             When there is no such query.
         """
-        ids = self.ids.tolist()
+        ids = self.keys
         if query not in ids:
             raise DataError(f"there is no query {query!r}; the first one is {ids[0]!r}.")
         return ids.index(query)
@@ -253,20 +261,43 @@ def query_ranges(ends: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _as_ids(qid: Any) -> np.ndarray:
+def id_array(qid: Any) -> np.ndarray:
+    """Ids as an array in which different ids stay different.
+
+    NumPy would make text of both 1 and "1", and one float of two large integers.
+    """
     ids = as_array("qid", qid)
+    if isinstance(qid, list | tuple) and ids.ndim == 1 and ids.dtype.kind in "USf":
+        types = set(map(type, qid))
+        if len(types) > 1 or types & {int, bool}:
+            ids = np.empty(len(qid), dtype=object)
+            ids[:] = qid
+    return ids
+
+
+def _as_ids(qid: Any) -> np.ndarray:
+    ids = id_array(qid)
     if ids.ndim == 2 and ids.shape[1] == 1:
         ids = ids[:, 0]
     if ids.ndim != 1:
         raise DataError(f"qid must be one-dimensional, got shape {ids.shape}.")
-    if ids.dtype == object:
-        missing = [row for row, value in enumerate(ids) if is_missing(value)]
-        if missing:
-            raise DataError(f"qid is missing in row {missing[0]}: every row needs a query id.")
-    elif np.issubdtype(ids.dtype, np.inexact) and np.isnan(ids).any():
-        row = int(np.flatnonzero(np.isnan(ids))[0])
-        raise DataError(f"qid is NaN in row {row}: every row needs a query id.")
+    missing = _missing(qid, ids)
+    if missing.any():
+        row = int(missing.argmax())
+        value = "NaT" if ids.dtype.kind in "mM" else "NaN" if ids.dtype.kind in "fc" else "missing"
+        raise DataError(f"qid is {value} in row {row}: every row needs a query id.")
     return ids
+
+
+def _missing(qid: Any, ids: np.ndarray) -> np.ndarray:
+    """Which ids are missing."""
+    if isinstance(qid, np.ma.MaskedArray):
+        return np.ma.getmaskarray(qid).reshape(-1)
+    if ids.dtype.kind in "OT":
+        return np.fromiter(map(is_missing, ids), dtype=bool, count=len(ids))
+    if ids.dtype.kind in "mM":
+        return np.isnat(ids)
+    return np.isnan(ids) if ids.dtype.kind in "fc" else np.zeros(1, dtype=bool)
 
 
 def _unique(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

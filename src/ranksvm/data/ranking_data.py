@@ -8,7 +8,7 @@ import numpy as np
 
 from ranksvm._checks import check_one_per_row, is_sparse
 from ranksvm.data._cache import read_cache, write_cache
-from ranksvm.data.queries import Queries
+from ranksvm.data.queries import Queries, id_array
 from ranksvm.exceptions import DataError
 
 __all__ = ["RankingData"]
@@ -52,7 +52,7 @@ class RankingData:
         if self.X.ndim != 2:
             raise DataError(f"X must be two-dimensional, got shape {self.X.shape}.")
         self.y = np.asarray(self.y)
-        self.qid = None if self.qid is None else np.asarray(self.qid)
+        self.qid = None if self.qid is None else id_array(self.qid)
         self.docid = None if self.docid is None else np.asarray(self.docid)
         for name in ("y", "qid", "docid"):
             values = getattr(self, name)

@@ -13,6 +13,7 @@ from ranksvm._schema import Number, Schema, Texts
 from ranksvm.data import frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.queries import Queries, query_ranges
+from ranksvm.data.sparse_format import without_duplicates
 from ranksvm.data.spread import BLOCK, cell_squares
 from ranksvm.exceptions import DataError
 
@@ -113,7 +114,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # without a copy the array is modified, and the array of a DataFrame may not be writeable
         writing = {"copy": copy, "force_writeable": not reset}
         try:
-            return frames.validated(self, X, reset=reset, **writing, **checks)
+            found = frames.validated(self, X, reset=reset, **writing, **checks)
+            return without_duplicates(found) if is_sparse(found) else found
         except ValueError:
             found = frames.validated(self, X, reset=reset, ensure_all_finite=False, **checks)
             place = where_not_finite(found, getattr(self, "feature_names_in_", None))

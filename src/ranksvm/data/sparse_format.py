@@ -7,7 +7,7 @@ import numpy as np
 import ranksvm._compiled.linear as linear
 from ranksvm.exceptions import DataError
 
-__all__ = ["check_sparse_format"]
+__all__ = ["check_sparse_format", "without_duplicates"]
 
 
 def check_sparse_format(X: Any, name: str = "X") -> None:
@@ -34,6 +34,26 @@ def check_sparse_format(X: Any, name: str = "X") -> None:
                 raise DataError(f"{name} is no valid COO matrix: its {which} numbers exceed the shape {X.shape}.")
     elif X.format in ("csr", "csc", "bsr"):
         _check_compressed(X, name)
+
+
+def without_duplicates(X: Any) -> Any:
+    """A CSR matrix with one entry for every place, for what is not linear in the entries: the matrix itself, or a copy.
+
+    Parameters
+    ----------
+    X : CSR matrix or array
+        A matrix; entries of one place add up.
+
+    Returns
+    -------
+    CSR matrix or array
+        The same values, sorted by column in each row.
+    """
+    if X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
 
 
 def _check_compressed(X: Any, name: str) -> None:

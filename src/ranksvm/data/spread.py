@@ -8,6 +8,7 @@ import ranksvm._compiled.linear as linear
 from ranksvm._checks import is_sparse
 from ranksvm._parallel import parallel_map
 from ranksvm.data.queries import Queries, query_ranges
+from ranksvm.data.sparse_format import without_duplicates
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -94,9 +95,7 @@ def _sparse_squares(X: "sparse.csr_matrix", queries: Queries, first: int, last: 
     """Columns with stored values, and their sums of squares within these queries."""
     start, stop = queries.pointers[first], queries.pointers[last]
     block = X[start:stop] if queries.order is None else X[queries.order[start:stop]]
-    if not block.has_canonical_format:
-        block = block.copy()
-        block.sum_duplicates()
+    block = without_duplicates(block)
     sizes = queries.sizes[first:last]
     cells, _, squares = cell_squares(block, np.repeat(np.arange(last - first), sizes), sizes)
     columns, place = np.unique(cells % X.shape[1], return_inverse=True)

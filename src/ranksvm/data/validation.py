@@ -1,5 +1,7 @@
 """Validation of the arguments of `fit` and `predict`, and conversion to the form that the objectives use."""
 
+import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +15,7 @@ from ranksvm.data import Queries, frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.numeric_column import label_column
 from ranksvm.data.sparse_format import check_sparse_format
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, OneQueryWarning
 
 # We search for NaN ourselves, on all threads, and report the position.
 _FEATURE_CHECKS: dict[str, Any] = {
@@ -24,6 +26,9 @@ _FEATURE_CHECKS: dict[str, Any] = {
 }
 # Values checked for NaN by one task of a thread.
 CHUNK = 1 << 20
+# Rows that may be fitted without query ids. Published query lists have up to about 1,000 documents (OHSUMED 320, MQ2008
+# 121, MSLR 1,251); training data have more rows.
+MOST_ROWS_WITHOUT_QID = 1000
 
 
 def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False, finite: bool = True) -> Any:
@@ -123,6 +128,37 @@ def queries(qid: Any, group: Any, n_rows: int) -> Queries:
     if qid is not None:
         raise DataError("Give qid (one query id per row) or group (sizes of consecutive queries), not both.")
     return Queries.from_group(group, n_rows)
+
+
+def check_grouped(qid: Any, group: Any, n_rows: int) -> None:
+    """Warn where rows to learn from have neither query ids nor group sizes; with many rows, refuse them.
+
+    Every two rows with different labels would be a pair. A few rows are plausibly one query, as in a first trial and in
+    scikit-learn's checks of estimators; beyond `MOST_ROWS_WITHOUT_QID` they are plausibly several, whose rows must not
+    be compared.
+    """
+    if qid is not None or group is not None or n_rows < 2:
+        return
+    cure = (
+        "Pass qid= (one query id per row, or the name of a DataFrame's column) or group= (sizes of consecutive "
+        f"queries). If all rows are one query, say so: group=[{n_rows}], or qid=np.zeros({n_rows})."
+    )
+    if n_rows > MOST_ROWS_WITHOUT_QID:
+        raise DataError(
+            f"fit got {n_rows:,} rows without query ids: as one query, any two of them would be compared. {cure} "
+            "Inside scikit-learn's searches and cross_val_score, sklearn.set_config(enable_metadata_routing=True) "
+            "passes qid on; ranksvm.cross_validate needs no routing."
+        )
+    message = f"fit got no query ids, so all {n_rows:,} rows are one query, and any two of them are compared. {cure}"
+    warnings.warn(message, OneQueryWarning, stacklevel=_level_of_caller())
+
+
+def _level_of_caller() -> int:
+    """The level of the first function outside this package, for a warning of the function that calls this one."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ranksvm."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def check_finite(estimator: Any, X: Any, n_threads: int) -> None:

@@ -63,8 +63,10 @@ class FactorizedRankSVM(LowRankRanker):
     max_epochs : int, default 1000
         Largest number of passes over the queries.
     tol : float, default 1e-4
-        Stop when an epoch changes the objective by at most ``tol`` times ``1/2 |w|^2``. (If C is large, D is far larger
-        than ``1/2 |w|^2``, and a change that is small relative to D may still change w greatly.)
+        Stop when an epoch changes the objective by at most ``tol`` times ``1/2 |w|^2``, and one with exact line
+        searches would not lower it by more. (If C is large, D is far larger than ``1/2 |w|^2``, and a change that is
+        small relative to D may still change w greatly. With a fixed ``learning_rate`` a small change alone proves
+        nothing.)
     early_stopping_rounds : int or None, default None
         Stop after this number of epochs without a better value on the first set of ``eval_set``, and keep the model of
         the best epoch.
@@ -92,7 +94,7 @@ class FactorizedRankSVM(LowRankRanker):
     objective_ : float
         The value of D at the solution; it is 0 if all factors are 0.
     converged_ : bool
-        Whether the last epoch changed the objective by no more than ``tol`` allows.
+        Whether an epoch with exact line searches changes the objective by no more than ``tol`` allows.
     status_ : str
         A sentence that says why the epochs ended, and what to try if they did not converge.
     n_iter_ : int
@@ -209,8 +211,10 @@ class FactorizedRankSVM(LowRankRanker):
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query counts.
         qid : array-like of shape (n_samples,) or str, optional
-            Query of each row: any dtype, in any order. None: all rows are one query. The name of a column of a
-            DataFrame X: that column, which is then not a feature, here and in `predict`.
+            Query of each row: any dtype, in any order. The name of a column of a DataFrame X: that column, which is
+            then not a feature, here and in `predict`. None: all rows are one query, with a `OneQueryWarning`. More than
+            1,000 rows are refused then, because they are plausibly of several queries, whose rows must not be compared;
+            ``group=[n_samples]`` says that they are one query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
         eval_set : list of tuple (X, y), or one such tuple, optional

@@ -138,6 +138,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         if y is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         X, labels = validation.features_and_labels(self, X, y, n_threads=n_threads)
+        validation.check_grouped(qid, group, X.shape[0])
         queries = validation.queries(qid, group, X.shape[0])
         pairs = ComparablePairs.from_labels(queries, labels, n_threads=n_threads)
         return TrainingSet(X, pairs, queries.n_queries, n_threads, labels)

@@ -77,7 +77,8 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             Relevance labels: any real numbers; only their order within a query counts.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row: any dtype, in any order; or the column of a DataFrame X that has them. None: all rows are
-            one query.
+            one query, with a `OneQueryWarning`; more than 1,000 rows are refused then, unless ``group=[n_samples]``
+            says that they are one query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries.
         query_weight : array-like of shape (n_samples,), optional
@@ -103,6 +104,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=True)
+            validation.check_grouped(qid, group, X.shape[0])
             self._start(X.shape[1])
             for _ in range(int(self.n_passes)):
                 self._learn_queries(X, y, queries, preferred_weight)

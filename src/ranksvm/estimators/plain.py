@@ -83,8 +83,10 @@ class RankSVM(DualMixin, LinearRanker):
             Relevance labels: any real numbers; only their order within a query matters, unless ``pair_weighting`` uses
             them. Omitted if ``pairs`` are given.
         qid : array-like of shape (n_samples,) or str, optional
-            Query of each row: any dtype, in any order. None: all rows are one query. The name of a column of a
-            DataFrame X: that column, which is then not a feature, here and in `predict`.
+            Query of each row: any dtype, in any order. The name of a column of a DataFrame X: that column, which is
+            then not a feature, here and in `predict`. None: all rows are one query, with a `OneQueryWarning`. More than
+            1,000 rows are refused then, because they are plausibly of several queries, whose rows must not be compared;
+            ``group=[n_samples]`` says that they are one query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
         sample_weight : array-like of shape (n_samples,), optional

@@ -106,13 +106,13 @@ class Ranker:
         Returns
         -------
         dict
-            Query id -> its row numbers, best first; equal scores in row order.
+            Query id -> its row numbers, best first; equal scores in row order. Ids are Python objects, dates and times
+            NumPy scalars.
         """
         scores = self.predict(X)
         grouping = Queries.from_qid(self._query_ids(X, qid), len(scores))
-        ids = grouping.ids.tolist()
         ordered = (rows[np.argsort(-scores[rows], kind="stable")] for _, rows in grouping)
-        return dict(zip(ids, ordered, strict=True))
+        return dict(zip(grouping.keys, ordered, strict=True))
 
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
         """Mean NDCG@10 of the ranking (convention "default" of `ranksvm.metrics.evaluate`).

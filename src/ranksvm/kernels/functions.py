@@ -9,6 +9,7 @@ import numpy as np
 import ranksvm._compiled.kernel as compiled
 from ranksvm._checks import is_sparse
 from ranksvm._compiled.linear import all_finite
+from ranksvm.data.sparse_format import without_duplicates
 from ranksvm.exceptions import DataError
 
 __all__ = ["KERNELS", "Documents", "Kernel", "kernel_named", "refuse_infinite"]
@@ -307,11 +308,7 @@ def refuse_infinite(name: str, values: np.ndarray) -> None:
 def _in_float64(X: Any) -> Any:
     if not is_sparse(X):
         return np.ascontiguousarray(X, dtype=np.float64)
-    X = X.astype(np.float64, copy=False)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
+    return without_duplicates(X.astype(np.float64, copy=False))
 
 
 def _squared_norms(X: Any) -> np.ndarray:

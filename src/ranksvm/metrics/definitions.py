@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ranksvm._checks import is_integer
 from ranksvm.exceptions import OptionError
 from ranksvm.metrics.rankings import Rankings
 
@@ -75,10 +76,15 @@ class _AtCutoff(Metric):
     cutoff: int | None = None
 
     def __post_init__(self) -> None:
-        if self.cutoff is not None and (isinstance(self.cutoff, bool) or int(self.cutoff) != self.cutoff):
-            raise OptionError(f"the cut-off of {self.label} must be a whole number, got {self.cutoff!r}.")
-        if self.cutoff is not None and self.cutoff < 1:
+        if self.cutoff is None:
+            return
+        # As in scikit-learn's ndcg_score(k=...), a float is refused even where it is whole: 'ndcg@5.0' would be another
+        # name of the same metric.
+        if not is_integer(self.cutoff):
+            raise OptionError(f"the cut-off of {self.label} must be an integer, got {self.cutoff!r}.")
+        if self.cutoff < 1:
             raise OptionError(f"the cut-off of {self.label} must be at least 1, got {self.cutoff!r}.")
+        object.__setattr__(self, "cutoff", int(self.cutoff))
 
     @property
     def name(self) -> str:

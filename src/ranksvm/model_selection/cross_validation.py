@@ -15,7 +15,7 @@ from ranksvm._plain import plain
 from ranksvm.data import Queries
 from ranksvm.data.frames import split_qid, take_rows
 from ranksvm.data.numeric_column import label_column
-from ranksvm.data.queries import QID_FROM_GROUP
+from ranksvm.data.queries import QID_FROM_GROUP, id_array
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, parse_metrics
 from ranksvm.metrics.conventions import convention_named
@@ -192,7 +192,7 @@ def cross_validate(
     X, qid, _ = split_qid(X, qid)
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     queries = Queries.from_qid(qid, n_rows)
-    ids = np.asarray(qid).reshape(-1) if qid is not None else np.zeros(n_rows, dtype=np.int64)
+    ids = id_array(qid).reshape(-1) if qid is not None else np.zeros(n_rows, dtype=np.int64)
     y = _labels(y, n_rows)
     per_row = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
     per_row = {name: _per_row(name, value, n_rows) for name, value in per_row.items() if value is not None}

@@ -17,6 +17,7 @@ from ranksvm._plain import plain
 from ranksvm.data import Queries, RankingData
 from ranksvm.data.frames import split_qid, take_rows
 from ranksvm.data.numeric_column import label_column
+from ranksvm.data.queries import id_array
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Metric, evaluate, parse_metric, parse_metrics
 from ranksvm.metrics.conventions import convention_named
@@ -329,8 +330,8 @@ def _batches(stream: Iterable[Any]) -> Iterator[Batch]:
         X, y, qid = _checked(*item, *[None] * (3 - len(item)))
         if len(y) == 0:
             continue
-        qid = np.full(len(y), n_queries) if qid is None else np.asarray(qid)
-        n_queries += len(np.unique(qid))
+        qid = np.full(len(y), n_queries) if qid is None else id_array(qid)
+        n_queries += Queries.from_qid(qid, len(y)).n_queries
         yield X, y, qid
 
 

@@ -159,6 +159,24 @@ class FactorizedDual:
         """A projected gradient step on the factors of one query after another; the sum of ``|P(V - G) - V|^2``."""
         return self.design.visit_factors(self._arrays, queries, self.upper, self.fixed_step or 0.0, self.w)
 
+    def remaining_decrease(self) -> float:
+        """Decrease of D by one visit of each query with an exact line search, from V, which is restored.
+
+        Steps go along the projected gradients, so it is 0 at stationary points only. 0 if epochs have line searches,
+        because the last one has shown how much.
+        """
+        if self.fixed_step is None:
+            return 0.0
+        changing = self._V, self._step, self._pair_sums, self.w
+        kept = [array.copy() for array in changing]
+        before = self.value
+        self._step[:] = 0.0
+        self.design.visit_factors(self._arrays, self._with_pairs, self.upper, 0.0, self.w)
+        decrease = before - self.value
+        for array, values in zip(changing, kept, strict=True):
+            array[:] = values
+        return decrease
+
     def refresh(self) -> None:
         """Compute w from V, without the round-off of many steps."""
 

@@ -95,7 +95,7 @@ class DualCoef:
     ):
         self._pairs = pairs
         self._queries = queries
-        self._ids = queries.ids.tolist()
+        self._ids = queries.keys
         self._labels = np.zeros(queries.n_rows) if labels is None else labels
         self._alpha = alpha
         # Explicit pairs are grouped into connected components of queries.

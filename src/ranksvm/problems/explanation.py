@@ -121,7 +121,7 @@ class Explanation:
         """
         row, other_row = self._row(row), self._row(other_row)
         if self._numbers[row] != self._numbers[other_row]:
-            one, two = (self.queries.ids.tolist()[self._numbers[i]] for i in (row, other_row))
+            one, two = (self.queries.keys[self._numbers[i]] for i in (row, other_row))
             raise DataError(
                 f"rows {row} and {other_row} are of different queries, {one!r} and {two!r}: "
                 "scores are comparable within a query only."
@@ -178,7 +178,7 @@ class Explanation:
         largest = _largest(contributions)
         columns = columns[largest]
         return ScoreDifference(
-            query=self.queries.ids.tolist()[self._numbers[row]],
+            query=self.queries.keys[self._numbers[row]],
             row=row,
             other_row=other,
             rank=int(self.ranks[row]),

@@ -7,6 +7,7 @@ import numpy as np
 from ranksvm import _options
 from ranksvm._checks import is_number, is_sparse
 from ranksvm._memory import memory_complaint
+from ranksvm.data.sparse_format import without_duplicates
 from ranksvm.exceptions import DataError
 from ranksvm.kernels import FOURIER_KERNELS, KERNELS, LANDMARK_METHODS, Kernel, kernel_named
 
@@ -111,6 +112,7 @@ def _kernel_name(kernel: Any) -> str:
 def _variance(X: Any) -> float:
     """Variance of all values, the zeros of a sparse X included, summed in float64 around their mean."""
     if is_sparse(X):
+        X = without_duplicates(X)
         size = X.shape[0] * X.shape[1]
         mean = X.data.sum(dtype=np.float64) / size
         deviations = X.data.astype(np.float64) - mean

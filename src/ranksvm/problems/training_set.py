@@ -66,6 +66,7 @@ def training_set(
         raise DataError(f"{name} requires y to be passed, but the target y is None (or give pairs of rows instead).")
     if pairs is None:
         X, y = validation.features_and_labels(estimator, X, y, n_threads=n_threads)
+        validation.check_grouped(qid, group, X.shape[0])
     else:
         X = validation.features(estimator, X, n_threads=n_threads, reset=True)
     grouping = validation.queries(qid, group, X.shape[0])

@@ -34,6 +34,12 @@ class EpochObjective(Protocol):
     def epoch(self) -> Iterator[float]:
         """One pass over the data, part by part; each part yields its share of the squared projected gradient."""
 
+    def remaining_decrease(self) -> float:
+        """Decrease of the objective by one pass with exact line searches from here: 0 at stationary points only.
+
+        The variables stay as they are. If epochs are such passes, it may be 0, because the last one has shown it.
+        """
+
     def refresh(self) -> None:
         """Remove accumulated round-off."""
 
@@ -41,10 +47,10 @@ class EpochObjective(Protocol):
 class EpochStatus(Enum):
     """Why the epochs ended; the value is a sentence for the user."""
 
-    CONVERGED = "Converged: an epoch changed the objective by no more than tol allows."
+    CONVERGED = "Converged: an epoch, with exact line searches, changed the objective by no more than tol allows."
     MAX_EPOCHS = (
-        "Stopped at max_epochs while an epoch still changed the objective by more than tol allows: raise max_epochs or "
-        "tol, lower C, or scale the features alike."
+        "Stopped at max_epochs while an epoch, with exact line searches, could still change the objective by more than "
+        "tol allows: raise max_epochs or tol, lower C, scale the features alike, or leave learning_rate at 'auto'."
     )
     STOPPED_EARLY = "Stopped early: no better value on the first evaluation set in early_stopping_rounds epochs."
     INTERRUPTED = "Interrupted: this is the model so far; fit again with warm_start=True to continue from it."
@@ -91,14 +97,16 @@ def minimise_in_epochs(
     interrupted: threading.Event | None = None,
     after_epoch: Callable[[], bool] = lambda: False,
 ) -> EpochResult:
-    """Run epochs until one changes the objective by no more than ``tol`` times its scale.
+    """Run epochs until neither one of them nor exact line searches change the objective by more than ``tol`` allows.
+
+    A small change alone proves nothing: short steps change little anywhere.
 
     Parameters
     ----------
     objective : EpochObjective
         The problem; it keeps the final variables.
     tol : float
-        Stop when the change of the objective in an epoch, relative to its scale, is at most this.
+        Stop when the change of the objective in an epoch, and its remaining decrease, are at most this times its scale.
     max_epochs : int
         Largest number of epochs.
     interrupted : threading.Event, optional
@@ -133,7 +141,8 @@ def minimise_in_epochs(
         if after_epoch():
             status = EpochStatus.STOPPED_EARLY
             break
-        if abs(before - value) <= max(tol * objective.scale, ROUND_OFF * abs(value)):
+        allowed = max(tol * objective.scale, ROUND_OFF * abs(value))
+        if abs(before - value) <= allowed and objective.remaining_decrease() <= allowed:
             status = EpochStatus.CONVERGED
             break
         before = value
