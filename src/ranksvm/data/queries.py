@@ -281,7 +281,7 @@ def _as_ids(qid: Any) -> np.ndarray:
         ids = ids[:, 0]
     if ids.ndim != 1:
         raise DataError(f"qid must be one-dimensional, got shape {ids.shape}.")
-    missing = _missing(qid, ids)
+    missing = _missing(ids)
     if missing.any():
         row = int(missing.argmax())
         value = "NaT" if ids.dtype.kind in "mM" else "NaN" if ids.dtype.kind in "fc" else "missing"
@@ -289,10 +289,8 @@ def _as_ids(qid: Any) -> np.ndarray:
     return ids
 
 
-def _missing(qid: Any, ids: np.ndarray) -> np.ndarray:
+def _missing(ids: np.ndarray) -> np.ndarray:
     """Which ids are missing."""
-    if isinstance(qid, np.ma.MaskedArray):
-        return np.ma.getmaskarray(qid).reshape(-1)
     if ids.dtype.kind in "OT":
         return np.fromiter(map(is_missing, ids), dtype=bool, count=len(ids))
     if ids.dtype.kind in "mM":
