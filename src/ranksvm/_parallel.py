@@ -1,6 +1,7 @@
 """Threads: compiled loops release the GIL and take a range of the work; this runs the ranges."""
 
 import contextlib
+import functools
 import math
 import os
 import sys
@@ -44,6 +45,7 @@ def _process_cpus() -> int:
     return max(1, min(limits))
 
 
+@functools.cache  # reading it takes as long as scoring a hundred rows, and every parallel call asks
 def _quota(folder: str) -> float | None:
     """Processors' worth of time that the control group (version 2, or 1) allows; None without a limit."""
     for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):

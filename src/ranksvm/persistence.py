@@ -316,6 +316,8 @@ def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray], class
     obj = found(**params)
     _check_parameters(obj)
     fitted = {key: _decode(value, arrays) for key, value in encoded["fitted"].items()}
+    if name in classes:  # it reads and checks what it declares, not all that a fit of the saved class leaves
+        fitted = {key: value for key, value in fitted.items() if key in schema_of(found)}
     for key, value in _check_fitted(obj, fitted).items():
         setattr(obj, key, value)
     for complete_or_check in ("_complete_older_file", "_check_loaded"):
@@ -327,8 +329,6 @@ def _check_fitted(obj: Any, fitted: dict[str, Any]) -> dict[str, Any]:
     """The fitted attributes as the class declares them; SchemaError says which one is not."""
     name = type(obj).__name__
     schema = SKLEARN_SCHEMAS.get(name) or schema_of(type(obj))
-    if getattr(obj, "_takes_part_of_a_file", False):
-        fitted = {key: value for key, value in fitted.items() if key in schema}
     return checked_attributes(name, schema, fitted)
 
 

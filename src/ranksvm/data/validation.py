@@ -72,15 +72,15 @@ def _plain_features(estimator: Any, X: Any, reset: bool) -> Any:
         return None
     if X.ndim != 2 or 0 in X.shape or X.dtype not in _FEATURE_CHECKS["dtype"]:
         return None
+    named = hasattr(estimator, "feature_names_in_")
+    if not reset and (named or getattr(estimator, "n_features_in_", None) != X.shape[1]):
+        return None
     if not dense:
         check_sparse_format(X)
-    named = hasattr(estimator, "feature_names_in_")
     if reset:
         if named:
             del estimator.feature_names_in_
         estimator.n_features_in_ = X.shape[1]
-    elif named or getattr(estimator, "n_features_in_", None) != X.shape[1]:
-        return None
     return np.ascontiguousarray(X) if dense else X
 
 

@@ -17,8 +17,6 @@ class SavedLinearRanker(LinearRanker):
         The hyper-parameters of the saved class.
     """
 
-    # what a fit left beside it is neither read nor checked
-    _takes_part_of_a_file = True
     _fitted_schema: ClassVar[Schema] = {"coef_": Array("n_features")}
 
     def __init__(self, **params: Any):
