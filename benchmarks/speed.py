@@ -8,7 +8,6 @@ the cache when it is done, and the same command goes on with what is left. The v
 """
 
 import sys
-import time
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -77,13 +76,11 @@ def against_product(n_queries: int, repeats: int) -> Section:
 def _against_product(n_queries: int, C: float, repeats: int) -> list[list[str]]:
     data = made(n_queries)
     w = np.random.default_rng(SEED).standard_normal(data.n_features).astype(data.X.dtype)
-    # the threads of BLAS go on waiting for work for 25 ms after a product, on a processor of their own
-    actions = {f"unit {number}": lambda: data.X @ w for number in range(4)} | {"pause": lambda: time.sleep(0.05)}
-    actions |= {"fit": lambda: fitted(data, C)}
+    actions = {f"unit {number}": lambda: data.X @ w for number in range(4)} | {"fit": lambda: fitted(data, C)}
     interleaved(actions, 1)
     times = interleaved(actions, repeats)
     fit = times.pop("fit")
-    unit = np.concatenate([times[name] for name in times if name.startswith("unit")])
+    unit = np.concatenate(list(times.values()))
     ranker, ratio = fitted(data, C), fit.min() / unit.min()
     return [
         [
