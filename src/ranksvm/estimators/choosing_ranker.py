@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -91,6 +91,12 @@ class ChoosingRanker(DualMixin, BaseEstimator):
     _with_one_c: ClassVar[Callable[..., Any]]
 
     C_: float
+    best_score_: float
+    best_iteration_: int
+    Cs_: np.ndarray
+    scores_: np.ndarray
+    mean_scores_: np.ndarray
+    standard_errors_: np.ndarray
     Cs: Any
     metric: Any
     cv: Any
@@ -120,7 +126,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         eval_metric: Any = None,
         eval_at: Any = None,
         callbacks: Any = None,
-    ) -> Any:
+    ) -> Self:
         """Choose C, and gamma if the kernel has one, and learn the scoring function.
 
         Parameters

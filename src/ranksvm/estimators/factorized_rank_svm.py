@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -158,6 +158,10 @@ class FactorizedRankSVM(LowRankRanker):
     True
     """
 
+    factors_: np.ndarray
+    best_iteration_: int | None
+    best_score_: float | None
+
     _model_params = ("C", "n_components")
     _fitted_schema: ClassVar[Schema] = {
         "factors_": Array("n_samples", "n_components", least=0.0, most=1e150),
@@ -209,7 +213,7 @@ class FactorizedRankSVM(LowRankRanker):
         eval_metric: Any = None,
         eval_at: Any = None,
         callbacks: Any = None,
-    ) -> "FactorizedRankSVM":
+    ) -> Self:
         """Learn the factors and the weights that follow from them.
 
         Parameters

@@ -1,7 +1,7 @@
 """KernelRankSVM: the ranking support vector machine with a kernel."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from ranksvm import _options
 from ranksvm._registry import storable
@@ -226,7 +226,7 @@ class KernelRankSVM(DualMixin, KernelRanker):
         eval_sample_weight: Any = None,
         eval_metric: Any = None,
         eval_at: Any = None,
-    ) -> "KernelRankSVM":
+    ) -> Self:
         """Learn the scoring function.
 
         Parameters

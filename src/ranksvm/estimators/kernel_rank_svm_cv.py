@@ -90,6 +90,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     """
 
     _with_one_c = KernelRankSVM
+    gammas_: np.ndarray
     _fitted_schema: ClassVar[Schema] = {
         "gammas_": Array("n_gammas_listed"),
         "scores_": Array("n_gammas", "n_Cs", "n_folds", finite=False),

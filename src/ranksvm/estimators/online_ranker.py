@@ -63,6 +63,9 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     lag_: np.ndarray | None
     counts_: np.ndarray
     seed_: int
+    evals_result_: dict[str, dict[str, list[float]]]
+    best_iteration_: int | None
+    best_score_: float | None
 
     __metadata_request__fit: ClassVar = {"sample_weight": UNUSED}
     __metadata_request__partial_fit: ClassVar = _ROUTED

@@ -3,7 +3,7 @@
 It is for programs that fit, score and save, such as the command line.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from ranksvm import _options
 from ranksvm._registry import savable
@@ -74,7 +74,7 @@ class RankSVM(DualMixin, LinearRanker):
         eval_sample_weight: Any = None,
         eval_metric: Any = None,
         eval_at: Any = None,
-    ) -> "RankSVM":
+    ) -> Self:
         """Learn the weights.
 
         Parameters

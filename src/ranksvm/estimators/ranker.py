@@ -50,7 +50,10 @@ class Ranker:
     _model_params: ClassVar[tuple[str, ...]] = ()
     fitted_params_: dict[str, Any]
     n_queries_: int
-    qid_column_: Any
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+    frame_type_: str | None
+    qid_column_: str | None
 
     _fitted_schema: ClassVar[Schema] = {
         "n_features_in_": Number(integer=True, least=1, size="n_features"),
@@ -148,7 +151,7 @@ class Ranker:
             )
         return evaluate(y, scores, qid, [SCORE_METRIC], sample_weight=sample_weight).means[SCORE_METRIC]
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `ranksvm.load` reads.
 
         Parameters
@@ -164,7 +167,7 @@ class Ranker:
         check_is_fitted(self)
         save(self, path)
 
-    def save_model(self, path: str | os.PathLike) -> None:
+    def save_model(self, path: str | os.PathLike[str]) -> None:
         """`save`, under the name that it has in XGBoost and LightGBM; `ranksvm.load` reads the file.
 
         Parameters

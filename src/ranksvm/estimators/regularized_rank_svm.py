@@ -4,7 +4,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -154,6 +154,12 @@ class RegularizedRankSVM(LowRankRanker):
     True
     """
 
+    duality_gap_: float
+    ranks_: np.ndarray
+    singular_values_: np.ndarray
+    left_factors_: np.ndarray
+    right_factors_: np.ndarray
+
     _model_params = ("C", "gamma", "lam")
     _fitted_schema: ClassVar[Schema] = {
         "duality_gap_": Number(finite=False),
@@ -202,7 +208,7 @@ class RegularizedRankSVM(LowRankRanker):
         eval_sample_weight: Any = None,
         eval_metric: Any = None,
         eval_at: Any = None,
-    ) -> "RegularizedRankSVM":
+    ) -> Self:
         """Learn the weights.
 
         Parameters
