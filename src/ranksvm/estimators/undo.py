@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ranksvm._features import feature_label
 from ranksvm._schema import Array, schema_of
 from ranksvm.estimators.locks import lock_of
 from ranksvm.exceptions import DataError
@@ -101,4 +102,5 @@ def _reason(X: Any, weights: np.ndarray | None) -> str:
         column = int(X.indices[place]) if values.size else 0
     else:
         row, column = divmod(place, X.shape[1])
-    return f"{text}row {row} (from 0) has the value {_largest(X):g} in column {column}. Scale the features."
+    value = f"the value {_largest(X):g} in feature {feature_label(column)}"
+    return f"{text}row {row} (from 0) has {value}. Scale the features."

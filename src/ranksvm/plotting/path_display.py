@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ranksvm._features import feature_labels
 from ranksvm.estimators import RankSVMCV, RegularizationPath
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.model_selection.choice import mean_and_standard_error
@@ -35,7 +36,7 @@ class PathDisplay:
     coefs : ndarray of float64, shape (n_Cs, n_features), optional
         Weights for each C.
     feature_names : sequence of str, optional
-        Names of the features; by default ``x0``, ``x1``, ...
+        Names of the features; by default ``f1``, ``f2``, ..., numbered as in LETOR files
     chosen_C : float, optional
         The C to mark.
     rule : {"best", "one_standard_error"}, optional
@@ -266,14 +267,14 @@ class PathDisplay:
     def _plot_coefs(self, n_named: int, line_kw: dict[str, Any]) -> list[Any]:
         """Draw the weights; returns the handles of the legend."""
         n_features = self.coefs.shape[1]
-        names = [f"x{number}" for number in range(n_features)] if self.feature_names is None else self.feature_names
+        names = feature_labels(n_features, self.feature_names)
         at = -1 if self.chosen_C is None else int(np.argmin(np.abs(np.log(self.Cs / self.chosen_C))))
         named = np.argsort(-np.abs(self.coefs[at]), kind="stable")[:n_named]
         # in the order of the right ends of the lines, next to the legend
         named = named[np.argsort(-self.coefs[-1][named], kind="stable")]
         self.coef_lines_ = self.ax_.plot(self.Cs, self.coefs, **_OTHER_FEATURE)
         for place, feature in enumerate(named):
-            style = {"color": f"C{place % 10}", "linewidth": 1.5, "zorder": 2, "label": str(names[feature])} | line_kw
+            style = {"color": f"C{place % 10}", "linewidth": 1.5, "zorder": 2, "label": names[feature]} | line_kw
             self.coef_lines_[feature].set(**style)
         self.ax_.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
         self.ax_.set_ylabel("weight")

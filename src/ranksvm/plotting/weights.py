@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._features import feature_label
 from ranksvm.analysis import BootstrapWeights
 from ranksvm.plotting.figures import axes_or_new
 
@@ -23,7 +24,7 @@ class WeightsDisplay:
     coef, low, high : ndarray of float64, shape (n_features,)
         Weights and the ends of their intervals.
     feature_names : array-like of str, shape (n_features,), or None
-        Names of the features; None: their columns.
+        Names of the features; None: ``f1``, ``f2``, ..., numbered as in LETOR files.
     level : float or None
         Confidence level of the intervals, for the label.
 
@@ -116,15 +117,12 @@ class WeightsDisplay:
             if chosen.any():
                 ax.hlines(places[chosen], low[chosen], high[chosen], color=color, linewidth=2)
                 ax.plot(coef[chosen], places[chosen], "o", color=color, markerfacecolor=face, markersize=5, label=text)
-        ax.set_yticks(places, [self._name(column) for column in largest])
+        ax.set_yticks(places, [feature_label(column, self.feature_names) for column in largest])
         ax.set_ylim(len(largest) - 0.4, -0.6)
-        ax.set_ylabel("column" if self.feature_names is None else None)
+        ax.set_ylabel("feature")
         ax.set_xlabel("weight" if self.level is None else f"weight, with its {100 * self.level:g} % interval")
         ax.grid(axis="x", color="0.9", zorder=-1)
         ax.set_axisbelow(True)
         ax.legend(loc="best", frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def _name(self, column: int) -> str:
-        return str(column) if self.feature_names is None else str(self.feature_names[column])
