@@ -131,6 +131,9 @@ def test_a_person_sees_table_lines_and_notes(ranksvm, folder, tmp_path):
     assert len(lines) == 1 + 4 + 1  # the file read, the combinations, the file written
     assert {line[:6] for line in lines[1:5]} == {"1 of 4", "2 of 4", "3 of 4", "4 of 4"}
     assert ranksvm("tune", folder / "train.txt", *RANGE, "--quiet").stderr == ""
+    stderr = ranksvm("tune", folder / "train.txt", *RANGE, "--folds", 2, "-v").stderr
+    assert stderr.count(" on fold ") == 3 * 2
+    assert "iteration" not in stderr
 
 
 def test_a_c_at_the_end_of_the_range_is_noted(ranksvm, folder):

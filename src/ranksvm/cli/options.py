@@ -27,6 +27,7 @@ __all__ = [
     "n_jobs_option",
     "quiet_option",
     "reading_options",
+    "verbose_option",
 ]
 
 # the keys of ranksvm.metrics.CONVENTIONS, which must not be imported for --help
@@ -197,6 +198,16 @@ def json_option(command: Callable) -> Callable:
 
 def quiet_option(command: Callable) -> Callable:
     return click.option("-q", "--quiet", is_flag=True, help="Show no progress on stderr.")(command)
+
+
+def verbose_option(command: Callable) -> Callable:
+    return click.option(
+        "-v",
+        "--verbose",
+        count=True,
+        help="Print what a terminal shows in one live line: each fit of a range (-v), each iteration (-vv; -v for a "
+        "single fit).",
+    )(command)
 
 
 def reading_options(command: Callable) -> Callable:

@@ -9,7 +9,15 @@ from ranksvm.cli.errors import debug_option
 from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
 from ranksvm.cli.kernel_options import check_kernel_options, kernel_options
 from ranksvm.cli.low_rank_options import check_low_rank_options, low_rank_options
-from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, Number, json_option, n_jobs_option, quiet_option
+from ranksvm.cli.options import (
+    EXISTING_FILE,
+    OUTPUT_FILE,
+    Number,
+    json_option,
+    n_jobs_option,
+    quiet_option,
+    verbose_option,
+)
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, with_scaler
 from ranksvm.cli.settings import settings_option
@@ -45,12 +53,7 @@ from ranksvm.cli.training_options import (
 @click.option(
     "--keep-on-interrupt", is_flag=True, help="Ctrl-C while training ends it and saves the best model so far."
 )
-@click.option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    help="Without a terminal: print every iteration also with --C-range (else every C) and --low-rank factorized.",
-)
+@verbose_option
 @n_jobs_option
 @json_option
 @quiet_option
@@ -96,8 +99,8 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
     options["metric"] = metrics[0]
     choosing = chooses(options)
     # For a range of C, or for epochs, a line per iteration would fill a log with hundreds of lines.
-    few = not choosing and options["low_rank"] != "factorized"
-    with Progress(options["quiet"], few or options["verbose"]) as progress:
+    iterations_from = 2 if choosing else int(options["low_rank"] == "factorized")
+    with Progress(options["quiet"], options["verbose"], iterations_from=iterations_from) as progress:
         data = training_data(options, progress, watch)
         data.check_scaler(options["scaler"])
         if choosing:

@@ -17,6 +17,7 @@ from ranksvm.cli.options import (
     list_option,
     n_jobs_option,
     quiet_option,
+    verbose_option,
 )
 from ranksvm.cli.plot import check_plot, write_plot
 from ranksvm.cli.progress import Progress, Stopwatch
@@ -55,6 +56,7 @@ from ranksvm.cli.training_options import (
 @data_options
 @choice_options
 @solver_options
+@verbose_option
 @n_jobs_option
 @json_option
 @quiet_option
@@ -78,7 +80,7 @@ def tune_command(**options: Any) -> None:
     if options["plot"] is not None:
         check_plot(options["plot"])
     watch = Stopwatch()
-    with Progress(options["quiet"], iterations=False, log_passes=True) as progress:
+    with Progress(options["quiet"], options["verbose"], iterations_from=2, fits_from=1) as progress:
         data = training_data(options, progress, watch)
         data.check_choice(options["folds"])
         for scaler in options["scaler"]:
