@@ -74,6 +74,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     See Also
     --------
     KernelRankSVM : For one C and gamma.
+    GridDisplay : Plots the scores over C and gamma.
 
     Examples
     --------

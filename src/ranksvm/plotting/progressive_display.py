@@ -8,6 +8,7 @@ from scipy.ndimage import median_filter
 
 from ranksvm.exceptions import OptionError
 from ranksvm.model_selection import ProgressiveValidation
+from ranksvm.plotting._styles import legend_above, line_style
 from ranksvm.plotting.figures import axes_or_new
 
 __all__ = ["ProgressiveDisplay"]
@@ -123,7 +124,7 @@ class ProgressiveDisplay:
         self.lines_, self.bands_, limits = [], [], []
         for place, (name, curve) in enumerate(curves.items()):
             queries, mean = np.arange(1, curve.shape[1] + 1), curve.mean(axis=0)
-            style = {"color": f"C{place % 10}", "linewidth": 1.4, "label": name or None} | (line_kw or {})
+            style = {**line_style(place), "linewidth": 1.4, "label": name or None} | (line_kw or {})
             self.lines_ += ax.plot(queries, mean, **style)
             off = curve.std(axis=0, ddof=1) if len(curve) > 1 else np.zeros(len(mean))
             if len(curve) > 1:
@@ -146,7 +147,7 @@ class ProgressiveDisplay:
         ax.grid(color="0.92")
         ax.set_axisbelow(True)
         if any(results):
-            ax.legend(frameon=False, fontsize="small")
+            legend_above(ax, ncols=3)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

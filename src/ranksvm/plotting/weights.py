@@ -6,6 +6,7 @@ import numpy as np
 
 from ranksvm._features import feature_label
 from ranksvm.analysis import BootstrapWeights
+from ranksvm.plotting._styles import colour, legend_above
 from ranksvm.plotting.figures import axes_or_new
 
 __all__ = ["WeightsDisplay"]
@@ -111,7 +112,7 @@ class WeightsDisplay:
         settled = (low > 0) | (high < 0)
         ax.axvline(0.0, color="0.3", linewidth=1.0, zorder=1)
         for chosen, color, face, text in (
-            (settled, "tab:blue", "tab:blue", "sign certain"),
+            (settled, colour(0), colour(0), "sign certain"),
             (~settled, "0.6", "white", "interval contains 0"),
         ):
             if chosen.any():
@@ -123,6 +124,6 @@ class WeightsDisplay:
         ax.set_xlabel("weight" if self.level is None else f"weight, with its {100 * self.level:g} % interval")
         ax.grid(axis="x", color="0.9", zorder=-1)
         ax.set_axisbelow(True)
-        ax.legend(loc="best", frameon=False)
+        legend_above(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
