@@ -14,11 +14,13 @@ __all__ = [
     "EXISTING_FILE",
     "OUTPUT_FILE",
     "CommaList",
+    "IntList",
     "Name",
     "NameList",
     "Number",
     "NumberRange",
     "Shares",
+    "all_options",
     "convention_option",
     "flag",
     "json_option",
@@ -115,6 +117,23 @@ class CommaList(click.ParamType):
         return list(dict.fromkeys(names))
 
 
+class IntList(click.ParamType):
+    """Whole numbers from 1, separated by commas."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
+        if isinstance(value, list):
+            return value
+        try:
+            numbers = [int(item) for item in value.split(",")]
+        except ValueError:
+            numbers = []
+        if not numbers or min(numbers) < 1:
+            self.fail(f"{value!r} is not a list of whole numbers from 1, such as 5,10,20.", param, ctx)
+        return list(dict.fromkeys(numbers))
+
+
 class Name(click.Choice):
     """One of several names of the Python API; ``-`` is accepted for ``_``."""
 
@@ -184,6 +203,17 @@ def _exponent(text: str, base: float) -> float | None:
     number = _positive(float(text))
     exponent = float(round(math.log(number, base)))
     return exponent if math.isclose(base**exponent, number, rel_tol=1e-12) else None
+
+
+def all_options(*decorators: Callable[[Callable], Callable]) -> Callable[[Callable], Callable]:
+    """Several options, in the order of --help."""
+
+    def decorate(command: Callable) -> Callable:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate
 
 
 def json_option(command: Callable) -> Callable:

@@ -18,6 +18,7 @@ from ranksvm.cli.options import (
     quiet_option,
     verbose_option,
 )
+from ranksvm.cli.plot import check_plot, write_choice
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, with_scaler
 from ranksvm.cli.settings import settings_option
@@ -36,6 +37,7 @@ from ranksvm.cli.training_options import (
 @click.argument("train", type=EXISTING_FILE)
 @click.option("-o", "--output", type=OUTPUT_FILE, required=True, metavar="MODEL", help="Model file to write.")
 @click.option("-C", "C", type=Number(), metavar="C", help="Weight of one pair.  [default: 1.0]")
+@click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores of the range (.png, .svg, .pdf).")
 @c_range_option()
 @one_choice_option("loss")
 @click.option(
@@ -83,6 +85,10 @@ def train_command(ctx: click.Context, **options: Any) -> None:
     check_low_rank_options(ctx, options)
     if options["low_rank"] is None:
         check_kernel_options(options)
+    if options["plot"] is not None:
+        if not chooses(options):
+            raise click.UsageError("--plot draws the scores of a range: give --C-range or --gamma-range.")
+        check_plot(options["plot"])
     watch = Stopwatch()
     report = _train(options, watch)
     if options["as_json"]:
@@ -115,9 +121,13 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
             means = data.means(ranker, X, metrics, options["convention"])
         save(data.named(with_scaler(scaler, ranker)), options["output"])
         progress.line(f"Saved {options['output']}")
+        if options["plot"] is not None:
+            write_choice(ranker, options["metric"], options["rule"], options["plot"])
+            progress.line(f"Wrote {options['plot']}")
     report = {
         "command": "train",
         "model": str(options["output"]),
+        "plot": None if options["plot"] is None else str(options["plot"]),
         **described_data(data),
         **fit_report(ranker, options["scaler"], means, options["convention"]),
         "seconds": watch.seconds,
@@ -147,7 +157,8 @@ def _show(report: dict[str, Any], watch: Stopwatch) -> None:
         _show_selection(report, names)
         click.echo()
         notes = edges(tried, report)
-    show_fit(report, names[report["C"]], notes, [("model", report["model"])], watch)
+    files = [(name, report[name]) for name in ("model", "plot") if report[name] is not None]
+    show_fit(report, names[report["C"]], notes, files, watch)
 
 
 def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
