@@ -39,8 +39,8 @@ def write_plot(comparison: Comparison, metric: str, rule: str, path: Path) -> No
     """
     import numpy as np
 
-    from ranksvm.plotting._styles import MARKERS, line_style
     from ranksvm.plotting.figures import axes_in_memory
+    from ranksvm.plotting.styles import MARKERS, line_style
 
     best, *others = comparison.ranked
     if not others:

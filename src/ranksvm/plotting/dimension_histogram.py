@@ -7,8 +7,8 @@ import numpy as np
 
 from ranksvm.exceptions import OptionError
 from ranksvm.plotting._spectra import Spectra, by_name, legend, percent
-from ranksvm.plotting._styles import BARS, colour
 from ranksvm.plotting.figures import axes_or_new
+from ranksvm.plotting.styles import BARS, colour
 
 __all__ = ["DimensionHistogramDisplay"]
 

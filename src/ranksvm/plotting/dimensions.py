@@ -7,8 +7,8 @@ import numpy as np
 
 from ranksvm.exceptions import OptionError
 from ranksvm.plotting._spectra import Spectra, by_name, count_axis, legend, series_name
-from ranksvm.plotting._styles import MARKERS, colour
 from ranksvm.plotting.figures import axes_or_new
+from ranksvm.plotting.styles import MARKERS, colour
 
 __all__ = ["DimensionsDisplay"]
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ranksvm.plotting._spectra import Spectra, by_name, count_axis, legend
-from ranksvm.plotting._styles import DASHES, MARKERS, colour
 from ranksvm.plotting.figures import axes_or_new
+from ranksvm.plotting.styles import DASHES, MARKERS, colour
 
 __all__ = ["EnergyDisplay"]
 

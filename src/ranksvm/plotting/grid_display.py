@@ -8,8 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 from ranksvm import _options
 from ranksvm.estimators import KernelRankSVMCV
 from ranksvm.exceptions import OptionError
-from ranksvm.plotting._styles import MARKERS, PALETTE, by_rule, c_axis, c_name, line_style, number_name
 from ranksvm.plotting.figures import axes_or_new
+from ranksvm.plotting.styles import MARKERS, PALETTE, by_rule, c_axis, c_name, line_style, number_name
 
 __all__ = ["GridDisplay"]
 

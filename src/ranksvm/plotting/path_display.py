@@ -10,8 +10,8 @@ from ranksvm.estimators import RankSVMCV, RegularizationPath
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.model_selection.choice import mean_and_standard_error
 from ranksvm.plotting._end_labels import end_labels
-from ranksvm.plotting._styles import by_rule, c_axis, c_name, colour, legend_above, line_style
 from ranksvm.plotting.figures import axes_or_new
+from ranksvm.plotting.styles import by_rule, c_axis, c_name, colour, legend_above, line_style
 
 __all__ = ["PathDisplay"]
 

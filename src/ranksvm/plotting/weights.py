@@ -6,8 +6,8 @@ import numpy as np
 
 from ranksvm._features import feature_label
 from ranksvm.analysis import BootstrapWeights
-from ranksvm.plotting._styles import colour, legend_above
 from ranksvm.plotting.figures import axes_or_new
+from ranksvm.plotting.styles import colour, legend_above
 
 __all__ = ["WeightsDisplay"]
 
