@@ -128,7 +128,7 @@ class ProgressiveDisplay:
             if len(curves) > 1:
                 # dashes of a jagged line are hard to tell; markers of several lines alternate
                 step = max(1, len(mean) // 8)
-                style |= {"marker": MARKERS[place % len(MARKERS)], "markersize": 5, "markeredgecolor": "white"}
+                style |= {"marker": MARKERS[place % len(MARKERS)], "markersize": 7, "markeredgecolor": "white"}
                 style |= {"markevery": (min(place * step // len(curves), len(mean) - 1), step)}
             self.lines_ += ax.plot(queries, mean, **style | (line_kw or {}))
             off = curve.std(axis=0, ddof=1) if len(curve) > 1 else np.zeros(len(mean))
