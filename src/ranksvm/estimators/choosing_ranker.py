@@ -11,7 +11,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ranksvm import _options
+from ranksvm._logging import Steps
 from ranksvm._schema import Array, Number, Schema
+from ranksvm._verbosity import verbosity
 from ranksvm.data import Queries, frames, validation
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
@@ -179,7 +181,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
         if called and eval_set is None:
             raise OptionError("callbacks follow the solutions along C on validation data: give eval_set=[(X, y)].")
-        with all_or_nothing(self), _options.verbosity(self.verbose):
+        with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             Cs = np.sort(c_values(self.Cs))
@@ -239,10 +241,12 @@ class ChoosingRanker(DualMixin, BaseEstimator):
     ) -> "Chosen":
         tried: list[tuple[RankSVMProblem, list[SolverResult]]] = []
         found: list[list[Parts]] = []
+        steps = Steps(len(settings) * len(Cs))
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             for setting in settings:
                 problem = self._problem(data, setting)
-                results, evaluations = self._along(problem, Cs, rounds.sets, "validation data", rounds, interrupted)
+                where = "validation data"
+                results, evaluations = self._along(problem, Cs, rounds.sets, where, steps, rounds, interrupted)
                 problem.release()
                 tried.append((problem, results))
                 found.append(evaluations)
@@ -276,7 +280,9 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
 
         found: list[list[list[Evaluation]]] = [[[] for _ in Cs] for _ in settings]
-        for number, (train, test) in enumerate(query_splits(self.cv, X, y, grouping)):
+        splits = query_splits(self.cv, X, y, grouping)
+        steps = Steps(len(settings) * len(Cs) * len(splits))
+        for number, (train, test) in enumerate(splits):
             part = {"qid": numbers[train], "group": None, **divided(train)}
             try:
                 fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)
@@ -288,12 +294,14 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             held_out = EvaluationSets([name], [test_set], [metric], convention)
             for place, setting in enumerate(settings):
                 problem = self._problem(fold, setting)
-                _, evaluations = self._along(problem, Cs, held_out, name)
+                _, evaluations = self._along(problem, Cs, held_out, f"{name} of {len(splits)}", steps)
                 problem.release()
                 for parts, each in zip(found[place], evaluations, strict=True):
                     parts.extend(each)
         choice = self._choose(settings, Cs, metric, found)
         problem = self._problem(data, settings[choice.setting_number])
+        line = "chosen: %sC = %.6g, %s %.4f; fitting it to all data"
+        logger.info(line, problem.label, choice.C, metric.name, choice.best_score)
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             result = problem.solve(choice.C, interrupted=interrupted)
         return Chosen(choice, problem.model(result.w), problem.outcome(result), {})
@@ -304,6 +312,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         Cs: np.ndarray,
         sets: EvaluationSets,
         where: str,
+        steps: Steps,
         rounds: EvaluationRounds | None = None,
         interrupted: threading.Event | None = None,
     ) -> tuple[list[SolverResult], list[Parts]]:
@@ -315,7 +324,8 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             results.append(result)
             evaluations.append(sets.evaluate(partial(problem.scores, result.w)))
             values = [parts[0].means[name] for parts in evaluations]
-            logger.info("%sC = %.6g: %s %.4f on %s", problem.label, C, name, values[-1], where)
+            line = "%sC = %.6g: %s %.4f on %s"
+            logger.info(line, problem.label, C, name, values[-1], where, extra=steps.next())
             if rounds is not None and (rounds.called_back(evaluations[-1]) or rounds.exhausted(values)):
                 break
         return results, evaluations

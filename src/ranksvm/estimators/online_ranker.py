@@ -15,6 +15,7 @@ from ranksvm._checks import is_sparse
 from ranksvm._logging import PASSING
 from ranksvm._parallel import effective_n_jobs
 from ranksvm._schema import Array, Number, Schema, Trace, schema_of
+from ranksvm._verbosity import verbosity
 from ranksvm.data import Queries, as_design_matrix, frames, validation
 from ranksvm.data.design_matrix import csr_arrays
 from ranksvm.data.pair_list import row_numbers
@@ -135,7 +136,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         """
         self._check_options()
         patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
-        with all_or_nothing(self), _options.verbosity(self.verbose):
+        with all_or_nothing(self), verbosity(self.verbose):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=True)
