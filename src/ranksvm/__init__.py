@@ -142,6 +142,7 @@ if TYPE_CHECKING:
     )
     from ranksvm.persistence import load as load
     from ranksvm.persistence import save as save
+    from ranksvm.plotting import GridDisplay as GridDisplay
     from ranksvm.plotting import PathDisplay as PathDisplay
     from ranksvm.plotting import ProgressiveDisplay as ProgressiveDisplay
 else:
