@@ -9,6 +9,8 @@ from sklearn.metrics import average_precision_score, ndcg_score
 from ranksvm import metrics
 from ranksvm.exceptions import OptionError
 
+pytestmark = pytest.mark.filterwarnings("ignore::ranksvm.exceptions.OneQueryWarning")
+
 
 @pytest.fixture
 def ranked():

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ranksvm.cli.errors import warn
+from ranksvm.cli.files import query_ids
 from ranksvm.cli.fit_report import score
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.rankers import make_ranker
@@ -177,14 +178,15 @@ class Comparison:
         _, X = self._data.scaled(tried.settings["scaler"], watch)
         if "valid" in self._data.parts:
             valid = self._data.parts["valid"]
-            return evaluate(valid.y, tried.ranker.predict(X["valid"]), valid.qid, [metric], convention=convention)
+            scores = tried.ranker.predict(X["valid"])
+            return evaluate(valid.y, scores, query_ids(valid), [metric], convention=convention)
         train = self._data.parts["train"]
         with watch("comparing"):
             return cross_validate(
                 self._ranker(tried.settings, Cs=None, C=tried.C),
                 X["train"],
                 train.y,
-                qid=train.qid,
+                qid=query_ids(train),
                 metrics=[metric],
                 cv=self._options["folds"],
                 convention=convention,

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_scorer, model_scores, names_of, read, read_numbers, write_text
+from ranksvm.cli.files import load_scorer, model_scores, names_of, query_ids, read, read_numbers, write_text
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -139,7 +139,8 @@ def _evaluate(
                 scores = model_scores(loaded[len(results)], rows, data)
             else:
                 scores = read_numbers(path, rows.n_rows, "score")
-            results[name] = evaluate(rows.y, scores, rows.qid, metrics, convention=convention, docid=rows.docid)
+            qid = query_ids(rows)
+            results[name] = evaluate(rows.y, scores, qid, metrics, convention=convention, docid=rows.docid)
     return results
 
 

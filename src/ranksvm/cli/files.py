@@ -27,6 +27,7 @@ __all__ = [
     "load_scorer",
     "model_scores",
     "names_of",
+    "query_ids",
     "read",
     "read_numbers",
     "read_pairs",
@@ -64,6 +65,13 @@ def described(data: "RankingData") -> str:
     return f"{counted(data.n_rows, 'row')}, {queries(data.queries.n_queries)}, {features}"
 
 
+def query_ids(data: "RankingData") -> "np.ndarray":
+    """The query of each row; one query for a file without query ids, of which `read` has warned."""
+    import numpy as np
+
+    return np.zeros(data.n_rows, dtype=np.int64) if data.qid is None else data.qid
+
+
 def load_model(path: Path) -> Any:
     """A saved model that can score documents."""
     return _loaded(path, {})
@@ -92,7 +100,7 @@ def model_scores(model: Any, data: "RankingData", path: Path) -> "np.ndarray":
     from ranksvm.metrics.scorers import predict_scores
 
     model, X, _ = for_model(model, data, path)
-    return predict_scores(model, X, data.qid)
+    return predict_scores(model, X, query_ids(data))
 
 
 def read_numbers(path: Path, n_rows: int, word: str) -> "np.ndarray":

@@ -8,7 +8,7 @@ import numpy as np
 
 from ranksvm._checks import check_one_per_row
 from ranksvm._plain import plain
-from ranksvm.data import Queries
+from ranksvm.data import Queries, validation
 from ranksvm.data.numeric_column import as_array
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics._columns import column, document_ids
@@ -83,7 +83,7 @@ class Evaluation:
             "means": plain(self.means),
         }
         if per_query:
-            out["qid"] = self.qid.tolist()
+            out["qid"] = plain(self.qid)
             out["per_query"] = plain(self.per_query)
         return out
 
@@ -106,6 +106,7 @@ def evaluate(
     max_label: float | None = None,
     docid: Any = None,
     sample_weight: Any = None,
+    group: Any = None,
 ) -> Evaluation:
     """Quality of the rankings given by scores.
 
@@ -116,7 +117,8 @@ def evaluate(
     scores : array-like of shape (n_rows,)
         Scores: the documents of a query are ranked by them, the highest first.
     qid : array-like of shape (n_rows,), optional
-        Query of each row, in any order. None: one query.
+        Query of each row, in any order. None: all rows are one query, with a `OneQueryWarning`; more than 1,000 rows
+        are refused then, unless ``group=[n_rows]`` says that they are one query.
     metrics : str, Metric, or iterable of either, default ("ndcg@10", "map")
         What to compute: ``ndcg``, ``ndcg@k``, ``mean_ndcg``, ``map``, ``map@k``, ``mrr``, ``mrr@k``, ``err``,
         ``err@k``, ``p@k``, ``r@k``, ``pairwise_accuracy``, ``kendall_tau``.
@@ -134,6 +136,8 @@ def evaluate(
         Without ids, and under other conventions, ties are in the order of the rows or averaged.
     sample_weight : array-like of shape (n_rows,), optional
         In the means a query is weighted by the mean weight of its rows.
+    group : array-like of int, shape (n_queries,), optional
+        Number of rows of each query, in order, instead of ``qid``.
 
     Returns
     -------
@@ -143,8 +147,8 @@ def evaluate(
     Raises
     ------
     DataError
-        When the lengths differ, there is no row, labels or weights are not finite, a score is NaN, or a weight is
-        negative.
+        When the lengths differ, there is no row, labels or weights are not finite, a score is NaN, a weight is
+        negative, or more than 1,000 rows have neither ``qid`` nor ``group``.
     OptionError
         When a metric or convention is unknown, or ``max_label`` is below a label.
 
@@ -164,7 +168,7 @@ def evaluate(
     values = column("scores", scores, len(labels), finite=False)
     if len(labels) == 0:
         raise DataError("there is nothing to evaluate: y has no rows.")
-    queries = _queries(qid, len(labels))
+    queries = _queries(qid, group, len(labels))
     ids = None if docid is None else document_ids(docid, len(labels))
     query_weight = _query_weight(sample_weight, queries)
     highest = max(0.0, float(labels.max()))
@@ -191,10 +195,11 @@ def values_and_weights(metric: Metric, rankings: Rankings) -> tuple[np.ndarray, 
     return values, np.where(np.isnan(values), 0.0, np.ones(len(values)) if weights is None else weights)
 
 
-def _queries(qid: Any, n_rows: int) -> Queries:
+def _queries(qid: Any, group: Any, n_rows: int) -> Queries:
     if qid is not None and as_array("qid", qid).ndim == 1:
         check_one_per_row("qid", qid, n_rows, "y")
-    return Queries.from_qid(qid, n_rows)
+    validation.check_grouped(qid, group, n_rows, "evaluate", "ranked against each other")
+    return validation.queries(qid, group, n_rows)
 
 
 def _query_weight(sample_weight: Any, queries: Queries) -> np.ndarray | None:
