@@ -100,6 +100,7 @@ def test_to_dict_is_json():
         "n_queries": 2,
         "n_rows": 3,
         "n_without_relevant": 1,
+        "n_missing": 0,
         "means": {"kendall_tau": -1.0, "map": 0.25},
     }
     full = json.loads(json.dumps(result.to_dict(per_query=True)))

@@ -264,7 +264,6 @@ def write_text(path: Path | None, lines: Iterable[str]) -> None:
         for line in lines:
             click.echo(line)
         return
-    from ranksvm.data.atomic_files import atomic_text_file
+    from ranksvm.data.atomic_files import write_lines
 
-    with atomic_text_file(path) as file:
-        file.writelines(f"{line}\n".encode() for line in lines)
+    write_lines(path, lines)

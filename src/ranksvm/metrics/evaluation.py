@@ -40,6 +40,8 @@ class Evaluation:
         Number of queries without a relevant document, which have a fixed value.
     convention : str
         Name of the convention.
+    n_missing : int, default 0
+        Number of queries with judgements that the run lacks (`evaluate_run`).
     """
 
     means: dict[str, float]
@@ -49,6 +51,7 @@ class Evaluation:
     n_rows: int
     n_without_relevant: int
     convention: str
+    n_missing: int = 0
 
     @property
     def n_queries(self) -> int:
@@ -72,14 +75,15 @@ class Evaluation:
         Returns
         -------
         dict
-            ``convention``, ``n_queries``, ``n_rows``, ``n_without_relevant``, ``means`` and, on request, ``qid`` and
-            ``per_query``.
+            ``convention``, ``n_queries``, ``n_rows``, ``n_without_relevant``, ``n_missing``, ``means`` and, on request,
+            ``qid`` and ``per_query``.
         """
         out: dict[str, Any] = {
             "convention": self.convention,
             "n_queries": self.n_queries,
             "n_rows": self.n_rows,
             "n_without_relevant": self.n_without_relevant,
+            "n_missing": self.n_missing,
             "means": plain(self.means),
         }
         if per_query:
@@ -161,9 +165,7 @@ def evaluate(
     1
     """
     parsed = parse_metrics(metrics)
-    rules = convention_named(convention)
-    if relevance is not None:
-        rules = dataclasses.replace(rules, relevance=_number("relevance", relevance))
+    rules = with_relevance(convention_named(convention), relevance)
     labels = column("y", y)
     values = column("scores", scores, len(labels), finite=False)
     if len(labels) == 0:
@@ -171,22 +173,37 @@ def evaluate(
     queries = _queries(qid, group, len(labels))
     ids = None if docid is None else document_ids(docid, len(labels))
     query_weight = _query_weight(sample_weight, queries)
-    highest = max(0.0, float(labels.max()))
-    if max_label is not None:
-        if _number("max_label", max_label) < highest:
-            raise OptionError(f"max_label is {max_label} but there is a label {highest:g}.")
-        highest = float(max_label)
+    highest = scale_of_labels(labels, max_label)
     rankings = Rankings(labels, values, queries, rules, highest, ids)
     result = Evaluation({}, {}, {}, queries.ids, len(labels), int((rankings.n_relevant == 0).sum()), rules.name)
     for metric in parsed:
         per_query, weights = values_and_weights(metric, rankings)
-        weights = weights if query_weight is None else weights * query_weight
-        result.per_query[metric.name] = per_query
-        result.weights[metric.name] = weights
-        total = weights.sum()
-        mean = np.dot(weights, np.nan_to_num(per_query)) / total if total > 0 else np.nan
-        result.means[metric.name] = float(mean)
+        add_means(result, metric.name, per_query, weights if query_weight is None else weights * query_weight)
     return result
+
+
+def with_relevance(rules: Convention, relevance: float | None) -> Convention:
+    """A convention with another threshold for relevance, if one is given."""
+    return rules if relevance is None else dataclasses.replace(rules, relevance=_number("relevance", relevance))
+
+
+def scale_of_labels(labels: np.ndarray, max_label: float | None) -> float:
+    """Highest grade of the scale: the one given, or that of the labels, at least 0."""
+    highest = max(0.0, float(labels.max()))
+    if max_label is None:
+        return highest
+    if _number("max_label", max_label) < highest:
+        raise OptionError(f"max_label is {max_label} but there is a label {highest:g}.")
+    return float(max_label)
+
+
+def add_means(result: Evaluation, name: str, per_query: np.ndarray, weights: np.ndarray) -> None:
+    """Add a metric to an evaluation: its values, their weights, and their mean."""
+    result.per_query[name] = per_query
+    result.weights[name] = weights
+    total = weights.sum()
+    mean = np.dot(weights, np.nan_to_num(per_query)) / total if total > 0 else np.nan
+    result.means[name] = float(mean)
 
 
 def values_and_weights(metric: Metric, rankings: Rankings) -> tuple[np.ndarray, np.ndarray]:

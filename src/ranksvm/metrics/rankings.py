@@ -156,6 +156,21 @@ class Rankings:
         """Comparable, concordant and discordant pairs, and pairs with different scores: shape (4, n_queries)."""
         return _loops.pair_counts(self.labels, self.equal_scores, self.pointers)
 
+    def ideal_dcg(self, cutoff: int | None) -> np.ndarray:
+        """The largest possible discounted gain of the first ``cutoff`` positions.
+
+        Parameters
+        ----------
+        cutoff : int or None
+            Number of positions that count; None: all.
+
+        Returns
+        -------
+        ndarray
+            The sums, per query.
+        """
+        return self.sums(self.ideal_gains * self.discounts, cutoff)
+
     def per_position(self, values: np.ndarray) -> np.ndarray:
         """A value of each query at all its positions.
 
