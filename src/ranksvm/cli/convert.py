@@ -15,7 +15,7 @@ from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import print_json
 
 # suffixes of the formats that hold the names of features
-_NAMING = (".rsd", ".parquet", ".pq")
+_NAMING = (".rsd", ".parquet", ".pq", ".csv", ".tsv")
 
 
 @click.command("convert", short_help="Convert a data file to another format.")
@@ -31,6 +31,8 @@ def convert_command(source: Path, target: Path, reading: dict[str, Any], as_json
     \b
     .rsd                     binary cache, which is memory-mapped instead of read
     .parquet, .pq            Parquet (needs pip install "ranksvm[parquet]")
+    .csv, .tsv               CSV with column names (needs pip install "ranksvm[parquet]")
+    .qrels                   relevance judgements of TREC: queries, documents and labels only
     .txt, .letor, .svm, ...  LETOR text, with .gz, .bz2, .xz or .zst compressed
     -                        LETOR text on standard output
 
@@ -46,7 +48,8 @@ def convert_command(source: Path, target: Path, reading: dict[str, Any], as_json
         progress.now(f"Writing {target}")
         with watch("writing"):
             write_data(data, target)
-        if data.feature_names is not None and target.suffix.lower() not in _NAMING:
+        suffixes = [suffix.lower() for suffix in target.suffixes[-2:]]
+        if data.feature_names is not None and not {*_NAMING, ".qrels"} & set(suffixes):
             warn(f"{target} is text, which has no feature names: those of {titled(source)} are lost.")
         size = None if is_special(target) else target.stat().st_size
         amount = "" if size is None else f"{size:,} bytes, "

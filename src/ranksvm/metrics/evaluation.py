@@ -8,6 +8,7 @@ import numpy as np
 
 from ranksvm._checks import check_one_per_row
 from ranksvm._plain import plain
+from ranksvm._tabular import Table, Tabular, frame_of
 from ranksvm.data import Queries, validation
 from ranksvm.data.numeric_column import as_array
 from ranksvm.exceptions import DataError, OptionError
@@ -21,7 +22,7 @@ __all__ = ["Evaluation", "evaluate"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Tabular):
     """The result of `evaluate`.
 
     Parameters
@@ -90,6 +91,46 @@ class Evaluation:
             out["qid"] = plain(self.qid)
             out["per_query"] = plain(self.per_query)
         return out
+
+    def to_frame(self, *, per_query: bool = False, library: str | None = None) -> Any:
+        """The means, or the values per query, as a DataFrame.
+
+        Parameters
+        ----------
+        per_query : bool, default False
+            Whether to have a row per query, with columns ``qid`` and one per metric, instead of a row per metric, with
+            columns ``metric``, ``mean`` and ``convention``.
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Library of the DataFrame; None: the first of them that is installed.
+
+        Returns
+        -------
+        DataFrame
+            The values.
+
+        Raises
+        ------
+        MissingDependencyError
+            When the library, or each of them, is not installed.
+        """
+        return (
+            frame_of({"qid": self.qid, **self.per_query}, library) if per_query else super().to_frame(library=library)
+        )
+
+    def _table(self) -> Table:
+        caption = f"{self.n_queries} queries, {self.n_without_relevant} without a relevant document"
+        if self.n_missing:
+            caption += f", {self.n_missing} without a ranking"
+        return Table(
+            {
+                "metric": list(self.means),
+                "mean": list(self.means.values()),
+                "convention": [self.convention] * len(self.means),
+            },
+            f"{caption} (convention {self.convention})",
+            headings={"metric": f"metric ({self.convention})"},
+            hidden=("convention",),
+        )
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name}={value:.4f}" for name, value in self.means.items())
