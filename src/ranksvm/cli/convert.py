@@ -8,8 +8,8 @@ import click
 
 from ranksvm._special_files import is_special
 from ranksvm.cli.errors import debug_option, warn
-from ranksvm.cli.files import read
-from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, reading_options
+from ranksvm.cli.files import read, read_judgements
+from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, qrels_option, quiet_option, reading_options
 from ranksvm.cli.paths import titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import print_json
@@ -21,11 +21,14 @@ _NAMING = (".rsd", ".parquet", ".pq", ".csv", ".tsv")
 @click.command("convert", short_help="Convert a data file to another format.")
 @click.argument("source", metavar="IN", type=EXISTING_FILE)
 @click.argument("target", metavar="OUT", type=OUTPUT_FILE)
+@qrels_option
 @reading_options
 @json_option
 @quiet_option
 @debug_option
-def convert_command(source: Path, target: Path, reading: dict[str, Any], as_json: bool, quiet: bool) -> None:
+def convert_command(
+    source: Path, target: Path, qrels: Path | None, reading: dict[str, Any], as_json: bool, quiet: bool
+) -> None:
     """Convert the data file IN to OUT; the file name extension of OUT selects the format.
 
     \b
@@ -38,13 +41,15 @@ def convert_command(source: Path, target: Path, reading: dict[str, Any], as_json
 
     \b
     ranksvm convert train.txt.gz train.rsd
+    ranksvm convert features.parquet --qrels qrels.txt train.rsd
+    ranksvm convert test.txt test.qrels
     """
     from ranksvm.data import write_data
 
     _try(target)
     watch = Stopwatch()
     with Progress(quiet) as progress:
-        data = read(source, progress, watch, reading)
+        data = read(source, progress, watch, reading, qrels=read_judgements(qrels))
         progress.now(f"Writing {target}")
         with watch("writing"):
             write_data(data, target)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranksvm.cli.features import matched, name_features
-from ranksvm.cli.files import query_ids, read, read_numbers, read_pairs
+from ranksvm.cli.files import query_ids, read, read_judgements, read_numbers, read_pairs
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import counted, queries
 
@@ -125,7 +125,8 @@ class TrainingData:
 def training_data(options: dict[str, Any], progress: Progress, watch: Stopwatch) -> TrainingData:
     """Read and validate all files that the options name."""
     paths = {name: options[name] for name in ("train", "valid", "test") if options[name] is not None}
-    parts = {name: read(path, progress, watch, options["reading"]) for name, path in paths.items()}
+    qrels = read_judgements(options["qrels"])
+    parts = {name: read(path, progress, watch, options["reading"], qrels=qrels) for name, path in paths.items()}
     train = parts["train"]
     with watch("reading"):
         weights = {name: _weights(name, options[name], train) for name in WEIGHTS if options[name] is not None}
