@@ -42,6 +42,8 @@ class Table:
         Columns that people see in a heading or in the caption instead.
     footer : sequence of mapping
         Rows for people only, such as means: name -> value.
+    formats : mapping of str to str
+        Formats of columns of numbers for people, other than four decimals.
     """
 
     columns: Mapping[str, Any]
@@ -49,6 +51,7 @@ class Table:
     headings: Mapping[str, str] = dataclasses.field(default_factory=dict)
     hidden: tuple[str, ...] = ()
     footer: Sequence[Mapping[str, Any]] = ()
+    formats: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def head(self) -> list[str]:
         """Headings of the columns that people see."""
@@ -57,11 +60,9 @@ class Table:
     def body(self) -> tuple[list[list[str]], list[list[str]]]:
         """Rows as people see them, and those of the footer."""
         names = self._shown()
-        rows = list(zip(*(_values(self.columns[name]) for name in names), strict=True))
-        return (
-            [[shown(value) for value in row] for row in rows],
-            [[shown(row.get(name, "")) for name in names] for row in self.footer],
-        )
+        cells = [[shown(value, self.formats.get(name)) for value in _values(self.columns[name])] for name in names]
+        rows = [list(row) for row in zip(*cells, strict=True)]
+        return rows, [[shown(row.get(name, "")) for name in names] for row in self.footer]
 
     def is_text(self) -> list[bool]:
         """Whether a column that people see holds text."""
@@ -187,12 +188,12 @@ def frame_of(columns: Mapping[str, Any], library: str | None = None) -> Any:
     raise MissingDependencyError(f"to_frame needs {wanted}: pip install {library or 'pandas'}")
 
 
-def shown(value: Any) -> str:
-    """A value for people: numbers that are not whole with four decimals, a dash for an undefined one."""
+def shown(value: Any, format_spec: str | None = None) -> str:
+    """A value for people: a float with four decimals, or in a format; a dash for an undefined one."""
     value = plain(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    return format(value, format_spec or ".4f") if isinstance(value, float) else str(value)
 
 
 def _values(column: Any) -> Any:

@@ -131,7 +131,7 @@ class CrossValidation(Tabular):
             },
             f"{n_folds} folds, metrics of the convention {convention}",
             headings={
-                **{name: f"{name} ({convention})" for name in self.scores},
+                "fold": f"fold (convention {convention})",
                 "fit_seconds": "fit (s)",
                 "predict_seconds": "predict (s)",
             },
