@@ -8,7 +8,7 @@ import numpy as np
 
 from ranksvm._checks import check_one_per_row
 from ranksvm.data.numeric_column import label_column, numeric_column
-from ranksvm.data.queries import Queries
+from ranksvm.data.queries import Queries, descending_within_ties
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 
@@ -226,8 +226,11 @@ class Run:
         ndarray of int64, shape (n_rows,)
             Row numbers; queries in order of first appearance.
         """
-        place = np.unique(self.docid, return_inverse=True)[1].reshape(-1)
-        return np.lexsort((-place, -self.score, self.queries.numbers()))
+        number = self.queries.numbers()
+        order = np.lexsort((-self.score, number))
+        number, score = number[order], self.score[order]
+        again = np.concatenate(([False], (number[1:] == number[:-1]) & (score[1:] == score[:-1])))
+        return order if not again.any() else descending_within_ties(order, again, self.docid)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Query -> document -> score, as pytrec_eval takes it.
@@ -257,14 +260,10 @@ def document_names(data: RankingData) -> np.ndarray:
 
 def judgement_of(qrels: Qrels, qid: np.ndarray, docid: np.ndarray) -> np.ndarray:
     """Number of the judgement of each document, -1 where there is none."""
-    _, query = np.unique(np.concatenate([qrels.qid, qid]), return_inverse=True)
-    documents, document = np.unique(np.concatenate([qrels.docid, docid]), return_inverse=True)
-    keys = query.reshape(-1) * len(documents) + document.reshape(-1)
-    known, wanted = keys[: len(qrels)], keys[len(qrels) :]
-    order = np.argsort(known)
-    place = np.minimum(np.searchsorted(known[order], wanted), max(len(known) - 1, 0))
-    found = order[place]
-    return np.where(known[found] == wanted, found, -1)
+    # hashing: sorting a million ids takes longer than all else
+    known = {pair: place for place, pair in enumerate(zip(qrels.qid.tolist(), qrels.docid.tolist(), strict=True))}
+    pairs = zip(qid.tolist(), docid.tolist(), strict=True)
+    return np.fromiter((known.get(pair, -1) for pair in pairs), dtype=np.int64, count=len(qid))
 
 
 def _query_names(data: RankingData) -> np.ndarray:
@@ -291,12 +290,11 @@ def _settle(record: Any, name: str, values: np.ndarray, done: str) -> None:
 
 def _repeated(qid: np.ndarray, docid: np.ndarray) -> int | None:
     """The first row whose query and document occurred before."""
-    query = np.unique(qid, return_inverse=True)[1].reshape(-1)
-    documents, document = np.unique(docid, return_inverse=True)
-    keys = query * max(len(documents), 1) + document.reshape(-1)
-    order = np.argsort(keys, kind="stable")
-    again = order[1:][keys[order[1:]] == keys[order[:-1]]]
-    return int(again.min()) if len(again) else None
+    pairs = list(zip(qid.tolist(), docid.tolist(), strict=True))
+    if len(set(pairs)) == len(pairs):
+        return None
+    seen: dict[tuple[str, str], int] = {}
+    return next(row for row, pair in enumerate(pairs) if seen.setdefault(pair, row) != row)
 
 
 def _columns(nested: Mapping[Any, Mapping[Any, float]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

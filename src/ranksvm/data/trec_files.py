@@ -123,7 +123,9 @@ def write_run(path: Any, run: Run | Mapping[Any, Mapping[Any, float]]) -> None:
 
 def run_lines(run: Run) -> Iterator[str]:
     """The lines of a run file."""
-    run = Run(np.array(_words(run.qid, "query")), np.array(_words(run.docid, "document")), run.score, run.name)
+    qid, docid = _words(run.qid, "query"), _words(run.docid, "document")
+    if qid != run.qid.tolist() or docid != run.docid.tolist():
+        run = Run(np.array(qid), np.array(docid), run.score, run.name)
     order = run.ordered()
     columns = run.qid[order].tolist(), run.docid[order].tolist(), run.score[order].tolist()
     before, rank = None, 0

@@ -136,7 +136,7 @@ def evaluate_run(
     run, qrels = as_run(run), as_qrels(qrels)
     highest = scale_of_labels(qrels.label, max_label)
     judged = qrels.queries
-    number = _numbers(run.qid, judged.ids)
+    number = _numbers(run, judged.ids)
     rows = np.flatnonzero(number >= 0)
     if not len(rows):
         raise DataError(
@@ -182,11 +182,11 @@ def _ideal(qrels: Qrels, judged: Queries, wanted: np.ndarray, rules: Convention,
     return Rankings(qrels.label[rows], np.zeros(len(rows)), Queries.from_qid(number[rows]), rules, highest)
 
 
-def _numbers(qid: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """Position of each query id in ``ids``, -1 where it is absent."""
-    order = np.argsort(ids)
-    place = order[np.minimum(np.searchsorted(ids[order], qid), len(ids) - 1)]
-    return np.where(ids[place] == qid, place, -1)
+def _numbers(run: Run, ids: np.ndarray) -> np.ndarray:
+    """Position in ``ids`` of the query of each row of a run, -1 where it is absent."""
+    place = {query: number for number, query in enumerate(ids.tolist())}
+    queries = run.queries
+    return np.array([place.get(query, -1) for query in queries.ids.tolist()], dtype=np.int64)[queries.numbers()]
 
 
 def _first(ids: np.ndarray) -> str:
