@@ -209,7 +209,7 @@ def _show_table(comparison: Comparison, report: dict[str, Any]) -> None:
     total = len(comparison.combinations)
     compared = f"{len(ranked)} of {total} compared" if len(ranked) < total else "best first"
     title = f"By {report['metric']} on {report['by']}{by_rule(report['rule'])}: {compared} (* chosen)"
-    headings = [f"  {columns[0]}", *columns[1:], "C", report["metric"], "time"]
+    headings = [f"  {columns[0]}", *columns[1:], "C", f"{report['metric']} ({report['convention']})", "time"]
     print_table(headings, rows, title, left=len(columns))
 
 
