@@ -81,6 +81,8 @@ def test_data_as_judgements_and_back():
         ("q1 0 a b c", "qrels.txt:2:1: found 5 columns"),
         ("q1 0 a one", "qrels.txt:2:8: the label must be a finite number, found 'one'"),
         ("q1 0  \u00e9 nan", "qrels.txt:2:10: the label must be a finite number, found 'nan'"),
+        ("q1 0 a 1_0", "the label must be a finite number, found '1_0'"),
+        ("q1 0 a\0 1", r"qrels.txt:2:6: an id has a NUL character"),
         ("q1 0 a inf", "the label must be a finite number, found 'inf'"),
         ("q0 7 d 3", "qrels.txt:2:6: document 'd' of query 'q0' is also in line 1: each may occur once"),
     ],
@@ -107,6 +109,15 @@ def test_bad_lines_of_runs(tmp_path, line, message):
     path.write_text(f"q0 Q0 d 1 0.5 me\n{line}\n")
     with pytest.raises(ParseError, match=message):
         read_run(path)
+
+
+def test_other_white_space_belongs_to_an_id(tmp_path):
+    (tmp_path / "q").write_text("\ufeffq\u00a01 0 a\u2028b\x1cc 1\n")
+    assert read_qrels(tmp_path / "q").to_dict() == {"q\u00a01": {"a\u2028b\x1cc": 1.0}}
+    write_qrels(tmp_path / "again", read_qrels(tmp_path / "q"))
+    assert (tmp_path / "again").read_bytes() == "q\u00a01 0 a\u2028b\x1cc 1\n".encode()
+    (tmp_path / "r").write_text("q Q0 d 1 0.5 my\u00a0run\n")
+    assert read_run(tmp_path / "r").name == "my\u00a0run"
 
 
 def test_files_without_a_line_and_files_that_are_not_text(tmp_path):

@@ -124,9 +124,11 @@ def _rankings(data: Any, scores: Any, by_docid: bool) -> dict[str, list[Ranked]]
     """Documents by query id, in the order in which the queries appear; ties by the order of the file, or by ids."""
     import numpy as np
 
+    from ranksvm.data.runs import without_spaces
+
     docids = row_labels(data)
     # descending by id, which the stable sort by score keeps
-    ids = np.unique(["_".join(docid.split()) for docid in docids], return_inverse=True)[1] if by_docid else None
+    ids = np.unique([without_spaces(docid) for docid in docids], return_inverse=True)[1] if by_docid else None
     rankings = {}
     for query, rows in data.queries:
         rows = rows if ids is None else rows[np.argsort(-ids[rows], kind="stable")]
@@ -170,8 +172,9 @@ def _tsv(rankings: dict[str, list[Ranked]]) -> Iterator[str]:
 
 
 def _trec(rankings: dict[str, list[Ranked]], run_name: str) -> Iterator[str]:
-    # Columns are separated by spaces, so there can be none in an id.
+    from ranksvm.data.runs import without_spaces
+
     for query, documents in rankings.items():
         for document in documents:
-            docid = "_".join(document.docid.split())
-            yield f"{'_'.join(query.split())} Q0 {docid} {document.rank} {document.score!r} {run_name}"
+            docid = without_spaces(document.docid)
+            yield f"{without_spaces(query)} Q0 {docid} {document.rank} {document.score!r} {run_name}"

@@ -1,5 +1,7 @@
 """Relevance judgements (qrels) and rankings by a system (runs), with ids of queries and documents."""
 
+import re
+import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +14,9 @@ from ranksvm.data.queries import Queries, descending_within_ties
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 
-__all__ = ["Qrels", "Run", "document_names", "judgement_of"]
+__all__ = ["Qrels", "Run", "document_names", "judgement_of", "without_spaces"]
+
+_SPACE = re.compile(f"[{string.whitespace}]+")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,7 +173,7 @@ class Run:
     name: str = "ranksvm"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or len(self.name.split()) != 1 or self.name.split()[0] != self.name:
+        if not isinstance(self.name, str) or not self.name or without_spaces(self.name) != self.name:
             raise OptionError(f"the name of a run must be one word, got {self.name!r}.")
         _settle(self, "score", numeric_column("score", self.score, finite=False), "ranked")
 
@@ -247,6 +251,11 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}, {len(self)} documents of {len(np.unique(self.qid))} queries)"
+
+
+def without_spaces(word: str) -> str:
+    """A word for a file of TREC, whose columns are separated by ASCII white space: ``_`` instead of it."""
+    return _SPACE.sub("_", word.strip(string.whitespace))
 
 
 def document_names(data: RankingData) -> np.ndarray:

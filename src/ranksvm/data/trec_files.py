@@ -1,5 +1,6 @@
 """The text formats of TREC, as trec_eval reads them: files of relevance judgements (qrels) and of rankings (runs)."""
 
+import codecs
 import io
 import math
 import os
@@ -12,7 +13,7 @@ import numpy as np
 from ranksvm.data.atomic_files import write_lines
 from ranksvm.data.compression import BrokenStreamError, compression_of, decompressed
 from ranksvm.data.ranking_data import RankingData
-from ranksvm.data.runs import Qrels, Run
+from ranksvm.data.runs import Qrels, Run, without_spaces
 from ranksvm.exceptions import DataError, ParseError
 
 __all__ = ["as_qrels", "as_run", "read_qrels", "read_run", "run_lines", "write_qrels", "write_run"]
@@ -150,7 +151,7 @@ def as_run(run: Any) -> Run:
 
 def _words(ids: np.ndarray, what: str) -> list[str]:
     """Ids without spaces: these separate columns."""
-    words = ["_".join(word.split()) for word in ids.tolist()]
+    words = [without_spaces(word) for word in ids.tolist()]
     if "" in words:
         raise DataError(f"the {what} id of row {words.index('')} (from 0) is empty: a file of TREC cannot hold it.")
     return words
@@ -167,39 +168,42 @@ def _read(
     last = ""
     seen: dict[tuple[str, str], int] = {}
     accept: Callable[[float], bool] = math.isfinite if finite else lambda value: not math.isnan(value)
-    # at "\n" only: str.splitlines would also divide at separators that an id may hold
-    for number, line in enumerate(content.split("\n"), 1):
+    # bytes, which are divided at ASCII white space only: an id may hold other separators
+    for number, line in enumerate(content.split(b"\n"), 1):
         words = line.split()
         if len(words) != n_columns:
             if not words:
                 continue
             raise ParseError(name, number, 1, f"found {len(words)} columns, {expected}")
         try:
-            value = float(words[place])
+            value = math.nan if b"_" in words[place] else float(words[place])  # Python takes 1_000
         except ValueError:
             value = math.nan
         if not accept(value):
-            reason = f"the {what} must be a {'finite ' if finite else ''}number, found {words[place][:40]!r}"
+            reason = f"the {what} must be a {'finite ' if finite else ''}number, found {words[place].decode()[:40]!r}"
             raise ParseError(name, number, _column(line, place), reason)
-        key = words[0], words[2]
+        key = words[0].decode(), words[2].decode()
+        if "\0" in key[0] or "\0" in key[1]:
+            at = 0 if "\0" in key[0] else 2
+            reason = f"an id has a NUL character, which no array of strings keeps: {key[at // 2]!r}"
+            raise ParseError(name, number, _column(line, at), reason)
         if (first := seen.setdefault(key, number)) != number:
             reason = f"document {key[1]!r} of query {key[0]!r} is also in line {first}: each may occur once"
             raise ParseError(name, number, _column(line, 2), reason)
-        last = last or words[-1]
+        last = last or words[-1].decode()
         qid.append(key[0])
         docid.append(key[1])
         values.append(value)
     return name, qid, docid, values, last
 
 
-def _column(line: str, place: int) -> int:
+def _column(line: bytes, place: int) -> int:
     """Position of a word in a line, in bytes, from 1."""
-    rest = line.split(None, place)[place]
-    return len(line[: len(line.rstrip()) - len(rest.rstrip())].encode()) + 1
+    return len(line.rstrip()) - len(line.split(None, place)[place].rstrip()) + 1
 
 
-def _content(path: Any, expected: str) -> tuple[str, str]:
-    """The name of a file and its text."""
+def _content(path: Any, expected: str) -> tuple[str, bytes]:
+    """The name of a file and its text, in UTF-8 without a byte order mark."""
     if isinstance(path, str) and path == "-":
         name, content = "standard input", sys.stdin.buffer.read()
     else:
@@ -209,7 +213,8 @@ def _content(path: Any, expected: str) -> tuple[str, str]:
     try:
         kind = compression_of(content)
         text = content if kind is None else b"".join(decompressed(io.BytesIO(content), kind))
-        return name, text.decode("utf-8-sig")
+        text.decode("utf-8")
+        return name, text.removeprefix(codecs.BOM_UTF8)
     except BrokenStreamError as error:
         raise DataError(f"{name}: {error}.") from error
     except UnicodeDecodeError as error:
