@@ -106,7 +106,7 @@ def folds_command(ctx: click.Context, **options: Any) -> None:
     _settle(ctx, options)
     _check_outputs(folds, options)
     watch, tested = Stopwatch(), []
-    with Progress(options["quiet"], iterations=False) as progress:
+    with Progress(options["quiet"], iterations_from=2, fits_from=1) as progress:
         for fold in folds:
             tested.append(_test(fold, names, options, progress, watch))
             progress.line(_in_words(tested[-1]))
