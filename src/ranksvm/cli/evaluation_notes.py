@@ -40,9 +40,9 @@ def note_on_no_relevant(parts: "Sequence[Evaluation]") -> str:
     if CONVENTIONS[convention].no_relevant:
         return (
             f"{have}: in ndcg, map and r they count 1 here, as in {convention}. LETOR, trec_eval and the default "
-            f"convention count them 0: {share} less."
+            f"convention count them 0: {share} less by that alone."
         )
     return (
-        f"{have}: in ndcg, map and r they count 0 here. XGBoost and LightGBM count them 1: {share} more "
+        f"{have}: in ndcg, map and r they count 0 here. XGBoost and LightGBM count them 1: {share} more by that alone "
         "(--convention xgboost)."
     )
