@@ -23,9 +23,11 @@ from ranksvm.data.trec_files import read_qrels, read_run, write_qrels, write_run
 
 if TYPE_CHECKING:
     from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
-
-# They are estimators: scikit-learn, the slowest import, is loaded on their first use.
-__getattr__ = lazy_names(__name__, dict.fromkeys(("QueryMinMaxScaler", "QueryStandardScaler"), "ranksvm.data.scalers"))
+else:
+    # They are estimators: scikit-learn, the slowest import, is loaded on their first use.
+    __getattr__ = lazy_names(
+        __name__, dict.fromkeys(("QueryMinMaxScaler", "QueryStandardScaler"), "ranksvm.data.scalers")
+    )
 
 __all__ = [
     "ComparablePairs",

@@ -126,7 +126,10 @@ def queries(qid: Any, group: Any, n_rows: int) -> Queries:
     if group is None:
         return Queries.from_qid(qid, n_rows)
     if qid is not None:
-        raise DataError("Give qid (one query id per row) or group (sizes of consecutive queries), not both.")
+        raise DataError(
+            "Give qid (one query id per row; a column 'qid' of a DataFrame is that, too) or group (sizes of "
+            "consecutive queries), not both."
+        )
     return Queries.from_group(group, n_rows)
 
 

@@ -13,9 +13,9 @@ from ranksvm.metrics.significance import Comparison, SystemComparisons, adjust_p
 
 if TYPE_CHECKING:
     from ranksvm.metrics.scorers import RankingScorer, scorer
-
-# They need scikit-learn, the slowest import.
-__getattr__ = lazy_names(__name__, dict.fromkeys(("RankingScorer", "scorer"), "ranksvm.metrics.scorers"))
+else:
+    # They need scikit-learn, the slowest import.
+    __getattr__ = lazy_names(__name__, dict.fromkeys(("RankingScorer", "scorer"), "ranksvm.metrics.scorers"))
 
 __all__ = [
     "evaluate",
