@@ -149,7 +149,10 @@ class Ranker:
                 "searches, sklearn.set_config(enable_metadata_routing=True) passes it on; "
                 "ranksvm.cross_validate needs no routing."
             )
-        return evaluate(y, scores, qid, [SCORE_METRIC], sample_weight=sample_weight).means[SCORE_METRIC]
+        # a model of one query is scored on one
+        grouping = {"group": [len(scores)]} if qid is None else {"qid": qid}
+        found = evaluate(y, scores, metrics=[SCORE_METRIC], sample_weight=sample_weight, **grouping)
+        return found.means[SCORE_METRIC]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `ranksvm.load` reads.
