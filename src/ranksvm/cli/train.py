@@ -9,7 +9,7 @@ from ranksvm.cli.errors import debug_option
 from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
 from ranksvm.cli.kernel_options import check_kernel_options, kernel_options
 from ranksvm.cli.low_rank_options import check_low_rank_options, low_rank_options
-from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, Number, json_option, n_jobs_option, quiet_option
+from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, Name, Number, json_option, n_jobs_option, quiet_option
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, with_scaler
 from ranksvm.cli.settings import settings_option
@@ -42,6 +42,12 @@ from ranksvm.cli.training_options import (
 @data_options
 @choice_options
 @solver_options
+@click.option(
+    "--stopping",
+    type=Name(["gap", "gradient"]),
+    help="gap: stop when the relative duality gap is below --tol; gradient, with --solver tron: when the gradient is "
+    "below --tol times that at 0, as published.  [default: gap]",
+)
 @click.option(
     "--keep-on-interrupt", is_flag=True, help="Ctrl-C while training ends it and saves the best model so far."
 )
@@ -77,6 +83,8 @@ def train_command(ctx: click.Context, **options: Any) -> None:
         raise click.UsageError("give -C or --C-range, not both.")
     if options["Cs"] is None and options["C"] is None:
         options["C"] = 1.0
+    if options["stopping"] is not None:
+        _check_stopping(options)
     check_low_rank_options(ctx, options)
     if options["low_rank"] is None:
         check_kernel_options(options)
@@ -86,6 +94,12 @@ def train_command(ctx: click.Context, **options: Any) -> None:
         print_json(report)
     else:
         _show(report, watch)
+
+
+def _check_stopping(options: dict[str, Any]) -> None:
+    for name in ("Cs", "gammas", "kernel", "low_rank"):
+        if options[name] is not None:
+            raise click.UsageError("--stopping is for a linear model and one C: leave out ranges and other models.")
 
 
 def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
