@@ -12,11 +12,11 @@ __all__ = ["LOW_RANK_OPTIONS", "check_low_rank_options", "low_rank_options"]
 
 # Model -> parameters of its estimator that options set; None: its default. Some are options of kernels too.
 LOW_RANK_OPTIONS = {
-    "factorized": ("n_components", "learning_rate", "max_epochs", "early_stopping_rounds", "random_state"),
+    "factorized": ("n_components", "learning_rate", "init", "max_epochs", "early_stopping_rounds", "random_state"),
     "regularized": ("gamma", "lam", "memory_limit", "max_iter"),
 }
 # Options of these models alone.
-_OWN = ("learning_rate", "max_epochs", "early_stopping_rounds", "lam")
+_OWN = ("learning_rate", "init", "max_epochs", "early_stopping_rounds", "lam")
 # Options of other models that have a fixed value in these models: the value, and the reason.
 _SETTLED = {
     "loss": ("hinge", "the low-rank models have the hinge loss"),
@@ -68,6 +68,11 @@ def low_rank_options(command: Callable) -> Callable:
         ),
         click.option(
             "--learning-rate", type=_LearningRate(), metavar="R", help="For factorized: auto, or a fixed step.  [auto]"
+        ),
+        click.option(
+            "--init",
+            type=Name(["scaled", "uniform"]),
+            help="For factorized: initial factors, scaled to the lowest objective or uniform in their box.  [scaled]",
         ),
         click.option(
             "--max-epochs",
