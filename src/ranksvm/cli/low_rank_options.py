@@ -23,7 +23,7 @@ _SETTLED = {
     "huber_width": (None, "the low-rank models have the hinge loss"),
     "pair_selection": ("all", "the low-rank models take all pairs"),
     "pair_weighting": ("uniform", "the low-rank models weight all pairs equally"),
-    "solver": ("auto", "the low-rank models have one solver each"),
+    "solver": ("auto", "the command fits the low-rank models by their default solvers"),
 }
 # Options of other models that these models do not have, and the reason.
 _MISSING = {

@@ -1,6 +1,7 @@
 """Solvers that minimise an objective, one file per method; they depend only on the Objective protocol."""
 
 from ranksvm.solvers.adaptive import adaptive
+from ranksvm.solvers.alternating import alternating
 from ranksvm.solvers.douglas_rachford import douglas_rachford
 from ranksvm.solvers.dual_ascent import dual_ascent
 from ranksvm.solvers.epochs import EpochStatus, minimise_in_epochs
@@ -16,6 +17,7 @@ __all__ = [
     "SolverResult",
     "Status",
     "adaptive",
+    "alternating",
     "douglas_rachford",
     "dual_ascent",
     "interruptible",
