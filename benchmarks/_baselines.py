@@ -30,8 +30,9 @@ def pairs_of(data: RankingData) -> tuple[np.ndarray, np.ndarray]:
 def pairwise_sgd(data: RankingData, lam: float, n_steps: int, n_rounds: int, seed: int) -> Iterator[Scorer]:
     """Stochastic pairwise descent with Pegasos steps, as sofia-ml has it.
 
-    Sculley, "Large scale learning to rank", 2009. It minimises ``lam / 2 |w|^2`` plus the mean hinge of the pairs; a step takes one pair, drawn uniformly, and has the
-    length ``1 / (lam t)``. The weights are projected on the ball of radius ``1 / sqrt(lam)``.
+    Sculley, "Large scale learning to rank", 2009. It minimises ``lam / 2 |w|^2`` plus the mean hinge of the pairs; a
+    step takes one pair, drawn uniformly, and has the length ``1 / (lam t)``. The weights are projected on the ball of
+    radius ``1 / sqrt(lam)``.
     """
     random, X = np.random.default_rng(seed), data.X.astype(np.float64)
     upper, lower = pairs_of(data)
@@ -97,9 +98,9 @@ class _Network:
 
 
 def network(data: RankingData, loss: str, n_hidden: int, rate: float, n_epochs: int, seed: int) -> Iterator[Scorer]:
-    """RankNet or ListNet.
+    """RankNet or ListNet, one step a query, queries in random order.
 
-    The logistic loss of pairs (Burges et al., ICML 2005), or the top-one cross-entropy (Cao et al., ICML 2007). One step a query, queries in random order.
+    The logistic loss of pairs (Burges et al., ICML 2005), or the top-one cross-entropy (Cao et al., ICML 2007).
     """
     random, X = np.random.default_rng(seed), data.X.astype(np.float64)
     queries = [rows for _, rows in data.queries if len(np.unique(data.y[rows])) > 1]

@@ -27,6 +27,7 @@ TABLES = {
     "kernel_quality": "| SVC on explicit pairs |",
     "kernel_product": "| linear | float32 | not formed |",
     "kernel_approximation": "| uniform | computed |",
+    "dual_ranks": "## Table 6",
     "low_rank": "| less RankSVM, squared hinge | MAP |",
     "low_rank_curves": "| factorised, automatic step |",
     "low_rank_settings": "| FactorizedRankSVM, any C |",
