@@ -67,10 +67,10 @@ def figure_2(sets: dict[str, RankingData]) -> list[str]:
     return [
         "## Fig. 2: energy and rank",
         "A query's block of dual variables has the preferred documents for rows and the others for columns; its rank "
-        "is at most the smaller side. Fig. 2a of the paper counts the queries by the share of dimensions that hold 90 % "
-        "of the energy (the sum of squares), and says that for most it is below 30 %; Fig. 2b counts them by rank, and "
-        "says that blocks are nearly of full rank. Queries whose alpha are all 0 are left out. The alpha of the hinge "
-        "are not unique, those of the squared hinge are.",
+        "is at most the smaller side. Fig. 2a of the paper counts the queries by the share of dimensions that hold "
+        "90 % of the energy (the sum of squares), and says that for most it is below 30 %; Fig. 2b counts them by "
+        "rank, and says that blocks are nearly of full rank. Queries whose alpha are all 0 are left out. The alpha of "
+        "the hinge are not unique, those of the squared hinge are.",
         f"For most queries 90 % of the energy is in less than 30 % of the dimensions: {'; '.join(verdicts)} (C = 1).",
         table(header, rows),
         "The histograms at C = 1: number of queries by the share of dimensions, up to the edge that heads the column, "

@@ -297,8 +297,9 @@ def published_tables(options) -> list[str]:
         "## Online",
         f"Cumulative NDCG and MAP over one pass, mean over {options.orders} random orders of the queries of all five "
         "test parts, in brackets less the published figure (Wang et al., ACL 2015): a query is ranked, then learnt "
-        "from. C = 1e-5, gamma = 1e4, 20 experts, as published; pairs shuffled within a query. LETOR's convention (discount "
-        "1 / log2(max(2, rank)), queries without a relevant document 0), but lists shorter than k counted in full. The "
+        "from. C = 1e-5, gamma = 1e4, 20 experts, as published; pairs shuffled within a query. LETOR's convention "
+        "(discount 1 / log2(max(2, rank)), queries without a relevant document 0), but lists shorter than k counted in "
+        "full. The "
         "perceptrons' last weights swing from pair to pair, hence their large deviations: on OHSUMED, with 5,000 pairs "
         "a query, those on pairs fall short of the published ones, and their mean is far above.",
     ]

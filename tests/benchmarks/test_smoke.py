@@ -23,6 +23,8 @@ TABLES = {
     "adjacent_pairs": "| 0.1 | none | adjacent |",
     "losses": "| C | loss, tol | seconds |",
     "kernel": "| KernelRankSVM | newton |",
+    "kernel_data": "| RBF, exact |",
+    "many_levels": "| ours, TRON, pairs listed |",
     "kernel_grid": "| mean_ndcg | 1: RBF kernel |",
     "kernel_quality": "| SVC on explicit pairs |",
     "kernel_product": "| linear | float32 | not formed |",
