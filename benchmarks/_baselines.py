@@ -195,9 +195,24 @@ def ranking_vectors(data: RankingData, kernel: Callable[[np.ndarray, np.ndarray]
     solved = linprog(costs, constraints, -np.ones(len(upper)), bounds=(0.0, None), method="highs")
     beta = solved.x[: len(X)]
     kept = beta > 1e-9 * beta.max(initial=0.0)
-    scorer = lambda rows: kernel(rows.astype(np.float64), X[kept]) @ beta[kept]  # noqa: E731
-    scorer.n_vectors = int(kept.sum())  # type: ignore[attr-defined]
-    return scorer
+    return RankingVectors(X[kept], beta[kept], kernel)
+
+
+class RankingVectors:
+    """A scoring function: some documents, their coefficients, and the kernel."""
+
+    def __init__(self, vectors: np.ndarray, beta: np.ndarray, kernel: Callable[[np.ndarray, np.ndarray], np.ndarray]):
+        self.vectors, self.beta, self.kernel = vectors, beta, kernel
+
+    @property
+    def n_vectors(self) -> int:
+        """Number of documents kept; with none all scores are 0."""
+        return len(self.beta)
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        if not self.n_vectors:
+            return np.zeros(len(X))
+        return self.kernel(X.astype(np.float64), self.vectors) @ self.beta
 
 
 def _linear(w: np.ndarray) -> Scorer:

@@ -46,7 +46,7 @@ def mq2007(parts: Parts, name: str, n_queries: int, n_components: int) -> list[s
     """Linear, approximated and exact kernel, on all rows and on those of some queries."""
     few = parts._replace(train=first_queries(parts.train, n_queries))
     options = {"metric": "pairwise_accuracy", "convention": "letor"}
-    rows, best = [], None
+    rows, settings = [], []
     for label, of in (("all", parts), (f"{n_queries} queries", few)):
         for method in ("linear", f"RBF, Nyström, {n_components} landmarks"):
             if method == "linear":
@@ -59,15 +59,14 @@ def mq2007(parts: Parts, name: str, n_queries: int, n_components: int) -> list[s
             n_rows = f"{of.train.n_rows:,}"
             rows.append((label, n_rows, method, setting, f"{taken:.1f}", *(f"{means[each]:.4f}" for each in MEASURES)))
             progress(rows)
-            best = (model.C_, getattr(model, "gamma_", None), setting)
-    model = KernelRankSVM(best[0], gamma=best[1])
-    taken = seconds(lambda: model.fit(few.train.X, few.train.y, qid=few.train.qid))
-    means = letor(few.test, model.predict(few.test.X), MEASURES).means
-    cells = [f"{means[each]:.4f}" for each in MEASURES]
-    rows.append(
-        (f"{n_queries} queries", f"{few.train.n_rows:,}", "RBF, exact", best[2], f"{taken:.1f} (one fit)", *cells)
-    )
-    progress(rows)
+        settings.append((label, of, model.C_, model.gamma_, setting))
+    for label, of, C, gamma, setting in settings:
+        model = KernelRankSVM(C, gamma=gamma)
+        taken = seconds(lambda m=model, o=of: m.fit(o.train.X, o.train.y, qid=o.train.qid))
+        means = letor(of.test, model.predict(of.test.X), MEASURES).means
+        cells = [f"{means[each]:.4f}" for each in MEASURES]
+        rows.append((label, f"{of.train.n_rows:,}", "RBF, exact", setting, f"{taken:.1f} (one fit)", *cells))
+        progress(rows)
     header = [
         "training queries",
         "rows",
