@@ -11,7 +11,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ranksvm import _options
+from ranksvm._logging import Steps
 from ranksvm._schema import Array, Number, Schema
+from ranksvm._verbosity import verbosity
 from ranksvm.data import Queries, frames, validation
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
@@ -154,7 +156,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         """
         metric, convention = parse_metric(self.metric), convention_named(self.convention)
         _options.check(rule=_options.one_of(self.rule, RULES))
-        with all_or_nothing(self), _options.verbosity(self.verbose):
+        with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             Cs = np.sort(c_values(self.Cs))
@@ -213,11 +215,12 @@ class ChoosingRanker(DualMixin, BaseEstimator):
     ) -> "Chosen":
         tried: list[tuple[RankSVMProblem, list[SolverResult]]] = []
         found: list[list[Parts]] = []
+        steps = Steps(len(settings) * len(Cs))
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             for setting in settings:
                 problem = self._problem(data, setting)
                 where = "validation data"
-                results, evaluations = self._along(problem, Cs, sets, metric, convention, where, interrupted)
+                results, evaluations = self._along(problem, Cs, sets, metric, convention, where, steps, interrupted)
                 problem.release()
                 tried.append((problem, results))
                 found.append(evaluations)
@@ -251,7 +254,9 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
 
         found: list[list[list[Evaluation]]] = [[[] for _ in Cs] for _ in settings]
-        for number, (train, test) in enumerate(query_splits(self.cv, X, y, grouping)):
+        splits = query_splits(self.cv, X, y, grouping)
+        steps = Steps(len(settings) * len(Cs) * len(splits))
+        for number, (train, test) in enumerate(splits):
             part = {"qid": numbers[train], "group": None, **divided(train)}
             try:
                 fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)
@@ -261,12 +266,15 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             held_out = EvaluationSet(X_test, y[test], numbers[test], divided(test)["sample_weight"])
             for place, setting in enumerate(settings):
                 problem = self._problem(fold, setting)
-                _, evaluations = self._along(problem, Cs, [held_out], metric, convention, f"fold {number + 1}")
+                where = f"fold {number + 1} of {len(splits)}"
+                _, evaluations = self._along(problem, Cs, [held_out], metric, convention, where, steps)
                 problem.release()
                 for parts, each in zip(found[place], evaluations, strict=True):
                     parts.extend(each)
         choice = self._choose(settings, Cs, metric, found)
         problem = self._problem(data, settings[choice.setting_number])
+        line = "chosen: %sC = %.6g, %s %.4f; fitting it to all data"
+        logger.info(line, problem.label, choice.C, metric.name, choice.best_score)
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             result = problem.solve(choice.C, interrupted=interrupted)
         return Chosen(choice, problem.model(result.w), problem.outcome(result), {})
@@ -279,6 +287,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         metric: Metric,
         convention: Convention,
         where: str,
+        steps: Steps,
         interrupted: threading.Event | None = None,
     ) -> tuple[list[SolverResult], list[Parts]]:
         """The solutions of a problem along C, and the evaluation of each on every set."""
@@ -289,7 +298,8 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             results.append(result)
             evaluations.append([each.evaluate(scores, metric, convention) for each in sets])
             value = evaluations[-1][0].means[metric.name]
-            logger.info("%sC = %.6g: %s %.4f on %s", problem.label, C, metric.name, value, where)
+            line = "%sC = %.6g: %s %.4f on %s"
+            logger.info(line, problem.label, C, metric.name, value, where, extra=steps.next())
         return results, evaluations
 
     def _choose(

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ranksvm.data import ComparablePairs, DesignMatrix, PairBlocks
+from ranksvm.objectives.linear import LinearPoint
 from ranksvm.objectives.nuclear_norm import NuclearNormObjective, NuclearNormPoint
 from ranksvm.objectives.singular_values import LowRank, soft_threshold
 
@@ -15,20 +16,10 @@ __all__ = ["AlternatingNuclearNorm"]
 POWER_ITERATIONS = 30
 
 
-class _Place(NamedTuple):
-    """What the dual variables imply: weights, and scores."""
+class _AtDual(NamedTuple):
+    """What takes the place of a solution of the problem in w: the weights that the dual variables imply."""
 
-    w: np.ndarray
-    gradient: float  # w is the sum over alpha itself
-    scores: np.ndarray
-
-    @property
-    def at(self) -> "_Place":
-        return self
-
-    @property
-    def point(self) -> "_Place":
-        return self
+    point: LinearPoint
 
 
 class AlternatingNuclearNorm(NuclearNormObjective):
@@ -64,6 +55,7 @@ class AlternatingNuclearNorm(NuclearNormObjective):
         super().__init__(design, pairs, blocks, C, gamma, lam, _no_problem_in_w, n_threads)
         self._products = design.products(pairs.rows)
         self._variables[:] = 0.0
+        self.loss.target[:] = 0.0
         self._coefficients = np.zeros(pairs.n_rows)
         self._place(np.zeros(self.n_features))
         self._matrices = self._by_query(lambda query: soft_threshold(self._alpha(query), 0.0))
@@ -89,7 +81,8 @@ class AlternatingNuclearNorm(NuclearNormObjective):
 
         def values(query: int) -> Any:
             alpha, matrix = self._alpha(query), self._matrices[query]
-            return self._values(query, alpha, matrix, 2.0 * self.lam * (alpha - matrix.dense()))
+            multipliers = 2.0 * self.lam * (alpha - matrix.dense())
+            return self._values(query, alpha, matrix, multipliers, self._excess(alpha, 0.5 / self.lam))
 
         return NuclearNormPoint(self._matrices, *self._value_and_bound(self._by_query(values)), w)
 
@@ -110,13 +103,13 @@ class AlternatingNuclearNorm(NuclearNormObjective):
         return self.blocks.block(self._variables, query)
 
     def _place(self, w: np.ndarray) -> None:
-        scores = np.empty(self.pairs.n_rows)
-        self._products.scores(0, self.pairs.n_rows, w, scores)
-        self._solution = _Place(w, 0.0, scores)
+        point = self.linear.evaluate(w)
+        point.gradient = np.zeros_like(w)  # w is the sum over alpha itself
+        self._solution = _AtDual(point)
 
     def _descend(self, query: int) -> LowRank:
         preferred, other = self.blocks.documents(query)
-        alpha, scores = self._alpha(query), self._solution.scores
+        alpha, scores = self._alpha(query), self._solution.point.at.scores
         slope = scores[preferred][:, np.newaxis] - scores[other] - 1.0
         slope += 2.0 * self.lam * (alpha - self._matrices[query].dense())
         np.clip(alpha - self.length * slope, 0.0, self.C, out=alpha)
