@@ -295,7 +295,9 @@ def _kernel(random, X, y, qid):
     b = np.zeros(len(y), dtype=LONG)
     b[model.support_] = LONG(model.dual_coef_)
     scores = Q @ b
-    problem = Problem(y, qid, pairs, lambda: Q, options["C"], options["loss"], options["huber_width"], choice, weights)
+    problem = Problem(
+        y, qid, pairs, lambda: Q, options["C"], options["loss"], options["huber_width"], choice, weights
+    )
     problem.squared_norm = lambda beta: beta @ (Q @ beta)
     return _judge(model, problem, options, scores, b @ scores, [])
 

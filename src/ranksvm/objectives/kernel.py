@@ -257,9 +257,7 @@ class KernelObjective(SmoothedObjective):
                 off_g = C * loss.pull_sums + 3.0 * UNIT * (float(np.abs(b).sum()) + size_g)
                 of_value = (size_g + off_g) * off_score + 0.5 * (abs(float(b @ drift)) + off_form)
                 of_value += length * float(np.abs(b) @ np.abs(point.scores)) + C * (loss.beyond + loss.value)
-                of_gap = 0.5 * (off_square + drift_square + self.matrix.largest * off_g**2) + off_g * (
-                    slopes + off_slope
-                )
+                of_gap = 0.5 * (off_square + drift_square + self.matrix.largest * off_g**2) + off_g * (slopes + off_slope)
                 of_gap += length * float(np.abs(g) @ np.abs(point.slope_values)) + C * (loss.beyond + loss.slack)
                 bound = min(bound, of_value + of_gap + 2.0 * (loss.weights + 4.0 * UNIT) * value)
                 if bound <= GOOD_ENOUGH * tol * value:
