@@ -36,6 +36,7 @@ class RankSVM(DualMixin, LinearRanker):
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
         solver: str = "auto",
+        stopping: str = "gap",
         tol: float = 1e-4,
         max_iter: int = 1000,
         warm_start: bool = False,
@@ -49,6 +50,7 @@ class RankSVM(DualMixin, LinearRanker):
         self.pair_selection = pair_selection
         self.pair_weighting = pair_weighting
         self.solver = solver
+        self.stopping = stopping
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
