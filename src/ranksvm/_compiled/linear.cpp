@@ -6,11 +6,13 @@
 namespace ranksvm::RANKSVM_VARIANT {
 
 template <class Real>
-static constexpr DenseLoops<Real> kDense = {dense_scores<Real>, dense_accumulate<Real>, dense_gather<Real>, dense_finite<Real>};
+static constexpr DenseLoops<Real> kDense = {dense_scores<Real>, dense_accumulate<Real>, dense_gather<Real, double>,
+                                             dense_gather<Real, float>, dense_finite<Real>};
 template <class Real, class Index>
 static constexpr SparseLoops<Real, Index> kSparse = {sparse_scores<Real, Index>, sparse_accumulate<Real, Index>,
-                                              sparse_gather<Real, Index>};
-static constexpr CentreLoops kCentre = {centre_queries};
+                                                     sparse_gather<Real, Index, double>, sparse_gather<Real, Index, float>};
+template <class Real>
+static constexpr CentreLoops<Real> kCentre = {centre_queries<Real>};
 
 template <> const DenseLoops<float> &loops() { return kDense<float>; }
 template <> const DenseLoops<double> &loops() { return kDense<double>; }
@@ -18,6 +20,7 @@ template <> const SparseLoops<float, int32_t> &loops() { return kSparse<float, i
 template <> const SparseLoops<float, int64_t> &loops() { return kSparse<float, int64_t>; }
 template <> const SparseLoops<double, int32_t> &loops() { return kSparse<double, int32_t>; }
 template <> const SparseLoops<double, int64_t> &loops() { return kSparse<double, int64_t>; }
-template <> const CentreLoops &loops() { return kCentre; }
+template <> const CentreLoops<double> &loops() { return kCentre<double>; }
+template <> const CentreLoops<float> &loops() { return kCentre<float>; }
 
 }  // namespace ranksvm::RANKSVM_VARIANT

@@ -44,6 +44,7 @@ class DesignMatrix(Protocol):
     n_features: int
     row_bytes: float
     dense: bool
+    dtype: Any  # of the features as they are stored
 
     def products(self, rows: np.ndarray | None = None) -> RowProducts:
         """``X w`` and ``X' u`` of the rows at these positions."""
@@ -54,7 +55,7 @@ class DesignMatrix(Protocol):
         """``out += (X * X)' u``."""
 
     def gather(self, rows: np.ndarray | None, start: int, stop: int, out_range: np.ndarray) -> None:
-        """``out = X``, dense and in float64."""
+        """``out = X``, dense, in the precision of ``out``: float64, or float32 if the features are."""
 
     def taken(self, rows: np.ndarray) -> "DesignMatrix":
         """A design matrix with a copy of some rows."""
@@ -73,6 +74,7 @@ class DenseDesign:
 
     def __init__(self, X: np.ndarray):
         self.X = X
+        self.dtype = X.dtype
         self.n_features = X.shape[1]
         self.row_bytes = max(1, X.shape[1] * X.itemsize)
 
@@ -116,6 +118,7 @@ class SparseDesign:
         self._csr = csr_arrays(X)
         self.n_features = X.shape[1]
         data, indices, *_ = self._csr
+        self.dtype = data.dtype
         self.row_bytes = max(1.0, X.nnz / max(1, X.shape[0]) * (data.itemsize + indices.itemsize))
 
     def products(self, rows=None):
