@@ -6,11 +6,12 @@
 namespace ranksvm::RANKSVM_VARIANT {
 
 template <class Real>
-static constexpr DenseLoops<Real> kDense = {dense_scores<Real>, dense_accumulate<Real>, dense_gather<Real, double>,
-                                             dense_gather<Real, float>, dense_finite<Real>};
+static constexpr DenseLoops<Real> kDense = {dense_scores<Real>,        dense_accumulate<Real>, dense_gather<Real, double>,
+                                            dense_gather<Real, float>, dense_finite<Real>,     dense_largest<Real>};
 template <class Real, class Index>
 static constexpr SparseLoops<Real, Index> kSparse = {sparse_scores<Real, Index>, sparse_accumulate<Real, Index>,
-                                                     sparse_gather<Real, Index, double>, sparse_gather<Real, Index, float>};
+                                                     sparse_gather<Real, Index, double>, sparse_gather<Real, Index, float>,
+                                                     sparse_largest<Real, Index>};
 template <class Real>
 static constexpr CentreLoops<Real> kCentre = {centre_queries<Real>};
 

@@ -99,7 +99,7 @@ class RankSVM(plain.RankSVM, BaseEstimator):  # numpydoc ignore=PR02
     frame_type_ : str or None
         Library of the DataFrame X, such as "polars".
     qid_column_ : str or None
-        Column of X that held the query ids, if ``qid`` named one.
+        Column of X that held the query ids: the one that ``qid`` named, or "qid".
     evals_result_ : dict
         The metrics of the model on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10": [value]}}``.
 
@@ -113,6 +113,9 @@ class RankSVM(plain.RankSVM, BaseEstimator):  # numpydoc ignore=PR02
     rankSVM", Neural Computation 26 (2014), the squared hinge form and its computation by order statistics. The hinge
     is solved here in the primal, by Newton steps on smoothed problems (as Chapelle, Neural Computation 19, 2007,
     smooths the hinge of classification); the pairs are not listed there either.
+
+    There is no ``early_stopping_rounds`` and no callback: the objective is convex, and a fit ends with a certificate
+    that no further iteration could lower it by more than ``tol``. `RankSVMCV` stops early along C.
 
     Examples
     --------
