@@ -23,6 +23,7 @@ _API = {
     "Queries": "ranksvm.data",
     "load": "ranksvm.persistence",
     "RankingData": "ranksvm.data",
+    "Preferences": "ranksvm.data",
     "read_letor": "ranksvm.data",
     "write_letor": "ranksvm.data",
     "make_ranking": "ranksvm.data",

@@ -6,7 +6,9 @@
 namespace ranksvm::RANKSVM_VARIANT {
 
 template <class Real>
-static constexpr DenseLoops<Real> kDense = {dense_scores<Real>, dense_accumulate<Real>, dense_gather<Real>, dense_finite<Real>};
+static constexpr DenseLoops<Real> kDense = {
+    dense_scores<const Real *>,    dense_accumulate<const Real *>,    dense_gather<const Real *>,   dense_finite<Real>,
+    dense_scores<TwoBlocks<Real>>, dense_accumulate<TwoBlocks<Real>>, dense_gather<TwoBlocks<Real>>};
 template <class Real, class Index>
 static constexpr SparseLoops<Real, Index> kSparse = {sparse_scores<Real, Index>, sparse_accumulate<Real, Index>,
                                               sparse_gather<Real, Index>};

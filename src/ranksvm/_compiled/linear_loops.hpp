@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "instruction_set.hpp"
+#include "two_blocks.hpp"
 
 namespace ranksvm {
 
@@ -21,6 +22,12 @@ struct DenseLoops {
                        double *out);
     void (*gather)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, double *out_range);
     bool (*finite)(const Real *X, int64_t size);
+    // the same products of rows in two arrays
+    void (*two_scores)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far,
+                       const double *w, double *out_range);
+    void (*two_accumulate)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+                           const double *u_range, double *out);
+    void (*two_gather)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, double *out_range);
 };
 
 template <class Real, class Index>

@@ -275,5 +275,6 @@ def metrics_option(default: str) -> Callable[[Callable], Callable]:
         type=CommaList(),
         default=default,
         metavar="M,M,...",
-        help="Some of ndcg, mean_ndcg, map, mrr, err, p@k, r@k (with an optional @k), pairwise_accuracy, kendall_tau.",
+        help="Some of ndcg, mean_ndcg, map, mrr, err, p@k, r@k (with an optional @k), pairwise_accuracy, kendall_tau, "
+        "concordance_index.",
     )

@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -16,21 +17,35 @@ from ranksvm.data import Queries, frames, validation
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.estimators.ranker import all_or_nothing
-from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
+from ranksvm.exceptions import NoComparablePairsError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, parse_metric
 from ranksvm.metrics.conventions import convention_named
+from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error, standard_error_over_queries
 from ranksvm.model_selection.cross_validation import query_splits
-from ranksvm.problems.evaluation import EvaluationSet, evals_result, evaluation_sets
+from ranksvm.problems.evaluation import EvaluationSet, PairEvaluationSet, evals_result, evaluation_sets
 from ranksvm.problems.problem import RankSVMProblem, interruptible_if
 from ranksvm.problems.records import Outcome, Record
-from ranksvm.problems.training_set import TrainingSet
+from ranksvm.problems.training_set import ListedPairs, TrainingSet
 from ranksvm.solvers import SolverResult, Status
 
 logger = logging.getLogger("ranksvm.estimators")
 
 # The evaluations of one solution, one for each test part.
 Parts = Sequence[Evaluation]
+
+
+# What a solution is evaluated on.
+Held = EvaluationSet | PairEvaluationSet
+
+
+@contextmanager
+def _naming_fold(number: int) -> Iterator[None]:
+    """Name the fold, numbered from 0, whose training part has no pair."""
+    try:
+        yield
+    except NoComparablePairsError as error:
+        raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +123,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         propensity: Any = None,
         pairs: Any = None,
         pair_weight: Any = None,
+        event: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
@@ -116,7 +132,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
             Features, or a precomputed kernel matrix.
         y : array-like of shape (n_samples,)
             Labels.
@@ -126,10 +142,17 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             Weights, as in `RankSVM.fit`. In the score of a fold a query is weighted by the mean sample weight of its
             rows.
         pairs, pair_weight : array-like, optional
-            Explicit preferences instead of ``y``, as in `RankSVM.fit`; they need an ``eval_set`` with labels.
+            Explicit preferences instead of ``y``, as in `RankSVM.fit`. Folds divide the pairs: those of one query
+            (`Preferences`: prompt) stay together, or, if all rows are of one query, those that rows connect. A splitter
+            is given the pairs as rows, and a fold's score is its pairwise accuracy, by ``pair_weight``, whatever
+            ``metric`` says by default. The features of the training parts are not copied.
+        event : array-like of bool, shape (n_samples,), optional
+            Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME. The score
+            is the concordance index; folds divide the queries, so give ``qid`` (strata) or an ``eval_set``.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Validation data, as in LightGBM and XGBoost. The choice is made on the first set; on others the metric
-            is only recorded (``evals_result_``).
+            is only recorded (``evals_result_``). An item may also be ``(X, pairs)`` or `Preferences`, for the pairwise
+            accuracy, or ``(X, time, event)``, for the concordance index.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
 
@@ -159,20 +182,26 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             self.frame_type_ = frames.library(X)
             Cs = np.sort(c_values(self.Cs))
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+            weights["event"] = event
             arguments = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
             data = self._training_set(self, X, y, **arguments, **weights)
             settings = self._settings(data)
             sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
+            parts: Iterator[tuple[TrainingSet, Held]]
             if sets:
+                metric = sets[0].metric_for(metric)
                 chosen = self._choose_on_validation(data, settings, Cs, metric, convention, sets)
-            elif pairs is not None:
-                raise DataError("Pairs give no labels to evaluate folds with: give validation data (eval_set).")
+            elif data.listed is not None:
+                metric = only_metric("pairs", ACCURACY, metric)
+                parts = self._folds_of_pairs(data, data.listed)
+                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, parts)
             else:
-                grouping = validation.queries(qid, group, data.n_rows)
-                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, grouping, weights)
+                metric = metric if event is None else only_metric("censored times", CONCORDANCE, metric)
+                parts = self._folds_of_queries(data, validation.queries(qid, group, data.n_rows), weights)
+                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, parts)
             self._assign(chosen.model, chosen.outcome, chosen.choice)
             self.evals_result_ = chosen.evals_result
-            self.fitted_params_ = self._params_now()
+            self.fitted_params_ = self._params_now() | {"metric": metric.name}
         return self
 
     # ---- implemented by subclasses
@@ -209,7 +238,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         Cs: np.ndarray,
         metric: Metric,
         convention: Convention,
-        sets: list[EvaluationSet],
+        sets: list[Held],
     ) -> "Chosen":
         tried: list[tuple[RankSVMProblem, list[SolverResult]]] = []
         found: list[list[Parts]] = []
@@ -240,25 +269,10 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         Cs: np.ndarray,
         metric: Metric,
         convention: Convention,
-        grouping: Queries,
-        weights: dict[str, Any],
+        folds: Iterator[tuple[TrainingSet, Held]],
     ) -> "Chosen":
-        X, y, numbers = data.X, data.labels, grouping.numbers()
-        assert y is not None
-
-        def divided(rows: np.ndarray) -> dict[str, Any]:
-            there = {name: value for name, value in weights.items() if value is not None}
-            return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
-
         found: list[list[list[Evaluation]]] = [[[] for _ in Cs] for _ in settings]
-        for number, (train, test) in enumerate(query_splits(self.cv, X, y, grouping)):
-            part = {"qid": numbers[train], "group": None, **divided(train)}
-            try:
-                fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)
-            except NoComparablePairsError as error:
-                raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
-            X_test = self._features_of(X, test, train)
-            held_out = EvaluationSet(X_test, y[test], numbers[test], divided(test)["sample_weight"])
+        for number, (fold, held_out) in enumerate(folds):
             for place, setting in enumerate(settings):
                 problem = self._problem(fold, setting)
                 _, evaluations = self._along(problem, Cs, [held_out], metric, convention, f"fold {number + 1}")
@@ -271,11 +285,41 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             result = problem.solve(choice.C, interrupted=interrupted)
         return Chosen(choice, problem.model(result.w), problem.outcome(result), {})
 
+    def _folds_of_queries(
+        self, data: TrainingSet, grouping: Queries, weights: dict[str, Any]
+    ) -> Iterator[tuple[TrainingSet, EvaluationSet]]:
+        """The training part of each fold, with copies of its rows, and its test part."""
+        X, y, numbers = data.X, data.labels, grouping.numbers()
+        assert y is not None
+
+        def divided(rows: np.ndarray) -> dict[str, Any]:
+            there = {name: value for name, value in weights.items() if value is not None}
+            return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
+
+        for number, (train, test) in enumerate(query_splits(self.cv, X, y, grouping)):
+            part = {"qid": numbers[train], "group": None, **divided(train)}
+            with _naming_fold(number):
+                fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)
+            X_test, there = self._features_of(X, test, train), divided(test)
+            yield fold, EvaluationSet(X_test, y[test], numbers[test], there["sample_weight"], there["event"])
+
+    def _folds_of_pairs(
+        self, data: TrainingSet, listed: ListedPairs
+    ) -> Iterator[tuple[TrainingSet, PairEvaluationSet]]:
+        """The training part of each fold, which reads its rows where they are, and its test part, with copies."""
+        groups = listed.groups()
+        for number, (train, test) in enumerate(query_splits(self.cv, listed.rows, None, Queries.from_qid(groups))):
+            with _naming_fold(number):
+                fold = replace(data, pairs=listed.taken(train))
+            rows, places = np.unique(listed.rows[test], return_inverse=True)
+            held_out = [data.X[rows]], places.reshape(-1, 2), groups[test], listed.weight[test]
+            yield fold, PairEvaluationSet(*held_out)
+
     def _along(
         self,
         problem: RankSVMProblem,
         Cs: np.ndarray,
-        sets: list[EvaluationSet],
+        sets: list[Held],
         metric: Metric,
         convention: Convention,
         where: str,

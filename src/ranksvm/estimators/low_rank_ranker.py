@@ -38,7 +38,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
     n_pairs_: int
     n_queries_: int
 
-    __metadata_request__fit: ClassVar = dict.fromkeys(("sample_weight", "query_weight", "propensity"), UNUSED)
+    __metadata_request__fit: ClassVar = dict.fromkeys(("sample_weight", "query_weight", "propensity", "event"), UNUSED)
 
     def dual_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
         """The learnt dual variables: one alpha for each pair, query by query, computed on access.

@@ -52,7 +52,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     counts_: np.ndarray
     seed_: int
 
-    __metadata_request__fit: ClassVar = {"sample_weight": UNUSED}
+    __metadata_request__fit: ClassVar = {"sample_weight": UNUSED, "event": UNUSED}
     __metadata_request__partial_fit: ClassVar = _ROUTED
 
     # -- learning ----------------------------------------------------------------------------------------------------

@@ -6,11 +6,10 @@ import numpy as np
 
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Schema
-from ranksvm.data import as_design_matrix
 from ranksvm.estimators.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.linear_ranker import LinearRanker
 from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.problems.linear import LinearProblem
+from ranksvm.problems.linear import LinearProblem, linear_design
 from ranksvm.problems.problem import LINEAR_SOLVERS, problem_options
 from ranksvm.problems.training_set import TrainingSet, training_set
 
@@ -140,7 +139,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         return [None]
 
     def _problem(self, data: TrainingSet, setting: None) -> LinearProblem:
-        return LinearProblem(data, as_design_matrix(data.X), **problem_options(self, LINEAR_SOLVERS))
+        return LinearProblem(data, linear_design(data.X, self.solver), **problem_options(self, LINEAR_SOLVERS))
 
     def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
         return {"scores_": scores[0], "mean_scores_": means[0], "standard_errors_": errors[0]}

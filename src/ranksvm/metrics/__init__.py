@@ -8,6 +8,7 @@ from ranksvm.metrics.cumulative import CumulativeMetrics
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation, evaluate
 from ranksvm.metrics.names import parse_metric, parse_metrics
+from ranksvm.metrics.preferences import accuracy_interval, evaluate_pairs
 from ranksvm.metrics.significance import Comparison, compare
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ __getattr__ = lazy_names(__name__, dict.fromkeys(("RankingScorer", "scorer"), "r
 
 __all__ = [
     "evaluate",
+    "evaluate_pairs",
+    "accuracy_interval",
     "Evaluation",
     "CumulativeMetrics",
     "compare",

@@ -8,6 +8,7 @@ from ranksvm.metrics.definitions import (
     ERR,
     NDCG,
     AveragePrecision,
+    ConcordanceIndex,
     KendallTau,
     MeanNDCG,
     Metric,
@@ -32,10 +33,14 @@ _KINDS: dict[str, type[Metric]] = {
         Recall,
         PairwiseAccuracy,
         KendallTau,
+        ConcordanceIndex,
     )
 }
 _ALIASES = {"precision": "p", "recall": "r"}
-_AVAILABLE = "ndcg, ndcg@k, mean_ndcg, map, map@k, mrr, mrr@k, err, err@k, p@k, r@k, pairwise_accuracy, kendall_tau"
+_AVAILABLE = (
+    "ndcg, ndcg@k, mean_ndcg, map, map@k, mrr, mrr@k, err, err@k, p@k, r@k, pairwise_accuracy, kendall_tau, "
+    "concordance_index"
+)
 
 
 def parse_metric(name: str | Metric) -> Metric:

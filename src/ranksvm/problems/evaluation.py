@@ -2,14 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ranksvm._checks import n_rows_of
 from ranksvm._parallel import effective_n_jobs
-from ranksvm.data import frames, validation
+from ranksvm.data import Preferences, frames, validation
+from ranksvm.data.censoring import checked_event
+from ranksvm.data.pair_list import groups_of_pairs, row_numbers
+from ranksvm.data.pair_weights import checked_weights
 from ranksvm.exceptions import DataError
-from ranksvm.metrics import Convention, Evaluation, Metric, evaluate
+from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, evaluate_pairs
+from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,24 +32,93 @@ class EvaluationSet:
         Number of the query of each row.
     sample_weight : array-like of shape (n_rows,) or None
         A query is weighted by the mean weight of its rows.
+    event : array-like of shape (n_rows,) or None
+        Which of the times in ``y`` are observed: then the metric is the concordance index.
     """
 
     X: Any
     y: np.ndarray
     numbers: np.ndarray
     sample_weight: Any = None
+    event: Any = None
+
+    def metric_for(self, metric: Metric) -> Metric:
+        """The metric that this set is evaluated by, if ``metric`` is what was asked for."""
+        return metric if self.event is None else only_metric("censored times", CONCORDANCE, metric)
 
     def evaluate(
         self, scores: Callable[[Any], np.ndarray], metric: str | Metric, convention: str | Convention = "default"
     ) -> Evaluation:
         """The metric of the ranking by a scoring function from features to scores."""
-        found = scores(self.X)
-        return evaluate(self.y, found, self.numbers, [metric], convention=convention, sample_weight=self.sample_weight)
+        if self.event is not None:
+            metric = CONCORDANCE
+        options = {"convention": convention, "sample_weight": self.sample_weight, "event": self.event}
+        return evaluate(self.y, scores(self.X), self.numbers, [metric], **options)
+
+
+@dataclass(frozen=True, eq=False)
+class PairEvaluationSet:
+    """Listed preferences, evaluated by their accuracy whatever the metric.
+
+    Parameters
+    ----------
+    blocks : list of ndarray or CSR matrix, of shape (n_rows, n_features)
+        Features, in one block or in two (chosen and rejected), in the form used for scoring.
+    rows : ndarray of int64, shape (n_pairs, 2)
+        Row numbers (preferred, other), through all blocks.
+    groups : ndarray, shape (n_pairs,)
+        Query of each pair.
+    weight : ndarray of float64, shape (n_pairs,), or None
+        Weight of each pair.
+    """
+
+    blocks: list[Any]
+    rows: np.ndarray
+    groups: np.ndarray
+    weight: np.ndarray | None = None
+
+    def metric_for(self, metric: Metric) -> Metric:
+        """The pairwise accuracy, if ``metric`` allows it."""
+        return only_metric("pairs", ACCURACY, metric)
+
+    def evaluate(
+        self,
+        scores: Callable[[Any], np.ndarray],
+        metric: str | Metric = "pairwise_accuracy",
+        convention: str | Convention = "default",
+    ) -> Evaluation:
+        """The pairwise accuracy of a scoring function from features to scores."""
+        found = np.concatenate([scores(block) for block in self.blocks])
+        preferred, other = found[self.rows].T
+        return evaluate_pairs(preferred, other, self.groups, pair_weight=self.weight)
+
+
+def pairs_to_evaluate(
+    features: Callable[[Any], Any],
+    X: Any,
+    *,
+    qid: Any = None,
+    group: Any = None,
+    pairs: Any = None,
+    pair_weight: Any = None,
+) -> PairEvaluationSet:
+    """`Preferences`, or X and pairs of its rows, validated; ``features`` makes what is scored of a block of X."""
+    blocks = [X]
+    if isinstance(X, Preferences):
+        given = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
+        qid, pairs, pair_weight = X.arguments(**given)
+        blocks = [X.chosen, X.rejected]
+    blocks = [features(block) for block in blocks]
+    queries = validation.queries(qid, group, sum(n_rows_of(block) for block in blocks))
+    preferred, other = row_numbers(pairs, queries)
+    weight = None if pair_weight is None else checked_weights("pair_weight", pair_weight, len(preferred), "pairs")
+    groups = groups_of_pairs(queries, preferred, other)
+    return PairEvaluationSet(blocks, np.column_stack([preferred, other]), groups, weight)
 
 
 def evaluation_sets(
     estimator: Any, eval_set: Any, eval_qid: Any, eval_group: Any, n_queries: int
-) -> list[EvaluationSet]:
+) -> list[EvaluationSet | PairEvaluationSet]:
     """The evaluation sets passed to ``fit``, validated against the training data; none without ``eval_set``.
 
     Raises DataError, with the set's name as in ``evals_result_``, if a set cannot be used, or lacks query ids although
@@ -54,15 +129,20 @@ def evaluation_sets(
             if value is not None:
                 raise DataError(f"{name} is given without eval_set=[(X, y)].")
         return []
-    pairs = [eval_set] if isinstance(eval_set, tuple) else eval_set
-    if not isinstance(pairs, list) or not pairs or any(not _is_pair(pair) for pair in pairs):
-        raise DataError("eval_set must be a list of tuples (X, y), or one such tuple.")
+    pairs = [eval_set] if isinstance(eval_set, tuple | Preferences) else eval_set
+    if isinstance(pairs, list):
+        pairs = [(each, None) if isinstance(each, Preferences) else each for each in pairs]
+    if not isinstance(pairs, list) or not pairs or any(not _is_set(pair) for pair in pairs):
+        raise DataError(
+            "eval_set must be a list of tuples (X, y), (X, pairs) or (X, time, event), or of Preferences; "
+            "or one of these."
+        )
     qids = _one_for_each("eval_qid", eval_qid, pairs)
     groups = _one_for_each("eval_group", eval_group, pairs)
     sets = []
-    for number, ((X, y), qid, group) in enumerate(zip(pairs, qids, groups, strict=True)):
+    for number, ((X, *y), qid, group) in enumerate(zip(pairs, qids, groups, strict=True)):
         try:
-            sets.append(_checked(estimator, X, y, qid, group, n_queries))
+            sets.append(_checked(estimator, X, *y, qid=qid, group=group, n_queries=n_queries))
         except DataError as error:
             raise DataError(f"eval_set, {set_name(number)}: {error}") from error
     return sets
@@ -82,8 +162,8 @@ def set_name(number: int) -> str:
     return f"valid_{number}"
 
 
-def _is_pair(pair: Any) -> bool:
-    return isinstance(pair, tuple | list) and len(pair) == 2
+def _is_set(item: Any) -> bool:
+    return isinstance(item, tuple | list) and len(item) in (2, 3)
 
 
 def _one_for_each(name: str, values: Any, pairs: list) -> list[Any]:
@@ -93,7 +173,7 @@ def _one_for_each(name: str, values: Any, pairs: list) -> list[Any]:
     if isinstance(values, list | tuple) and len(values) == len(pairs):
         belongs = [
             value is None or frames.has_column(X, value) or (not isinstance(value, str) and np.ndim(value) > 0)
-            for value, (X, _) in zip(values, pairs, strict=True)
+            for value, (X, *_) in zip(values, pairs, strict=True)
         ]
         if all(belongs):
             return list(values)
@@ -102,13 +182,29 @@ def _one_for_each(name: str, values: Any, pairs: list) -> list[Any]:
     return [values]
 
 
-def _checked(estimator: Any, X: Any, y: Any, qid: Any, group: Any, n_queries: int) -> EvaluationSet:
+def _are_pairs(y: Any) -> bool:
+    """Whether the second item of an evaluation set holds pairs of row numbers, and no labels."""
+    values = np.asarray(y) if isinstance(y, list | tuple | np.ndarray) else None
+    return values is not None and values.ndim == 2 and values.shape[1] == 2
+
+
+def _checked(
+    estimator: Any, X: Any, y: Any, event: Any = None, *, qid: Any, group: Any, n_queries: int
+) -> EvaluationSet | PairEvaluationSet:
+    n_threads = effective_n_jobs(estimator.n_jobs)
+    features = partial(validation.features, estimator, n_threads=n_threads)
+    if isinstance(X, Preferences):
+        return pairs_to_evaluate(features, X, qid=qid, group=group)
+    are_pairs = event is None and _are_pairs(y)
     if isinstance(qid, str):
         X, qid, _ = frames.split_qid(X, qid)
     elif group is None:
         qid = estimator._query_ids(X, qid)
-        if qid is None and n_queries > 1:
+        if qid is None and n_queries > 1 and not are_pairs:
             raise DataError(f"the training data have {n_queries} queries: give this set's in eval_qid or eval_group.")
     X = estimator._without_qid_column(X)
-    X, y = validation.features_and_labels(estimator, X, y, n_threads=effective_n_jobs(estimator.n_jobs), reset=False)
-    return EvaluationSet(X, y, validation.queries(qid, group, len(y)).numbers())
+    if are_pairs:
+        return pairs_to_evaluate(features, X, qid=qid, group=group, pairs=y)
+    X, y = validation.features_and_labels(estimator, X, y, n_threads=n_threads, reset=False)
+    observed = None if event is None else checked_event(event, len(y))
+    return EvaluationSet(X, y, validation.queries(qid, group, len(y)).numbers(), event=observed)

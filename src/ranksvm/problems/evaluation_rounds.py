@@ -11,7 +11,7 @@ from ranksvm import _options
 from ranksvm._logging import PASSING
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data.linear_scores import linear_scores
-from ranksvm.exceptions import OptionError
+from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Evaluation, Metric, parse_metric
 from ranksvm.problems.evaluation import EvaluationSet, evals_result, evaluation_sets, set_name
 from ranksvm.problems.records import Record
@@ -113,4 +113,7 @@ def evaluation_rounds(
                 f"early_stopping_rounds={patience} needs data to evaluate on: fit(..., eval_set=[(X, y)])."
             )
     sets = evaluation_sets(estimator, eval_set, eval_qid, eval_group, n_queries)
-    return EvaluationRounds(sets, metric, patience, effective_n_jobs(estimator.n_jobs))
+    labelled = [each for each in sets if isinstance(each, EvaluationSet) and each.event is None]
+    if len(labelled) < len(sets):
+        raise DataError(f"{type(estimator).__name__} evaluates rounds on labels: eval_set=[(X, y)].")
+    return EvaluationRounds(labelled, metric, patience, effective_n_jobs(estimator.n_jobs))
