@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator
 
 from ranksvm import _options
 from ranksvm._schema import Array, Number, Schema
-from ranksvm.data import Queries, frames, validation
+from ranksvm.data import Queries, TwoBlocks, frames, validation
+from ranksvm.estimators.calibrated import CalibratedMixin
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.estimators.ranker import all_or_nothing
@@ -87,7 +88,7 @@ class Chosen(NamedTuple):
     evals_result: dict[str, Any]
 
 
-class ChoosingRanker(DualMixin, BaseEstimator):
+class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     """Base of the estimators that choose C, and other hyper-parameters of their problem, by a metric.
 
     A setting holds these other hyper-parameters: one value of gamma for a kernel, None for a linear model. Each setting
@@ -145,7 +146,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             Explicit preferences instead of ``y``, as in `RankSVM.fit`. Folds divide the pairs: those of one query
             (`Preferences`: prompt) stay together, or, if all rows are of one query, those that rows connect. A splitter
             is given the pairs as rows, and a fold's score is its pairwise accuracy, by ``pair_weight``, whatever
-            ``metric`` says by default. The features of the training parts are not copied.
+            ``metric`` says by default. The features are not copied.
         event : array-like of bool, shape (n_samples,), optional
             Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME. The score
             is the concordance index; folds divide the queries, so give ``qid`` (strata) or an ``eval_set``.
@@ -306,14 +307,13 @@ class ChoosingRanker(DualMixin, BaseEstimator):
     def _folds_of_pairs(
         self, data: TrainingSet, listed: ListedPairs
     ) -> Iterator[tuple[TrainingSet, PairEvaluationSet]]:
-        """The training part of each fold, which reads its rows where they are, and its test part, with copies."""
+        """The training and the test part of each fold, which read their rows where they are."""
+        blocks = [data.X.first, data.X.second] if isinstance(data.X, TwoBlocks) else [data.X]
         groups = listed.groups()
         for number, (train, test) in enumerate(query_splits(self.cv, listed.rows, None, Queries.from_qid(groups))):
             with _naming_fold(number):
                 fold = replace(data, pairs=listed.taken(train))
-            rows, places = np.unique(listed.rows[test], return_inverse=True)
-            held_out = [data.X[rows]], places.reshape(-1, 2), groups[test], listed.weight[test]
-            yield fold, PairEvaluationSet(*held_out)
+            yield fold, PairEvaluationSet(blocks, listed.rows[test], groups[test], listed.weight[test])
 
     def _along(
         self,

@@ -6,6 +6,7 @@ from typing import Any
 from ranksvm import _options
 from ranksvm._registry import storable
 from ranksvm.data import frames
+from ranksvm.estimators.calibrated import CalibratedMixin
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.kernel_ranker import KernelRanker
 from ranksvm.estimators.ranker import SCORE_METRIC, all_or_nothing
@@ -18,7 +19,7 @@ __all__ = ["KernelRankSVM"]
 
 
 @storable
-class KernelRankSVM(DualMixin, KernelRanker):
+class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     """Kernel RankSVM: large-margin learning to rank with a nonlinear scoring function, exact and certified.
 
     Minimises ``1/2 |f|^2 + C * sum of a_ij * loss(f(x_i) - f(x_j))`` over the functions f of the kernel's reproducing

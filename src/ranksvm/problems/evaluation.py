@@ -13,6 +13,7 @@ from ranksvm.data import Preferences, frames, validation
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights
+from ranksvm.data.row_scores import scores_of_rows
 from ranksvm.exceptions import DataError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, evaluate_pairs
 from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
@@ -88,8 +89,16 @@ class PairEvaluationSet:
         convention: str | Convention = "default",
     ) -> Evaluation:
         """The pairwise accuracy of a scoring function from features to scores."""
-        found = np.concatenate([scores(block) for block in self.blocks])
-        preferred, other = found[self.rows].T
+        used = np.unique(self.rows)
+        ends = np.cumsum([0, *map(n_rows_of, self.blocks)])
+        parts = np.split(used, np.searchsorted(used, ends[1:-1]))
+        found = np.concatenate(
+            [
+                scores_of_rows(scores, block, part - first)
+                for block, part, first in zip(self.blocks, parts, ends[:-1], strict=True)
+            ]
+        )
+        preferred, other = found[np.searchsorted(used, self.rows)].T
         return evaluate_pairs(preferred, other, self.groups, pair_weight=self.weight)
 
 
