@@ -16,7 +16,7 @@ import numpy as np
 
 from ranksvm import Preferences, RankSVM, RankSVMCV, metrics
 
-CS = (1e-5, 1e-4, 1e-3)
+CS = (1e-6, 1e-5, 1e-4, 1e-3)
 
 
 def made(n_pairs: int, n_features: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -68,16 +68,15 @@ def main(argv: list[str] | None = None) -> None:
     seconds = time.perf_counter() - started
     print(f"C = {C:g}, {model.status_}, {seconds:.1f} s; memory beside the features: {_share(before, size)}")
 
-    numbers = test.pairs[:, 0]
-    first, second = model.predict(chosen[numbers]), model.predict(rejected[numbers])
-    found = metrics.evaluate_pairs(first, second, prompt[numbers])
+    first, second = model.predict(test.chosen), model.predict(test.rejected)
+    found = metrics.evaluate_pairs(first, second, test.prompt)
     low, high = metrics.accuracy_interval(found)
     print(
         f"accuracy on {test.n_pairs:,} pairs of other prompts: {found['pairwise_accuracy']:.4f} [{low:.4f}, {high:.4f}]"
     )
 
     model.calibrate(valid, cv=None)  # pairs that the weights have not seen
-    probability = model.predict_proba(chosen[numbers], rejected[numbers])
+    probability = model.predict_proba(test.chosen, test.rejected)
     print(f"slope {model.calibration_slope_:.3f}, log loss {-np.log(probability).mean():.4f}, log 2 = {np.log(2):.4f}")
     print("\n| probability | pairs | share preferred |\n|---|---|---|")
     # both orders of each pair, so that bins below one half are the mirror image

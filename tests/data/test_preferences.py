@@ -6,8 +6,9 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from ranksvm import Preferences
+from ranksvm import Preferences, QueryKFold
 from ranksvm.data import TwoBlocks
+from ranksvm.data.frames import library
 from ranksvm.data.pair_list import groups_of_pairs
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError, NoComparablePairsError
@@ -21,22 +22,42 @@ def test_rows_pairs_and_queries():
     np.testing.assert_array_equal(data.X, np.vstack([CHOSEN, REJECTED]))
     assert data.pairs.tolist() == [[0, 5], [1, 6], [2, 7], [3, 8], [4, 9]]
     assert data.qid.tolist() == list("aabbcaabbc")
-    assert data.pair_weight.tolist() == [1, 2, 3, 4, 5]
+    assert data.weight.tolist() == [1, 2, 3, 4, 5]
     assert len(data) == data.n_pairs == 5
     assert repr(data) == "Preferences(n_pairs=5, n_features=3, n_prompts=3)"
 
 
 def test_some_pairs_share_the_features():
-    part = Preferences(CHOSEN, REJECTED, prompt=list("aabbc"), weight=[1, 2, 3, 4, 5]).taken([3, 0]).taken([1])
-    assert part.chosen is CHOSEN
-    assert part.pairs.tolist() == [[0, 5]]
-    assert part.pair_weight.tolist() == [1]
-    assert len(part.X) == len(part.qid) == 10
+    whole = Preferences(CHOSEN, REJECTED, prompt=list("aabbc"), weight=[1, 2, 3, 4, 5])
+    assert whole.chosen is CHOSEN
+    part = whole.taken([3, 2, 0]).taken([2, 0])
+    assert part.blocks[0] is CHOSEN
+    np.testing.assert_array_equal(part.chosen, CHOSEN[[0, 3]])
+    np.testing.assert_array_equal(part.X, np.vstack([CHOSEN[[0, 3]], REJECTED[[0, 3]]]))
+    assert (part.prompt.tolist(), part.weight.tolist(), part.n_pairs) == (["a", "b"], [1.0, 4.0], 2)
+    assert part.pairs.tolist() == [[0, 2], [1, 3]]
+    qid, pairs, weight = part.arguments()
+    assert weight.tolist() == [1.0, 4.0]
+    assert qid.tolist() == list("aabbcaabbc")
+    assert pairs.tolist() == [[0, 5], [3, 8]]
+    np.testing.assert_array_equal(part.rows(pairs[0]), [CHOSEN[0], REJECTED[0]])
+    with pytest.raises(NoComparablePairsError, match="no pairs are taken"):
+        whole.taken([])
+
+
+def test_folds_of_prompts():
+    data = Preferences(CHOSEN, REJECTED, prompt=list("aabbc"))
+    train, test = next(QueryKFold(3).split(data, qid=data.prompt))
+    assert (data.taken(train).prompt.tolist(), data.taken(test).prompt.tolist()) == (["b", "b", "c"], ["a", "a"])
+
+
+def test_a_column_called_chosen():
+    assert library(pd.DataFrame({"chosen": [1.0], "blocks": [2.0]})) == "pandas"
 
 
 def test_without_prompts_each_pair_has_its_own():
     data = Preferences(CHOSEN, REJECTED)
-    assert data.pair_weight is None
+    assert data.weight is None
     assert data.qid.tolist() == [0, 1, 2, 3, 4] * 2
 
 

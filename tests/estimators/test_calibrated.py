@@ -48,7 +48,7 @@ def test_the_slope_is_that_of_folds_fitted_one_by_one(name, weighted):
     else:
         alone = RankSVM(C=getattr(model, "C_", 0.1), tol=1e-8)
     assert model.calibration_slope_ == pytest.approx(by_hand(alone, data), rel=1e-6)
-    listed = {"pairs": data.pairs, "pair_weight": data.pair_weight, "qid": data.qid}
+    listed = {"pairs": data.pairs, "pair_weight": data.weight, "qid": data.qid}
     slope = model.calibration_slope_
     assert model.calibrate(data.X, **listed).calibration_slope_ == pytest.approx(slope)
 

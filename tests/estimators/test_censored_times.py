@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import sklearn
+from sklearn.model_selection import GridSearchCV
 
-from ranksvm import KernelRankSVM, QueryKFold, RankSVM, RankSVMCV, regularization_path
+from ranksvm import KernelRankSVM, QueryKFold, RankSVM, RankSVMCV, cross_validate, regularization_path
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics import evaluate
 
@@ -93,6 +95,25 @@ def test_folds_and_sets_are_scored_by_concordance():
     others = made(seed=1)
     chosen = RankSVMCV(Cs=[1e-3, 1e-1]).fit(X, time, event=event, eval_set=[others[:3]])
     assert chosen.best_score_ == pytest.approx(chosen.score(*others[:2], event=others[2]))
+
+
+def test_folds_of_one_stratum_divide_rows():
+    X, time, event, _ = made(120)
+    model = RankSVMCV(Cs=[0.1], cv=4, tol=1e-8).fit(X, time, event=event)
+    found = cross_validate(RankSVM(C=0.1, tol=1e-8), X, time, event=event, cv=4)
+    for place, test in enumerate(np.array_split(np.arange(120), 4)):
+        train = np.setdiff1d(np.arange(120), test)
+        fold = RankSVM(C=0.1, tol=1e-8).fit(X[train], time[train], event=event[train])
+        expected = fold.score(X[test], time[test], event=event[test])
+        assert model.scores_[0, place] == found.scores[NAME][place] == pytest.approx(expected)
+
+
+def test_a_search_of_scikit_learn_divides_events():
+    X, time, event, qid = made(n_queries=9)
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(RankSVM(), {"C": [0.1]}, cv=QueryKFold(3)).fit(X, time, qid=qid, event=event)
+    expected = cross_validate(RankSVM(C=0.1), X, time, qid=qid, event=event, cv=3).means[NAME]
+    assert search.cv_results_["mean_test_score"][0] == pytest.approx(expected)
 
 
 def test_the_path_and_the_dual():

@@ -8,7 +8,16 @@ import pytest
 import scipy.sparse as sp
 
 from oracle import ExplicitPairs
-from ranksvm import KernelRankSVM, KernelRankSVMCV, Preferences, QueryKFold, RankSVM, RankSVMCV, regularization_path
+from ranksvm import (
+    KernelRankSVM,
+    KernelRankSVMCV,
+    Preferences,
+    QueryKFold,
+    RankSVM,
+    RankSVMCV,
+    SOLARRanker,
+    regularization_path,
+)
 from ranksvm.exceptions import DataError, OptionError
 
 PAIRWISE = "pairwise_accuracy"
@@ -23,7 +32,7 @@ def made(n_pairs=120, n_features=6, seed=0, dtype=np.float64, **options):
 
 def accuracy(model, data):
     right = model.predict(data.chosen) > model.predict(data.rejected)
-    return np.average(right[data.pairs[:, 0]], weights=data.pair_weight)
+    return np.average(right, weights=data.weight)
 
 
 @pytest.mark.parametrize("solver", ["newton", "tron", "dual"])
@@ -33,12 +42,12 @@ def test_the_fit_is_that_of_stacked_rows(solver, loss, dtype):
     data = made(dtype=dtype, weight=np.random.default_rng(1).random(120))
     options = {"C": 0.1, "tol": 1e-8, "solver": solver, "loss": loss}
     two = RankSVM(**options).fit(data)
-    one = RankSVM(**options).fit(data.X, pairs=data.pairs, pair_weight=data.pair_weight, qid=data.qid)
+    one = RankSVM(**options).fit(data.X, pairs=data.pairs, pair_weight=data.weight, qid=data.qid)
     assert two.objective_ == pytest.approx(one.objective_, rel=1e-7)
     np.testing.assert_allclose(two.coef_, one.coef_, atol=1e-3)
     assert (two.n_pairs_, two.n_queries_, two.n_features_in_) == (120, 40, 6)
     if loss == "squared_hinge":
-        slow = ExplicitPairs(None, data.qid, data.X.astype(float), pairs=data.pairs, pair_weight=data.pair_weight)
+        slow = ExplicitPairs(None, data.qid, data.X.astype(float), pairs=data.pairs, pair_weight=data.weight)
         assert two.objective_ == pytest.approx(slow.value(two.coef_, 0.1), rel=1e-10)
 
 
@@ -101,7 +110,7 @@ def test_score_is_the_pairwise_accuracy(model):
     data, test = made(), made(seed=1, weight=np.random.default_rng(2).random(120))
     model.fit(data)
     assert model.score(test) == pytest.approx(accuracy(model, test))
-    arguments = {"pairs": test.pairs, "pair_weight": test.pair_weight}
+    arguments = {"pairs": test.pairs, "pair_weight": test.weight}
     assert model.score(test.X, **arguments) == pytest.approx(accuracy(model, test))
     assert model.score(test.X, **arguments, qid=test.qid) == pytest.approx(accuracy(model, test))
     assert model.score(test.taken(np.arange(30))) == pytest.approx(accuracy(model, test.taken(np.arange(30))))
@@ -150,7 +159,7 @@ def test_folds_of_prompts(rule):
     np.testing.assert_allclose(model.coef_, RankSVM(C=model.C_, tol=1e-8).fit(data).coef_, atol=1e-5)
     assert model.fitted_params_["metric"] == PAIRWISE
     pairs = RankSVMCV(Cs=[1e-3, 1e-1], cv=cv, rule=rule, tol=1e-8)
-    pairs.fit(data.X, pairs=data.pairs, pair_weight=data.pair_weight, qid=data.qid)
+    pairs.fit(data.X, pairs=data.pairs, pair_weight=data.weight, qid=data.qid)
     np.testing.assert_array_equal(pairs.scores_, model.scores_)
 
 
@@ -204,6 +213,18 @@ def test_values_that_are_not_finite_are_named():
     data.rejected[7, 2] = np.nan
     with pytest.raises(DataError, match=r"rejected: Input X contains NaN.*row 7"):
         RankSVM().fit(data)
+
+
+@pytest.mark.parametrize("method", ["predict", "rank", "dual_coef", "explain"])
+def test_what_takes_one_array(method):
+    data = made()
+    with pytest.raises(DataError, match=r"not Preferences: give data\.chosen"):
+        getattr(RankSVM().fit(data), method)(data)
+
+
+def test_other_rankers_take_their_arrays():
+    with pytest.raises(DataError, match=r"X=data\.X, pairs=data\.pairs"):
+        SOLARRanker().fit(made(), np.ones(240))
 
 
 def test_options_that_need_labels():

@@ -25,14 +25,14 @@ def by_hand(data, model, place, cv=5):
     part = data.taken(test)
     fitted = model.fit(data.taken(train))
     right = fitted.predict(data.chosen[test]) > fitted.predict(data.rejected[test])
-    return np.average(right, weights=part.pair_weight)
+    return np.average(right, weights=part.weight)
 
 
 @pytest.mark.parametrize("model", [RankSVM(C=0.1), KernelRankSVM(C=0.1, gamma=0.1)], ids=["linear", "kernel"])
 def test_folds_of_prompts(data, model):
     found = cross_validate(model, data)
     assert found.scores[NAME] == pytest.approx([by_hand(data, model, place) for place in range(5)])
-    listed = {"pairs": data.pairs, "pair_weight": data.pair_weight, "qid": data.qid}
+    listed = {"pairs": data.pairs, "pair_weight": data.weight, "qid": data.qid}
     assert cross_validate(model, data.X, **listed, metrics=NAME).scores[NAME].tolist() == found.scores[NAME].tolist()
     low, high = accuracy_interval(found.pooled())
     assert low < found.pooled().means[NAME] < high

@@ -6,9 +6,10 @@ import numpy as np
 
 from ranksvm._checks import check_one_per_row
 from ranksvm.data.numeric_column import numeric_column
+from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError
 
-__all__ = ["checked_event", "order_of_times"]
+__all__ = ["checked_event", "order_of_times", "strata_or_rows"]
 
 
 def checked_event(event: Any, n_rows: int) -> np.ndarray:
@@ -61,3 +62,19 @@ def order_of_times(time: np.ndarray, event: np.ndarray) -> np.ndarray:
     """
     _, rank = np.unique(time, return_inverse=True)
     return 2.0 * rank.reshape(-1) + (1.0 - event)
+
+
+def strata_or_rows(queries: Queries) -> Queries:
+    """What folds of times divide: the strata; the rows of a single one, because rows are independent there.
+
+    Parameters
+    ----------
+    queries : Queries
+        The rows' strata.
+
+    Returns
+    -------
+    Queries
+        The strata if there are several, else one group for each row.
+    """
+    return queries if queries.n_queries > 1 else Queries.from_qid(np.arange(queries.n_rows))

@@ -110,7 +110,10 @@ def library(X: Any) -> str | None:
 
     Of `Preferences`, the library of the chosen answers.
     """
-    X = getattr(X, "chosen", X)
+    from ranksvm.data.preferences import Preferences  # which imports this module
+
+    if isinstance(X, Preferences):
+        X = X.blocks[0]
     return str(_frame(X).implementation.value) if is_frame(X) else None
 
 

@@ -38,8 +38,8 @@ class Preferences:
 
     Attributes
     ----------
-    n_pairs : int
-        Number of pairs.
+    blocks : tuple of two arrays
+        The features as they were given, also those of the pairs that a part leaves out.
 
     Raises
     ------
@@ -62,14 +62,13 @@ class Preferences:
     """
 
     def __init__(self, chosen: Any, rejected: Any, *, prompt: Any = None, weight: Any = None):
-        self.chosen = _rows_of("chosen", chosen)
-        self.rejected = _rows_of("rejected", rejected)
-        if self.chosen.shape != self.rejected.shape:
+        self.blocks = _rows_of("chosen", chosen), _rows_of("rejected", rejected)
+        shape, other = (block.shape for block in self.blocks)
+        if shape != other:
             raise DataError(
-                f"chosen has shape {self.chosen.shape} and rejected {self.rejected.shape}: row i of each is one pair, "
-                "so they must agree."
+                f"chosen has shape {shape} and rejected {other}: row i of each is one pair, so they must agree."
             )
-        n_pairs = self.chosen.shape[0]
+        n_pairs = shape[0]
         if n_pairs == 0:
             raise NoComparablePairsError("chosen and rejected have no rows: there is nothing to learn from.")
         if isinstance(prompt, str):
@@ -78,14 +77,35 @@ class Preferences:
             prompt = id_array(prompt)
             check_one_per_row("prompt", prompt, n_pairs, "chosen")
             Queries.from_qid(prompt)  # refuses missing ids
-        self.prompt = prompt
-        self.weight = None if weight is None else checked_weights("weight", weight, n_pairs, "chosen")
-        self._kept = np.arange(n_pairs)
+        self._prompt = prompt
+        self._weight = None if weight is None else checked_weights("weight", weight, n_pairs, "chosen")
+        # numbers of the rows of the blocks that are pairs, None for all
+        self._kept: np.ndarray | None = None
 
     @property
     def n_pairs(self) -> int:
         """Number of pairs."""
-        return len(self._kept)
+        return self.blocks[0].shape[0] if self._kept is None else len(self._kept)
+
+    @property
+    def chosen(self) -> Any:
+        """Features of the preferred answers; of a part, a copy."""
+        return self._of_pairs(self.blocks[0])
+
+    @property
+    def rejected(self) -> Any:
+        """Features of the other answers; of a part, a copy."""
+        return self._of_pairs(self.blocks[1])
+
+    @property
+    def prompt(self) -> np.ndarray | None:
+        """Prompt of each pair, None if they were not given."""
+        return self._of_pairs(self._prompt)
+
+    @property
+    def weight(self) -> np.ndarray | None:
+        """Weight of each pair, None for 1."""
+        return self._of_pairs(self._weight)
 
     @property
     def X(self) -> Any:  # noqa: N802 (the field's own name)
@@ -95,18 +115,13 @@ class Preferences:
     @property
     def qid(self) -> np.ndarray:
         """Prompt of each row of ``X``; without prompts, the number of its pair."""
-        each = np.arange(self.chosen.shape[0]) if self.prompt is None else self.prompt
+        each = np.arange(self.n_pairs) if self.prompt is None else self.prompt
         return np.concatenate([each, each])
 
     @property
     def pairs(self) -> np.ndarray:
         """Pairs (preferred, other) of row numbers of ``X``, shape (n_pairs, 2)."""
-        return np.column_stack([self._kept, self._kept + self.chosen.shape[0]])
-
-    @property
-    def pair_weight(self) -> np.ndarray | None:
-        """Weight of each of the ``pairs``, None for 1."""
-        return None if self.weight is None else self.weight[self._kept]
+        return np.arange(2 * self.n_pairs).reshape(2, -1).T
 
     def taken(self, numbers: Any) -> "Preferences":
         """Some of the pairs, without a copy of their features.
@@ -114,20 +129,25 @@ class Preferences:
         Parameters
         ----------
         numbers : array-like of int
-            Numbers of the pairs, from 0.
+            Numbers of the pairs, from 0, as `QueryKFold` gives them: ``QueryKFold().split(data, qid=data.prompt)``.
 
         Returns
         -------
         Preferences
             These pairs.
         """
+        numbers = np.asarray(numbers)
+        if numbers.size == 0:
+            raise NoComparablePairsError("no pairs are taken: there is nothing to learn from.")
         part = object.__new__(Preferences)
         part.__dict__.update(vars(self))
-        part._kept = self._kept[np.asarray(numbers)]
+        part._kept = np.arange(self.n_pairs)[numbers] if self._kept is None else self._kept[numbers]
         return part
 
     def arguments(self, **given: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """The arguments ``qid``, ``pairs`` and ``pair_weight`` of a call that has these preferences for X.
+
+        Rows are numbered through both ``blocks``, those of a part too.
 
         Parameters
         ----------
@@ -136,8 +156,12 @@ class Preferences:
 
         Returns
         -------
-        qid, pairs, pair_weight : ndarray
-            As the properties of the same names.
+        qid : ndarray, shape (n_rows,)
+            Prompt of each row of the blocks.
+        pairs : ndarray of int64, shape (n_pairs, 2)
+            Row numbers (preferred, other).
+        pair_weight : ndarray of float64, shape (n_pairs,), or None
+            Weight of each pair.
 
         Raises
         ------
@@ -149,10 +173,13 @@ class Preferences:
                 own = {"qid": "prompt", "group": "prompt", "pair_weight": "weight"}.get(name)
                 cure = f"say Preferences(..., {own}=...)" if own else "they are the pairs"
                 raise DataError(f"{name} is given beside Preferences: {cure}.")
-        return self.qid, self.pairs, self.pair_weight
+        n_rows = self.blocks[0].shape[0]
+        each = np.arange(n_rows) if self._prompt is None else self._prompt
+        kept = np.arange(n_rows) if self._kept is None else self._kept
+        return np.concatenate([each, each]), np.column_stack([kept, kept + n_rows]), self.weight
 
     def rows(self, numbers: np.ndarray) -> Any:
-        """Some rows of ``X``: a copy of these alone.
+        """Some rows of the blocks: a copy of these alone.
 
         Parameters
         ----------
@@ -164,9 +191,9 @@ class Preferences:
         ndarray, CSR matrix or DataFrame
             The rows.
         """
-        n_first = self.chosen.shape[0]
-        first, second = numbers[numbers < n_first], numbers[numbers >= n_first] - n_first
-        return frames.stacked(frames.take_rows(self.chosen, first), frames.take_rows(self.rejected, second))
+        n_first = self.blocks[0].shape[0]
+        parts = numbers[numbers < n_first], numbers[numbers >= n_first] - n_first
+        return frames.stacked(*map(frames.take_rows, self.blocks, parts))
 
     def __len__(self) -> int:
         return self.n_pairs
@@ -178,8 +205,11 @@ class Preferences:
         )
 
     def __repr__(self) -> str:
-        prompts = "" if self.prompt is None else f", n_prompts={Queries.from_qid(self.prompt[self._kept]).n_queries}"
-        return f"Preferences(n_pairs={self.n_pairs}, n_features={self.chosen.shape[1]}{prompts})"
+        prompts = "" if self.prompt is None else f", n_prompts={Queries.from_qid(self.prompt).n_queries}"
+        return f"Preferences(n_pairs={self.n_pairs}, n_features={self.blocks[0].shape[1]}{prompts})"
+
+    def _of_pairs(self, values: Any) -> Any:
+        return values if values is None or self._kept is None else frames.take_rows(values, self._kept)
 
 
 def _rows_of(name: str, X: Any) -> Any:

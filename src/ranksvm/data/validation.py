@@ -69,7 +69,7 @@ def features_and_labels(
 def _features_of_preferences(estimator: Any, data: Preferences, n_threads: int, reset: bool) -> Any:
     """The rows of chosen and rejected answers; the names of the features are those of the chosen ones."""
     blocks = []
-    for name, X, first in (("chosen", data.chosen, reset), ("rejected", data.rejected, False)):
+    for name, X, first in zip(("chosen", "rejected"), data.blocks, (reset, False), strict=True):
         try:
             blocks.append(features(estimator, X, n_threads=n_threads, reset=first))
         except DataError as error:

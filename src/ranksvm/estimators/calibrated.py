@@ -178,8 +178,7 @@ class _Pairs:
         """Score of the preferred document of some pairs less that of the other one, by a ranker."""
         if isinstance(self._X, Preferences):
             rows, places = np.unique(self.pairs[numbers, 0], return_inverse=True)
-            blocks = self._X.chosen, self._X.rejected
-            first, second = (scores_of_rows(ranker.predict, block, rows)[places] for block in blocks)
+            first, second = (scores_of_rows(ranker.predict, block, rows)[places] for block in self._X.blocks)
             return first - second
         rows, places = np.unique(self.pairs[numbers], return_inverse=True)
         scores = scores_of_rows(ranker.predict, self._X, rows)[places.reshape(-1, 2)]

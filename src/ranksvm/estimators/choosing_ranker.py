@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from ranksvm import _options
 from ranksvm._schema import Array, Number, Schema
 from ranksvm.data import Queries, TwoBlocks, frames, validation
+from ranksvm.data.censoring import strata_or_rows
 from ranksvm.estimators.calibrated import CalibratedMixin
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
@@ -149,7 +150,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             ``metric`` says by default. The features are not copied.
         event : array-like of bool, shape (n_samples,), optional
             Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME. The score
-            is the concordance index; folds divide the queries, so give ``qid`` (strata) or an ``eval_set``.
+            is the concordance index; folds divide the queries (strata), or, if there is only one, the rows.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Validation data, as in LightGBM and XGBoost. The choice is made on the first set; on others the metric
             is only recorded (``evals_result_``). An item may also be ``(X, pairs)`` or `Preferences`, for the pairwise
@@ -297,7 +298,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             there = {name: value for name, value in weights.items() if value is not None}
             return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
 
-        for number, (train, test) in enumerate(query_splits(self.cv, X, y, grouping)):
+        divided_by = grouping if weights["event"] is None else strata_or_rows(grouping)
+        for number, (train, test) in enumerate(query_splits(self.cv, X, y, divided_by)):
             part = {"qid": numbers[train], "group": None, **divided(train)}
             with _naming_fold(number):
                 fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)

@@ -30,9 +30,11 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     Cs : array-like of float or None, default None
         Values of C to try; None: the powers of 2 from 2^-15 to 2^5.
     metric : str or Metric, default "ndcg@10"
-        The metric to maximise, as in `ranksvm.metrics.evaluate`.
+        The metric to maximise, as in `ranksvm.metrics.evaluate`. Pairs and `Preferences` have one of their own, the
+        pairwise accuracy, and censored times the concordance index: the default stands for them.
     cv : int or splitter, default 5
-        Number of folds of a `QueryKFold`, or an object with ``split(X, y, groups)``; unused with ``eval_set``.
+        Number of folds of a `QueryKFold`, or an object with ``split(X, y, groups)``, whose rows are pairs if pairs are
+        given; unused with ``eval_set``.
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
     rule : {"best", "one_standard_error"}, default "best"

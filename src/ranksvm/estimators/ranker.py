@@ -229,6 +229,10 @@ class Ranker:
     def _features(self, X: Any, finite: bool = True) -> Any:
         """X as in `fit`, validated, without query ids; finiteness is checked only if ``finite``."""
         check_is_fitted(self)
+        if isinstance(X, Preferences):
+            raise DataError(
+                "one array of features is needed, not Preferences: give data.chosen, data.rejected or data.X."
+            )
         X = self._without_qid_column(X)
         return validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
 

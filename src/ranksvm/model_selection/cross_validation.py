@@ -14,7 +14,7 @@ from ranksvm._checks import check_one_per_row, is_integer, n_rows_of
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm._plain import plain
 from ranksvm.data import Preferences, Queries
-from ranksvm.data.censoring import checked_event
+from ranksvm.data.censoring import checked_event, strata_or_rows
 from ranksvm.data.frames import split_qid, take_rows
 from ranksvm.data.numeric_column import label_column
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
@@ -172,7 +172,8 @@ def cross_validate(
     pair_weight : array-like of shape (n_pairs,), optional
         Weight of each of the ``pairs``, passed to ``fit`` and used in the accuracy.
     event : array-like of bool, shape (n_rows,), optional
-        Which of the times in ``y`` are observed, as in `RankSVM.fit`; passed to ``fit``.
+        Which of the times in ``y`` are observed, as in `RankSVM.fit`; passed to ``fit``. Folds divide the queries
+        (strata), or, if there is only one, the rows.
     metrics : str, Metric, or iterable of either, default ("ndcg@10",)
         As in `ranksvm.metrics.evaluate`. Pairs have one metric, ``pairwise_accuracy``, censored times another,
         ``concordance_index``: the default stands for them.
@@ -228,6 +229,7 @@ def cross_validate(
     if event is not None:
         event = checked_event(event, n_rows)
         parsed = [only_metric("censored times", CONCORDANCE, metric) for metric in parsed][:1]
+        queries = strata_or_rows(queries)
     per_row = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity, "event": event}
     per_row = {name: _per_row(name, value, n_rows) for name, value in per_row.items() if value is not None}
     others: dict[str, Any] = {}

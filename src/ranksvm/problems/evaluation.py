@@ -116,7 +116,7 @@ def pairs_to_evaluate(
     if isinstance(X, Preferences):
         given = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
         qid, pairs, pair_weight = X.arguments(**given)
-        blocks = [X.chosen, X.rejected]
+        blocks = list(X.blocks)
     blocks = [features(block) for block in blocks]
     queries = validation.queries(qid, group, sum(n_rows_of(block) for block in blocks))
     preferred, other = row_numbers(pairs, queries)
