@@ -19,6 +19,7 @@ _API = {
     "CommitteePerceptronRanker": "ranksvm.estimators",
     "regularization_path": "ranksvm.estimators",
     "PathDisplay": "ranksvm.plotting",
+    "GridDisplay": "ranksvm.plotting",
     "ProgressiveDisplay": "ranksvm.plotting",
     "Queries": "ranksvm.data",
     "load": "ranksvm.persistence",

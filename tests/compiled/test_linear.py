@@ -53,6 +53,7 @@ def test_products_are_those_of_numpy(storage, dtype, n_rows, n_features, gathere
     total = np.ones(n_features)
     design.accumulate_squares(rows, start, stop, u, total)
     np.testing.assert_allclose(total, 1.0 + (part**2).T @ u, rtol=1e-13, atol=1e-12)
+    np.testing.assert_array_equal(design.largest(2), np.abs(X).max(axis=0))
     block = np.full((stop - start, n_features), np.nan)
     design.gather(rows, start, stop, block)
     np.testing.assert_array_equal(block, part)

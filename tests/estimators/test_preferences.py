@@ -211,7 +211,7 @@ def test_what_preferences_bring_is_not_given_twice(arguments, message):
 def test_values_that_are_not_finite_are_named():
     data = made()
     data.rejected[7, 2] = np.nan
-    with pytest.raises(DataError, match=r"rejected: Input X contains NaN.*row 7"):
+    with pytest.raises(DataError, match=r"rejected: Input X contains NaN at X\[7, 2\]"):
         RankSVM().fit(data)
 
 

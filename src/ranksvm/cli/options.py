@@ -14,11 +14,13 @@ __all__ = [
     "EXISTING_FILE",
     "OUTPUT_FILE",
     "CommaList",
+    "IntList",
     "Name",
     "NameList",
     "Number",
     "NumberRange",
     "Shares",
+    "all_options",
     "convention_option",
     "flag",
     "json_option",
@@ -27,6 +29,7 @@ __all__ = [
     "n_jobs_option",
     "quiet_option",
     "reading_options",
+    "verbose_option",
 ]
 
 # the keys of ranksvm.metrics.CONVENTIONS, which must not be imported for --help
@@ -114,6 +117,23 @@ class CommaList(click.ParamType):
         return list(dict.fromkeys(names))
 
 
+class IntList(click.ParamType):
+    """Whole numbers from 1, separated by commas."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
+        if isinstance(value, list):
+            return value
+        try:
+            numbers = [int(item) for item in value.split(",")]
+        except ValueError:
+            numbers = []
+        if not numbers or min(numbers) < 1:
+            self.fail(f"{value!r} is not a list of whole numbers from 1, such as 5,10,20.", param, ctx)
+        return list(dict.fromkeys(numbers))
+
+
 class Name(click.Choice):
     """One of several names of the Python API; ``-`` is accepted for ``_``."""
 
@@ -185,6 +205,17 @@ def _exponent(text: str, base: float) -> float | None:
     return exponent if math.isclose(base**exponent, number, rel_tol=1e-12) else None
 
 
+def all_options(*decorators: Callable[[Callable], Callable]) -> Callable[[Callable], Callable]:
+    """Several options, in the order of --help."""
+
+    def decorate(command: Callable) -> Callable:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate
+
+
 def json_option(command: Callable) -> Callable:
     return click.option(
         "--json",
@@ -197,6 +228,16 @@ def json_option(command: Callable) -> Callable:
 
 def quiet_option(command: Callable) -> Callable:
     return click.option("-q", "--quiet", is_flag=True, help="Show no progress on stderr.")(command)
+
+
+def verbose_option(command: Callable) -> Callable:
+    return click.option(
+        "-v",
+        "--verbose",
+        count=True,
+        help="Print what a terminal shows in one live line: each fit of a range (-v), each iteration (-vv; -v for a "
+        "single fit).",
+    )(command)
 
 
 def reading_options(command: Callable) -> Callable:

@@ -181,5 +181,6 @@ def check_finite(estimator: Any, X: Any, n_threads: int) -> None:
     values = X.data if is_sparse(X) else X.reshape(-1)
     chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
     if not all(parallel_map(linear.all_finite, chunks, n_threads)):
-        place = where_not_finite(X, getattr(estimator, "feature_names_in_", None))
+        pairwise = getattr(estimator, "kernel", None) == "precomputed"
+        place = where_not_finite(X, getattr(estimator, "feature_names_in_", None), pairwise=pairwise)
         raise DataError(f"Input X contains {place}: replace or drop such values.")

@@ -12,7 +12,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ranksvm import _options
+from ranksvm._logging import Steps
 from ranksvm._schema import Array, Number, Schema
+from ranksvm._verbosity import verbosity
 from ranksvm.data import Queries, TwoBlocks, frames, validation
 from ranksvm.data.censoring import strata_or_rows
 from ranksvm.estimators.calibrated import CalibratedMixin
@@ -39,6 +41,8 @@ Parts = Sequence[Evaluation]
 
 # What a solution is evaluated on.
 Held = EvaluationSet | PairEvaluationSet
+# Makes the training and the test part of a fold.
+Fold = Callable[[], tuple[TrainingSet, Held]]
 
 
 @contextmanager
@@ -179,7 +183,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         """
         metric, convention = parse_metric(self.metric), convention_named(self.convention)
         _options.check(rule=_options.one_of(self.rule, RULES))
-        with all_or_nothing(self), _options.verbosity(self.verbose):
+        with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             Cs = np.sort(c_values(self.Cs))
@@ -189,7 +193,6 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             data = self._training_set(self, X, y, **arguments, **weights)
             settings = self._settings(data)
             sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
-            parts: Iterator[tuple[TrainingSet, Held]]
             if sets:
                 metric = sets[0].metric_for(metric)
                 chosen = self._choose_on_validation(data, settings, Cs, metric, convention, sets)
@@ -244,11 +247,12 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     ) -> "Chosen":
         tried: list[tuple[RankSVMProblem, list[SolverResult]]] = []
         found: list[list[Parts]] = []
+        steps = Steps(len(settings) * len(Cs))
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             for setting in settings:
                 problem = self._problem(data, setting)
                 where = "validation data"
-                results, evaluations = self._along(problem, Cs, sets, metric, convention, where, interrupted)
+                results, evaluations = self._along(problem, Cs, sets, metric, convention, where, steps, interrupted)
                 problem.release()
                 tried.append((problem, results))
                 found.append(evaluations)
@@ -271,26 +275,30 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         Cs: np.ndarray,
         metric: Metric,
         convention: Convention,
-        folds: Iterator[tuple[TrainingSet, Held]],
+        folds: list[Fold],
     ) -> "Chosen":
         found: list[list[list[Evaluation]]] = [[[] for _ in Cs] for _ in settings]
-        for number, (fold, held_out) in enumerate(folds):
+        steps = Steps(len(settings) * len(Cs) * len(folds))
+        for number, made in enumerate(folds):
+            with _naming_fold(number):
+                fold, held_out = made()
             for place, setting in enumerate(settings):
                 problem = self._problem(fold, setting)
-                _, evaluations = self._along(problem, Cs, [held_out], metric, convention, f"fold {number + 1}")
+                where = f"fold {number + 1} of {len(folds)}"
+                _, evaluations = self._along(problem, Cs, [held_out], metric, convention, where, steps)
                 problem.release()
                 for parts, each in zip(found[place], evaluations, strict=True):
                     parts.extend(each)
         choice = self._choose(settings, Cs, metric, found)
         problem = self._problem(data, settings[choice.setting_number])
+        line = "chosen: %sC = %.6g, %s %.4f; fitting it to all data"
+        logger.info(line, problem.label, choice.C, metric.name, choice.best_score)
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             result = problem.solve(choice.C, interrupted=interrupted)
         return Chosen(choice, problem.model(result.w), problem.outcome(result), {})
 
-    def _folds_of_queries(
-        self, data: TrainingSet, grouping: Queries, weights: dict[str, Any]
-    ) -> Iterator[tuple[TrainingSet, EvaluationSet]]:
-        """The training part of each fold, with copies of its rows, and its test part."""
+    def _folds_of_queries(self, data: TrainingSet, grouping: Queries, weights: dict[str, Any]) -> list[Fold]:
+        """Folds whose training and test parts have copies of their rows."""
         X, y, numbers = data.X, data.labels, grouping.numbers()
         assert y is not None
 
@@ -298,24 +306,26 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             there = {name: value for name, value in weights.items() if value is not None}
             return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
 
-        divided_by = grouping if weights["event"] is None else strata_or_rows(grouping)
-        for number, (train, test) in enumerate(query_splits(self.cv, X, y, divided_by)):
+        def parts(train: np.ndarray, test: np.ndarray) -> tuple[TrainingSet, Held]:
             part = {"qid": numbers[train], "group": None, **divided(train)}
-            with _naming_fold(number):
-                fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)
+            fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)
             X_test, there = self._features_of(X, test, train), divided(test)
-            yield fold, EvaluationSet(X_test, y[test], numbers[test], there["sample_weight"], there["event"])
+            return fold, EvaluationSet(X_test, y[test], numbers[test], there["sample_weight"], there["event"])
 
-    def _folds_of_pairs(
-        self, data: TrainingSet, listed: ListedPairs
-    ) -> Iterator[tuple[TrainingSet, PairEvaluationSet]]:
-        """The training and the test part of each fold, which read their rows where they are."""
+        divided_by = grouping if weights["event"] is None else strata_or_rows(grouping)
+        return [partial(parts, *split) for split in query_splits(self.cv, X, y, divided_by)]
+
+    def _folds_of_pairs(self, data: TrainingSet, listed: ListedPairs) -> list[Fold]:
+        """Folds whose training and test parts read their rows where they are."""
         blocks = [data.X.first, data.X.second] if isinstance(data.X, TwoBlocks) else [data.X]
         groups = listed.groups()
-        for number, (train, test) in enumerate(query_splits(self.cv, listed.rows, None, Queries.from_qid(groups))):
-            with _naming_fold(number):
-                fold = replace(data, pairs=listed.taken(train))
-            yield fold, PairEvaluationSet(blocks, listed.rows[test], groups[test], listed.weight[test])
+
+        def parts(train: np.ndarray, test: np.ndarray) -> tuple[TrainingSet, Held]:
+            held_out = PairEvaluationSet(blocks, listed.rows[test], groups[test], listed.weight[test])
+            return replace(data, pairs=listed.taken(train)), held_out
+
+        splits = query_splits(self.cv, listed.rows, None, Queries.from_qid(groups))
+        return [partial(parts, *split) for split in splits]
 
     def _along(
         self,
@@ -325,6 +335,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         metric: Metric,
         convention: Convention,
         where: str,
+        steps: Steps,
         interrupted: threading.Event | None = None,
     ) -> tuple[list[SolverResult], list[Parts]]:
         """The solutions of a problem along C, and the evaluation of each on every set."""
@@ -335,7 +346,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             results.append(result)
             evaluations.append([each.evaluate(scores, metric, convention) for each in sets])
             value = evaluations[-1][0].means[metric.name]
-            logger.info("%sC = %.6g: %s %.4f on %s", problem.label, C, metric.name, value, where)
+            line = "%sC = %.6g: %s %.4f on %s"
+            logger.info(line, problem.label, C, metric.name, value, where, extra=steps.next())
         return results, evaluations
 
     def _choose(

@@ -12,6 +12,7 @@ from ranksvm import _options
 from ranksvm._parallel import effective_n_jobs, one_blas_thread
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Number, Schema
+from ranksvm._verbosity import verbosity
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix, frames
 from ranksvm.estimators.low_rank_ranker import LowRankRanker
 from ranksvm.estimators.ranker import all_or_nothing
@@ -292,7 +293,7 @@ class FactorizedRankSVM(LowRankRanker):
 
     def _learn(self, dual: FactorizedDual, rounds: EvaluationRounds) -> EpochResult:
         """Run the epochs; the dual ends at the last epoch, or at the best one with early stopping."""
-        with _options.verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
+        with verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
             result = minimise_in_epochs(
                 dual,
                 tol=self.tol,

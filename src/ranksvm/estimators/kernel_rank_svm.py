@@ -5,6 +5,7 @@ from typing import Any
 
 from ranksvm import _options
 from ranksvm._registry import storable
+from ranksvm._verbosity import verbosity
 from ranksvm.data import frames
 from ranksvm.estimators.calibrated import CalibratedMixin
 from ranksvm.estimators.dual_mixin import DualMixin
@@ -270,7 +271,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
             When the certificate does not meet ``tol``.
         """
         _options.check(C=_options.positive(self.C))
-        with all_or_nothing(self), _options.verbosity(self.verbose):
+        with all_or_nothing(self), verbosity(self.verbose):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}

@@ -42,10 +42,10 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         at least the highest mean score minus its standard error.
     kernel, degree, coef0, approximation, n_components, landmarks, random_state, memory_limit, kernel_dtype : optional
         As in `KernelRankSVM`. The memory limit applies to one kernel matrix: only one is in memory at a time.
-    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs, verbose : optional
+    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs : optional
         As in `KernelRankSVM`.
-    keep_on_interrupt : bool, default False
-        As in `RankSVMCV`.
+    keep_on_interrupt, verbose : optional
+        As in `RankSVMCV`; ``verbose=1`` shows the score of each gamma and C on each fold.
 
     Attributes
     ----------
@@ -74,6 +74,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     See Also
     --------
     KernelRankSVM : For one C and gamma.
+    GridDisplay : Plots the scores over C and gamma.
 
     Examples
     --------

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from ranksvm import _options
 from ranksvm._registry import savable
 from ranksvm._schema import Array, Schema
+from ranksvm._verbosity import verbosity
 from ranksvm.data import frames
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.linear_ranker import LinearRanker
@@ -146,7 +147,7 @@ class RankSVM(DualMixin, LinearRanker):
             problem = linear_problem(self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
             sets = evaluation_sets(self, eval_set, eval_qid, eval_group, problem.n_queries)
             start = problem.start_from(self) if self.warm_start and hasattr(self, "coef_") else None
-            with _options.verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
+            with verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
                 result = problem.solve(self.C, start, interrupted)
             self._assign(problem.model(result.w), problem.outcome(result))
             self.fitted_params_ = self._params_now()

@@ -40,11 +40,14 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     rule : {"best", "one_standard_error"}, default "best"
         "best": the C of the highest mean score. "one_standard_error": the smallest C whose mean score is at least the
         highest mean score minus its standard error (see the notes).
-    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs, verbose : optional
+    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs : optional
         As in `RankSVM`.
     keep_on_interrupt : bool, default False
         As in `RankSVM`. With ``keep_on_interrupt``, Ctrl-C ends the comparison on validation data and keeps the best of
         the values tried; while folds are compared there is no model to keep, and KeyboardInterrupt is raised.
+    verbose : int, default 0
+        1 shows the score of each C on each fold, and a progress bar if stderr is a terminal; 2 shows also the
+        iterations of every fit. On stderr, or wherever `logging` is configured to send the logger "ranksvm".
 
     Attributes
     ----------

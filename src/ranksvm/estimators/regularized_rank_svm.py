@@ -14,6 +14,7 @@ from ranksvm._memory import check_fits, memory_complaint
 from ranksvm._parallel import one_blas_thread
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Number, Schema
+from ranksvm._verbosity import verbosity
 from ranksvm.data import ComparablePairs, PairBlocks, Queries, as_design_matrix, frames
 from ranksvm.estimators.low_rank_ranker import LowRankRanker
 from ranksvm.estimators.ranker import SCORE_METRIC, all_or_nothing
@@ -271,7 +272,7 @@ class RegularizedRankSVM(LowRankRanker):
                 data.n_threads,
             )
             with (
-                _options.verbosity(self.verbose),
+                verbosity(self.verbose),
                 interruptible_if(self.keep_on_interrupt) as interrupted,
                 one_blas_thread(),
             ):
