@@ -11,6 +11,7 @@ from typing import Any
 
 from ranksvm.cli.compared_models import compared_models, in_words
 from ranksvm.cli.errors import warn
+from ranksvm.cli.files import query_ids
 from ranksvm.cli.fit_report import score
 from ranksvm.cli.kernel_options import READ_BY
 from ranksvm.cli.low_rank_choice import LowRankChoice
@@ -239,14 +240,15 @@ class Comparison:
         _, X = self._data.scaled(tried.settings["scaler"], watch)
         if "valid" in self._data.parts:
             valid = self._data.parts["valid"]
-            return evaluate(valid.y, tried.ranker.predict(X["valid"]), valid.qid, [metric], convention=convention)
+            scores = tried.ranker.predict(X["valid"])
+            return evaluate(valid.y, scores, query_ids(valid), [metric], convention=convention)
         train = self._data.parts["train"]
         with watch("comparing"):
             return cross_validate(
                 make_ranker(self._options | tried.settings, Cs=None, gammas=None, **chosen_values(tried)),
                 X["train"],
                 train.y,
-                qid=train.qid,
+                qid=query_ids(train),
                 metrics=[metric],
                 cv=self._options["folds"],
                 convention=convention,

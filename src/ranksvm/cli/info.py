@@ -320,7 +320,8 @@ def _show_model(report: dict[str, Any]) -> None:
 
 def _stream_in_words(online: dict[str, Any]) -> str:
     means = ", ".join(f"{name} {number(mean)}" for name, mean in online["metrics"].items())
-    return f"{queries(online['queries'])} of {online['data']} by {online['learner']}; so far {means}"
+    so_far = f"so far {means} (convention {online['convention']})"
+    return f"{queries(online['queries'])} of {online['data']} by {online['learner']}; {so_far}"
 
 
 def _choice(report: dict[str, Any]) -> str:

@@ -27,8 +27,10 @@ __all__ = [
     "list_option",
     "metrics_option",
     "n_jobs_option",
+    "qrels_option",
     "quiet_option",
     "reading_options",
+    "run_name_option",
     "verbose_option",
 ]
 
@@ -277,20 +279,46 @@ def reading_options(command: Callable) -> Callable:
     return reading
 
 
+def qrels_option(command: Callable) -> Callable:
+    return click.option(
+        "--qrels",
+        type=EXISTING_FILE,
+        metavar="FILE",
+        help="TREC relevance judgements: labels by query and document id, instead of those of the data.",
+    )(command)
+
+
+def run_name_option(command: Callable) -> Callable:
+    return click.option(
+        "--run-name",
+        default="ranksvm",
+        show_default=True,
+        callback=_one_word,
+        help="Last column of a TREC run file.",
+    )(command)
+
+
+def _one_word(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    if not value or any(character.isspace() for character in value):
+        raise click.BadParameter("it must be one word.")
+    return value
+
+
 def n_jobs_option(command: Callable) -> Callable:
     return click.option(
         "--n-jobs", type=int, default=None, metavar="N", help="Number of threads (-1: all).  [default: all]"
     )(command)
 
 
-def convention_option(command: Callable) -> Callable:
+def convention_option(default: str | None = "default", shown: str | None = None) -> Callable[[Callable], Callable]:
+    """The definition of metrics; ``shown`` describes a default that depends on other options."""
     return click.option(
         "--convention",
         type=click.Choice(CONVENTIONS),
-        default="default",
-        show_default=True,
+        default=default,
+        show_default=shown or True,
         help="Definition of the metrics to use.",
-    )(command)
+    )
 
 
 def list_option(*names: str, type: click.ParamType, default: str | None = None, **named: Any) -> Callable:
@@ -317,5 +345,5 @@ def metrics_option(default: str) -> Callable[[Callable], Callable]:
         default=default,
         metavar="M,M,...",
         help="Some of ndcg, mean_ndcg, map, mrr, err, p@k, r@k (with an optional @k), pairwise_accuracy, kendall_tau, "
-        "concordance_index.",
+        "concordance_index; also ndcg_cut_10, P_10, recip_rank, AP, RR@10, ...",
     )

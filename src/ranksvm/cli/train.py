@@ -172,7 +172,7 @@ def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
             [names[item["C"]], score(item["score"], item["standard_error"]), "chosen" * (item["C"] == report["C"])]
             for item in tried
         ]
-        print_table(["C", selection["metric"], ""], rows, f"C {how}")
+        print_table(["C", f"{selection['metric']} ({report['convention']})", ""], rows, f"C {how}")
         return
     chosen = report["C"], report["kernel"]["gamma"]
     cells = {
@@ -180,4 +180,5 @@ def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
         for item in tried
     }
     rows = [[name, *(cells[C, gamma] for gamma in gammas)] for C, name in names.items()]
-    print_table(["C \\ gamma", *(f"{gamma:.4g}" for gamma in gammas)], rows, f"C and gamma {how} (* chosen)")
+    title = f"C and gamma {how} (* chosen), convention {report['convention']}"
+    print_table(["C \\ gamma", *(f"{gamma:.4g}" for gamma in gammas)], rows, title)

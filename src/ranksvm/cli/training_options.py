@@ -13,6 +13,7 @@ from ranksvm.cli.options import (
     convention_option,
     flag,
     list_option,
+    qrels_option,
     reading_options,
 )
 
@@ -70,6 +71,7 @@ def data_options(command: Callable) -> Callable:
         click.option(
             "--test", type=EXISTING_FILE, metavar="FILE", help="Test data: evaluated at the end, not used before."
         ),
+        qrels_option,
         _numbers_option(
             "--sample-weight",
             "Weight of each row of TRAIN: a pair is weighted by the product of its two rows' weights.",
@@ -111,7 +113,7 @@ def choice_options(command: Callable) -> Callable:
         click.option(
             "--metric", default="ndcg@10", show_default=True, metavar="M", help="Metric that decides the choice."
         ),
-        convention_option,
+        convention_option(),
         click.option(
             "--folds",
             type=click.IntRange(min=2),

@@ -231,7 +231,8 @@ def _show_table(comparison: Comparison, report: dict[str, Any]) -> None:
     total = len(comparison.combinations)
     compared = f"{len(ranked)} of {total} compared" if len(ranked) < total else "best first"
     title = f"By {report['metric']} on {report['by']}{by_rule(report['rule'])}: {compared} (* chosen)"
-    headings = [f"  {columns[0]}", *columns[1:], "C", *["gamma"] * with_gamma, report["metric"], "time"]
+    metric = f"{report['metric']} ({report['convention']})"
+    headings = [f"  {columns[0]}", *columns[1:], "C", *["gamma"] * with_gamma, metric, "time"]
     print_table(headings, rows, title, left=len(columns))
 
 

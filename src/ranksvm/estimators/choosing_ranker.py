@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -27,16 +27,14 @@ from ranksvm.metrics.conventions import convention_named
 from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error, standard_error_over_queries
 from ranksvm.model_selection.cross_validation import query_splits
-from ranksvm.problems.evaluation import EvaluationSet, PairEvaluationSet, evals_result, evaluation_sets
+from ranksvm.problems.evaluation import EvaluationSet, EvaluationSets, PairEvaluationSet, Parts, evaluation_sets
+from ranksvm.problems.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
 from ranksvm.problems.problem import RankSVMProblem, interruptible_if
 from ranksvm.problems.records import Outcome, Record
 from ranksvm.problems.training_set import ListedPairs, TrainingSet
 from ranksvm.solvers import SolverResult, Status
 
 logger = logging.getLogger("ranksvm.estimators")
-
-# The evaluations of one solution, one for each test part.
-Parts = Sequence[Evaluation]
 
 
 # What a solution is evaluated on.
@@ -62,6 +60,8 @@ class Choice(Record):
     ----------
     setting_number, C_number : int
         Indices of the chosen setting and of the chosen C.
+    best_iteration : int
+        The place of the chosen solution, from 1, among those tried, in their order.
     C : float
         The chosen C.
     best_score : float
@@ -74,6 +74,7 @@ class Choice(Record):
 
     setting_number: int
     C_number: int
+    best_iteration: int
     C: float
     best_score: float
     Cs: np.ndarray
@@ -81,7 +82,8 @@ class Choice(Record):
 
     def attributes(self) -> dict[str, Any]:
         """Name of each fitted attribute -> its value."""
-        return {"C_": self.C, "best_score_": self.best_score, "Cs_": self.Cs} | self.tried
+        best = {"best_score_": self.best_score, "best_iteration_": self.best_iteration}
+        return {"C_": self.C, **best, "Cs_": self.Cs} | self.tried
 
 
 class Chosen(NamedTuple):
@@ -103,17 +105,25 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     _fitted_schema: ClassVar[Schema] = {
         "C_": Number(least=0.0),
         "best_score_": Number(finite=False),
+        "best_iteration_": Number(integer=True, least=1, nullable=True, default=None),
         "Cs_": Array("n_Cs"),
     }
     # the estimator that is given C
     _with_one_c: ClassVar[Callable[..., Any]]
 
     C_: float
+    best_score_: float
+    best_iteration_: int
+    Cs_: np.ndarray
+    scores_: np.ndarray
+    mean_scores_: np.ndarray
+    standard_errors_: np.ndarray
     Cs: Any
     metric: Any
     cv: Any
     convention: Any
     rule: str
+    early_stopping_rounds: int | None
     keep_on_interrupt: bool
     verbose: int
 
@@ -133,7 +143,12 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
-    ) -> Any:
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = None,
+        callbacks: Any = None,
+    ) -> Self:
         """Choose C, and gamma if the kernel has one, and learn the scoring function.
 
         Parameters
@@ -161,6 +176,13 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             accuracy, or ``(X, time, event)``, for the concordance index.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+        eval_names, eval_sample_weight, eval_at : optional
+            As in `RankSVM.fit`.
+        eval_metric : str, Metric, or list of either, optional
+            What to evaluate on the sets besides ``metric``, which comes first and decides.
+        callbacks : list of callable, optional
+            Functions called after each solution evaluated on an ``eval_set``, as in `FactorizedRankSVM.fit`. The
+            comparison stops after a function returns True.
 
         Returns
         -------
@@ -183,6 +205,9 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         """
         metric, convention = parse_metric(self.metric), convention_named(self.convention)
         _options.check(rule=_options.one_of(self.rule, RULES))
+        patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
+        if called and eval_set is None:
+            raise OptionError("callbacks follow the solutions along C on validation data: give eval_set=[(X, y)].")
         with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
@@ -192,10 +217,12 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             arguments = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
             data = self._training_set(self, X, y, **arguments, **weights)
             settings = self._settings(data)
-            sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
+            given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
+            sets = evaluation_sets(self, data.n_queries, *given, deciding=metric, convention=convention)
             if sets:
-                metric = sets[0].metric_for(metric)
-                chosen = self._choose_on_validation(data, settings, Cs, metric, convention, sets)
+                metric = sets.metrics[0]
+                rounds = EvaluationRounds(self, sets, called, len(settings) * len(Cs), patience)
+                chosen = self._choose_on_validation(data, settings, Cs, metric, rounds)
             elif data.listed is not None:
                 metric = only_metric("pairs", ACCURACY, metric)
                 parts = self._folds_of_pairs(data, data.listed)
@@ -242,8 +269,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         settings: list[Any],
         Cs: np.ndarray,
         metric: Metric,
-        convention: Convention,
-        sets: list[Held],
+        rounds: EvaluationRounds,
     ) -> "Chosen":
         tried: list[tuple[RankSVMProblem, list[SolverResult]]] = []
         found: list[list[Parts]] = []
@@ -252,11 +278,11 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             for setting in settings:
                 problem = self._problem(data, setting)
                 where = "validation data"
-                results, evaluations = self._along(problem, Cs, sets, metric, convention, where, steps, interrupted)
+                results, evaluations = self._along(problem, Cs, rounds.sets, where, steps, rounds, interrupted)
                 problem.release()
                 tried.append((problem, results))
                 found.append(evaluations)
-                if interrupted is not None and interrupted.is_set():
+                if rounds.ended or (interrupted is not None and interrupted.is_set()):
                     break
         first_sets = [[parts[:1] for parts in evaluations] for evaluations in found]
         choice = self._choose(settings[: len(found)], Cs, metric, first_sets)
@@ -265,7 +291,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         outcome = problem.outcome(result)
         if interrupted is not None and interrupted.is_set():
             outcome = replace(outcome, status=Status.INTERRUPTED.value)
-        of_sets = evals_result([parts for evaluations in found for parts in evaluations])
+        of_sets = rounds.sets.evals_result([parts for evaluations in found for parts in evaluations])
         return Chosen(choice, problem.model(result.w), outcome, of_sets)
 
     def _choose_by_folds(
@@ -282,10 +308,12 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         for number, made in enumerate(folds):
             with _naming_fold(number):
                 fold, held_out = made()
+            name = f"fold {number + 1}"
+            test_set = EvaluationSets([name], [held_out], [metric], convention)
             for place, setting in enumerate(settings):
                 problem = self._problem(fold, setting)
-                where = f"fold {number + 1} of {len(folds)}"
-                _, evaluations = self._along(problem, Cs, [held_out], metric, convention, where, steps)
+                where = f"{name} of {len(folds)}"
+                _, evaluations = self._along(problem, Cs, test_set, where, steps)
                 problem.release()
                 for parts, each in zip(found[place], evaluations, strict=True):
                     parts.extend(each)
@@ -331,23 +359,24 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         self,
         problem: RankSVMProblem,
         Cs: np.ndarray,
-        sets: list[Held],
-        metric: Metric,
-        convention: Convention,
+        sets: EvaluationSets,
         where: str,
         steps: Steps,
+        rounds: EvaluationRounds | None = None,
         interrupted: threading.Event | None = None,
     ) -> tuple[list[SolverResult], list[Parts]]:
-        """The solutions of a problem along C, and the evaluation of each on every set."""
+        """The solutions of a problem along C, until ``rounds`` end, and the evaluation of each on every set."""
+        name = sets.metrics[0].name
         results: list[SolverResult] = []
         evaluations: list[Parts] = []
         for C, result in solve_along(problem, Cs, interrupted):
-            scores = partial(problem.scores, result.w)
             results.append(result)
-            evaluations.append([each.evaluate(scores, metric, convention) for each in sets])
-            value = evaluations[-1][0].means[metric.name]
+            evaluations.append(sets.evaluate(partial(problem.scores, result.w)))
+            values = [parts[0].means[name] for parts in evaluations]
             line = "%sC = %.6g: %s %.4f on %s"
-            logger.info(line, problem.label, C, metric.name, value, where, extra=steps.next())
+            logger.info(line, problem.label, C, name, values[-1], where, extra=steps.next())
+            if rounds is not None and (rounds.called_back(evaluations[-1]) or rounds.exhausted(values)):
+                break
         return results, evaluations
 
     def _choose(
@@ -375,6 +404,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         return Choice(
             setting_number,
             C_number,
+            best_iteration=sum(map(len, found[:setting_number])) + C_number + 1,
             C=float(Cs[C_number]),
             best_score=float(means[setting_number, C_number]),
             Cs=Cs,

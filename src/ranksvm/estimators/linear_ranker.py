@@ -44,6 +44,17 @@ class LinearRanker(Ranker):
             table[name] = values
         return table
 
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """``|w_f|`` over their sum, as of XGBoost's linear booster; ndarray of float64, shape (n_features,).
+
+        They compare features of one scale only: `feature_importance` measures the spread that each gives to scores.
+        """
+        check_is_fitted(self)
+        sizes = np.abs(self.coef_)
+        total = sizes.sum()
+        return sizes / total if total > 0.0 else sizes
+
     def explain(self, X: Any, qid: Any = None, *, feature_names: Any = None) -> Explanation:
         """Per-feature attribution of score differences within queries.
 

@@ -100,7 +100,7 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
     frame_type_ : str or None
         Library of the DataFrame X, such as "polars".
     qid_column_ : str or None
-        Column of X that held the query ids, if ``qid`` named one.
+        Column of X that held the query ids: the one that ``qid`` named, or "qid".
     calibration_slope_ : float
         After `calibrate`: what `predict_proba` multiplies differences of scores by.
     evals_result_ : dict
@@ -116,6 +116,9 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
     rankSVM", Neural Computation 26 (2014), the squared hinge form and its computation by order statistics. The hinge
     is solved here in the primal, by Newton steps on smoothed problems (as Chapelle, Neural Computation 19, 2007,
     smooths the hinge of classification); the pairs are not listed there either.
+
+    There is no ``early_stopping_rounds`` and no callback: the objective is convex, and a fit ends with a certificate
+    that no further iteration could lower it by more than ``tol``. `RankSVMCV` stops early along C.
 
     Examples
     --------
