@@ -25,6 +25,7 @@ _API = {
     "load": "ranksvm.persistence",
     "save": "ranksvm.persistence",
     "RankingData": "ranksvm.data",
+    "Preferences": "ranksvm.data",
     "read_letor": "ranksvm.data",
     "write_letor": "ranksvm.data",
     "read_qrels": "ranksvm.data",

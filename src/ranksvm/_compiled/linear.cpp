@@ -6,8 +6,18 @@
 namespace ranksvm::RANKSVM_VARIANT {
 
 template <class Real>
-static constexpr DenseLoops<Real> kDense = {dense_scores<Real>,        dense_accumulate<Real>, dense_gather<Real, double>,
-                                            dense_gather<Real, float>, dense_finite<Real>,     dense_largest<Real>};
+static constexpr DenseLoops<Real> kDense = {
+    dense_scores<const Real *>,
+    dense_accumulate<const Real *>,
+    dense_gather<const Real *, double>,
+    dense_gather<const Real *, float>,
+    dense_finite<Real>,
+    dense_scores<TwoBlocks<Real>>,
+    dense_accumulate<TwoBlocks<Real>>,
+    dense_gather<TwoBlocks<Real>, double>,
+    dense_gather<TwoBlocks<Real>, float>,
+    dense_largest<Real>,
+};
 template <class Real, class Index>
 static constexpr SparseLoops<Real, Index> kSparse = {sparse_scores<Real, Index>, sparse_accumulate<Real, Index>,
                                                      sparse_gather<Real, Index, double>, sparse_gather<Real, Index, float>,

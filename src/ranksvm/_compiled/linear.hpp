@@ -6,8 +6,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #include "portable.hpp"
+#include "two_blocks.hpp"
 
 namespace ranksvm::RANKSVM_VARIANT {
 
@@ -17,7 +20,20 @@ using std::int64_t;
 RANKSVM_INLINE int64_t row_at(const int64_t *rows, int64_t position) { return rows ? rows[position] : position; }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Dense, row-major
+// Dense, row-major: one array, or two
+
+template <class Real>
+RANKSVM_INLINE const Real *row_of(const Real *X, int64_t n, int64_t row) {
+    return X + row * n;
+}
+
+template <class Real>
+RANKSVM_INLINE const Real *row_of(const TwoBlocks<Real> &X, int64_t n, int64_t row) {
+    return row < X.n_first ? X.first + row * n : X.second + (row - X.n_first) * n;
+}
+
+template <class Matrix>
+using ValueOf = std::remove_cv_t<std::remove_pointer_t<decltype(row_of(std::declval<Matrix>(), 0, 0))>>;
 
 // Rows that share what is read of w or written of a sum, and that have one vector of sums each: as many as registers hold.
 // Measured with float32 and float64 in the cache of a core: eight rows with AVX2 take 0.4 of the time of four rows with four
@@ -54,9 +70,10 @@ RANKSVM_INLINE void short_dots(const Real *const *x, const double *w, int64_t n,
         for (int r = 0; r < kTogether; ++r) out[r] += static_cast<double>(x[r][f]) * w[f];
 }
 
-template <class Real>
-RANKSVM_INLINE void dense_scores(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far,
+template <class Matrix>
+RANKSVM_INLINE void dense_scores(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far,
                                  const double *w, double *out_range) {
+    using Real = ValueOf<Matrix>;
     // The processor's own prefetching keeps no more than a core's share of the memory busy, and none for rows in disorder.
     constexpr int64_t kAhead = 16;
     const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real)), last = stop - 1;
@@ -64,9 +81,10 @@ RANKSVM_INLINE void dense_scores(const Real *X, int64_t n, const int64_t *rows, 
     for (int64_t t = start; t < stop; t += kTogether) {
         const Real *x[kTogether];
         double products[kTogether];
-        for (int r = 0; r < kTogether; ++r) x[r] = X + row_at(rows, std::min(t + r, last)) * n;
+        for (int r = 0; r < kTogether; ++r) x[r] = row_of(X, n, row_at(rows, std::min(t + r, last)));
         for (int r = 0; far && r < kTogether; ++r) {
-            const char *later = reinterpret_cast<const char *>(X + row_at(rows, std::min(t + kAhead + r, last)) * n);
+            const Real *ahead = row_of(X, n, row_at(rows, std::min(t + kAhead + r, last)));
+            const char *later = reinterpret_cast<const char *>(ahead);
             for (int64_t byte = 0; byte < row_bytes; byte += 64) RANKSVM_PREFETCH(later + byte);
         }
         if (n < kWidth)
@@ -79,14 +97,15 @@ RANKSVM_INLINE void dense_scores(const Real *X, int64_t n, const int64_t *rows, 
 
 // out += sum of u_t x_t; rows with u_t = 0 (documents in no violating pair) are not read. Rows that follow, before
 // `fetch_stop`, are fetched meanwhile: the next rows that a pass reads. (700,080 x 136: 0.93 to 0.95 of the time of a pass.)
-template <class Real>
-RANKSVM_INLINE void dense_accumulate(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+template <class Matrix>
+RANKSVM_INLINE void dense_accumulate(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
                                      int64_t fetch_stop, const double *u_range, double *RANKSVM_RESTRICT out) {
+    using Real = ValueOf<Matrix>;
     const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real));
     int64_t t = start, fetched = stop;
     while (t < stop) {
         for (const int64_t end = std::min(fetched + kTogether, fetch_stop); fetched < end; ++fetched) {
-            const char *later = reinterpret_cast<const char *>(X + row_at(rows, fetched) * n);
+            const char *later = reinterpret_cast<const char *>(row_of(X, n, row_at(rows, fetched)));
             for (int64_t byte = 0; byte < row_bytes; byte += 64) RANKSVM_PREFETCH_LATER(later + byte);
         }
         const Real *x[kTogether];
@@ -94,7 +113,7 @@ RANKSVM_INLINE void dense_accumulate(const Real *X, int64_t n, const int64_t *ro
         int filled = 0;
         for (; t < stop && filled < kTogether; ++t)
             if (u_range[t - start] != 0.0) {
-                x[filled] = X + row_at(rows, t) * n;
+                x[filled] = row_of(X, n, row_at(rows, t));
                 u[filled++] = u_range[t - start];
             }
         if (filled == 0) return;
@@ -145,11 +164,11 @@ RANKSVM_INLINE void dense_largest(const Real *X, int64_t n, int64_t start, int64
     for (int64_t f = 0; f < n; ++f) out[f] = std::max(out[f], static_cast<double>(largest[f]));
 }
 
-template <class Real, class Out>
-RANKSVM_INLINE void dense_gather(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+template <class Matrix, class Out>
+RANKSVM_INLINE void dense_gather(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
                                  Out *RANKSVM_RESTRICT out_range) {
     for (int64_t t = start; t < stop; ++t) {
-        const Real *x = X + row_at(rows, t) * n;
+        const ValueOf<Matrix> *x = row_of(X, n, row_at(rows, t));
         Out *RANKSVM_RESTRICT out = out_range + (t - start) * n;
         for (int64_t f = 0; f < n; ++f) out[f] = static_cast<Out>(x[f]);
     }

@@ -12,10 +12,18 @@ from ranksvm._compiled.border cimport need, need_ascending, need_csr, need_place
 from ranksvm._compiled.instruction_set cimport chosen
 from ranksvm._compiled.passes cimport RowProducts, new_products
 
+cdef extern from "two_blocks.hpp" namespace "ranksvm" nogil:
+    cppclass TwoBlocks[Real]:
+        const Real *first
+        const Real *second
+        int64_t n_first
+
 cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
     cppclass DenseLoops[Real]:
         void (*gather)(const Real *, int64_t, const int64_t *, int64_t, int64_t, double *)
         void (*gather_single)(const Real *, int64_t, const int64_t *, int64_t, int64_t, float *)
+        void (*two_gather)(TwoBlocks[Real], int64_t, const int64_t *, int64_t, int64_t, double *)
+        void (*two_gather_single)(TwoBlocks[Real], int64_t, const int64_t *, int64_t, int64_t, float *)
         cbool (*finite)(const Real *, int64_t)
         void (*largest)(const Real *, int64_t, int64_t, int64_t, double *)
 
@@ -40,6 +48,17 @@ cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
         const int64_t *rows
         int64_t n_positions
         cbool far
+        @staticmethod
+        void scores(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+        @staticmethod
+        void accumulate(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+
+    cppclass TwoBlockRows[Real]:
+        const DenseLoops[Real] *loops
+        TwoBlocks[Real] X
+        int64_t n
+        const int64_t *rows
+        int64_t n_positions
         @staticmethod
         void scores(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
         @staticmethod
@@ -97,6 +116,27 @@ def dense_products(const real[:, ::1] X, const int64_t[::1] rows):
     return products
 
 
+def two_block_products(const real[:, ::1] X, const real[:, ::1] second, const int64_t[::1] rows):
+    """The same for rows in two arrays: those of ``second`` are numbered after those of ``X``."""
+    cdef int64_t n_rows = X.shape[0] + second.shape[0]
+    need("a row of second", second.shape[1], X.shape[1])
+    if rows is not None:
+        need_places("rows", rows, n_rows)
+    cdef RowProducts products = new_products(
+        sizeof(TwoBlockRows[real]), (X, second, rows), n_rows if rows is None else rows.shape[0], X.shape[1])
+    cdef TwoBlockRows[real] *own = <TwoBlockRows[real] *>products.memory
+    own.loops = &loops_of[DenseLoops[real]](chosen)
+    own.X.first = &X[0, 0]
+    own.X.second = &second[0, 0]
+    own.X.n_first = X.shape[0]
+    own.n_positions = products.n_positions
+    own.n = X.shape[1]
+    own.rows = _map(rows)
+    products.table.scores = TwoBlockRows[real].scores
+    products.table.accumulate = TwoBlockRows[real].accumulate
+    return products
+
+
 def sparse_products(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
                     const int64_t[::1] rows):
     """``X[rows] w`` and ``X[rows]' u`` of a CSR matrix with at least one entry, as `check_csr` has it, for a pass."""
@@ -132,6 +172,28 @@ def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, i
             loops_of[DenseLoops[real]](chosen).gather_single(&X[0, 0], n, map, start, stop, &out_range[0, 0])
         else:
             loops_of[DenseLoops[real]](chosen).gather(&X[0, 0], n, map, start, stop, &out_range[0, 0])
+
+
+def two_block_gather(const real[:, ::1] X, const real[:, ::1] second, const int64_t[::1] rows, int64_t start,
+                     int64_t stop, copied[:, ::1] out_range):
+    """The same for rows in two arrays; ``rows`` are within them, as `two_block_products` has checked."""
+    need("a row of second", second.shape[1], X.shape[1])
+    need_rows(rows, start, stop, X.shape[0] + second.shape[0])
+    need("out_range", out_range.shape[0], stop - start)
+    need("a row of out_range", out_range.shape[1], X.shape[1])
+    if start == stop:
+        return
+    cdef const int64_t *map = _map(rows)
+    cdef int64_t n = X.shape[1]
+    cdef TwoBlocks[real] blocks
+    blocks.first = &X[0, 0]
+    blocks.second = &second[0, 0]
+    blocks.n_first = X.shape[0]
+    with nogil:
+        if copied is float:
+            loops_of[DenseLoops[real]](chosen).two_gather_single(blocks, n, map, start, stop, &out_range[0, 0])
+        else:
+            loops_of[DenseLoops[real]](chosen).two_gather(blocks, n, map, start, stop, &out_range[0, 0])
 
 
 def dense_largest(const real[:, ::1] X, int64_t start, int64_t stop, double[::1] out):

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "instruction_set.hpp"
+#include "two_blocks.hpp"
 
 namespace ranksvm {
 
@@ -22,6 +23,14 @@ struct DenseLoops {
     void (*gather)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, double *out_range);
     void (*gather_single)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, float *out_range);
     bool (*finite)(const Real *X, int64_t size);
+    // the same products of rows in two arrays
+    void (*two_scores)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far,
+                       const double *w, double *out_range);
+    void (*two_accumulate)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+                           int64_t fetch_stop, const double *u_range, double *out);
+    void (*two_gather)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, double *out_range);
+    void (*two_gather_single)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+                              float *out_range);
     // takes all rows start .. stop; `out` has what was the largest before
     void (*largest)(const Real *X, int64_t n, int64_t start, int64_t stop, double *out);
 };

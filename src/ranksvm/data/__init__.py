@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ranksvm._lazy import lazy_names
 from ranksvm.data.clicks import pairs_from_clicks
-from ranksvm.data.design_matrix import DenseDesign, DesignMatrix, SparseDesign, as_design_matrix
+from ranksvm.data.design_matrix import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign, as_design_matrix
 from ranksvm.data.files import read_data, write_data
 from ranksvm.data.generators import make_ranking, make_ranking_stream
 from ranksvm.data.letor import read_letor
@@ -14,12 +14,14 @@ from ranksvm.data.pair_blocks import PairBlocks
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
 from ranksvm.data.partition import partition
+from ranksvm.data.preferences import Preferences
 from ranksvm.data.queries import Queries
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.data.runs import Qrels, Run
 from ranksvm.data.shared_documents import SharedDocuments, shared_documents
 from ranksvm.data.streams import iter_data
 from ranksvm.data.trec_files import read_qrels, read_run, write_qrels, write_run
+from ranksvm.data.two_blocks import TwoBlocks
 
 if TYPE_CHECKING:
     from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
@@ -35,6 +37,7 @@ __all__ = [
     "DesignMatrix",
     "PairBlocks",
     "PairList",
+    "Preferences",
     "Qrels",
     "Queries",
     "QueryMinMaxScaler",
@@ -43,6 +46,8 @@ __all__ = [
     "Run",
     "SharedDocuments",
     "SparseDesign",
+    "TwoBlockDesign",
+    "TwoBlocks",
     "as_design_matrix",
     "iter_data",
     "iter_letor",

@@ -12,12 +12,14 @@ import ranksvm._compiled.factorized as factorized
 import ranksvm._compiled.linear as linear
 from ranksvm._checks import is_sparse
 from ranksvm._parallel import parallel_map
+from ranksvm.data.two_blocks import TwoBlocks
 
 __all__ = [
     "DenseDesign",
     "DesignMatrix",
     "RowProducts",
     "SparseDesign",
+    "TwoBlockDesign",
     "as_design_matrix",
     "csr_arrays",
     "stored_bytes",
@@ -119,6 +121,47 @@ class DenseDesign:
 
     def dual_ascent(self, arrays, order, alpha, w):
         return dual_descent.dense_ascent(self.X, arrays, order, alpha, w)
+
+
+class TwoBlockDesign:
+    """Rows in two C-contiguous arrays, such as the preferred and the other documents of listed pairs.
+
+    Parameters
+    ----------
+    X : TwoBlocks
+        The features.
+    """
+
+    dense = True
+
+    def __init__(self, X: TwoBlocks):
+        self.X = X
+        self.dtype = X.dtype
+        self.n_features = X.shape[1]
+        self.row_bytes = max(1, X.shape[1] * X.dtype.itemsize)
+
+    def products(self, rows=None):
+        return linear.two_block_products(self.X.first, self.X.second, rows)
+
+    def accumulate_squares(self, rows, start, stop, u_range, out):
+        block = np.empty((stop - start, self.n_features))
+        self.gather(rows, start, stop, block)
+        block *= block
+        linear.dense_products(block, None).accumulate(0, stop - start, u_range, out)
+
+    def gather(self, rows, start, stop, out_range):
+        linear.two_block_gather(self.X.first, self.X.second, rows, start, stop, out_range)
+
+    def taken(self, rows):
+        return DenseDesign(self.X[rows])
+
+    def largest(self, n_threads=1):
+        blocks = self.X.first, self.X.second
+        return np.maximum(*(DenseDesign(block).largest(n_threads) for block in blocks))
+
+    @property
+    def most_entries(self):
+        return self.n_features
 
 
 class SparseDesign:

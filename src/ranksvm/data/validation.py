@@ -14,7 +14,9 @@ from ranksvm._parallel import parallel_map
 from ranksvm.data import Queries, frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.numeric_column import label_column
+from ranksvm.data.preferences import Preferences
 from ranksvm.data.sparse_format import check_sparse_format
+from ranksvm.data.two_blocks import TwoBlocks
 from ranksvm.exceptions import DataError, OneQueryWarning
 
 # We search for NaN ourselves, on all threads, and report the position.
@@ -32,11 +34,13 @@ MOST_ROWS_WITHOUT_QID = 1000
 
 
 def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False, finite: bool = True) -> Any:
-    """X as a C-contiguous float array or CSR, copied only if it is not one (or a DataFrame).
+    """X as a C-contiguous float array or CSR, copied only if it is not one (or a DataFrame); two arrays of preferences.
 
     Raises DataError if X is invalid, or (if ``finite``) has NaN or infinite values, with their position. With ``reset``
     the estimator stores the number and names of the features; otherwise X must agree with them.
     """
+    if isinstance(X, Preferences):
+        return _features_of_preferences(estimator, X, n_threads, reset)
     with _as_data_error():
         found = _plain_features(estimator, X, reset)
         if found is None:
@@ -60,6 +64,17 @@ def features_and_labels(
             found, y = frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
     check_finite(estimator, found, n_threads)
     return found, y
+
+
+def _features_of_preferences(estimator: Any, data: Preferences, n_threads: int, reset: bool) -> Any:
+    """The rows of chosen and rejected answers; the names of the features are those of the chosen ones."""
+    blocks = []
+    for name, X, first in zip(("chosen", "rejected"), data.blocks, (reset, False), strict=True):
+        try:
+            blocks.append(features(estimator, X, n_threads=n_threads, reset=first))
+        except DataError as error:
+            raise DataError(f"{name}: {error}") from error
+    return TwoBlocks.joined(*blocks)
 
 
 def _plain_features(estimator: Any, X: Any, reset: bool) -> Any:

@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -14,23 +15,41 @@ from ranksvm import _options
 from ranksvm._logging import Steps
 from ranksvm._schema import Array, Number, Schema
 from ranksvm._verbosity import verbosity
-from ranksvm.data import Queries, frames, validation
+from ranksvm.data import Queries, TwoBlocks, frames, validation
+from ranksvm.data.censoring import strata_or_rows
+from ranksvm.estimators.calibrated import CalibratedMixin
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.estimators.ranker import all_or_nothing
-from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
+from ranksvm.exceptions import NoComparablePairsError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, parse_metric
 from ranksvm.metrics.conventions import convention_named
+from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error, standard_error_over_queries
 from ranksvm.model_selection.cross_validation import query_splits
-from ranksvm.problems.evaluation import EvaluationSet, EvaluationSets, Parts, evaluation_sets
+from ranksvm.problems.evaluation import EvaluationSet, EvaluationSets, PairEvaluationSet, Parts, evaluation_sets
 from ranksvm.problems.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
 from ranksvm.problems.problem import RankSVMProblem, interruptible_if
 from ranksvm.problems.records import Outcome, Record
-from ranksvm.problems.training_set import TrainingSet
+from ranksvm.problems.training_set import ListedPairs, TrainingSet
 from ranksvm.solvers import SolverResult, Status
 
 logger = logging.getLogger("ranksvm.estimators")
+
+
+# What a solution is evaluated on.
+Held = EvaluationSet | PairEvaluationSet
+# Makes the training and the test part of a fold.
+Fold = Callable[[], tuple[TrainingSet, Held]]
+
+
+@contextmanager
+def _naming_fold(number: int) -> Iterator[None]:
+    """Name the fold, numbered from 0, whose training part has no pair."""
+    try:
+        yield
+    except NoComparablePairsError as error:
+        raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +95,7 @@ class Chosen(NamedTuple):
     evals_result: dict[str, Any]
 
 
-class ChoosingRanker(DualMixin, BaseEstimator):
+class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     """Base of the estimators that choose C, and other hyper-parameters of their problem, by a metric.
 
     A setting holds these other hyper-parameters: one value of gamma for a kernel, None for a linear model. Each setting
@@ -120,6 +139,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         propensity: Any = None,
         pairs: Any = None,
         pair_weight: Any = None,
+        event: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
@@ -133,7 +153,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
             Features, or a precomputed kernel matrix.
         y : array-like of shape (n_samples,)
             Labels.
@@ -143,10 +163,17 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             Weights, as in `RankSVM.fit`. In the score of a fold a query is weighted by the mean sample weight of its
             rows.
         pairs, pair_weight : array-like, optional
-            Explicit preferences instead of ``y``, as in `RankSVM.fit`; they need an ``eval_set`` with labels.
+            Explicit preferences instead of ``y``, as in `RankSVM.fit`. Folds divide the pairs: those of one query
+            (`Preferences`: prompt) stay together, or, if all rows are of one query, those that rows connect. A splitter
+            is given the pairs as rows, and a fold's score is its pairwise accuracy, by ``pair_weight``, whatever
+            ``metric`` says by default. The features are not copied.
+        event : array-like of bool, shape (n_samples,), optional
+            Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME. The score
+            is the concordance index; folds divide the queries (strata), or, if there is only one, the rows.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Validation data, as in LightGBM and XGBoost. The choice is made on the first set; on others the metric
-            is only recorded (``evals_result_``).
+            is only recorded (``evals_result_``). An item may also be ``(X, pairs)`` or `Preferences`, for the pairwise
+            accuracy, or ``(X, time, event)``, for the concordance index.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
         eval_names, eval_sample_weight, eval_at : optional
@@ -186,22 +213,27 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             self.frame_type_ = frames.library(X)
             Cs = np.sort(c_values(self.Cs))
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+            weights["event"] = event
             arguments = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
             data = self._training_set(self, X, y, **arguments, **weights)
             settings = self._settings(data)
             given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
             sets = evaluation_sets(self, data.n_queries, *given, deciding=metric, convention=convention)
             if sets:
+                metric = sets.metrics[0]
                 rounds = EvaluationRounds(self, sets, called, len(settings) * len(Cs), patience)
                 chosen = self._choose_on_validation(data, settings, Cs, metric, rounds)
-            elif pairs is not None:
-                raise DataError("Pairs give no labels to evaluate folds with: give validation data (eval_set).")
+            elif data.listed is not None:
+                metric = only_metric("pairs", ACCURACY, metric)
+                parts = self._folds_of_pairs(data, data.listed)
+                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, parts)
             else:
-                grouping = validation.queries(qid, group, data.n_rows)
-                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, grouping, weights)
+                metric = metric if event is None else only_metric("censored times", CONCORDANCE, metric)
+                parts = self._folds_of_queries(data, validation.queries(qid, group, data.n_rows), weights)
+                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, parts)
             self._assign(chosen.model, chosen.outcome, chosen.choice)
             self.evals_result_ = chosen.evals_result
-            self.fitted_params_ = self._params_now()
+            self.fitted_params_ = self._params_now() | {"metric": metric.name}
         return self
 
     # ---- implemented by subclasses
@@ -269,32 +301,19 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         Cs: np.ndarray,
         metric: Metric,
         convention: Convention,
-        grouping: Queries,
-        weights: dict[str, Any],
+        folds: list[Fold],
     ) -> "Chosen":
-        X, y, numbers = data.X, data.labels, grouping.numbers()
-        assert y is not None
-
-        def divided(rows: np.ndarray) -> dict[str, Any]:
-            there = {name: value for name, value in weights.items() if value is not None}
-            return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
-
         found: list[list[list[Evaluation]]] = [[[] for _ in Cs] for _ in settings]
-        splits = query_splits(self.cv, X, y, grouping)
-        steps = Steps(len(settings) * len(Cs) * len(splits))
-        for number, (train, test) in enumerate(splits):
-            part = {"qid": numbers[train], "group": None, **divided(train)}
-            try:
-                fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)
-            except NoComparablePairsError as error:
-                raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
-            X_test = self._features_of(X, test, train)
-            test_set = EvaluationSet(X_test, y[test], numbers[test], divided(test)["sample_weight"])
+        steps = Steps(len(settings) * len(Cs) * len(folds))
+        for number, made in enumerate(folds):
+            with _naming_fold(number):
+                fold, held_out = made()
             name = f"fold {number + 1}"
-            held_out = EvaluationSets([name], [test_set], [metric], convention)
+            test_set = EvaluationSets([name], [held_out], [metric], convention)
             for place, setting in enumerate(settings):
                 problem = self._problem(fold, setting)
-                _, evaluations = self._along(problem, Cs, held_out, f"{name} of {len(splits)}", steps)
+                where = f"{name} of {len(folds)}"
+                _, evaluations = self._along(problem, Cs, test_set, where, steps)
                 problem.release()
                 for parts, each in zip(found[place], evaluations, strict=True):
                     parts.extend(each)
@@ -305,6 +324,36 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             result = problem.solve(choice.C, interrupted=interrupted)
         return Chosen(choice, problem.model(result.w), problem.outcome(result), {})
+
+    def _folds_of_queries(self, data: TrainingSet, grouping: Queries, weights: dict[str, Any]) -> list[Fold]:
+        """Folds whose training and test parts have copies of their rows."""
+        X, y, numbers = data.X, data.labels, grouping.numbers()
+        assert y is not None
+
+        def divided(rows: np.ndarray) -> dict[str, Any]:
+            there = {name: value for name, value in weights.items() if value is not None}
+            return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
+
+        def parts(train: np.ndarray, test: np.ndarray) -> tuple[TrainingSet, Held]:
+            part = {"qid": numbers[train], "group": None, **divided(train)}
+            fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)
+            X_test, there = self._features_of(X, test, train), divided(test)
+            return fold, EvaluationSet(X_test, y[test], numbers[test], there["sample_weight"], there["event"])
+
+        divided_by = grouping if weights["event"] is None else strata_or_rows(grouping)
+        return [partial(parts, *split) for split in query_splits(self.cv, X, y, divided_by)]
+
+    def _folds_of_pairs(self, data: TrainingSet, listed: ListedPairs) -> list[Fold]:
+        """Folds whose training and test parts read their rows where they are."""
+        blocks = [data.X.first, data.X.second] if isinstance(data.X, TwoBlocks) else [data.X]
+        groups = listed.groups()
+
+        def parts(train: np.ndarray, test: np.ndarray) -> tuple[TrainingSet, Held]:
+            held_out = PairEvaluationSet(blocks, listed.rows[test], groups[test], listed.weight[test])
+            return replace(data, pairs=listed.taken(train)), held_out
+
+        splits = query_splits(self.cv, listed.rows, None, Queries.from_qid(groups))
+        return [partial(parts, *split) for split in splits]
 
     def _along(
         self,

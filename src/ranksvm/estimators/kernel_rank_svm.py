@@ -7,6 +7,7 @@ from ranksvm import _options
 from ranksvm._registry import storable
 from ranksvm._verbosity import verbosity
 from ranksvm.data import frames
+from ranksvm.estimators.calibrated import CalibratedMixin
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.kernel_ranker import KernelRanker
 from ranksvm.estimators.ranker import all_or_nothing
@@ -19,7 +20,7 @@ __all__ = ["KernelRankSVM"]
 
 
 @storable
-class KernelRankSVM(DualMixin, KernelRanker):
+class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     """Kernel RankSVM: large-margin learning to rank with a nonlinear scoring function, exact and certified.
 
     Minimises ``1/2 |f|^2 + C * sum of a_ij * loss(f(x_i) - f(x_j))`` over the functions f of the kernel's reproducing
@@ -220,6 +221,7 @@ class KernelRankSVM(DualMixin, KernelRanker):
         propensity: Any = None,
         pairs: Any = None,
         pair_weight: Any = None,
+        event: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
@@ -232,7 +234,7 @@ class KernelRankSVM(DualMixin, KernelRanker):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
             Features, as in `RankSVM.fit`; for a precomputed kernel the symmetric kernel matrix, dense, of shape
             (n_samples, n_samples).
         y : array-like of shape (n_samples,)
@@ -244,6 +246,8 @@ class KernelRankSVM(DualMixin, KernelRanker):
             Weights, as in `RankSVM.fit`.
         pairs, pair_weight : array-like, optional
             Explicit preferences instead of ``y``, as in `RankSVM.fit`.
+        event : array-like of bool, shape (n_samples,), optional
+            Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on, as in `RankSVM.fit`; for a precomputed kernel X holds the kernel values of
             its documents with those of the fit.
@@ -277,6 +281,7 @@ class KernelRankSVM(DualMixin, KernelRanker):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+            weights["event"] = event
             data = kernel_training_set(
                 self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights
             )

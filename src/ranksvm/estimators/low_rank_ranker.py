@@ -43,7 +43,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
     n_pairs_: int
     evals_result_: dict[str, dict[str, list[float]]]
 
-    __metadata_request__fit: ClassVar = dict.fromkeys(("sample_weight", "query_weight", "propensity"), UNUSED)
+    __metadata_request__fit: ClassVar = dict.fromkeys(("sample_weight", "query_weight", "propensity", "event"), UNUSED)
 
     def dual_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
         """The learnt dual variables: one alpha for each pair, query by query, computed on access.

@@ -68,7 +68,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     best_iteration_: int | None
     best_score_: float | None
 
-    __metadata_request__fit: ClassVar = {"sample_weight": UNUSED}
+    __metadata_request__fit: ClassVar = {"sample_weight": UNUSED, "event": UNUSED}
     __metadata_request__partial_fit: ClassVar = _ROUTED
 
     # -- learning ----------------------------------------------------------------------------------------------------

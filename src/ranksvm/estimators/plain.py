@@ -70,6 +70,7 @@ class RankSVM(DualMixin, LinearRanker):
         propensity: Any = None,
         pairs: Any = None,
         pair_weight: Any = None,
+        event: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
@@ -82,10 +83,11 @@ class RankSVM(DualMixin, LinearRanker):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Features. C-contiguous float32 or float64 arrays and CSR matrices are used without a copy; sums are in
-            float64 for any storage type. DataFrames (pandas, polars, pyarrow and others supported by narwhals) are
-            converted to one such array: float32 if that holds all their columns.
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
+            Features, or the features of chosen and rejected answers, which bring their pairs. C-contiguous float32 or
+            float64 arrays and CSR matrices are used without a copy; sums are in float64 for any storage type.
+            DataFrames (pandas, polars, pyarrow and others supported by narwhals) are converted to one such array:
+            float32 if that holds all their columns.
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query matters, unless ``pair_weighting`` uses
             them. Omitted if ``pairs`` are given.
@@ -111,9 +113,16 @@ class RankSVM(DualMixin, LinearRanker):
             must be of one query. Only in this case is the work proportional to the number of pairs.
         pair_weight : array-like of shape (n_pairs,), optional
             Weight of each of the ``pairs``; other weights multiply it.
+        event : array-like of bool, shape (n_samples,), optional
+            ``y`` holds times: True (or 1) where the event was observed then, False (0) where the time is right-censored
+            (the event had not happened by then). A HIGHER SCORE MEANS A LONGER TIME, not a higher risk: documents are
+            ranked by their times, the longest first, as by labels. A pair is comparable, and learnt from, if the
+            smaller time is that of an observed event (of equal times, a censored one is longer); such pairs are not
+            listed. Without ``qid`` all rows are one query; with it, only times of one query (stratum) are compared.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on, as in LightGBM and XGBoost. The values are stored in ``evals_result_`` and do
-            not affect the fit.
+            not affect the fit. An item may also be ``(X, pairs)`` or `Preferences`, for the pairwise accuracy, or ``(X,
+            time, event)``, for the concordance index.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
         eval_names : list of str, or one for a single set, optional
@@ -149,6 +158,7 @@ class RankSVM(DualMixin, LinearRanker):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+            weights["event"] = event
             problem = linear_problem(self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
             sets = evaluation_sets(
                 self,

@@ -4,12 +4,13 @@ from sklearn.base import BaseEstimator
 
 from ranksvm._registry import storable
 from ranksvm.estimators import plain
+from ranksvm.estimators.calibrated import CalibratedMixin
 
 __all__ = ["RankSVM"]
 
 
 @storable
-class RankSVM(plain.RankSVM, BaseEstimator):  # numpydoc ignore=PR02
+class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore=PR02
     """Linear RankSVM: large-margin learning to rank, exact and certified.
 
     Minimises ``1/2 |w|^2 + C * sum of a_ij * loss(s_i - s_j)`` over the pairs of documents (i, j) of one query with
@@ -108,6 +109,8 @@ class RankSVM(plain.RankSVM, BaseEstimator):  # numpydoc ignore=PR02
         Library of the DataFrame X, such as "polars".
     qid_column_ : str or None
         Column of X that held the query ids: the one that ``qid`` named, or "qid".
+    calibration_slope_ : float
+        After `calibrate`: what `predict_proba` multiplies differences of scores by.
     evals_result_ : dict
         The metrics of the model on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10": [value]}}``.
 

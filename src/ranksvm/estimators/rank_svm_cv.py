@@ -6,11 +6,10 @@ import numpy as np
 
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Schema
-from ranksvm.data import as_design_matrix
 from ranksvm.estimators.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.linear_ranker import LinearRanker
 from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.problems.linear import LinearProblem
+from ranksvm.problems.linear import LinearProblem, linear_design
 from ranksvm.problems.problem import LINEAR_SOLVERS, problem_options
 from ranksvm.problems.training_set import TrainingSet, training_set
 
@@ -31,9 +30,11 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     Cs : array-like of float or None, default None
         Values of C to try; None: the powers of 2 from 2^-15 to 2^5.
     metric : str or Metric, default "ndcg@10"
-        The metric to maximise, as in `ranksvm.metrics.evaluate`.
+        The metric to maximise, as in `ranksvm.metrics.evaluate`. Pairs and `Preferences` have one of their own, the
+        pairwise accuracy, and censored times the concordance index: the default stands for them.
     cv : int or splitter, default 5
-        Number of folds of a `QueryKFold`, or an object with ``split(X, y, groups)``; unused with ``eval_set``.
+        Number of folds of a `QueryKFold`, or an object with ``split(X, y, groups)``, whose rows are pairs if pairs are
+        given; unused with ``eval_set``.
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
     rule : {"best", "one_standard_error"}, default "best"
@@ -149,7 +150,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         return [None]
 
     def _problem(self, data: TrainingSet, setting: None) -> LinearProblem:
-        return LinearProblem(data, as_design_matrix(data.X), **problem_options(self, LINEAR_SOLVERS))
+        return LinearProblem(data, linear_design(data.X, self.solver), **problem_options(self, LINEAR_SOLVERS))
 
     def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
         return {"scores_": scores[0], "mean_scores_": means[0], "standard_errors_": errors[0]}

@@ -9,14 +9,16 @@ import numpy as np
 
 from ranksvm._parallel import effective_n_jobs
 from ranksvm._schema import Number, Schema, Text, Texts
-from ranksvm.data import Queries, frames, validation
+from ranksvm.data import Preferences, Queries, frames, validation
 from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.metrics import evaluate
+from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, DEFAULT_METRIC
 from ranksvm.persistence import save
+from ranksvm.problems.evaluation import pairs_to_evaluate
 from ranksvm.problems.records import Record
 
-# The metric of `score`.
-SCORE_METRIC = "ndcg@10"
+# The metric of `score` for labels.
+SCORE_METRIC = DEFAULT_METRIC
 
 
 @contextmanager
@@ -66,8 +68,9 @@ class Ranker:
         "sample_weight": True,
         "query_weight": True,
         "propensity": True,
+        "event": True,
     }
-    __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True}
+    __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True, "event": True}
 
     def predict(self, X: Any) -> np.ndarray:
         """Score of each document; a higher score means a better rank.
@@ -117,32 +120,62 @@ class Ranker:
         ordered = (rows[np.argsort(-scores[rows], kind="stable")] for _, rows in grouping)
         return dict(zip(grouping.keys, ordered, strict=True))
 
-    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
+        event: Any = None,
+    ) -> float:
         """Mean NDCG@10 of the ranking (convention "default" of `ranksvm.metrics.evaluate`).
+
+        With pairs, or `Preferences`, it is the pairwise accuracy (`ranksvm.metrics.evaluate_pairs`), and for censored
+        times the concordance index.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
             Features.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels, or times with ``event``. Omitted if ``pairs`` are given.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, as in `rank`.
         sample_weight : array-like of shape (n_samples,), optional
             A query is weighted by the mean weight of its rows.
+        pairs : array-like of int, shape (n_pairs, 2), optional
+            Instead of ``y``: row numbers (preferred, other), as in `RankSVM.fit`.
+        pair_weight : array-like of shape (n_pairs,), optional
+            Weight of each of the ``pairs``.
+        event : array-like of bool, shape (n_samples,), optional
+            Which of the times in ``y`` are observed, as in `RankSVM.fit`: the concordance index is 1 if every higher
+            score belongs to a longer time.
 
         Returns
         -------
         float
-            Mean NDCG@10 over the queries.
+            Mean NDCG@10 over the queries, pairwise accuracy, or concordance index.
 
         Raises
         ------
         DataError
             When the model was fitted with several queries and ``qid`` is missing.
         """
+        if pairs is not None or isinstance(X, Preferences):
+            if y is not None or event is not None or sample_weight is not None:
+                raise DataError("y, event and sample_weight are of labels: with pairs, give pair_weight.")
+            given = {"qid": self._query_ids(X, qid), "pairs": pairs, "pair_weight": pair_weight}
+            return pairs_to_evaluate(lambda block: block, X, **given).evaluate(self.predict).means[ACCURACY.name]
+        if pair_weight is not None:
+            raise DataError("pair_weight is given without pairs.")
+        if y is None:
+            raise DataError("score needs labels y, or pairs of rows.")
         scores = self.predict(X)
         qid = self._query_ids(X, qid)
+        metric = SCORE_METRIC if event is None else CONCORDANCE.name
         if qid is None and self.n_queries_ > 1:
             raise DataError(
                 "This model was fitted with qid, but score was called without: pass qid=... . Inside scikit-learn's "
@@ -151,8 +184,8 @@ class Ranker:
             )
         # a model of one query is scored on one
         grouping = {"group": [len(scores)]} if qid is None else {"qid": qid}
-        found = evaluate(y, scores, metrics=[SCORE_METRIC], sample_weight=sample_weight, **grouping)
-        return found.means[SCORE_METRIC]
+        found = evaluate(y, scores, metrics=[metric], sample_weight=sample_weight, event=event, **grouping)
+        return found.means[metric]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `ranksvm.load` reads.
@@ -217,6 +250,10 @@ class Ranker:
     def _features(self, X: Any, finite: bool = True) -> Any:
         """X as in `fit`, validated, without query ids; finiteness is checked only if ``finite``."""
         check_is_fitted(self)
+        if isinstance(X, Preferences):
+            raise DataError(
+                "one array of features is needed, not Preferences: give data.chosen, data.rejected or data.X."
+            )
         X = self._without_qid_column(X)
         return validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
 

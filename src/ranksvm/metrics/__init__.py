@@ -8,6 +8,7 @@ from ranksvm.metrics.cumulative import CumulativeMetrics
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation, evaluate
 from ranksvm.metrics.names import parse_metric, parse_metrics
+from ranksvm.metrics.preferences import accuracy_interval, evaluate_pairs
 from ranksvm.metrics.runs import evaluate_run
 from ranksvm.metrics.significance import Comparison, SystemComparisons, adjust_p_values, compare, compare_systems
 
@@ -19,6 +20,8 @@ else:
 
 __all__ = [
     "evaluate",
+    "evaluate_pairs",
+    "accuracy_interval",
     "evaluate_run",
     "Evaluation",
     "CumulativeMetrics",

@@ -10,11 +10,12 @@ from ranksvm._checks import check_one_per_row
 from ranksvm._plain import plain
 from ranksvm._tabular import Table, Tabular, frame_of
 from ranksvm.data import Queries, validation
+from ranksvm.data.censoring import checked_event
 from ranksvm.data.numeric_column import as_array
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics._columns import column, document_ids
 from ranksvm.metrics.conventions import Convention, convention_named
-from ranksvm.metrics.definitions import Metric
+from ranksvm.metrics.definitions import ConcordanceIndex, Metric
 from ranksvm.metrics.names import parse_metric, parse_metrics
 from ranksvm.metrics.rankings import Rankings
 
@@ -152,6 +153,7 @@ def evaluate(
     docid: Any = None,
     sample_weight: Any = None,
     group: Any = None,
+    event: Any = None,
 ) -> Evaluation:
     """Quality of the rankings given by scores.
 
@@ -166,7 +168,7 @@ def evaluate(
         are refused then, unless ``group=[n_rows]`` says that they are one query.
     metrics : str, Metric, or iterable of either, default ("ndcg@10", "map")
         What to compute: ``ndcg``, ``ndcg@k``, ``mean_ndcg``, ``map``, ``map@k``, ``mrr``, ``mrr@k``, ``err``,
-        ``err@k``, ``p@k``, ``r@k``, ``pairwise_accuracy``, ``kendall_tau``.
+        ``err@k``, ``p@k``, ``r@k``, ``pairwise_accuracy``, ``kendall_tau``, ``concordance_index``.
     convention : str or Convention, default "default"
         ``"default"`` (gain 2^y - 1, discount 1/log2(1 + rank), ties averaged, a query without a relevant document
         counts 0), or that of another tool: ``"letor"``, ``"mslr"``, ``"trec"``, ``"lightgbm"``, ``"xgboost"``,
@@ -183,6 +185,9 @@ def evaluate(
         In the means a query is weighted by the mean weight of its rows.
     group : array-like of int, shape (n_queries,), optional
         Number of rows of each query, in order, instead of ``qid``.
+    event : array-like of bool, shape (n_rows,), optional
+        ``y`` holds times: True where the event was observed then, False where the time is right-censored. Only for
+        ``concordance_index``, for which a HIGHER score has to mean a LONGER time.
 
     Returns
     -------
@@ -195,7 +200,8 @@ def evaluate(
         When the lengths differ, there is no row, labels or weights are not finite, a score is NaN, a weight is
         negative, or more than 1,000 rows have neither ``qid`` nor ``group``.
     OptionError
-        When a metric or convention is unknown, or ``max_label`` is below a label.
+        When a metric or convention is unknown, ``max_label`` is below a label, or a metric of labels is asked of
+        censored times.
 
     Examples
     --------
@@ -211,11 +217,18 @@ def evaluate(
     values = column("scores", scores, len(labels), finite=False)
     if len(labels) == 0:
         raise DataError("there is nothing to evaluate: y has no rows.")
+    if event is not None and qid is None and group is None:
+        group = [len(labels)]  # times of one study are one query
     queries = _queries(qid, group, len(labels))
+    observed = None
+    if event is not None:
+        observed = checked_event(event, len(labels))
+        if others := [metric.name for metric in parsed if not isinstance(metric, ConcordanceIndex)]:
+            raise OptionError(f"{others[0]!r} is a metric of labels: for censored times ask 'concordance_index'.")
     ids = None if docid is None else document_ids(docid, len(labels))
     query_weight = _query_weight(sample_weight, queries)
     highest = scale_of_labels(labels, max_label)
-    rankings = Rankings(labels, values, queries, rules, highest, ids)
+    rankings = Rankings(labels, values, queries, rules, highest, ids, observed)
     result = Evaluation({}, {}, {}, queries.ids, len(labels), int((rankings.n_relevant == 0).sum()), rules.name)
     for metric in parsed:
         per_query, weights = values_and_weights(metric, rankings)

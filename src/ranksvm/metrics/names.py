@@ -8,6 +8,7 @@ from ranksvm.metrics.definitions import (
     ERR,
     NDCG,
     AveragePrecision,
+    ConcordanceIndex,
     KendallTau,
     MeanNDCG,
     Metric,
@@ -32,6 +33,7 @@ _KINDS: dict[str, type[Metric]] = {
         Recall,
         PairwiseAccuracy,
         KendallTau,
+        ConcordanceIndex,
     )
 }
 # Names that other tools use, in lower case: trec_eval (without its prefix ``-m``), ir_measures, XGBoost, LightGBM.
@@ -53,7 +55,10 @@ _ALIASES = {
 }
 # trec_eval prints ndcg_cut_10 and takes ndcg_cut.10, P.5,10
 _TREC_CUTOFF = re.compile(r"(.*[a-z])[._]([0-9]+)\Z", re.ASCII)
-_AVAILABLE = "ndcg, ndcg@k, mean_ndcg, map, map@k, mrr, mrr@k, err, err@k, p@k, r@k, pairwise_accuracy, kendall_tau"
+_AVAILABLE = (
+    "ndcg, ndcg@k, mean_ndcg, map, map@k, mrr, mrr@k, err, err@k, p@k, r@k, pairwise_accuracy, kendall_tau, "
+    "concordance_index"
+)
 
 
 def parse_metric(name: str | Metric) -> Metric:

@@ -6,6 +6,7 @@ import numpy as np
 
 import ranksvm._compiled.metrics as _loops
 from ranksvm.data import Queries
+from ranksvm.data.censoring import order_of_times
 from ranksvm.data.queries import descending_within_ties
 from ranksvm.metrics.conventions import Convention
 
@@ -32,6 +33,8 @@ class Rankings:
         Highest grade of the scale of the labels, used by ERR.
     docid : ndarray, shape (n_rows,), optional
         Document ids, for conventions that break ties by them.
+    event : ndarray of float64, shape (n_rows,), optional
+        0 where the label is a right-censored time, 1 where it is that of an event; None: 1 everywhere.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class Rankings:
         convention: Convention,
         max_label: float,
         docid: np.ndarray | None = None,
+        event: np.ndarray | None = None,
     ):
         self.convention = convention
         self.max_label = max_label
@@ -57,6 +61,7 @@ class Rankings:
         if convention.ties == "docid" and docid is not None and self.equal_scores.any():
             order = descending_within_ties(order, self.equal_scores.view(bool), queries.to_sorted(docid))
         self.labels = self._labels[order]
+        self._event = np.ones(len(order)) if event is None else queries.to_sorted(event)[order]
 
     @property
     def n_queries(self) -> int:
@@ -153,6 +158,12 @@ class Rankings:
     def pair_counts(self) -> np.ndarray:
         """Comparable, concordant and discordant pairs, and pairs with different scores: shape (4, n_queries)."""
         return _loops.pair_counts(self.labels, self.equal_scores, self.pointers)
+
+    @cached_property
+    def concordance_counts(self) -> np.ndarray:
+        """Pairs whose smaller label is that of an event, concordant and discordant ones: shape (3, n_queries)."""
+        labels, observed = order_of_times(self.labels, self._event), self._event.astype(np.uint8)
+        return _loops.concordance_counts(labels, observed, self.equal_scores, self.pointers)
 
     def ideal_dcg(self, cutoff: int | None) -> np.ndarray:
         """The largest possible discounted gain of the first ``cutoff`` positions.

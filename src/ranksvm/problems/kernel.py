@@ -12,6 +12,7 @@ from ranksvm._checks import is_sparse
 from ranksvm._logging import PASSING
 from ranksvm._memory import memory_bytes
 from ranksvm._parallel import one_blas_thread
+from ranksvm.data import Preferences, TwoBlocks
 from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.exceptions import DataError
 from ranksvm.kernels import (
@@ -68,7 +69,11 @@ def kernel_training_set(estimator: Any, X: Any, y: Any, **data: Any) -> Training
     """
     check_kernel_options(estimator)
     problem_options(estimator)
+    if isinstance(X, Preferences) and is_precomputed(estimator.kernel):
+        raise DataError("kernel='precomputed' takes the matrix of all rows with each other, and pairs, no Preferences.")
     found = training_set(estimator, X, y, **data)
+    if isinstance(found.X, TwoBlocks):
+        found = replace(found, X=found.X.stacked())
     refuse_sparse_kernels(estimator.kernel, found.X)
     if is_precomputed(estimator.kernel):
         check_precomputed(found.X, found.n_threads)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm import _options
-from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, as_design_matrix
+from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign, TwoBlocks, as_design_matrix
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.losses import LOSSES
@@ -143,4 +143,16 @@ def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem
     _options.check(stopping=_options.one_of(estimator.stopping, STOPPING))
     options = problem_options(estimator, LINEAR_SOLVERS) | {"stopping": estimator.stopping}
     found = training_set(estimator, X, y, **data)
-    return LinearProblem(found, as_design_matrix(found.X), **options)
+    return LinearProblem(found, linear_design(found.X, estimator.solver), **options)
+
+
+def linear_design(X: Any, solver: str) -> DesignMatrix:
+    """The design matrix of a linear model, for a solver of `LINEAR_SOLVERS`.
+
+    The dual reads one array: two blocks are stacked where it may be used, which "auto" does for no more rows than
+    features.
+    """
+    if not isinstance(X, TwoBlocks):
+        return as_design_matrix(X)
+    n_rows, n_features = X.shape
+    return as_design_matrix(X.stacked()) if solver == "dual" or n_rows <= n_features else TwoBlockDesign(X)
