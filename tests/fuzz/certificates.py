@@ -15,7 +15,7 @@ LONG = np.longdouble
 OWN_ROUND_OFF = LONG(1e-16)
 # The judge looks for a better dual point by so many visits to each pair.
 EPOCHS = 300
-MOST_VISITS = 30_000
+MOST_VISITS = 20_000
 
 
 class Problem:
@@ -136,7 +136,7 @@ def judge(problem, objective, gap, converged, tol, scores, norm, alphas):
     true = problem.primal(scores, norm)
     own = OWN_ROUND_OFF * (abs(true) + abs(objective))
     assert gap >= 0
-    assert bool(converged) == (gap <= tol * objective) or not converged, "converged_ without a gap that meets tol"
+    assert gap <= tol * objective * (1 + OWN_ROUND_OFF) or not converged, "converged_ without a gap that meets tol"
     assert abs(objective - true) <= gap + own, (
         f"objective_ {objective} is {true}: off by {abs(objective - true) / true:.2e} of it, gap {gap / true:.2e}"
     )
@@ -164,16 +164,16 @@ class Target:
 
     def run(self, random):
         """One fit and its judgement."""
-        data = _data(random)
+        data = problem_data(random)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             with contextlib.suppress(RankSVMError):
-                kind = pick(random, [_linear, _linear, _linear, _kernel, _low_rank])
+                kind = pick(random, [linear] * 13 + [kernel] * 6 + [low_rank])
                 outcome = kind(random, *data)
                 self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
 
 
-def _data(random):
+def problem_data(random):
     """Features, labels, queries."""
     n = int(random.integers(2, 25)) if random.random() < 0.9 else int(random.integers(70, 110))
     n_features = int(random.integers(1, 7)) if random.random() < 0.9 else int(random.integers(10, 60))
@@ -259,7 +259,8 @@ def _judge(model, problem, options, scores, norm, more):
     return judge(problem, *found, scores, norm, alphas)
 
 
-def _linear(random, X, y, qid):
+def linear(random, X, y, qid):
+    """A linear model; raises AssertionError where its certificate does not hold."""
     options, choice, weights = _settings(random, len(y), qid)
     given, pairs = _listed(random, y, qid, choice, weights)
     solver = pick(random, ["auto", "newton", "tron", "dual"])
@@ -272,19 +273,20 @@ def _linear(random, X, y, qid):
     return _judge(model, problem, options, long_X @ w, w @ w, [])
 
 
-def _kernel(random, X, y, qid):
+def kernel(random, X, y, qid):
+    """A kernel model."""
     options, choice, weights = _settings(random, len(y), qid)
     given, pairs = _listed(random, y, qid, choice, weights)
-    kernel = pick(random, ["rbf", "rbf", "linear", "laplacian", "poly", "cosine", "precomputed"])
+    name = pick(random, ["rbf", "rbf", "linear", "laplacian", "poly", "cosine", "precomputed"])
     gamma = 10.0 ** random.uniform(-6, 2)
     degree = int(random.integers(1, 4))
-    Q = exact_kernel(X, kernel if kernel != "precomputed" else "rbf", gamma, degree)
+    Q = exact_kernel(X, name if name != "precomputed" else "rbf", gamma, degree)
     features = X
-    if kernel == "precomputed":
+    if name == "precomputed":
         features = Q.astype(pick(random, [np.float32, np.float64]))
         Q = LONG(features)
     model = ranksvm.KernelRankSVM(
-        kernel=kernel,
+        kernel=name,
         gamma=gamma,
         degree=degree,
         kernel_dtype=pick(random, ["float32", "float32", "float64"]),
@@ -319,7 +321,8 @@ def exact_kernel(X, kernel, gamma, degree):
     return products
 
 
-def _low_rank(random, X, y, qid):
+def low_rank(random, X, y, qid):
+    """A model of low rank."""
     if len(y) > 30:
         return "skipped"
     C, gamma, lam = 10.0 ** random.uniform([-6, -3, -3], [6, 3, 3])

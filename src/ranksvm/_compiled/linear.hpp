@@ -77,9 +77,13 @@ RANKSVM_INLINE void dense_scores(const Real *X, int64_t n, const int64_t *rows, 
     }
 }
 
+// Sums over so many rows are made by themselves before they are added to others: with all rows in one sum, round-off would
+// grow with their number. Shorter stretches are not worth it.
+constexpr int64_t kSumRows = 512, kFewRows = 64;
+
 // out += sum of u_t x_t; rows with u_t = 0 (documents in no violating pair) are not read.
 template <class Real>
-RANKSVM_INLINE void dense_accumulate(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+RANKSVM_INLINE void accumulate_rows(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
                                      const double *u_range, double *RANKSVM_RESTRICT out) {
     int64_t t = start;
     while (t < stop) {
@@ -103,8 +107,24 @@ RANKSVM_INLINE void dense_accumulate(const Real *X, int64_t n, const int64_t *ro
             }
             put_lanes(out + f, even + odd);
         }
-        for (; f < n; ++f)
-            for (int r = 0; r < kTogether; ++r) out[f] += u[r] * static_cast<double>(x[r][f]);
+        for (; f < n; ++f) {
+            double sum = 0.0;
+            for (int r = 0; r < kTogether; ++r) sum += u[r] * static_cast<double>(x[r][f]);
+            out[f] += sum;
+        }
+    }
+}
+
+template <class Real>
+RANKSVM_INLINE void dense_accumulate(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+                                     const double *u_range, double *RANKSVM_RESTRICT out) {
+    if (stop - start < kFewRows) return accumulate_rows(X, n, rows, start, stop, u_range, out);
+    Vector<double> memory(static_cast<size_t>(n));
+    double *RANKSVM_RESTRICT sum = memory.data();
+    for (int64_t at = start; at < stop; at += kSumRows) {
+        std::fill_n(sum, n, 0.0);
+        accumulate_rows(X, n, rows, at, std::min(at + kSumRows, stop), u_range + (at - start), sum);
+        for (int64_t f = 0; f < n; ++f) out[f] += sum[f];
     }
 }
 

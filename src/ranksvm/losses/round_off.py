@@ -37,7 +37,7 @@ class SumLengths(NamedTuple):
     Attributes
     ----------
     of_document : int
-        Terms of a sum over the pairs of one document, at most.
+        Terms of a sum over the pairs of one document, at most; of queries that are not swept.
     of_all : int
         Terms of a sum over all pairs, at most: those of one query, and the queries.
     swept : int
