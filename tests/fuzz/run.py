@@ -3,8 +3,8 @@
 Every case follows from the target and a number, so that a find is repeated by ``--first NUMBER --cases 1``. A worker
 runs the cases of a target; a case that ends it (a crash, a sanitiser's report, more than a minute) is reported, and the
 next worker goes on behind it. A find is an exception that is not one of ranksvm, or the end of a worker. The exit
-status says whether there were any. ``certificates`` counts cases, not seconds, with ``--cases 20000 --seconds 3600``: its
-judge is in extended precision.
+status says whether there were any. Many certificates, which are judged in
+extended precision: ``certificates --cases 20000 --seconds 3600``.
 """
 
 import argparse

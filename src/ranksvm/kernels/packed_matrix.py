@@ -23,8 +23,8 @@ TASKS_PER_THREAD = 4
 VALUES_PER_TASK = 1 << 17
 # Columns from which the effect of rounding on a quadratic form is estimated, to a few per cent.
 SAMPLED_COLUMNS = 32
-# The error of a product is measured with all columns of so many rows, and with so many drawn ones of more (a fiftieth of
-# the values of 8,000 rows); what these tell of all others gets a margin, what their mean tells these standard errors.
+# The error of a product is measured with all columns of so many rows, and with so many drawn ones of more (a fiftieth
+# of the values of 8,000 rows); what these tell of all others gets a margin, what their mean tells standard errors.
 MEASURED_ROWS, DRAWN_COLUMNS, MARGIN, DEVIATIONS = 256, 64, 3.0, 4.0
 # Additions that a term goes through where NumPy adds up in pairs, from blocks of 128 on.
 EXACT_TERMS = 60

@@ -83,8 +83,8 @@ class LossRoundOff(NamedTuple):
 
     def plus(self, more: "LossRoundOff") -> "LossRoundOff":
         """The bounds for two sets of queries together."""
-        sums = [a + b for a, b in zip(self[:-1], more[:-1], strict=True)]
-        return LossRoundOff(*sums, weights=max(self.weights, more.weights))
+        total = LossRoundOff(*(a + b for a, b in zip(self, more, strict=True)))
+        return total._replace(weights=max(self.weights, more.weights))
 
 
 def spread_of(scores: np.ndarray, pointers: np.ndarray) -> float:

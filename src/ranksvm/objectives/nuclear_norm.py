@@ -316,7 +316,9 @@ class NuclearNormObjective:
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             size = np.linalg.norm(variables) / (self.gamma * divisor)
-            part = growth(OPERATIONS + max(variables.shape)) * (1.0 + size * size) + 4.0 * UNIT * size * divisor / length
+            part = (
+                growth(OPERATIONS + max(variables.shape)) * (1.0 + size * size) + 4.0 * UNIT * size * divisor / length
+            )
         return float(part) if part < 1.0 else 1.0
 
     def _values(
