@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fuzz import certificates
 from oracle import ExplicitPairs
 from ranksvm import KernelRankSVM, RankSVM, make_ranking
 from ranksvm.exceptions import DataError
@@ -157,3 +158,41 @@ def test_where_float32_stops_float64_goes_on():
     model = KernelRankSVM(1e3, kernel="cosine").fit(X, y, qid=qid)
     assert model.converged_
     assert model.kernel_dtype_ == "float64"
+
+
+# Cases of the fuzzer in which the gap of an earlier version was too small, or the objective off by more than it.
+LINEAR_FINDS = [26, 46, 54, 76, 110, 236, 279, 300, 341, 380, 481, 708]
+KERNEL_FINDS = [411, 413, 433, 479, 481, 483, 499, 531, 544, 554, 568, 577, 586]
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [*(("linear", number) for number in LINEAR_FINDS), *(("kernel", number) for number in KERNEL_FINDS)],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_finds_of_the_judge_in_extended_precision(kind, number):
+    random = np.random.default_rng([*b"certificates", number])
+    getattr(certificates, kind)(random, *certificates.problem_data(random))
+
+
+@pytest.mark.parametrize("solver", ["newton", "tron", "dual"])
+@pytest.mark.parametrize("C", [1e4, 1e8, 1e14])
+def test_the_hinge_on_separable_data_where_all_weights_exceed_the_objective(solver, C):
+    """A margin that rounds to 1 may be less: with a large weight the objective is then more than is computed."""
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(40, 5)), np.repeat(np.arange(4), 10)
+    y = X @ rng.normal(size=5) > 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = RankSVM(C, loss="hinge", tol=1e-8, solver=solver, n_jobs=1).fit(X, y, qid=qid)
+    i, j = certificates.pairs_of(y, qid)
+    w = np.longdouble(model.coef_)
+    scores = np.longdouble(X) @ w
+    value = 0.5 * (w @ w) + np.longdouble(C) * np.maximum(0, 1 - (scores[i] - scores[j])).sum()
+    assert abs(value - model.objective_) <= model.duality_gap_
+    if C == 1e14:
+        assert not model.converged_
+        assert model.duality_gap_ > 1e-8 * model.objective_
+        assert "round-off" in model.status_
+    elif C == 1e4 and solver == "dual":
+        assert model.converged_

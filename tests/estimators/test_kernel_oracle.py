@@ -206,7 +206,8 @@ def test_the_linear_kernel_is_the_linear_model_long_or_wide(shape, storage, loss
     X = rng.normal(size=shape) * (rng.random(shape) < 0.3)
     y, qid = rng.integers(0, 3, len(X)), rng.integers(0, 6, len(X))
     stored = X if storage == "dense" else sp.csr_array(X)
-    tol = 1e-8 if loss == "hinge" else 1e-10
+    # of sums over 500 rows the proven round-off is 1e-10 of the objective
+    tol = 1e-8 if loss == "hinge" else 1e-9
     linear = RankSVM(0.05, loss=loss, tol=tol).fit(stored, y, qid=qid)
     for solver in ("newton",) if loss == "hinge" else ("newton", "tron"):
         kernel = KernelRankSVM(0.05, kernel="linear", loss=loss, solver=solver, tol=tol).fit(stored, y, qid=qid)

@@ -135,7 +135,9 @@ def test_sparse_word_pairs(tol, shared_data):
     assert 0 <= model.duality_gap_ <= tol * model.objective_
     X = train.X.astype(np.float64)
     exact = model.coef_ + X.T @ loss_gradient(train, X @ model.coef_)
-    assert model.duality_gap_ == pytest.approx(0.5 * exact @ exact, rel=1e-6)
+    # and what round-off may hide
+    gap = 0.5 * exact @ exact
+    assert gap <= model.duality_gap_ <= gap + 1e-8 * model.objective_
 
 
 def loss_gradient(data, scores):

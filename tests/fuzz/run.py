@@ -3,7 +3,8 @@
 Every case follows from the target and a number, so that a find is repeated by ``--first NUMBER --cases 1``. A worker
 runs the cases of a target; a case that ends it (a crash, a sanitiser's report, more than a minute) is reported, and the
 next worker goes on behind it. A find is an exception that is not one of ranksvm, or the end of a worker. The exit
-status says whether there were any.
+status says whether there were any. Many certificates, which are judged in
+extended precision: ``certificates --cases 20000 --seconds 3600``.
 """
 
 import argparse
@@ -17,7 +18,7 @@ import traceback
 
 import numpy as np
 
-TARGETS = ("models", "caches", "letor_text", "trec_files", "labels")
+TARGETS = ("models", "caches", "letor_text", "trec_files", "labels", "certificates")
 HANG = 60.0  # seconds after which a case counts as one that does not end
 
 

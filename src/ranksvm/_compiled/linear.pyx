@@ -78,6 +78,12 @@ cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
 # Rows of no more bytes than this are read from a core's cache: prefetching them took a tenth of the time of a pass.
 cdef int64_t NEAR_BYTES = 1 << 21
 
+# As in linear.hpp: how many rows are summed up by themselves, how few are not; additions of one of the former, where four
+# rows or more are added up first.
+SUM_ROWS = 512
+FEW_ROWS = 64
+SUM_DEPTH = SUM_ROWS // 4 + 16
+
 ctypedef fused real:
     float
     double

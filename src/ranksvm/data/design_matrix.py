@@ -104,7 +104,7 @@ class DenseDesign:
         linear.dense_gather(self.X, rows, start, stop, out_range)
 
     def largest(self, n_threads=1):
-        return _largest(partial(linear.dense_largest, self.X), *self.X.shape, n_threads)
+        return _largest(partial(linear.dense_largest, self.X), len(self.X), self.n_features, n_threads)
 
     @property
     def most_entries(self):

@@ -118,7 +118,9 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         After `prune`: n_dropped, distance (an upper bound on the change of the function in the RKHS) and norm (of the
         function before).
     objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_
-        As in `RankSVM`.
+        As in `RankSVM`. The gap is that of the kernel itself, not of its rounded matrix: the difference is measured
+        with columns computed again in float64, all of them for up to 256 documents; for more it is estimated from 64
+        drawn ones, with a margin. The gap of an approximation (``approximation``) is that of its features as stored.
     fitted_params_ : dict
         The hyper-parameters that define the model, with their values in `fit`, including those of the kernel: other
         methods read these values.

@@ -78,11 +78,17 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
         An upper bound on ``objective_`` minus its minimum: ``1/2 |gradient|^2``, and for "hinge" (with the gradient of
         the smoothed objective) additionally ``C * sum of a_ij h (1 - h / width_)`` over the pairs whose ``h = 1 - m``
         is between 0 and ``width_``. With solver "dual", ``objective_`` minus the value of the dual at ``pair_alpha_``.
+        It includes a bound on what round-off can hide, of scores, margins and all sums: in exact arithmetic the
+        objective at ``coef_`` differs from ``objective_`` by no more than the gap, and its minimum is neither below
+        ``objective_ - duality_gap_`` nor further than the gap below the objective at ``coef_``.
     converged_ : bool
-        Whether the gap met ``tol``; with ``stopping="gradient"``, whether the gradient did. Then only ``duality_gap_``
-        says how far the objective may be from its minimum.
+        Whether the gap met ``tol``. Where C times the weights of the pairs at the margin exceeds the objective by far,
+        as for separable data, round-off alone may be more than ``tol`` allows: then False. With
+        ``stopping="gradient"``, whether the gradient met ``tol``: then only ``duality_gap_`` says how far the objective
+        may be from its minimum.
     status_ : str
-        A sentence that says why the solver stopped, and what to try if it did not converge.
+        A sentence that says why the solver stopped, and what to try if it did not converge; it says so where round-off
+        is the limit.
     n_iter_ : int
         Iterations of the solver.
     solver_ : str

@@ -22,7 +22,7 @@ POWER_ROWS = 8
 # exponents of rbf by more than the second number, distances of close documents are recomputed from differences; values
 # whose exponents are beyond the third number are negligible.
 DISTANCE_ROUND_OFF = 1e-15
-EXPONENT_ROUND_OFF = 1e-8
+EXPONENT_ROUND_OFF = 1e-11
 EXPONENT = 40.0
 # Values of differences held at a time.
 DIFFERENCES = 1 << 16
@@ -252,23 +252,24 @@ class Kernel:
         float
             The bound.
         """
-        unit = (n_features + 10) * np.finfo(np.float64).eps
+        unit = 0.5 * (n_features + 10) * float(np.finfo(np.float64).eps)
         if self.name == "callable":
             return 0.0
         if self.name == "cosine":
-            return 3.0 * unit
+            return 4.0 * unit
         if self.name == "poly":
             gamma, degree, coef0 = (self.parameters[name] for name in ("gamma", "degree", "coef0"))
-            return (abs(degree) + 2.0) * unit * (gamma * largest_square + abs(coef0)) ** degree
+            return 2.0 * (abs(degree) + 1.0) * unit * (gamma * largest_square + abs(coef0)) ** degree
         if self.name == "linear":
-            return unit * largest_square
+            return 2.0 * unit * largest_square
         gamma = self.parameters["gamma"]
         if self.name == "laplacian":  # |x|_1 <= (n |x|^2)^1/2
             return unit * (1.0 + 4.0 * gamma * float(np.sqrt(n_features * largest_square)))
         # where products would lose more than this, distances are recomputed from differences of rows
         products = 4.0 * max(DISTANCE_ROUND_OFF, unit) * gamma * largest_square
-        differences = EXPONENT_ROUND_OFF + 4.0 * unit * float(np.sqrt(EXPONENT * gamma * largest_square))
-        return min(products, differences) + EXPONENT * unit
+        differences = 2.0 * EXPONENT_ROUND_OFF + 4.0 * unit * float(np.sqrt(EXPONENT * gamma * largest_square))
+        # t exp(-t) < 1
+        return min(products, differences) + 2.0 * unit
 
     def diagonal(self, X: Any) -> np.ndarray:
         """Value for every row of X with itself.

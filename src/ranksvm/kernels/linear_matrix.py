@@ -114,31 +114,33 @@ class LinearKernelMatrix:
         """
         return self._tiles.diagonal.copy()
 
-    def product_error(self, b: np.ndarray, sharp: bool) -> tuple[float, float]:
-        """Bounds on the errors of ``Q b`` and ``b'Qb`` due to summing up.
+    def product_error(self, b: np.ndarray, product: np.ndarray) -> tuple[float, float]:
+        """Bounds on how far a product is from ``Qb``, and from ``b'Qb``: it is made again, with bounds on its sums.
 
         Parameters
         ----------
         b : ndarray of float64, shape (n_rows,)
             The vector.
-        sharp : bool
-            Ignored.
+        product : ndarray of float64, shape (n_rows,)
+            What is taken for ``Q b``.
 
         Returns
         -------
         of_product, of_form : float
-            Bounds on the largest error of an entry of ``Q b``, and on the error of ``b'Qb``.
+            Bounds on the largest error of an entry of the product, and on that of its product with b.
         """
         if self._sizes is None:
             self._sizes = self._design.largest(self._n_threads)
-        total, length, w = float(np.abs(b).sum()), float(np.linalg.norm(self._sizes)), np.zeros(self._design.n_features)
-        self._products.accumulate(0, self.n_rows, np.ascontiguousarray(b), w)
-        of_sums, norm = growth(self.n_rows + self._n_threads), float(np.linalg.norm(w))
-        of_scores = growth(self._design.most_entries + 4)
+        b = np.ascontiguousarray(b, dtype=np.float64)
+        w, again = np.zeros(self._design.n_features), np.empty(self.n_rows)
+        self._products.accumulate(0, self.n_rows, b, w)
+        self._products.scores(0, self.n_rows, w, again)
+        total, length, norm = (float(np.linalg.norm(v, p)) for v, p in ((b, 1), (self._sizes, 2), (w, 2)))
         # the form is the squared norm of X'b, in which much of b may cancel
-        of_norm = of_sums * length * total
+        of_norm = growth(self.n_rows) * length * total
         of_form = (2.0 * norm + of_norm) * of_norm + growth(self.n_rows + len(w)) * norm**2
-        return of_norm * length + of_scores * length * (norm + of_norm), of_form
+        of_scores = of_norm * length + growth(self._design.most_entries + 4) * length * (norm + of_norm)
+        return of_scores + float(np.abs(again - product).max()), of_form + abs(float(b @ product) - norm**2)
 
     def form_rounding(self, b: np.ndarray) -> float:
         """Error of ``b'Qb`` due to rounding.

@@ -47,8 +47,8 @@ class KernelMatrix(Protocol):
     def diagonal(self) -> np.ndarray:
         """The diagonal of Q, of shape (n_rows,), the values that `product` uses."""
 
-    def product_error(self, b: np.ndarray, sharp: bool) -> tuple[float, float]:
-        """Bounds on the largest error of an entry of ``Q b`` and on that of ``b'Qb``; ``sharp`` ones cost columns."""
+    def product_error(self, b: np.ndarray, product: np.ndarray) -> tuple[float, float]:
+        """Bounds on the largest error of a supposed product ``Qb`` and on that of ``b'Qb`` made with it."""
 
     def form_rounding(self, b: np.ndarray) -> float:
         """Approximate error of ``b'Qb`` due to the rounding of Q."""

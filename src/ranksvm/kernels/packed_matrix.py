@@ -23,11 +23,11 @@ TASKS_PER_THREAD = 4
 VALUES_PER_TASK = 1 << 17
 # Columns from which the effect of rounding on a quadratic form is estimated, to a few per cent.
 SAMPLED_COLUMNS = 32
-# The effect of rounding to float32 is measured with all columns of so many rows, and with so many drawn ones of more (a
-# fiftieth of the values of 8,000 rows), so many at a time; what these tell of all others gets a margin.
-MEASURED_ROWS, DRAWN_COLUMNS, MARGIN = 256, 64, 3.0
-# Terms of a product's sums beside one a row: those of its tasks.
-SUM_TERMS = 200
+# The error of a product is measured with all columns of so many rows, and with so many drawn ones of more (a fiftieth
+# of the values of 8,000 rows); what these tell of all others gets a margin, what their mean tells standard errors.
+MEASURED_ROWS, DRAWN_COLUMNS, MARGIN, DEVIATIONS = 256, 64, 3.0, 4.0
+# Additions that a term goes through where NumPy adds up in pairs, from blocks of 128 on.
+EXACT_TERMS = 60
 
 
 class PackedKernelMatrix:
@@ -188,53 +188,51 @@ class PackedKernelMatrix:
         eps = float(np.finfo(self._values.dtype).eps)
         return eps * float(np.sqrt(total * float((squares @ values).mean()) / 12.0))
 
-    def product_error(self, b: np.ndarray, sharp: bool) -> tuple[float, float]:
-        """Bounds on the errors of ``Q b`` and ``b'Qb`` due to rounding, computing and summing up the values.
+    def product_error(self, b: np.ndarray, product: np.ndarray) -> tuple[float, float]:
+        """Bounds on how far a product is from ``Qb`` of the kernel itself, and from ``b'Qb``, by whatever rounding.
 
-        What rounding to float32 does is measured, if asked for: columns of Q are computed again in float64, all of them
-        for up to `MEASURED_ROWS` rows. Of more rows some are drawn with probability proportional to ``|b_j|``: their
-        mean estimates the error of the form without bias, and `MARGIN` times it and the largest one are returned.
+        The differences are measured with columns of Q computed again in float64: all of them for up to `MEASURED_ROWS`
+        rows. Of more rows some are drawn with probability proportional to ``|b_j|``. Their mean estimates the error of
+        the form without bias, to which `DEVIATIONS` standard errors are added; the largest one gets a `MARGIN`.
 
         Parameters
         ----------
         b : ndarray of float64, shape (n_rows,)
             The vector.
-        sharp : bool
-            Whether to measure.
+        product : ndarray of float64, shape (n_rows,)
+            What is taken for ``Q b``.
 
         Returns
         -------
         of_product, of_form : float
-            Bounds on the largest error of an entry of ``Q b``, and on the error of ``b'Qb``.
+            Bounds on the largest error of an entry of the product, and on that of its product with b.
         """
-        total, rounded = float(np.abs(b).sum()), self._values.dtype == np.float32 and not self.source.exact_in_float32
+        total = float(np.abs(b).sum())
         if total == 0.0:
-            return 0.0, 0.0
+            return float(np.abs(product).max(initial=0.0)), 0.0
         if self._value_error is None:
-            self._value_error = self.source.value_error() + growth(self.n_rows + SUM_TERMS) * self.largest
-        of_product, of_form = self._value_error * total, self._value_error * total * total
-        if not rounded:
-            return of_product, of_form
-        if not sharp:
-            most = 0.5 * float(np.finfo(np.float32).eps) * self.largest * total
-            return of_product + most, of_form + most * total
+            self._value_error = self.source.value_error() + growth(EXACT_TERMS) * self.largest
+        unknown = self._value_error * total
         if self.n_rows <= MEASURED_ROWS:
-            errors = np.zeros(self.n_rows)
-            for positions in _groups(np.arange(self.n_rows)):
-                errors += self._rounding_errors(positions) @ b[positions]
-            return of_product + float(np.abs(errors).max()), of_form + abs(float(b @ errors))
+            errors = np.abs(self._differences(np.arange(self.n_rows), b, product))
+            return unknown + float(errors.max()), unknown * total + float(np.abs(b) @ errors)
         drawn = np.random.default_rng(0).choice(self.n_rows, size=DRAWN_COLUMNS, p=np.abs(b) / total)
-        errors = np.concatenate([np.abs(b @ self._rounding_errors(positions)) for positions in _groups(drawn)])
-        return of_product + MARGIN * float(errors.max()), of_form + MARGIN * total * float(errors.mean())
+        errors = self._differences(drawn, b, product)
+        signed = errors * np.sign(b[drawn])
+        of_form = abs(float(signed.mean())) + DEVIATIONS * float(signed.std() / np.sqrt(DRAWN_COLUMNS))
+        return unknown + MARGIN * float(np.abs(errors).max()), unknown * total + of_form * total
 
-    def _rounding_errors(self, positions: np.ndarray) -> np.ndarray:
-        """By how much columns of Q are off."""
-        exact = np.empty((self.n_rows, len(positions)))
+    def _differences(self, positions: np.ndarray, b: np.ndarray, product: np.ndarray) -> np.ndarray:
+        """Entries of ``Qb``, with Q in float64, less those of a product."""
         if self._unrounded is None:
             self._unrounded = Tiles(self.source, np.dtype(np.float64), WIDTHS[-1])
-        self._unrounded.columns(positions, np.arange(len(positions)), 0, self.n_rows, exact, self._n_threads)
-        exact -= self.columns(positions)
-        return exact
+        found = []
+        for part in np.array_split(positions, -(-len(positions) // SAMPLED_COLUMNS)):
+            columns = np.empty((self.n_rows, len(part)))
+            self._unrounded.columns(part, np.arange(len(part)), 0, self.n_rows, columns, self._n_threads)
+            # along rows in memory NumPy adds up in pairs
+            found.append((np.ascontiguousarray(columns.T) * b).sum(axis=1) - product[part])
+        return np.concatenate(found)
 
     def _panel(self, panel: int) -> np.ndarray:
         """Rows of a stored panel, with the columns up to the last of them."""
@@ -288,11 +286,6 @@ def _tasks(first: int, last: int, most: int) -> list[tuple[int, int]]:
     cuts = first + 1 + np.searchsorted(areas, areas[-1] * (np.arange(1, n_tasks) / n_tasks))
     bounds = np.unique([first, *cuts, last]).tolist()
     return list(itertools.pairwise(bounds))
-
-
-def _groups(positions: np.ndarray) -> list[np.ndarray]:
-    """Columns, some at a time."""
-    return np.array_split(positions, -(-len(positions) // SAMPLED_COLUMNS))
 
 
 def _megabytes(n_bytes: int) -> str:

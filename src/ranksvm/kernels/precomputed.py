@@ -19,7 +19,6 @@ class _GivenValues:
         self.n_rows = len(rows)
         # the selected values, before they are placed
         self.value_bytes = K.itemsize
-        self.exact_in_float32 = K.dtype == np.float32
         self._K, self._rows = K, rows
 
     def ready(self, rows):

@@ -36,8 +36,6 @@ class ValueSource(Protocol):
         Rows (and columns) of the matrix.
     parallel : bool
         Whether several threads may use it at a time.
-    exact_in_float32 : bool
-        Whether the values are numbers of float32.
     row_bytes, value_bytes : int
         Memory of a prepared row, and of the computation of one value in addition to the value.
     """
@@ -45,7 +43,6 @@ class ValueSource(Protocol):
     name: str
     n_rows: int
     parallel: bool
-    exact_in_float32: bool
     row_bytes: int
     value_bytes: int
 
@@ -72,8 +69,6 @@ class KernelValues:
     X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
         The documents.
     """
-
-    exact_in_float32 = False
 
     def __init__(self, kernel: Kernel, X: Any):
         self.name = kernel.name

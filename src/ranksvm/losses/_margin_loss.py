@@ -70,7 +70,7 @@ class MarginLoss:
                 # what is summed up twice differs by round-off alone
                 ring += growth(lengths.of_all) * active - self._weight_below(scores, 1.0 - width - off)
         spread = spread_of(scores, self.pairs.pointers) if lengths.swept else 0.0
-        weights = growth(OPERATIONS + lengths.of_document + 2.0 * lengths.cancellation)
+        weights = growth(OPERATIONS + lengths.of_document + lengths.swept + 2.0 * lengths.cancellation)
         return LossRoundOff(*self._round_off(sums, width, off, active, max(ring, 0.0), spread), weights=weights)
 
     def _round_off(

@@ -37,7 +37,7 @@ class SumLengths(NamedTuple):
     Attributes
     ----------
     of_document : int
-        Terms of a sum over the pairs of one document, at most.
+        Terms of a sum over the pairs of one document, at most; of queries that are not swept.
     of_all : int
         Terms of a sum over all pairs, at most: those of one query, and the queries.
     swept : int
@@ -83,8 +83,8 @@ class LossRoundOff(NamedTuple):
 
     def plus(self, more: "LossRoundOff") -> "LossRoundOff":
         """The bounds for two sets of queries together."""
-        sums = [a + b for a, b in zip(self[:-1], more[:-1], strict=True)]
-        return LossRoundOff(*sums, weights=max(self.weights, more.weights))
+        total = LossRoundOff(*(a + b for a, b in zip(self, more, strict=True)))
+        return total._replace(weights=max(self.weights, more.weights))
 
 
 def spread_of(scores: np.ndarray, pointers: np.ndarray) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 import ranksvm._compiled.blocks as blocks
 from ranksvm.data import ComparablePairs, PairBlocks
 from ranksvm.losses.protocol import LossSums, QueryOperator
+from ranksvm.losses.round_off import LossRoundOff
 
 __all__ = ["ShiftedHuberHinge", "ShiftedState"]
 
@@ -95,6 +96,11 @@ class ShiftedHuberHinge:
             return LossSums(0.0)
 
         return multiply
+
+    def round_off(
+        self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool
+    ) -> LossRoundOff:
+        raise NotImplementedError("the problem that this loss is a step of bounds the round-off of both together.")
 
     def curvature_diagonal(self, state: ShiftedState, start: int, stop: int) -> np.ndarray:
         return state.degrees[start:stop] / self.width

@@ -19,18 +19,44 @@ class Sizes(NamedTuple):
         Of each column a bound on its absolute values.
     entries : int
         Products that are added up for a score, at most.
-    rows : int
-        Rows that are added up for a gradient.
+    additions : int
+        Additions that the term of a row goes through in a gradient, at most.
     """
 
     largest: np.ndarray
     entries: int
-    rows: int
+    additions: int
+
+    @property
+    def longest(self) -> float:
+        """Bound on the norm of a row: that of as many largest values as it has entries."""
+        squares = self.largest**2
+        if self.entries < len(squares):
+            squares = np.partition(squares, len(squares) - self.entries)[len(squares) - self.entries :]
+        return float(np.sqrt(squares.sum()))
+
+    def score(self, weights: np.ndarray) -> float:
+        """Bound on the sum of the absolute values of the products of which a row's score is the sum.
+
+        Parameters
+        ----------
+        weights : ndarray of float64, shape (n_variables,)
+            Absolute weights.
+
+        Returns
+        -------
+        float
+            The bound for every row.
+        """
+        terms = self.largest * weights
+        if self.entries < len(terms):
+            terms = np.partition(terms, len(terms) - self.entries)[len(terms) - self.entries :]
+        return float(terms.sum())
 
     def plus(self, more: "Sizes") -> "Sizes":
         """The sizes of both sets of rows together."""
         largest = np.maximum(self.largest, more.largest)
-        return Sizes(largest, max(self.entries, more.entries), self.rows + more.rows)
+        return Sizes(largest, max(self.entries, more.entries), self.additions + more.additions)
 
 
 class Term(Protocol):

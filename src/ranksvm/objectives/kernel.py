@@ -13,7 +13,6 @@ from ranksvm.losses import HuberHinge, LossSums, PairwiseLoss
 from ranksvm.losses.round_off import OPERATIONS, UNIT, growth
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective
-from ranksvm.objectives.linear_round_off import GOOD_ENOUGH
 from ranksvm.objectives.smoothing import SmoothedObjective
 from ranksvm.objectives.threaded_term import ThreadedTerm
 
@@ -46,7 +45,6 @@ class KernelPoint:
         self.width = width
         self.value = np.inf
         self.sums = LossSums(np.inf)
-        self.reweighted = False  # to another C than that of its evaluation
         self.gradient = w
         # of the gradient in the kernel's space: its coefficients g, and Qg
         self.slopes = self.slope_values = coefficients
@@ -185,7 +183,7 @@ class KernelObjective(SmoothedObjective):
         self.C = C
         self._reduced = None
         if point is not None:
-            point.value, point.reweighted = self._value(point), True
+            point.value = self._value(point)
             point.slopes = point.coefficients + factor * (point.slopes - point.coefficients)
             point.slope_values = point.scores + factor * (point.slope_values - point.scores)
             point.gradient = self._gradient(point)
@@ -232,9 +230,9 @@ class KernelObjective(SmoothedObjective):
         Parameters
         ----------
         point : KernelPoint
-            The point; its scores are compared with a new product with Q.
+            The point; its products are compared with some entries of new ones.
         tol : float
-            Relative gap to be reached: a bound far below it need not be sharp.
+            Ignored: the bound is always sharp.
 
         Returns
         -------
@@ -242,27 +240,20 @@ class KernelObjective(SmoothedObjective):
             The bound, for the problem with the exact kernel.
         """
         C, b, g, value = self.C, point.coefficients, point.slopes, self.certificate(point)[0]
-        drift = self.matrix.product(b) - point.scores
-        length, size_g = growth(self.n_variables + OPERATIONS), float(np.abs(g).sum())
+        length, size_g, size_u = growth(self.n_variables + OPERATIONS), *(float(np.abs(v).sum()) for v in (g, g - b))
         slopes, scores = float(np.abs(point.slope_values).max()), float(np.abs(point.scores).max())
-        # after a change of C these are no product, but follow from two others
-        drift_square = abs(float(g @ (self.matrix.product(g) - point.slope_values))) if point.reweighted else 0.0
-        bound = np.inf
+        off_score, off_form = self.matrix.product_error(b, point.scores)
+        off_slope, off_square = self.matrix.product_error(g, point.slope_values)
+        off = 2.0 * off_score + UNIT * (2.0 + 5.0 * scores)
         with np.errstate(over="ignore", invalid="ignore"):
-            for sharp in (False, True):
-                (off_score, off_form), (off_slope, off_square) = (self.matrix.product_error(v, sharp) for v in (b, g))
-                off_score += float(np.abs(drift).max())
-                off = 2.0 * off_score + UNIT * (2.0 + 5.0 * scores)
-                loss = self.loss.round_off(point.scores, point.sums, self.width, off, sharp)
-                off_g = C * loss.pull_sums + 3.0 * UNIT * (float(np.abs(b).sum()) + size_g)
-                of_value = (size_g + off_g) * off_score + 0.5 * (abs(float(b @ drift)) + off_form)
-                of_value += length * float(np.abs(b) @ np.abs(point.scores)) + C * (loss.beyond + loss.value)
-                of_gap = 0.5 * (off_square + drift_square + self.matrix.largest * off_g**2) + off_g * (slopes + off_slope)
-                of_gap += length * float(np.abs(g) @ np.abs(point.slope_values)) + C * (loss.beyond + loss.slack)
-                bound = min(bound, of_value + of_gap + 2.0 * (loss.weights + 4.0 * UNIT) * value)
-                if bound <= GOOD_ENOUGH * tol * value:
-                    break
-        return bound
+            loss = self.loss.round_off(point.scores, point.sums, self.width, off, True)
+            off_g = C * loss.pull_sums + 3.0 * UNIT * (float(np.abs(b).sum()) + size_g)
+            # the loss has the slopes g - b: g and half of b's form, or g - b and half of it, whatever is less
+            of_value = (min(size_g, size_u) + off_g) * off_score + 0.5 * off_form + C * (loss.beyond + loss.value)
+            of_value += length * float(np.abs(b) @ np.abs(point.scores))
+            of_gap = 0.5 * (off_square + self.matrix.largest * off_g**2) + off_g * (slopes + off_slope)
+            of_gap += length * float(np.abs(g) @ np.abs(point.slope_values)) + C * (loss.beyond + loss.slack)
+            return of_value + of_gap + 2.0 * (loss.weights + 4.0 * UNIT) * value
 
     def value_rounding(self, point: KernelPoint) -> float:
         """Approximate difference, near the optimum, between the value at a point and that with the unrounded Q.

@@ -6,7 +6,7 @@ import numpy as np
 
 from ranksvm.losses.round_off import UNIT, growth
 
-__all__ = ["GOOD_ENOUGH", "STEP_ERRORS", "largest_score", "margin_error", "round_off"]
+__all__ = ["STEP_ERRORS", "margin_error", "round_off"]
 
 # A bound is good enough if it is this part of what the tolerance allows.
 GOOD_ENOUGH = 0.01
@@ -40,13 +40,13 @@ def round_off(objective: Any, point: Any, tol: float) -> float:
     C, w, gradient, sizes = objective.C, point.w, point.gradient, objective.term.sizes()
     value = objective.certificate(point)[0]
     weights, slope = float(np.linalg.norm(w)), float(np.linalg.norm(gradient))
-    length, span = growth(len(w) + 4), float(np.linalg.norm(sizes.largest))
-    off = margin_error(largest_score(sizes, point.sizes()), sizes.entries, STEP_ERRORS * point.n_steps)
+    length, span = growth(len(w) + 4), sizes.longest
+    off = margin_error(sizes.score(point.sizes()), sizes.entries, STEP_ERRORS * point.n_steps)
     bound = np.inf
     with np.errstate(over="ignore", invalid="ignore"):
         for sharp in (False, True):
             loss = objective.term.round_off(point.at, objective.width, off, sharp)
-            off_gradient = C * span * (loss.pull_sums + 2.0 * growth(sizes.rows + sizes.entries) * loss.pulls)
+            off_gradient = C * span * (loss.pull_sums + 2.0 * growth(sizes.additions + sizes.entries) * loss.pulls)
             off_gradient += length * (slope + 2.0 * weights)
             of_value = C * (loss.pulls * off + loss.beyond + loss.value) + length * weights**2
             of_gap = (slope + off_gradient) * off_gradient + length * slope**2 + C * (loss.beyond + loss.slack)
@@ -56,34 +56,13 @@ def round_off(objective: Any, point: Any, tol: float) -> float:
     return bound
 
 
-def largest_score(sizes: Any, weights: np.ndarray) -> float:
-    """Bound on the sum of the absolute values of the products of which a score is the sum.
-
-    Parameters
-    ----------
-    sizes : Sizes
-        Sizes of the rows.
-    weights : ndarray of float64, shape (n_features,)
-        Absolute weights.
-
-    Returns
-    -------
-    float
-        The bound for every row: the sum of its products' bounds, of no more of them than a row has entries.
-    """
-    terms = sizes.largest * weights
-    if sizes.entries < len(terms):
-        terms = np.partition(terms, len(terms) - sizes.entries)[len(terms) - sizes.entries :]
-    return float(terms.sum())
-
-
 def margin_error(score: float, n_entries: int, more: float = 0.0) -> float:
     """Bound on the error of a margin, and of the hinge that it makes.
 
     Parameters
     ----------
     score : float
-        That of `largest_score`.
+        That of `Sizes.score`.
     n_entries : int
         Products that are added up for a score.
     more : float

@@ -13,7 +13,7 @@ from ranksvm.losses.round_off import OPERATIONS, UNIT, growth
 from ranksvm.objectives.data_term import Sizes
 from ranksvm.objectives.hessian_cost import MAX_VARIABLES
 from ranksvm.objectives.linear import LinearObjective
-from ranksvm.objectives.linear_round_off import STEP_ERRORS, largest_score, margin_error
+from ranksvm.objectives.linear_round_off import STEP_ERRORS, margin_error
 from ranksvm.objectives.singular_values import LowRank, soft_threshold
 from ranksvm.objectives.threaded_term import ThreadedTerm
 
@@ -316,7 +316,9 @@ class NuclearNormObjective:
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             size = np.linalg.norm(variables) / (self.gamma * divisor)
-            part = growth(OPERATIONS + max(variables.shape)) * (1.0 + size * size) + 4.0 * UNIT * size * divisor / length
+            part = (
+                growth(OPERATIONS + max(variables.shape)) * (1.0 + size * size) + 4.0 * UNIT * size * divisor / length
+            )
         return float(part) if part < 1.0 else 1.0
 
     def _values(
@@ -351,9 +353,9 @@ class NuclearNormObjective:
             self._sizes = self.linear.term.sizes()
         sizes, point = self._sizes, self._solution.point
         weights, slope = float(np.linalg.norm(point.w)), float(np.linalg.norm(point.gradient))
-        off = margin_error(largest_score(sizes, point.sizes()), sizes.entries, STEP_ERRORS * point.n_steps)
-        terms = growth(OPERATIONS + self.blocks.n_entries + sizes.rows + sizes.entries)
-        off_w = 4.0 * terms * float(np.linalg.norm(sizes.largest)) * sums.alpha + 3.0 * UNIT * (weights + slope)
+        off = margin_error(sizes.score(point.sizes()), sizes.entries, STEP_ERRORS * point.n_steps)
+        terms = growth(OPERATIONS + self.blocks.n_entries + sizes.additions + sizes.entries)
+        off_w = 4.0 * terms * sizes.longest * sums.alpha + 3.0 * UNIT * (weights + slope)
         norm = (weights + slope + off_w) * off_w + growth(len(point.w) + OPERATIONS) * (weights + slope) ** 2
         # a dual variable moves by off / (2 lam) where its derivative is no more than off
         moved = self.pairs.n_pairs * off * min(off / self.lam, 2.0 * self.C)

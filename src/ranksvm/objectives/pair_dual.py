@@ -9,7 +9,7 @@ from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.losses.protocol import Pairs
 from ranksvm.losses.round_off import OPERATIONS, growth
 from ranksvm.objectives.data_term import Sizes
-from ranksvm.objectives.linear_round_off import largest_score, margin_error
+from ranksvm.objectives.linear_round_off import margin_error
 
 __all__ = ["DualPoint", "DualSize", "PairDual"]
 
@@ -138,17 +138,17 @@ class PairDual:
         sizes, alpha, w, weights = self._sizes, point.alpha, np.zeros(len(point.w)), self._weights
         self._products.accumulate(0, self.pairs.n_rows, self._per_document(alpha), w)
         n_pairs, total = len(alpha), float(alpha.sum())
-        of_sums = growth(n_pairs + OPERATIONS) + growth(sizes.rows + sizes.entries)
+        of_sums = growth(n_pairs + OPERATIONS) + growth(sizes.additions + sizes.entries)
         norm, length = float(np.linalg.norm(point.w)), growth(len(w) + OPERATIONS)
-        drift = float(np.linalg.norm(w - point.w)) + 2.0 * of_sums * float(np.linalg.norm(sizes.largest)) * total
-        off = margin_error(largest_score(sizes, np.abs(point.w)), sizes.entries)
+        drift = float(np.linalg.norm(w - point.w)) + 2.0 * of_sums * sizes.longest * total
+        off = margin_error(sizes.score(np.abs(point.w)), sizes.entries)
         hinge = 1.0 - self._margins(point.w)
         active = hinge > -off
         slopes: Any = 2.0 * (hinge[active] + off) if self.loss == "squared_hinge" else 1.0
         of_value = self.C * off * float((weights[active] * slopes).sum()) + of_sums * point.value
         ridge = 0.5 * float(self._ridge @ (alpha * alpha))
         of_dual = of_sums * (total + ridge) + (norm + 0.5 * drift) * drift + length * norm**2
-        of_weights = growth(OPERATIONS + sizes.rows + 2.0 * getattr(self.pairs, "cancellation", 1.0))
+        of_weights = growth(OPERATIONS + self.pairs.n_rows + 2.0 * getattr(self.pairs, "cancellation", 1.0))
         return of_value + of_dual + 2.0 * of_weights * (point.value + total)
 
     def _margins(self, w: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 import ranksvm._compiled.linear as linear
 import ranksvm._compiled.passes as passes
 from ranksvm._parallel import parallel_map
-from ranksvm.data import DesignMatrix
+from ranksvm.data import DenseDesign, DesignMatrix
 from ranksvm.data.queries import query_ranges
 from ranksvm.losses.protocol import LossSums, PairwiseLoss, QueryOperator
 from ranksvm.losses.round_off import LossRoundOff
@@ -194,7 +194,7 @@ class ThreadedTerm:
         """Sizes of the rows: X is read on the first call."""
         if self._sizes is None:
             design = self.design
-            self._sizes = Sizes(design.largest(self.n_threads), design.most_entries, self.n_rows)
+            self._sizes = Sizes(design.largest(self.n_threads), design.most_entries, self._additions())
         return self._sizes
 
     def round_off(self, at: ThreadedPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
@@ -362,6 +362,17 @@ class ThreadedTerm:
         n = max(1, self.n_variables)
         rows = max(FEWEST_BLOCK_ROWS, BLOCK_ROWS_PER_VARIABLE * n)
         return max(1, min(HESSIAN_BLOCK_ROWS, rows, HESSIAN_BLOCK_BYTES // (8 * n)))
+
+    def _additions(self) -> int:
+        """Additions that the term of a row goes through in a gradient, at most."""
+        if not isinstance(self.design, DenseDesign):
+            return self.n_rows
+        # a block takes whole queries, about as many rows at a time as are summed up, none of them less than half of it
+        rows_at_once = min(self._cache_rows, linear.SUM_ROWS)
+        if rows_at_once < linear.FEW_ROWS:
+            return self.n_rows
+        n_blocks = sum(map(len, self._tasks)) + 4 * self.n_threads * len(self._large)
+        return linear.SUM_DEPTH + 2 * (self.n_rows // rows_at_once) + 2 * n_blocks + len(self._tasks)
 
     def _new_point(self, width: float | None, near: ThreadedPoint | None = None) -> ThreadedPoint:
         if self._spare:

@@ -21,7 +21,8 @@ class Status(Enum):
         "Stopped at max_iter before the certificate met tol: raise max_iter, lower C, or scale the features alike."
     )
     PRECISION = (
-        "Stopped because float64 round-off allows no further progress: the certificate is as small as it gets. "
+        "Stopped because float64 round-off allows no further progress: the certificate, which includes what round-off "
+        "may hide, is as small as it gets. "
         "A larger tol, a smaller C or features scaled alike would let it be met."
     )
     INTERRUPTED = "Interrupted: this is the best model so far; fit again with warm_start=True to continue from it."
@@ -63,7 +64,7 @@ class SolverResult:
     value : float
         Objective there.
     gap : float
-        Duality gap there: the optimum is not below ``value - gap``.
+        Duality gap there, with what round-off may hide: the optimum is not below ``value - gap``.
     n_iter : int
         Iterations done.
     status : Status
