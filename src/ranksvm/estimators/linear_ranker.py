@@ -6,12 +6,16 @@ import numpy as np
 
 import ranksvm._compiled.linear as linear
 from ranksvm._parallel import effective_n_jobs
+from ranksvm._schema import Array, Schema
 from ranksvm.data import Queries, frames, validation
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.data.spread import within_query_variance
 from ranksvm.estimators.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError
 from ranksvm.problems.explanation import Explanation
+
+# The signs that weights had to have; earlier versions knew none.
+SIGNS_SCHEMA: Schema = {"monotone_": Array("n_features", dtype="int64", least=-1, most=1, nullable=True, default=None)}
 
 
 class LinearRanker(Ranker):

@@ -69,6 +69,7 @@ def regularization_path(
     huber_width: float = 1.0,
     pair_selection: str = "all",
     pair_weighting: str = "uniform",
+    monotone: Any = None,
     solver: str = "auto",
     tol: float = 1e-4,
     max_iter: int = 1000,
@@ -90,7 +91,7 @@ def regularization_path(
         Weights, as in `RankSVM.fit`.
     pairs, pair_weight : array-like, optional
         Explicit preferences instead of ``y``, as in `RankSVM.fit`.
-    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs : optional
+    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, n_jobs : optional
         As in `RankSVM`.
 
     Returns
@@ -121,6 +122,7 @@ def regularization_path(
         huber_width=huber_width,
         pair_selection=pair_selection,
         pair_weighting=pair_weighting,
+        monotone=monotone,
         solver=solver,
         tol=tol,
         max_iter=max_iter,

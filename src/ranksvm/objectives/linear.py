@@ -203,7 +203,10 @@ class LinearObjective(SmoothedObjective):
         term = self.term.sample(int(self.hessian_fraction * self.term.n_rows) + 1, SEED)
         if term is None:
             return None
-        C = self.C * self.term.weight / term.weight
+        return self._over(term, self.C * self.term.weight / term.weight)
+
+    def _over(self, term: DataTerm, C: float) -> "LinearObjective":
+        """The same objective of another term."""
         return LinearObjective(term, C, self.width, self.reducible, self.fraction_of)
 
     def from_sample(self, sample: "LinearObjective", w: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from ranksvm.solvers.epochs import EpochStatus, minimise_in_epochs
 from ranksvm.solvers.newton import newton
 from ranksvm.solvers.newton_cg import newton_cg
 from ranksvm.solvers.progress import interruptible
+from ranksvm.solvers.projected_newton import projected_newton
 from ranksvm.solvers.result import SolverResult, Status, relative_gap
 from ranksvm.solvers.tron import tron
 
@@ -21,6 +22,7 @@ __all__ = [
     "minimise_in_epochs",
     "newton",
     "newton_cg",
+    "projected_newton",
     "relative_gap",
     "tron",
 ]
