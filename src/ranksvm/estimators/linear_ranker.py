@@ -23,6 +23,12 @@ class LinearRanker(Ranker):
 
     coef_: np.ndarray
 
+    @property
+    def intercept_(self) -> float:
+        """0: a ranking depends on differences of scores only; for tools that read linear models."""
+        check_is_fitted(self)
+        return 0.0
+
     def coef_table(self) -> Any:
         """Weights with the names of their features, the largest absolute value first.
 
