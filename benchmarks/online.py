@@ -22,6 +22,7 @@ from ranksvm import (
     metrics,
 )
 from ranksvm.analysis import online_bounds
+from ranksvm.plotting.styles import PALETTE
 
 NAMES = ("ndcg@1", "ndcg@5", "ndcg@10")
 LETOR = metrics.CONVENTIONS["letor"]
@@ -268,8 +269,8 @@ def plot(found: dict, path) -> None:
     figure, axes = plt.subplots(2, 3, figsize=(11, 6), layout="constrained", sharex=True)
     for axis, (label, bounds) in zip(axes.flat, found.items(), strict=True):
         number = np.arange(1, len(bounds.loss) + 1)
-        axis.plot(number, bounds.regret, color="tab:blue", label="loss less that of the fixed model")
-        axis.plot(number, bounds.bound - bounds.comparator_loss, "--", color="tab:red", label="bound, less the same")
+        axis.plot(number, bounds.regret, color=PALETTE[0], label="loss less that of the fixed model")
+        axis.plot(number, bounds.bound - bounds.comparator_loss, "--", color=PALETTE[1], label="bound, less the same")
         axis.plot(number, bounds.comparator_loss, ":", color="tab:gray", label="loss of the fixed model")
         axis.set_title(label, fontsize=10)
         axis.set_yscale("symlog", linthresh=100.0)

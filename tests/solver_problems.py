@@ -20,6 +20,7 @@ class Hinges:
     hessian_fraction = 1.0
     hessian_cost = 3.0
     positions_at_once = 1
+    reserve = 0.0
 
     def __init__(self, D, C, offset=0.0):
         self.D, self.C, self.offset = np.atleast_2d(np.asarray(D, dtype=float)), C, offset
@@ -49,6 +50,9 @@ class Hinges:
 
     def certificate(self, point):
         return point.value, self.gap(point)
+
+    def round_off(self, point, tol):
+        return 0.0
 
     def goal(self, point, tol):
         return tol * point.value

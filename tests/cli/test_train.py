@@ -79,7 +79,8 @@ def test_progress_tells_of_every_c_and_iteration_unless_quiet(ranksvm, folder, t
     assert "0.5" in stderr
     assert stderr.count("\n") == 2 + 2 + 1  # files read, values of C, the model saved
     assert "iteration" not in stderr
-    assert ranksvm(*arguments, "-o", tmp_path / "model", "--verbose").stderr.count("  iteration ") >= 2
+    assert ranksvm(*arguments, "-o", tmp_path / "model", "--verbose").stderr == stderr
+    assert ranksvm(*arguments, "-o", tmp_path / "model", "-vv").stderr.count("  iteration ") >= 2
     one = ["train", folder / "train.txt", "-C", "0.25", "-o", tmp_path / "model"]
     assert "  iteration 1: objective" in ranksvm(*one).stderr
     assert ranksvm(*arguments, "-o", tmp_path / "model", "--quiet").stderr == ""
@@ -391,3 +392,16 @@ def test_signs_by_name(ranksvm_json, folder, tmp_path):
 def test_only_linear_models_have_signs(ranksvm, folder, tmp_path, model):
     result = ranksvm("train", folder / "train.txt", *model, "--monotone", "increasing", "-o", tmp_path / "m", code=2)
     assert "--monotone" in result.stderr
+
+
+def test_a_plot_of_the_choice(ranksvm, ranksvm_json, folder, tmp_path):
+    pytest.importorskip("matplotlib")
+    arguments = ["train", folder / "train.txt", "-o", tmp_path / "model", "--plot", tmp_path / "plot.png"]
+    for more in (["--C-range", "0.1,1"], ["--kernel", "rbf", "--C-range", "0.1,1", "--gamma-range", "0.1,1"]):
+        assert ranksvm_json(*arguments, *more, "--folds", 2)["plot"] == str(tmp_path / "plot.png")
+        assert (tmp_path / "plot.png").read_bytes()[:5] == b"\x89PNG\r"
+        (tmp_path / "plot.png").unlink()
+    assert "--plot draws the scores of a range" in ranksvm(*arguments, "-C", 1, code=2).stderr
+    arguments[-1] = tmp_path / "plot.xyz"
+    stderr = ranksvm(*arguments, "--C-range", "0.1,1", code=2).stderr
+    assert "the file name extension must be one of" in stderr

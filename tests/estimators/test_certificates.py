@@ -96,7 +96,9 @@ def test_certificates_of_the_hinge_losses_are_the_distance_to_a_dual_value(probl
     size = C * oracle.weight.sum() * (1.0 + np.ptp(X @ w)) ** 2 * max(1.0, 1.0 / model.width_)
     assert model.objective_ == pytest.approx(value, rel=1e-12, abs=1e-14 * size)
     gap = value - oracle.dual_value(w, C, hinge=loss == "hinge")
-    assert model.duality_gap_ == pytest.approx(gap, rel=1e-6, abs=ROUND_OFF * value + 1e-13 * size)
+    # what round-off may hide is in the gap: never less than the distance, and hardly more
+    assert model.duality_gap_ >= gap * (1.0 - 1e-6) - (ROUND_OFF * value + 1e-13 * size)
+    assert model.duality_gap_ <= gap * (1.0 + 1e-6) + 1e4 * (ROUND_OFF * value + 1e-13 * size)
     assert model.duality_gap_ >= 0.0
     assert model.converged_ == (model.duality_gap_ <= options["tol"] * model.objective_)
 

@@ -108,7 +108,9 @@ class _LTRTransformer:
         )
 
     def transform(self, results):
-        assert not hasattr(self.learner, "feature_importances_")
+        n_features = results.iloc[0].features.shape[0]
+        if hasattr(self.learner, "feature_importances_") and len(self.learner.feature_importances_) != n_features:
+            raise ValueError("another number of features")
         return results.assign(score=self.learner.predict(np.stack(results["features"].values)))
 
 

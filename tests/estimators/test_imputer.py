@@ -25,10 +25,10 @@ def data():
 def test_missing_features_are_counted_by_name(data):
     X, y, qid = data
     named = pd.DataFrame(X, columns=list("abcd"))
-    with pytest.raises(DataError, match=r"NaN in row 0, column 2 \('c'\) \(29 NaN in all: 29 in .*SimpleImputer"):
+    with pytest.raises(DataError, match=r"NaN at X\[0, 2\] \(feature c\) \(29 NaN in all: 29 in c\).*SimpleImputer"):
         RankSVM().fit(named, y, qid=qid)
     model = RankSVM().fit(named.fillna(0.0), y, qid=qid)
-    with pytest.raises(DataError, match=r"29 in column 2 \('c'\)"):
+    with pytest.raises(DataError, match=r"29 in c"):
         model.predict(named)
 
 

@@ -17,7 +17,7 @@ import traceback
 
 import numpy as np
 
-TARGETS = ("models", "caches", "letor_text", "labels")
+TARGETS = ("models", "caches", "letor_text", "trec_files", "labels")
 HANG = 60.0  # seconds after which a case counts as one that does not end
 
 

@@ -6,10 +6,11 @@
 namespace ranksvm::RANKSVM_VARIANT {
 
 template <class Real>
-static constexpr DenseLoops<Real> kDense = {dense_scores<Real>, dense_accumulate<Real>, dense_gather<Real>, dense_finite<Real>};
+static constexpr DenseLoops<Real> kDense = {dense_scores<Real>, dense_accumulate<Real>, dense_gather<Real>, dense_finite<Real>,
+                                           dense_largest<Real>};
 template <class Real, class Index>
 static constexpr SparseLoops<Real, Index> kSparse = {sparse_scores<Real, Index>, sparse_accumulate<Real, Index>,
-                                              sparse_gather<Real, Index>};
+                                              sparse_gather<Real, Index>, sparse_largest<Real, Index>};
 static constexpr CentreLoops kCentre = {centre_queries};
 
 template <> const DenseLoops<float> &loops() { return kDense<float>; }

@@ -3,6 +3,7 @@
 #define RANKSVM_LINEAR_HPP
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -123,6 +124,21 @@ RANKSVM_INLINE bool dense_finite(const Real *X, int64_t size) {
     return total == Real(0);
 }
 
+// out[f] = the largest |x[f]| of some rows, if it was not larger before.
+template <class Real>
+RANKSVM_INLINE void dense_largest(const Real *X, int64_t n, int64_t start, int64_t stop, double *RANKSVM_RESTRICT out) {
+    Vector<Real> memory(static_cast<size_t>(n), Real(0));
+    Real *RANKSVM_RESTRICT largest = memory.data();
+    for (int64_t t = start; t < stop; ++t) {
+        const Real *x = X + t * n;
+        for (int64_t f = 0; f < n; ++f) {
+            const Real size = std::fabs(x[f]);
+            largest[f] = largest[f] < size ? size : largest[f];
+        }
+    }
+    for (int64_t f = 0; f < n; ++f) out[f] = std::max(out[f], static_cast<double>(largest[f]));
+}
+
 template <class Real>
 RANKSVM_INLINE void dense_gather(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
                                  double *RANKSVM_RESTRICT out_range) {
@@ -160,6 +176,13 @@ RANKSVM_INLINE void sparse_accumulate(const Real *data, const Index *indices, co
             out[indices[e]] += squares ? u * x * x : u * x;
         }
     }
+}
+
+// The same of entries whose columns these are.
+template <class Real, class Index>
+RANKSVM_INLINE void sparse_largest(const Real *data, const Index *indices, int64_t start, int64_t stop, double *out) {
+    for (int64_t e = start; e < stop; ++e)
+        out[indices[e]] = std::max(out[indices[e]], static_cast<double>(std::fabs(data[e])));
 }
 
 template <class Real, class Index>

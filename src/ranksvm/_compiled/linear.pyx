@@ -16,11 +16,13 @@ cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
     cppclass DenseLoops[Real]:
         void (*gather)(const Real *, int64_t, const int64_t *, int64_t, int64_t, double *)
         cbool (*finite)(const Real *, int64_t)
+        void (*largest)(const Real *, int64_t, int64_t, int64_t, double *)
 
     cppclass SparseLoops[Real, Index]:
         void (*accumulate)(const Real *, const Index *, const Index *, const int64_t *, int64_t, int64_t, const double *,
                            cbool, double *)
         void (*gather)(const Real *, const Index *, const Index *, int64_t, const int64_t *, int64_t, int64_t, double *)
+        void (*largest)(const Real *, const Index *, int64_t, int64_t, double *)
 
     cppclass CentreLoops:
         void (*centre_queries)(const int64_t *, int64_t, int64_t, int64_t, double *)
@@ -117,6 +119,30 @@ def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, i
     cdef int64_t n = X.shape[1]
     with nogil:
         loops_of[DenseLoops[real]](chosen).gather(&X[0, 0], n, map, start, stop, &out_range[0, 0])
+
+
+def dense_largest(const real[:, ::1] X, int64_t start, int64_t stop, double[::1] out):
+    """``out = max(out, |x|)`` over the rows ``start .. stop`` of X, column by column."""
+    need_rows(None, start, stop, X.shape[0])
+    need("out", out.shape[0], X.shape[1])
+    if start == stop or X.shape[1] == 0:
+        return
+    cdef int64_t n = X.shape[1]
+    with nogil:
+        loops_of[DenseLoops[real]](chosen).largest(&X[0, 0], n, start, stop, &out[0])
+
+
+def sparse_largest(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
+                   int64_t start, int64_t stop, double[::1] out):
+    """The same for the rows of a CSR matrix."""
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    need_rows(None, start, stop, indptr.shape[0] - 1)
+    need("out", out.shape[0], n_features)
+    cdef int64_t first = indptr[start], last = indptr[stop]
+    if first >= last:
+        return
+    with nogil:
+        loops_of[SparseLoops[real, index]](chosen).largest(&data[0], &indices[0], first, last, &out[0])
 
 
 def all_finite(const real[::1] values):

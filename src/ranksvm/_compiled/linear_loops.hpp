@@ -21,6 +21,8 @@ struct DenseLoops {
                        double *out);
     void (*gather)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, double *out_range);
     bool (*finite)(const Real *X, int64_t size);
+    // takes all rows start .. stop; `out` has what was the largest before
+    void (*largest)(const Real *X, int64_t n, int64_t start, int64_t stop, double *out);
 };
 
 template <class Real, class Index>
@@ -31,6 +33,8 @@ struct SparseLoops {
                        int64_t stop, const double *u_range, bool squares, double *out);
     void (*gather)(const Real *data, const Index *indices, const Index *indptr, int64_t n, const int64_t *rows,
                    int64_t start, int64_t stop, double *out_range);
+    // takes the entries start .. stop
+    void (*largest)(const Real *data, const Index *indices, int64_t start, int64_t stop, double *out);
 };
 
 struct CentreLoops {

@@ -43,7 +43,7 @@ def _low_rank_ranker(options: dict[str, Any]) -> Any:
 
     model = options["low_rank"]
     names = (*LOW_RANK_OPTIONS[model], "tol", "n_jobs", "keep_on_interrupt")
-    given = {name: options[name] for name in names if options[name] is not None}
+    given = {name: options[name] for name in names if options.get(name) is not None}
     if model == "regularized":
         return RegularizedRankSVM(options["C"], **given)
     if evaluates_while_fitting(options):

@@ -10,7 +10,16 @@ from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data,
 from ranksvm.cli.kernel_options import check_kernel_options, kernel_options
 from ranksvm.cli.low_rank_options import check_low_rank_options, low_rank_options
 from ranksvm.cli.monotone import monotone_option
-from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, Number, json_option, n_jobs_option, quiet_option
+from ranksvm.cli.options import (
+    EXISTING_FILE,
+    OUTPUT_FILE,
+    Number,
+    json_option,
+    n_jobs_option,
+    quiet_option,
+    verbose_option,
+)
+from ranksvm.cli.plot import check_plot, write_choice
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, with_scaler
 from ranksvm.cli.settings import settings_option
@@ -29,6 +38,7 @@ from ranksvm.cli.training_options import (
 @click.argument("train", type=EXISTING_FILE)
 @click.option("-o", "--output", type=OUTPUT_FILE, required=True, metavar="MODEL", help="Model file to write.")
 @click.option("-C", "C", type=Number(), metavar="C", help="Weight of one pair.  [default: 1.0]")
+@click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores of the range (.png, .svg, .pdf).")
 @c_range_option()
 @one_choice_option("loss")
 @click.option(
@@ -47,12 +57,7 @@ from ranksvm.cli.training_options import (
 @click.option(
     "--keep-on-interrupt", is_flag=True, help="Ctrl-C while training ends it and saves the best model so far."
 )
-@click.option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    help="Without a terminal: print every iteration also with --C-range (else every C) and --low-rank factorized.",
-)
+@verbose_option
 @n_jobs_option
 @json_option
 @quiet_option
@@ -82,6 +87,10 @@ def train_command(ctx: click.Context, **options: Any) -> None:
     check_low_rank_options(ctx, options)
     if options["low_rank"] is None:
         check_kernel_options(options)
+    if options["plot"] is not None:
+        if not chooses(options):
+            raise click.UsageError("--plot draws the scores of a range: give --C-range or --gamma-range.")
+        check_plot(options["plot"])
     watch = Stopwatch()
     report = _train(options, watch)
     if options["as_json"]:
@@ -98,8 +107,8 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
     options["metric"] = metrics[0]
     choosing = chooses(options)
     # For a range of C, or for epochs, a line per iteration would fill a log with hundreds of lines.
-    few = not choosing and options["low_rank"] != "factorized"
-    with Progress(options["quiet"], few or options["verbose"]) as progress:
+    iterations_from = 2 if choosing else int(options["low_rank"] == "factorized")
+    with Progress(options["quiet"], options["verbose"], iterations_from=iterations_from) as progress:
         data = training_data(options, progress, watch)
         data.check_scaler(options["scaler"])
         if choosing:
@@ -116,9 +125,13 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
             means = data.means(ranker, X, metrics, options["convention"])
         save(data.named(with_scaler(scaler, ranker)), options["output"])
         progress.line(f"Saved {options['output']}")
+        if options["plot"] is not None:
+            write_choice(ranker, options["metric"], options["rule"], options["plot"])
+            progress.line(f"Wrote {options['plot']}")
     report = {
         "command": "train",
         "model": str(options["output"]),
+        "plot": None if options["plot"] is None else str(options["plot"]),
         **described_data(data),
         **fit_report(ranker, options["scaler"], means, options["convention"]),
         "seconds": watch.seconds,
@@ -148,7 +161,8 @@ def _show(report: dict[str, Any], watch: Stopwatch) -> None:
         _show_selection(report, names)
         click.echo()
         notes = edges(tried, report)
-    show_fit(report, names[report["C"]], notes, [("model", report["model"])], watch)
+    files = [(name, report[name]) for name in ("model", "plot") if report[name] is not None]
+    show_fit(report, names[report["C"]], notes, files, watch)
 
 
 def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
@@ -162,7 +176,7 @@ def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
             [names[item["C"]], score(item["score"], item["standard_error"]), "chosen" * (item["C"] == report["C"])]
             for item in tried
         ]
-        print_table(["C", selection["metric"], ""], rows, f"C {how}")
+        print_table(["C", f"{selection['metric']} ({report['convention']})", ""], rows, f"C {how}")
         return
     chosen = report["C"], report["kernel"]["gamma"]
     cells = {
@@ -170,4 +184,5 @@ def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
         for item in tried
     }
     rows = [[name, *(cells[C, gamma] for gamma in gammas)] for C, name in names.items()]
-    print_table(["C \\ gamma", *(f"{gamma:.4g}" for gamma in gammas)], rows, f"C and gamma {how} (* chosen)")
+    title = f"C and gamma {how} (* chosen), convention {report['convention']}"
+    print_table(["C \\ gamma", *(f"{gamma:.4g}" for gamma in gammas)], rows, title)

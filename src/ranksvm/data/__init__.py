@@ -16,14 +16,18 @@ from ranksvm.data.pairs import ComparablePairs
 from ranksvm.data.partition import partition
 from ranksvm.data.queries import Queries
 from ranksvm.data.ranking_data import RankingData
+from ranksvm.data.runs import Qrels, Run
 from ranksvm.data.shared_documents import SharedDocuments, shared_documents
 from ranksvm.data.streams import iter_data
+from ranksvm.data.trec_files import read_qrels, read_run, write_qrels, write_run
 
 if TYPE_CHECKING:
     from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
-
-# They are estimators: scikit-learn, the slowest import, is loaded on their first use.
-__getattr__ = lazy_names(__name__, dict.fromkeys(("QueryMinMaxScaler", "QueryStandardScaler"), "ranksvm.data.scalers"))
+else:
+    # They are estimators: scikit-learn, the slowest import, is loaded on their first use.
+    __getattr__ = lazy_names(
+        __name__, dict.fromkeys(("QueryMinMaxScaler", "QueryStandardScaler"), "ranksvm.data.scalers")
+    )
 
 __all__ = [
     "ComparablePairs",
@@ -31,10 +35,12 @@ __all__ = [
     "DesignMatrix",
     "PairBlocks",
     "PairList",
+    "Qrels",
     "Queries",
     "QueryMinMaxScaler",
     "QueryStandardScaler",
     "RankingData",
+    "Run",
     "SharedDocuments",
     "SparseDesign",
     "as_design_matrix",
@@ -46,7 +52,11 @@ __all__ = [
     "partition",
     "read_data",
     "read_letor",
+    "read_qrels",
+    "read_run",
     "shared_documents",
     "write_data",
     "write_letor",
+    "write_qrels",
+    "write_run",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._checks import is_sparse
+from ranksvm._features import feature_label, place_in_words
 
 # rows of a dense matrix that are searched at once
 ROWS = 4096
@@ -13,7 +14,7 @@ ROWS = 4096
 LISTED = 5
 
 
-def where_not_finite(X: Any, names: Sequence[str] | None = None) -> str | None:
+def where_not_finite(X: Any, names: Sequence[str] | None = None, *, pairwise: bool = False) -> str | None:
     """The values of a dense or sparse matrix that are NaN or infinite, in words; None if there are none.
 
     Parameters
@@ -22,6 +23,8 @@ def where_not_finite(X: Any, names: Sequence[str] | None = None) -> str | None:
         The matrix.
     names : sequence of str, optional
         Names of the columns.
+    pairwise : bool
+        Whether the columns are documents, not features.
 
     Returns
     -------
@@ -36,13 +39,15 @@ def where_not_finite(X: Any, names: Sequence[str] | None = None) -> str | None:
         np.add.at(infinite, columns[~is_nan], 1)
         if first is None and len(rows):
             kind = "NaN" if is_nan[0] else "infinity"
-            first = f"{kind} in row {rows[0]}, column {_named(columns[0], names)}"
+            row, column = int(rows[0]), int(columns[0])
+            first = f"{kind} at {f'X[{row}, {column}]' if pairwise else place_in_words(row, column, names)}"
     counts = nan + infinite
     if first is None or counts.sum() == 1:
         return first
     columns = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    listed = ", ".join(f"{counts[column]:,} in column {_named(column, names)}" for column in columns[:LISTED])
-    more = f" and others in {len(columns) - LISTED:,} more columns" if len(columns) > LISTED else ""
+    labels = [f"column {column}" if pairwise else feature_label(int(column), names) for column in columns[:LISTED]]
+    listed = ", ".join(f"{counts[column]:,} in {label}" for column, label in zip(columns[:LISTED], labels, strict=True))
+    more = f" and others in {len(columns) - LISTED:,} more" if len(columns) > LISTED else ""
     totals = [f"{total:,} {what}" for total, what in ((nan.sum(), "NaN"), (infinite.sum(), "infinite")) if total]
     return f"{first} ({' and '.join(totals)} in all: {listed}{more})"
 
@@ -58,7 +63,3 @@ def _not_finite(X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         part = X[start : start + ROWS]
         rows, columns = np.nonzero(~np.isfinite(part))
         yield rows + start, columns, part[rows, columns]
-
-
-def _named(column: int, names: Sequence[str] | None) -> str:
-    return f"{column}" if names is None else f"{column} ({str(names[column])!r})"

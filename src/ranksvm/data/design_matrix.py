@@ -1,5 +1,8 @@
 """Design matrices: the products that models need, with one class per storage format."""
 
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -8,6 +11,7 @@ import ranksvm._compiled.dual_descent as dual_descent
 import ranksvm._compiled.factorized as factorized
 import ranksvm._compiled.linear as linear
 from ranksvm._checks import is_sparse
+from ranksvm._parallel import parallel_map
 
 __all__ = [
     "DenseDesign",
@@ -56,6 +60,13 @@ class DesignMatrix(Protocol):
     def gather(self, rows: np.ndarray | None, start: int, stop: int, out_range: np.ndarray) -> None:
         """``out = X``, dense and in float64."""
 
+    def largest(self, n_threads: int = 1) -> np.ndarray:
+        """Of each feature the largest absolute value, or a bound on it: float64, shape (n_features,)."""
+
+    @property
+    def most_entries(self) -> int:
+        """Products that are added up for a score, at most."""
+
     def taken(self, rows: np.ndarray) -> "DesignMatrix":
         """A design matrix with a copy of some rows."""
 
@@ -87,6 +98,13 @@ class DenseDesign:
 
     def gather(self, rows, start, stop, out_range):
         linear.dense_gather(self.X, rows, start, stop, out_range)
+
+    def largest(self, n_threads=1):
+        return _largest(partial(linear.dense_largest, self.X), *self.X.shape, n_threads)
+
+    @property
+    def most_entries(self):
+        return self.n_features
 
     def taken(self, rows):
         return DenseDesign(self.X[rows])
@@ -127,6 +145,14 @@ class SparseDesign:
     def gather(self, rows, start, stop, out_range):
         linear.sparse_gather(*self._csr, rows, start, stop, out_range)
 
+    def largest(self, n_threads=1):
+        n_rows = len(self._csr[2]) - 1
+        return _largest(partial(linear.sparse_largest, *self._csr), n_rows, self.n_features, n_threads)
+
+    @property
+    def most_entries(self):
+        return int(np.diff(self._csr[2]).max(initial=0))
+
     def taken(self, rows):
         from scipy import sparse
 
@@ -142,6 +168,18 @@ class SparseDesign:
 
     def dual_ascent(self, arrays, order, alpha, w):
         return dual_descent.sparse_ascent(*self._csr, arrays, order, alpha, w)
+
+
+def _largest(visit: Callable[..., None], n_rows: int, n_features: int, n_threads: int) -> np.ndarray:
+    """The largest of what a visit to a range of rows finds, the ranges shared out among threads."""
+
+    def part(rows: tuple[int, int]) -> np.ndarray:
+        out = np.zeros(n_features)
+        visit(*rows, out)
+        return out
+
+    ranges = list(pairwise(np.linspace(0, n_rows, n_threads + 1).astype(int).tolist()))
+    return np.max(parallel_map(part, ranges, n_threads), axis=0)
 
 
 def csr_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:

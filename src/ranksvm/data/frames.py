@@ -23,6 +23,8 @@ __all__ = [
     "validated",
 ]
 
+# The column of a DataFrame that XGBoost takes for the query ids.
+QID = "qid"
 # Number of columns written at a time into an array of rows: a cache line of float32 values.
 _COLUMNS = 16
 # Lower limit on the number of values written at a time; a copy of so few is small.
@@ -85,13 +87,17 @@ def drop_column(X: Any, name: str) -> Any:
 
 
 def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
-    """X and the query ids, and the name of the column of X that held them if ``qid`` is one.
+    """X and the query ids, and the name of the column of X that held them.
+
+    That is the column that ``qid`` names, or, as in XGBoost, a column "qid" if ``qid`` is None.
 
     Raises
     ------
     DataError
         When X has no such column.
     """
+    if qid is None and has_column(X, QID):
+        qid = QID
     if not isinstance(qid, str):
         return X, qid, None
     if not is_frame(X):

@@ -1,7 +1,7 @@
 """The comparable pairs of a data set: preferred and other documents and their weights, without a list of pairs."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -97,6 +97,7 @@ class ComparablePairs:
         self.weight_per_query = np.empty(self.n_queries)
         sweep.count_pairs(self.arrays, 0, self.n_queries, self.pairs_per_query, self.weight_per_query)
         by_level, visited = np.empty(len(levels), dtype=np.int32), np.empty(self.n_queries, dtype=np.uint8)
+        self.visited = visited
         self.n_swept = self.arrays.choose(self.pairs_per_query, visit_limit, by_level, visited)
 
     def __reduce__(self):
@@ -200,6 +201,18 @@ class ComparablePairs:
     def weight(self) -> float:
         """Sum of the weights of all pairs."""
         return float(self.weight_per_query.sum())
+
+    @cached_property
+    def cancellation(self) -> float:
+        """Largest sum of the gains of two documents over their difference, which weighs their pair; 1 without gains."""
+        if self.gain is None:
+            return 1.0
+        query = np.repeat(np.arange(self.n_queries), np.diff(self.pointers))
+        order = np.lexsort((self.levels, query))
+        gain, same = self.gain[order], np.diff(query[order]) == 0
+        step = np.diff(gain)
+        rising = same & (step > 0.0)
+        return float(((gain[1:] + gain[:-1])[rising] / step[rising]).max(initial=1.0))
 
     def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The pairs of one query as a list.

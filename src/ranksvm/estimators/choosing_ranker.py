@@ -5,13 +5,15 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ranksvm import _options
+from ranksvm._logging import Steps
 from ranksvm._schema import Array, Number, Schema
+from ranksvm._verbosity import verbosity
 from ranksvm.data import Queries, frames, validation
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
@@ -21,16 +23,14 @@ from ranksvm.metrics import Convention, Evaluation, Metric, parse_metric
 from ranksvm.metrics.conventions import convention_named
 from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error, standard_error_over_queries
 from ranksvm.model_selection.cross_validation import query_splits
-from ranksvm.problems.evaluation import EvaluationSet, evals_result, evaluation_sets
+from ranksvm.problems.evaluation import EvaluationSet, EvaluationSets, Parts, evaluation_sets
+from ranksvm.problems.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
 from ranksvm.problems.problem import RankSVMProblem, interruptible_if
 from ranksvm.problems.records import Outcome, Record
 from ranksvm.problems.training_set import TrainingSet
 from ranksvm.solvers import SolverResult, Status
 
 logger = logging.getLogger("ranksvm.estimators")
-
-# The evaluations of one solution, one for each test part.
-Parts = Sequence[Evaluation]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,8 @@ class Choice(Record):
     ----------
     setting_number, C_number : int
         Indices of the chosen setting and of the chosen C.
+    best_iteration : int
+        The place of the chosen solution, from 1, among those tried, in their order.
     C : float
         The chosen C.
     best_score : float
@@ -53,6 +55,7 @@ class Choice(Record):
 
     setting_number: int
     C_number: int
+    best_iteration: int
     C: float
     best_score: float
     Cs: np.ndarray
@@ -60,7 +63,8 @@ class Choice(Record):
 
     def attributes(self) -> dict[str, Any]:
         """Name of each fitted attribute -> its value."""
-        return {"C_": self.C, "best_score_": self.best_score, "Cs_": self.Cs} | self.tried
+        best = {"best_score_": self.best_score, "best_iteration_": self.best_iteration}
+        return {"C_": self.C, **best, "Cs_": self.Cs} | self.tried
 
 
 class Chosen(NamedTuple):
@@ -82,17 +86,25 @@ class ChoosingRanker(DualMixin, BaseEstimator):
     _fitted_schema: ClassVar[Schema] = {
         "C_": Number(least=0.0),
         "best_score_": Number(finite=False),
+        "best_iteration_": Number(integer=True, least=1, nullable=True, default=None),
         "Cs_": Array("n_Cs"),
     }
     # the estimator that is given C
     _with_one_c: ClassVar[Callable[..., Any]]
 
     C_: float
+    best_score_: float
+    best_iteration_: int
+    Cs_: np.ndarray
+    scores_: np.ndarray
+    mean_scores_: np.ndarray
+    standard_errors_: np.ndarray
     Cs: Any
     metric: Any
     cv: Any
     convention: Any
     rule: str
+    early_stopping_rounds: int | None
     keep_on_interrupt: bool
     verbose: int
 
@@ -111,7 +123,12 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
-    ) -> Any:
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = None,
+        callbacks: Any = None,
+    ) -> Self:
         """Choose C, and gamma if the kernel has one, and learn the scoring function.
 
         Parameters
@@ -132,6 +149,13 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             is only recorded (``evals_result_``).
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+        eval_names, eval_sample_weight, eval_at : optional
+            As in `RankSVM.fit`.
+        eval_metric : str, Metric, or list of either, optional
+            What to evaluate on the sets besides ``metric``, which comes first and decides.
+        callbacks : list of callable, optional
+            Functions called after each solution evaluated on an ``eval_set``, as in `FactorizedRankSVM.fit`. The
+            comparison stops after a function returns True.
 
         Returns
         -------
@@ -154,7 +178,10 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         """
         metric, convention = parse_metric(self.metric), convention_named(self.convention)
         _options.check(rule=_options.one_of(self.rule, RULES))
-        with all_or_nothing(self), _options.verbosity(self.verbose):
+        patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
+        if called and eval_set is None:
+            raise OptionError("callbacks follow the solutions along C on validation data: give eval_set=[(X, y)].")
+        with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             Cs = np.sort(c_values(self.Cs))
@@ -162,9 +189,11 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             arguments = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
             data = self._training_set(self, X, y, **arguments, **weights)
             settings = self._settings(data)
-            sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
+            given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
+            sets = evaluation_sets(self, data.n_queries, *given, deciding=metric, convention=convention)
             if sets:
-                chosen = self._choose_on_validation(data, settings, Cs, metric, convention, sets)
+                rounds = EvaluationRounds(self, sets, called, len(settings) * len(Cs), patience)
+                chosen = self._choose_on_validation(data, settings, Cs, metric, rounds)
             elif pairs is not None:
                 raise DataError("Pairs give no labels to evaluate folds with: give validation data (eval_set).")
             else:
@@ -208,20 +237,20 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         settings: list[Any],
         Cs: np.ndarray,
         metric: Metric,
-        convention: Convention,
-        sets: list[EvaluationSet],
+        rounds: EvaluationRounds,
     ) -> "Chosen":
         tried: list[tuple[RankSVMProblem, list[SolverResult]]] = []
         found: list[list[Parts]] = []
+        steps = Steps(len(settings) * len(Cs))
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             for setting in settings:
                 problem = self._problem(data, setting)
                 where = "validation data"
-                results, evaluations = self._along(problem, Cs, sets, metric, convention, where, interrupted)
+                results, evaluations = self._along(problem, Cs, rounds.sets, where, steps, rounds, interrupted)
                 problem.release()
                 tried.append((problem, results))
                 found.append(evaluations)
-                if interrupted is not None and interrupted.is_set():
+                if rounds.ended or (interrupted is not None and interrupted.is_set()):
                     break
         first_sets = [[parts[:1] for parts in evaluations] for evaluations in found]
         choice = self._choose(settings[: len(found)], Cs, metric, first_sets)
@@ -230,7 +259,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         outcome = problem.outcome(result)
         if interrupted is not None and interrupted.is_set():
             outcome = replace(outcome, status=Status.INTERRUPTED.value)
-        of_sets = evals_result([parts for evaluations in found for parts in evaluations])
+        of_sets = rounds.sets.evals_result([parts for evaluations in found for parts in evaluations])
         return Chosen(choice, problem.model(result.w), outcome, of_sets)
 
     def _choose_by_folds(
@@ -251,22 +280,28 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
 
         found: list[list[list[Evaluation]]] = [[[] for _ in Cs] for _ in settings]
-        for number, (train, test) in enumerate(query_splits(self.cv, X, y, grouping)):
+        splits = query_splits(self.cv, X, y, grouping)
+        steps = Steps(len(settings) * len(Cs) * len(splits))
+        for number, (train, test) in enumerate(splits):
             part = {"qid": numbers[train], "group": None, **divided(train)}
             try:
                 fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)
             except NoComparablePairsError as error:
                 raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
             X_test = self._features_of(X, test, train)
-            held_out = EvaluationSet(X_test, y[test], numbers[test], divided(test)["sample_weight"])
+            test_set = EvaluationSet(X_test, y[test], numbers[test], divided(test)["sample_weight"])
+            name = f"fold {number + 1}"
+            held_out = EvaluationSets([name], [test_set], [metric], convention)
             for place, setting in enumerate(settings):
                 problem = self._problem(fold, setting)
-                _, evaluations = self._along(problem, Cs, [held_out], metric, convention, f"fold {number + 1}")
+                _, evaluations = self._along(problem, Cs, held_out, f"{name} of {len(splits)}", steps)
                 problem.release()
                 for parts, each in zip(found[place], evaluations, strict=True):
                     parts.extend(each)
         choice = self._choose(settings, Cs, metric, found)
         problem = self._problem(data, settings[choice.setting_number])
+        line = "chosen: %sC = %.6g, %s %.4f; fitting it to all data"
+        logger.info(line, problem.label, choice.C, metric.name, choice.best_score)
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             result = problem.solve(choice.C, interrupted=interrupted)
         return Chosen(choice, problem.model(result.w), problem.outcome(result), {})
@@ -275,21 +310,24 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         self,
         problem: RankSVMProblem,
         Cs: np.ndarray,
-        sets: list[EvaluationSet],
-        metric: Metric,
-        convention: Convention,
+        sets: EvaluationSets,
         where: str,
+        steps: Steps,
+        rounds: EvaluationRounds | None = None,
         interrupted: threading.Event | None = None,
     ) -> tuple[list[SolverResult], list[Parts]]:
-        """The solutions of a problem along C, and the evaluation of each on every set."""
+        """The solutions of a problem along C, until ``rounds`` end, and the evaluation of each on every set."""
+        name = sets.metrics[0].name
         results: list[SolverResult] = []
         evaluations: list[Parts] = []
         for C, result in solve_along(problem, Cs, interrupted):
-            scores = partial(problem.scores, result.w)
             results.append(result)
-            evaluations.append([each.evaluate(scores, metric, convention) for each in sets])
-            value = evaluations[-1][0].means[metric.name]
-            logger.info("%sC = %.6g: %s %.4f on %s", problem.label, C, metric.name, value, where)
+            evaluations.append(sets.evaluate(partial(problem.scores, result.w)))
+            values = [parts[0].means[name] for parts in evaluations]
+            line = "%sC = %.6g: %s %.4f on %s"
+            logger.info(line, problem.label, C, name, values[-1], where, extra=steps.next())
+            if rounds is not None and (rounds.called_back(evaluations[-1]) or rounds.exhausted(values)):
+                break
         return results, evaluations
 
     def _choose(
@@ -317,6 +355,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         return Choice(
             setting_number,
             C_number,
+            best_iteration=sum(map(len, found[:setting_number])) + C_number + 1,
             C=float(Cs[C_number]),
             best_score=float(means[setting_number, C_number]),
             Cs=Cs,

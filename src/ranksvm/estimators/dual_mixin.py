@@ -36,6 +36,18 @@ class DualMixin(Ranker):
         "evals_result_": Trace(required=False),
     }
 
+    objective_: float
+    duality_gap_: float
+    converged_: bool
+    status_: str
+    n_iter_: int
+    solver_: str
+    history_: dict[str, list]
+    n_pairs_: int
+    width_: float | None
+    pair_alpha_: np.ndarray | None
+    evals_result_: dict[str, dict[str, list[float]]]
+
     def dual_coef(
         self,
         X: Any,

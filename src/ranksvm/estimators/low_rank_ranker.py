@@ -35,8 +35,13 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         "fitted_params_": Plain(),
         "evals_result_": Trace(required=False),
     }
+    objective_: float
+    converged_: bool
+    status_: str
+    n_iter_: int
+    history_: dict[str, list]
     n_pairs_: int
-    n_queries_: int
+    evals_result_: dict[str, dict[str, list[float]]]
 
     __metadata_request__fit: ClassVar = dict.fromkeys(("sample_weight", "query_weight", "propensity"), UNUSED)
 

@@ -108,7 +108,7 @@ class RankSVM(plain.RankSVM, BaseEstimator):  # numpydoc ignore=PR02
     frame_type_ : str or None
         Library of the DataFrame X, such as "polars".
     qid_column_ : str or None
-        Column of X that held the query ids, if ``qid`` named one.
+        Column of X that held the query ids: the one that ``qid`` named, or "qid".
     evals_result_ : dict
         The metrics of the model on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10": [value]}}``.
 
@@ -129,6 +129,9 @@ class RankSVM(plain.RankSVM, BaseEstimator):  # numpydoc ignore=PR02
     1/2 |m|^2`` with ``m = w - proj_K(w - g)``, which is g itself where nothing is constrained. Solver "newton"
     minimises the quadratic model over K by an explicit Hessian in every step, "tron" by products with the Hessian;
     "auto" is "newton" up to 2,000 features, unless X is too sparse for that.
+
+    There is no ``early_stopping_rounds`` and no callback: the objective is convex, and a fit ends with a certificate
+    that no further iteration could lower it by more than ``tol``. `RankSVMCV` stops early along C.
 
     Examples
     --------

@@ -37,11 +37,16 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     rule : {"best", "one_standard_error"}, default "best"
         "best": the C of the highest mean score. "one_standard_error": the smallest C whose mean score is at least the
         highest mean score minus its standard error (see the notes).
-    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, n_jobs, verbose : optional
+    early_stopping_rounds : int or None, default None
+        With an ``eval_set``: stop along C after this number of values of C without a better score on its first set.
+    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, n_jobs : optional
         As in `RankSVM`.
     keep_on_interrupt : bool, default False
         As in `RankSVM`. With ``keep_on_interrupt``, Ctrl-C ends the comparison on validation data and keeps the best of
         the values tried; while folds are compared there is no model to keep, and KeyboardInterrupt is raised.
+    verbose : int, default 0
+        1 shows the score of each C on each fold, and a progress bar if stderr is a terminal; 2 shows also the
+        iterations of every fit. On stderr, or wherever `logging` is configured to send the logger "ranksvm".
 
     Attributes
     ----------
@@ -49,17 +54,19 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         The chosen C.
     best_score_ : float
         Its mean score.
+    best_iteration_ : int
+        Its place, from 1, among those tried: ``Cs_[best_iteration_ - 1]``.
     mean_scores_ : ndarray of float64, shape (n_Cs,)
         Mean of ``scores_`` for each C over the test parts where the metric is defined.
     standard_errors_ : ndarray of float64, shape (n_Cs,)
         Standard error of each mean: over the test parts, or over the queries if there is one test part. NaN if there
         are fewer than two values.
     Cs_ : ndarray of float64, shape (n_Cs,)
-        The values tried, ascending.
+        The values tried, ascending; without those that early stopping left out.
     scores_ : ndarray of float64, shape (n_Cs, n_folds)
         The metric of each C on each test part (one column with ``eval_set``: its first set).
     evals_result_ : dict
-        The metric on each set of ``eval_set`` for each C, in LightGBM's form: ``{"valid_0": {"ndcg@10": [...]}}``.
+        The metrics on each set of ``eval_set`` for each C, in LightGBM's form: ``{"valid_0": {"ndcg@10": [...]}}``.
     coef_, monotone_, fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_,
     n_pairs_, n_queries_
         As in `RankSVM`, for the chosen C.
@@ -104,6 +111,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         cv: Any = 5,
         convention: Any = "default",
         rule: str = "best",
+        early_stopping_rounds: int | None = None,
         loss: Any = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
@@ -121,6 +129,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         self.cv = cv
         self.convention = convention
         self.rule = rule
+        self.early_stopping_rounds = early_stopping_rounds
         self.loss = loss
         self.huber_width = huber_width
         self.pair_selection = pair_selection

@@ -50,7 +50,10 @@ class Ranker:
     _model_params: ClassVar[tuple[str, ...]] = ()
     fitted_params_: dict[str, Any]
     n_queries_: int
-    qid_column_: Any
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+    frame_type_: str | None
+    qid_column_: str | None
 
     _fitted_schema: ClassVar[Schema] = {
         "n_features_in_": Number(integer=True, least=1, size="n_features"),
@@ -72,7 +75,7 @@ class Ranker:
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Features. The column of query ids of a DataFrame, if one was named in `fit`, is ignored; the other columns
+            Features. The column of query ids of a DataFrame, the one of `fit` or "qid", is ignored; the other columns
             must be those of `fit`.
 
         Returns
@@ -100,8 +103,8 @@ class Ranker:
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features.
         qid : array-like of shape (n_samples,) or str, optional
-            Query of each row, in any order, or the column of X that has them; None: the column named in `fit`, if X has
-            it, else all rows are one query, 0.
+            Query of each row, in any order, or the column of X that has them; None: the column of `fit`, or "qid", if X
+            has it, else all rows are one query, 0.
 
         Returns
         -------
@@ -146,9 +149,12 @@ class Ranker:
                 "Pipelines and searches, sklearn.set_config(enable_metadata_routing=True) passes it on; "
                 "ranksvm.cross_validate needs no routing."
             )
-        return evaluate(y, scores, qid, [SCORE_METRIC], sample_weight=sample_weight).means[SCORE_METRIC]
+        # a model of one query is scored on one
+        grouping = {"group": [len(scores)]} if qid is None else {"qid": qid}
+        found = evaluate(y, scores, metrics=[SCORE_METRIC], sample_weight=sample_weight, **grouping)
+        return found.means[SCORE_METRIC]
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `ranksvm.load` reads.
 
         Parameters
@@ -163,6 +169,21 @@ class Ranker:
         """
         check_is_fitted(self)
         save(self, path)
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """`save`, under the name that it has in XGBoost and LightGBM; `ranksvm.load` reads the file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write.
+
+        Raises
+        ------
+        OptionError
+            As in `save`.
+        """
+        self.save(path)
 
     def _assign(self, *records: Record) -> None:
         """Set fitted attributes from the records of a fit."""
@@ -199,17 +220,19 @@ class Ranker:
         X = self._without_qid_column(X)
         return validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
 
-    def _has_qid_column(self, X: Any) -> bool:
-        column = getattr(self, "qid_column_", None)
-        return column is not None and frames.has_column(X, column)
+    def _qid_column_of(self, X: Any) -> str | None:
+        """The column of X that has query ids: the one of `fit`, or else "qid", which is never a feature."""
+        column = getattr(self, "qid_column_", None) or frames.QID
+        return column if frames.has_column(X, column) else None
 
     def _without_qid_column(self, X: Any) -> Any:
-        return frames.drop_column(X, self.qid_column_) if self._has_qid_column(X) else X
+        column = self._qid_column_of(X)
+        return X if column is None else frames.drop_column(X, column)
 
     def _query_ids(self, X: Any, qid: Any) -> Any:
-        """The query ids: those given, those in the named column, or those in the column named in `fit`."""
-        if qid is None and self._has_qid_column(X):
-            return frames.column(X, self.qid_column_)
+        """The query ids: those given, those in the named column, or those in the column of `fit`."""
+        if qid is None and (column := self._qid_column_of(X)) is not None:
+            return frames.column(X, column)
         return frames.split_qid(X, qid)[1]
 
     def __sklearn_tags__(self):

@@ -4,7 +4,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -14,16 +14,17 @@ from ranksvm._memory import check_fits, memory_complaint
 from ranksvm._parallel import one_blas_thread
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Number, Schema
+from ranksvm._verbosity import verbosity
 from ranksvm.data import ComparablePairs, PairBlocks, Queries, as_design_matrix, frames
 from ranksvm.estimators.low_rank_ranker import LowRankRanker
-from ranksvm.estimators.ranker import SCORE_METRIC, all_or_nothing
+from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.losses import HuberHinge
 from ranksvm.objectives import LinearObjective
 from ranksvm.objectives.nuclear_norm import NuclearNormObjective, required_bytes
 from ranksvm.objectives.query_matrices import QueryMatrices
 from ranksvm.problems.dual import AlphaOfPairs
-from ranksvm.problems.evaluation import evals_result, evaluation_sets
+from ranksvm.problems.evaluation import evaluation_sets
 from ranksvm.problems.problem import interruptible_if
 from ranksvm.problems.records import Record
 from ranksvm.problems.training_set import TrainingSet
@@ -121,7 +122,7 @@ class RegularizedRankSVM(LowRankRanker):
     frame_type_ : str or None
         Library of the DataFrame X, such as "polars".
     qid_column_ : str or None
-        Column of X that held the query ids, if ``qid`` named one.
+        Column of X that held the query ids: the one that ``qid`` named, or "qid".
     evals_result_ : dict
         The metrics of the model on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10": [value]}}``.
 
@@ -153,6 +154,12 @@ class RegularizedRankSVM(LowRankRanker):
     >>> bool((ranker.ranks_ <= 10).all())
     True
     """
+
+    duality_gap_: float
+    ranks_: np.ndarray
+    singular_values_: np.ndarray
+    left_factors_: np.ndarray
+    right_factors_: np.ndarray
 
     _model_params = ("C", "gamma", "lam")
     _fitted_schema: ClassVar[Schema] = {
@@ -198,7 +205,11 @@ class RegularizedRankSVM(LowRankRanker):
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
-    ) -> "RegularizedRankSVM":
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = None,
+    ) -> Self:
         """Learn the weights.
 
         Parameters
@@ -209,15 +220,18 @@ class RegularizedRankSVM(LowRankRanker):
             Relevance labels: any real numbers; only their order within a query counts.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row: any dtype, in any order. The name of a column of a DataFrame X: that column, which is
-            then not a feature, here and in `predict`. None: all rows are one query, with a `OneQueryWarning`. More than
-            1,000 rows are refused then, because they are plausibly of several queries, whose rows must not be compared;
-            ``group=[n_samples]`` says that they are one query.
+            then not a feature, here and in `predict`. None: the column "qid" of a DataFrame, as in XGBoost. Without it
+            all rows are one query, with a `OneQueryWarning`. More than 1,000 rows are refused then, because they are
+            plausibly of several queries, whose rows must not be compared; ``group=[n_samples]`` says that they are one
+            query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on. The values are stored in ``evals_result_`` and do not affect the fit.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``.
+        eval_names, eval_sample_weight, eval_metric, eval_at : optional
+            As in `RankSVM.fit`.
 
         Returns
         -------
@@ -250,7 +264,17 @@ class RegularizedRankSVM(LowRankRanker):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             data = self._training_set(X, y, qid, group)
-            sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
+            sets = evaluation_sets(
+                self,
+                data.n_queries,
+                eval_set,
+                eval_qid,
+                eval_group,
+                eval_names,
+                eval_sample_weight,
+                eval_metric,
+                eval_at,
+            )
             assert isinstance(data.pairs, ComparablePairs)
             blocks = PairBlocks(data.pairs)
             matrices = f"the matrices of {data.pairs.n_pairs} pairs ({blocks.n_entries} entries)"
@@ -271,7 +295,7 @@ class RegularizedRankSVM(LowRankRanker):
                 data.n_threads,
             )
             with (
-                _options.verbosity(self.verbose),
+                verbosity(self.verbose),
                 interruptible_if(self.keep_on_interrupt) as interrupted,
                 one_blas_thread(),
             ):
@@ -280,7 +304,7 @@ class RegularizedRankSVM(LowRankRanker):
             found = QueryMatrices.from_blocks(objective.blocks, data.pairs.pointers, result.point.matrices)
             self._assign(_solution(data, found, result))
             self.fitted_params_ = self._params_now()
-            self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
+            self.evals_result_ = sets.evals_result([sets.evaluate(self._scores)])
         return self
 
     def _begin(self, objective: NuclearNormObjective, interrupted: threading.Event | None) -> None:

@@ -38,6 +38,9 @@ class FeatureMap(Protocol):
     def gathered(self, sums: np.ndarray) -> np.ndarray:
         """``W' sums``: converts sums over basis functions to sums over features, float64, shape (n_features,)."""
 
+    def largest(self, X: Any) -> np.ndarray:
+        """Bounds on the sums of absolute values of which each feature consists, float64, shape (n_features,)."""
+
 
 class NystroemFeatures:
     """Values of orthonormal functions that span the kernels of landmarks: ``phi(x) = k(x, Z) W``.
@@ -131,6 +134,22 @@ class NystroemFeatures:
             ``W' sums``.
         """
         return sums @ self.weights
+
+    def largest(self, X: Any) -> np.ndarray:
+        """Bounds on the features, from ``|k(x, z)|^2 <= k(x, x) k(z, z)``.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of floats, shape (n_rows, n_features_in)
+            Documents.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features,)
+            For each feature a bound on the sum of absolute values of its terms, for every document.
+        """
+        own, theirs = (self.kernel.diagonal(as_float64(Z)) for Z in (self.landmarks, X))
+        return np.sqrt(np.abs(own) * np.abs(theirs).max(initial=0.0)) @ np.abs(self.weights)
 
 
 class FourierFeatures:
@@ -253,6 +272,21 @@ class FourierFeatures:
             The same.
         """
         return sums
+
+    def largest(self, X: Any) -> np.ndarray:
+        """Bounds on the features, which are cosines and sines over the square root of their number.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of floats, shape (n_rows, n_features_in)
+            Documents.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features,)
+            One number.
+        """
+        return np.full(self.n_features, 1.0 / np.sqrt(len(self.frequencies)))
 
 
 def whitening(Q: np.ndarray, cut: float | None = None) -> np.ndarray:

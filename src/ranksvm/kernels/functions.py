@@ -237,6 +237,39 @@ class Kernel:
         self.values(self.documents(X, centre), self.documents(Z, centre), out)
         return out
 
+    def value_error(self, n_features: int, largest_square: float) -> float:
+        """Bound on the round-off of a value; 0 for a callable, whose values are the kernel.
+
+        Parameters
+        ----------
+        n_features : int
+            Features of a document.
+        largest_square : float
+            Largest squared norm of a document, in the form of `documents`.
+
+        Returns
+        -------
+        float
+            The bound.
+        """
+        unit = (n_features + 10) * np.finfo(np.float64).eps
+        if self.name == "callable":
+            return 0.0
+        if self.name == "cosine":
+            return 3.0 * unit
+        if self.name == "poly":
+            gamma, degree, coef0 = (self.parameters[name] for name in ("gamma", "degree", "coef0"))
+            return (abs(degree) + 2.0) * unit * (gamma * largest_square + abs(coef0)) ** degree
+        if self.name == "linear":
+            return unit * largest_square
+        gamma = self.parameters["gamma"]
+        if self.name == "laplacian":  # |x|_1 <= (n |x|^2)^1/2
+            return unit * (1.0 + 4.0 * gamma * float(np.sqrt(n_features * largest_square)))
+        # where products would lose more than this, distances are recomputed from differences of rows
+        products = 4.0 * max(DISTANCE_ROUND_OFF, unit) * gamma * largest_square
+        differences = EXPONENT_ROUND_OFF + 4.0 * unit * float(np.sqrt(EXPONENT * gamma * largest_square))
+        return min(products, differences) + EXPONENT * unit
+
     def diagonal(self, X: Any) -> np.ndarray:
         """Value for every row of X with itself.
 

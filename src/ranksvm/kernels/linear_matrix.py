@@ -9,6 +9,7 @@ from ranksvm._parallel import parallel_map
 from ranksvm.data.design_matrix import as_design_matrix, stored_bytes
 from ranksvm.kernels.functions import kernel_named
 from ranksvm.kernels.tiles import KernelValues, Tiles
+from ranksvm.losses.round_off import growth
 
 __all__ = ["LinearKernelMatrix"]
 
@@ -48,6 +49,7 @@ class LinearKernelMatrix:
         size = stored_bytes(X)
         self.product_bytes = 2 * size
         self.rounding = 0.0
+        self._sizes: np.ndarray | None = None
         self._n_threads = n_threads if size >= WORTH_THREADS else 1
         self._tiles = Tiles(KernelValues(kernel_named("linear"), X), np.dtype(np.float64), WIDTH)
 
@@ -97,6 +99,11 @@ class LinearKernelMatrix:
         self._tiles.columns(positions, np.arange(len(positions)), 0, self.n_rows, out, self._n_threads)
         return out
 
+    @property
+    def largest(self) -> float:
+        """Largest value of Q: it is on the diagonal."""
+        return float(self._tiles.diagonal.max(initial=0.0))
+
     def diagonal(self) -> np.ndarray:
         """The diagonal of Q.
 
@@ -106,6 +113,32 @@ class LinearKernelMatrix:
             Squared norms of the documents.
         """
         return self._tiles.diagonal.copy()
+
+    def product_error(self, b: np.ndarray, sharp: bool) -> tuple[float, float]:
+        """Bounds on the errors of ``Q b`` and ``b'Qb`` due to summing up.
+
+        Parameters
+        ----------
+        b : ndarray of float64, shape (n_rows,)
+            The vector.
+        sharp : bool
+            Ignored.
+
+        Returns
+        -------
+        of_product, of_form : float
+            Bounds on the largest error of an entry of ``Q b``, and on the error of ``b'Qb``.
+        """
+        if self._sizes is None:
+            self._sizes = self._design.largest(self._n_threads)
+        total, length, w = float(np.abs(b).sum()), float(np.linalg.norm(self._sizes)), np.zeros(self._design.n_features)
+        self._products.accumulate(0, self.n_rows, np.ascontiguousarray(b), w)
+        of_sums, norm = growth(self.n_rows + self._n_threads), float(np.linalg.norm(w))
+        of_scores = growth(self._design.most_entries + 4)
+        # the form is the squared norm of X'b, in which much of b may cancel
+        of_norm = of_sums * length * total
+        of_form = (2.0 * norm + of_norm) * of_norm + growth(self.n_rows + len(w)) * norm**2
+        return of_norm * length + of_scores * length * (norm + of_norm), of_form
 
     def form_rounding(self, b: np.ndarray) -> float:
         """Error of ``b'Qb`` due to rounding.

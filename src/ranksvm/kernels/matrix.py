@@ -26,12 +26,17 @@ class KernelMatrix(Protocol):
         recomputed.
     rounding : float
         Approximate error of Q due to rounding, in the spectral norm.
+    largest : float
+        Largest value of Q: it is on the diagonal.
     """
 
     n_rows: int
     n_products: int
     product_bytes: int
     rounding: float
+
+    @property
+    def largest(self) -> float: ...
 
     def product(self, b: np.ndarray) -> np.ndarray:
         """``Q b``, of shape (n_rows,), summed in float64."""
@@ -41,6 +46,9 @@ class KernelMatrix(Protocol):
 
     def diagonal(self) -> np.ndarray:
         """The diagonal of Q, of shape (n_rows,), the values that `product` uses."""
+
+    def product_error(self, b: np.ndarray, sharp: bool) -> tuple[float, float]:
+        """Bounds on the largest error of an entry of ``Q b`` and on that of ``b'Qb``; ``sharp`` ones cost columns."""
 
     def form_rounding(self, b: np.ndarray) -> float:
         """Approximate error of ``b'Qb`` due to the rounding of Q."""

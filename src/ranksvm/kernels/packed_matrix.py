@@ -8,6 +8,7 @@ import ranksvm._compiled.kernel as compiled
 from ranksvm._parallel import parallel_map
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.tiles import HEIGHT, Tiles, ValueSource
+from ranksvm.losses.round_off import growth
 
 __all__ = ["PackedKernelMatrix"]
 
@@ -22,6 +23,11 @@ TASKS_PER_THREAD = 4
 VALUES_PER_TASK = 1 << 17
 # Columns from which the effect of rounding on a quadratic form is estimated, to a few per cent.
 SAMPLED_COLUMNS = 32
+# The effect of rounding to float32 is measured with all columns of so many rows, and with so many drawn ones of more (a
+# fiftieth of the values of 8,000 rows), so many at a time; what these tell of all others gets a margin.
+MEASURED_ROWS, DRAWN_COLUMNS, MARGIN = 256, 64, 3.0
+# Terms of a product's sums beside one a row: those of its tasks.
+SUM_TERMS = 200
 
 
 class PackedKernelMatrix:
@@ -52,6 +58,8 @@ class PackedKernelMatrix:
     rounding : float
         Approximate error of Q due to rounding, in the spectral norm: errors of up to half a unit in the last place of
         the largest value, uniform and independent, are together ``eps * largest * sqrt(n_rows / 3)``.
+    largest : float
+        Largest value of Q: it is on the diagonal.
 
     Raises
     ------
@@ -73,6 +81,10 @@ class PackedKernelMatrix:
         self._values = np.empty(_n_values(self._n_kept, self.n_rows), dtype=dtype)
         self.product_bytes = self._values.nbytes
         largest = float(np.abs(self._tiles.diagonal).max(initial=0.0))
+        self.largest = largest
+        self.source = source
+        self._value_error: float | None = None
+        self._unrounded: Tiles | None = None
         self.rounding = float(np.finfo(dtype).eps) * largest * float(np.sqrt(self.n_rows / 3.0))
         self._tiles.parallel(self._store, self._kept_tasks, n_threads)
 
@@ -176,6 +188,54 @@ class PackedKernelMatrix:
         eps = float(np.finfo(self._values.dtype).eps)
         return eps * float(np.sqrt(total * float((squares @ values).mean()) / 12.0))
 
+    def product_error(self, b: np.ndarray, sharp: bool) -> tuple[float, float]:
+        """Bounds on the errors of ``Q b`` and ``b'Qb`` due to rounding, computing and summing up the values.
+
+        What rounding to float32 does is measured, if asked for: columns of Q are computed again in float64, all of them
+        for up to `MEASURED_ROWS` rows. Of more rows some are drawn with probability proportional to ``|b_j|``: their
+        mean estimates the error of the form without bias, and `MARGIN` times it and the largest one are returned.
+
+        Parameters
+        ----------
+        b : ndarray of float64, shape (n_rows,)
+            The vector.
+        sharp : bool
+            Whether to measure.
+
+        Returns
+        -------
+        of_product, of_form : float
+            Bounds on the largest error of an entry of ``Q b``, and on the error of ``b'Qb``.
+        """
+        total, rounded = float(np.abs(b).sum()), self._values.dtype == np.float32 and not self.source.exact_in_float32
+        if total == 0.0:
+            return 0.0, 0.0
+        if self._value_error is None:
+            self._value_error = self.source.value_error() + growth(self.n_rows + SUM_TERMS) * self.largest
+        of_product, of_form = self._value_error * total, self._value_error * total * total
+        if not rounded:
+            return of_product, of_form
+        if not sharp:
+            most = 0.5 * float(np.finfo(np.float32).eps) * self.largest * total
+            return of_product + most, of_form + most * total
+        if self.n_rows <= MEASURED_ROWS:
+            errors = np.zeros(self.n_rows)
+            for positions in _groups(np.arange(self.n_rows)):
+                errors += self._rounding_errors(positions) @ b[positions]
+            return of_product + float(np.abs(errors).max()), of_form + abs(float(b @ errors))
+        drawn = np.random.default_rng(0).choice(self.n_rows, size=DRAWN_COLUMNS, p=np.abs(b) / total)
+        errors = np.concatenate([np.abs(b @ self._rounding_errors(positions)) for positions in _groups(drawn)])
+        return of_product + MARGIN * float(errors.max()), of_form + MARGIN * total * float(errors.mean())
+
+    def _rounding_errors(self, positions: np.ndarray) -> np.ndarray:
+        """By how much columns of Q are off."""
+        exact = np.empty((self.n_rows, len(positions)))
+        if self._unrounded is None:
+            self._unrounded = Tiles(self.source, np.dtype(np.float64), WIDTHS[-1])
+        self._unrounded.columns(positions, np.arange(len(positions)), 0, self.n_rows, exact, self._n_threads)
+        exact -= self.columns(positions)
+        return exact
+
     def _panel(self, panel: int) -> np.ndarray:
         """Rows of a stored panel, with the columns up to the last of them."""
         start, stop = panel * HEIGHT, min((panel + 1) * HEIGHT, self.n_rows)
@@ -228,6 +288,11 @@ def _tasks(first: int, last: int, most: int) -> list[tuple[int, int]]:
     cuts = first + 1 + np.searchsorted(areas, areas[-1] * (np.arange(1, n_tasks) / n_tasks))
     bounds = np.unique([first, *cuts, last]).tolist()
     return list(itertools.pairwise(bounds))
+
+
+def _groups(positions: np.ndarray) -> list[np.ndarray]:
+    """Columns, some at a time."""
+    return np.array_split(positions, -(-len(positions) // SAMPLED_COLUMNS))
 
 
 def _megabytes(n_bytes: int) -> str:

@@ -19,6 +19,7 @@ class _GivenValues:
         self.n_rows = len(rows)
         # the selected values, before they are placed
         self.value_bytes = K.itemsize
+        self.exact_in_float32 = K.dtype == np.float32
         self._K, self._rows = K, rows
 
     def ready(self, rows):
@@ -32,6 +33,9 @@ class _GivenValues:
         values = self._K[self._rows, self._rows].astype(np.float64)
         refuse_infinite(self.name, values)
         return values
+
+    def value_error(self):
+        return 0.0
 
 
 def precomputed_matrix(

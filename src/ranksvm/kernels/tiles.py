@@ -36,6 +36,8 @@ class ValueSource(Protocol):
         Rows (and columns) of the matrix.
     parallel : bool
         Whether several threads may use it at a time.
+    exact_in_float32 : bool
+        Whether the values are numbers of float32.
     row_bytes, value_bytes : int
         Memory of a prepared row, and of the computation of one value in addition to the value.
     """
@@ -43,6 +45,7 @@ class ValueSource(Protocol):
     name: str
     n_rows: int
     parallel: bool
+    exact_in_float32: bool
     row_bytes: int
     value_bytes: int
 
@@ -55,6 +58,9 @@ class ValueSource(Protocol):
     def diagonal(self) -> np.ndarray:
         """The diagonal of Q in float64."""
 
+    def value_error(self) -> float:
+        """Bound on the round-off of a value."""
+
 
 class KernelValues:
     """Values of a kernel between documents.
@@ -66,6 +72,8 @@ class KernelValues:
     X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
         The documents.
     """
+
+    exact_in_float32 = False
 
     def __init__(self, kernel: Kernel, X: Any):
         self.name = kernel.name
@@ -91,6 +99,11 @@ class KernelValues:
         starts = range(0, self.n_rows, DIAGONAL_ROWS)
         parts = [self._kernel.diagonal(self._X[start : start + DIAGONAL_ROWS]) for start in starts]
         return np.concatenate(parts) if parts else np.empty(0)
+
+    def value_error(self):
+        starts = range(0, self.n_rows, DIAGONAL_ROWS)
+        squares = [self.ready(slice(start, start + DIAGONAL_ROWS)).squares.max() for start in starts]
+        return self._kernel.value_error(self._X.shape[1], max(squares, default=0.0))
 
 
 class Tiles:

@@ -5,7 +5,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ranksvm.losses.protocol import QueryOperator
+from ranksvm.losses.protocol import LossSums, QueryOperator
+from ranksvm.losses.round_off import OPERATIONS, LossRoundOff, growth, spread_of
 from ranksvm.losses.sums_over_pairs import sums_over
 
 
@@ -56,6 +57,38 @@ class MarginLoss:
         # stored with the pairs it belongs to: the width may have changed when the products are computed
         state.curvature = self.curvature(width)
         return self._operator(state, width)
+
+    def round_off(
+        self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool
+    ) -> LossRoundOff:
+        lengths = self.sums.lengths
+        active = ring = self.pairs.weight
+        if sharp:
+            active = self._weight_below(scores, 1.0 + off)
+            ring = active
+            if width is not None and off < width:
+                # what is summed up twice differs by round-off alone
+                ring += growth(lengths.of_all) * active - self._weight_below(scores, 1.0 - width - off)
+        spread = spread_of(scores, self.pairs.pointers) if lengths.swept else 0.0
+        weights = growth(OPERATIONS + lengths.of_document + 2.0 * lengths.cancellation)
+        return LossRoundOff(*self._round_off(sums, width, off, active, max(ring, 0.0), spread), weights=weights)
+
+    def _round_off(
+        self, sums: LossSums, width: Any, off: float, active: float, ring: float, spread: float
+    ) -> tuple[float, float, float, float, float]:
+        """The bounds, but that of weights.
+
+        ``active`` is the weight of the pairs of margins below 1 or no more than ``off`` above, ``ring`` that of those
+        no more than ``off`` beyond the ring.
+        """
+        raise NotImplementedError
+
+    def _weight_below(self, scores: np.ndarray, threshold: float) -> float:
+        """Weight of the pairs of margins below a threshold."""
+        state = self.sums.new_state(False)
+        below = self.sums.squared_hinge(state, threshold)
+        below(0, self.pairs.n_queries, scores, np.empty(self.pairs.n_rows))
+        return 0.5 * float(state.degrees.sum())
 
     def hessian(self, state: Any) -> QueryOperator:
         return self.sums.hessian(state)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ranksvm.losses._margin_loss import MarginLoss
+from ranksvm.losses.round_off import OPERATIONS, growth
 
 __all__ = ["Hinge", "HuberHinge"]
 
@@ -58,6 +59,23 @@ class HuberHinge(MarginLoss):
         """
         assert width is not None
         return 1.0 / width
+
+    def _round_off(self, sums, width, off, active, ring, spread):
+        lengths = self.sums.lengths
+        target = sums.value + sums.excess
+        pulls = min(active, float(np.sqrt(2.0 * active * sums.value / width)))
+        pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * pulls
+        value = slack = 4.0 * growth(OPERATIONS + lengths.of_all) * target
+        if lengths.swept:
+            # Hinges of the ring are differences of terms as large as the spread of the scores, divided by the width.
+            sweep = growth(OPERATIONS + 2.0 * lengths.swept) * lengths.cancellation
+            size = 1.0 + 2.0 * spread
+            pull_sums += 2.0 * sweep * (active + size * ring / width)
+            value += sweep * (size * (size / width + 1.0) * ring + (size + width) * active)
+            slack += sweep * size * (size / width + 1.0) * ring
+        # A kink is as far above its tangents as the margin is off, a parabola no farther than half the square over d.
+        beyond = ring * off if self.smoothed else active * min(off * off / (2.0 * width), off)
+        return pulls, pull_sums, beyond, value, slack
 
     def _operator(self, state, width):
         return self.sums.huber(state, width, self.smoothed)

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ranksvm.losses.protocol import LossSums, QueryOperator
+from ranksvm.losses.round_off import OPERATIONS, LossRoundOff, growth
 
 __all__ = ["FunctionLoss", "FunctionState", "MarginFunction", "complaint_about"]
 
@@ -96,6 +97,20 @@ class FunctionLoss:
             return LossSums(value)
 
         return evaluate
+
+    def round_off(
+        self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool
+    ) -> LossRoundOff:
+        # the function itself is taken for as exact as a few operations
+        pulls = beyond = 0.0
+        largest = int(np.max(self.pairs.pairs_per_query, initial=0))
+        for i, j, weight in self.pairs.chunks(0, self.pairs.n_queries, CHUNK_PAIRS):
+            margins = scores[i] - scores[j]
+            low, high = self.function.derivative(margins - off), self.function.derivative(margins + off)
+            pulls += float(weight @ np.maximum(np.abs(low), np.abs(high)))
+            beyond += float(weight @ (high - low)) * off
+        error = growth(OPERATIONS + largest + self.pairs.n_queries)
+        return LossRoundOff(pulls, 2.0 * error * pulls, beyond, error * sums.value, 0.0, growth(OPERATIONS + largest))
 
     def hessian(self, state: FunctionState) -> QueryOperator:
         def multiply(first: int, last: int, v_range: np.ndarray, u_range: np.ndarray) -> LossSums:

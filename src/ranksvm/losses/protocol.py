@@ -5,6 +5,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ranksvm.losses.round_off import LossRoundOff
+
 __all__ = ["LossSums", "PairwiseLoss", "Pairs", "QueryOperator"]
 
 
@@ -117,6 +119,11 @@ class PairwiseLoss(Protocol):
 
     def hessian(self, state: Any) -> QueryOperator:
         """The (generalised) Hessian with respect to the scores, as an operator."""
+
+    def round_off(
+        self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool
+    ) -> LossRoundOff:
+        """Bounds for margins that are off by ``off``, where the loss has these sums; ``sharp`` ones take a sweep."""
 
     def curvature_diagonal(self, state: Any, start: int, stop: int) -> np.ndarray:
         """Diagonal of the Hessian with respect to the scores, for the positions ``start .. stop``."""

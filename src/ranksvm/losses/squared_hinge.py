@@ -3,6 +3,7 @@
 import numpy as np
 
 from ranksvm.losses._margin_loss import MarginLoss
+from ranksvm.losses.round_off import OPERATIONS, growth
 
 __all__ = ["SquaredHinge"]
 
@@ -43,6 +44,17 @@ class SquaredHinge(MarginLoss):
     def curvature(self, width: float | None = None) -> float:
         """2."""
         return 2.0
+
+    def _round_off(self, sums, width, off, active, ring, spread):
+        lengths = self.sums.lengths
+        pulls = 2.0 * float(np.sqrt(active * sums.value))
+        pull_sums, value = 2.0 * growth(OPERATIONS + lengths.of_document) * pulls, growth(lengths.of_all) * sums.value
+        if lengths.swept:
+            # Differences of sums over up to all documents of a query, of terms as large as the spread of the scores.
+            sweep = growth(OPERATIONS + 2.0 * lengths.swept) * lengths.cancellation * active * (1.0 + 2.0 * spread)
+            pull_sums += 4.0 * sweep
+            value += sweep * (1.0 + 2.0 * spread)
+        return pulls, pull_sums, active * off * off, value, 0.0
 
     def _operator(self, state, width):
         return self.sums.squared_hinge(state, self.margin)

@@ -5,6 +5,7 @@ products with the Laplacian of the graph whose edges are the pairs at which the 
 pairs in the form that suits the way.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import ranksvm._compiled.pair_list as pair_list
 import ranksvm._compiled.sweep as sweep
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
+from ranksvm.losses.round_off import SumLengths
 
 __all__ = ["ListState", "ListSums", "SweepState", "SweepSums", "sums_over"]
 
@@ -77,6 +79,15 @@ class SweepSums:
         # whether no query has more than two documents: then the active pairs are known from the degrees
         self.few_pairs = bool(np.diff(pairs.pointers).max(initial=0) <= 2)
 
+    @cached_property
+    def lengths(self) -> SumLengths:
+        """Numbers of terms of the sums."""
+        pairs, sizes = self.pairs, np.diff(self.pairs.pointers)
+        visited = int(np.where(pairs.visited, pairs.pairs_per_query, 0).max(initial=0))
+        is_swept = (pairs.visited == 0) & (pairs.pairs_per_query > 0)
+        longest, swept = int(sizes.max(initial=0)), int(np.where(is_swept, sizes, 0).max(initial=0))
+        return SumLengths(longest, max(visited, longest) + pairs.n_queries, swept, pairs.cancellation)
+
     def new_state(self, ring: bool, near: Any = None, n_threads: int = 1) -> SweepState:
         return SweepState(self.pairs, ring, near, n_threads)
 
@@ -133,6 +144,12 @@ class ListSums:
 
     def __init__(self, pairs: PairList):
         self.pairs = pairs
+
+    @cached_property
+    def lengths(self) -> SumLengths:
+        """Numbers of terms of the sums."""
+        most = int(self.pairs.pairs_per_query.max(initial=0))
+        return SumLengths(most, most + self.pairs.n_queries)
 
     def new_state(self, ring: bool, near: Any = None, n_threads: int = 1) -> ListState:
         return ListState(self.pairs)

@@ -1,6 +1,7 @@
 """The metrics: each is a small object with a name and a definition."""
 
 import dataclasses
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +32,8 @@ class Metric:
     """
 
     label: ClassVar[str]
+    # value of a query without a ranking
+    of_nothing: ClassVar[float] = 0.0
 
     @property
     def name(self) -> str:
@@ -113,7 +116,7 @@ class NDCG(_AtCutoff):
 
     def values(self, rankings: Rankings) -> np.ndarray:
         dcg = rankings.sums(rankings.averaged(rankings.gains) * rankings.discounts, self.cutoff)
-        ideal = rankings.sums(rankings.ideal_gains * rankings.discounts, self.cutoff)
+        ideal = rankings.ideal_dcg(self.cutoff)
         values = _ratio(dcg, ideal, rankings.convention.no_relevant)
         if rankings.convention.short_ndcg_is_zero and self.cutoff is not None:
             values[rankings.sizes < self.cutoff] = 0.0
@@ -296,6 +299,7 @@ class PairwiseAccuracy(Metric):
     """
 
     label: ClassVar[str] = "pairwise_accuracy"
+    of_nothing: ClassVar[float] = math.nan
 
     def values(self, rankings: Rankings) -> np.ndarray:
         comparable, concordant = rankings.pair_counts[:2]
@@ -319,6 +323,7 @@ class KendallTau(Metric):
     """
 
     label: ClassVar[str] = "kendall_tau"
+    of_nothing: ClassVar[float] = math.nan
 
     def values(self, rankings: Rankings) -> np.ndarray:
         comparable, concordant, discordant, different = rankings.pair_counts.astype(np.float64)

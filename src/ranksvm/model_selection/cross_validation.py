@@ -12,6 +12,7 @@ from sklearn.base import clone
 from ranksvm._checks import check_one_per_row, is_integer
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm._plain import plain
+from ranksvm._tabular import Table, Tabular
 from ranksvm.data import Queries
 from ranksvm.data.frames import split_qid, take_rows
 from ranksvm.data.numeric_column import label_column
@@ -26,7 +27,7 @@ __all__ = ["CrossValidation", "cross_validate", "query_splits"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class CrossValidation:
+class CrossValidation(Tabular):
     """The result of `cross_validate`.
 
     Parameters
@@ -116,6 +117,27 @@ class CrossValidation:
             "fit_seconds": self.fit_seconds.tolist(),
             "predict_seconds": self.predict_seconds.tolist(),
         }
+
+    def _table(self) -> Table:
+        convention, n_folds = self.folds[0].convention, len(self.folds)
+        return Table(
+            {
+                "fold": list(range(n_folds)),
+                "queries": [fold.n_queries for fold in self.folds],
+                **self.scores,
+                "fit_seconds": self.fit_seconds,
+                "predict_seconds": self.predict_seconds,
+                "convention": [convention] * n_folds,
+            },
+            f"{n_folds} folds, metrics of the convention {convention}",
+            headings={
+                "fold": f"fold (convention {convention})",
+                "fit_seconds": "fit (s)",
+                "predict_seconds": "predict (s)",
+            },
+            hidden=("convention",),
+            footer=[{"fold": "mean", **self.means}, {"fold": "std", **self.stds}],
+        )
 
     def __repr__(self) -> str:
         stds = self.stds

@@ -30,6 +30,8 @@ class ConstrainedObjective(LinearObjective):
         Whether the width is a smoothing.
     fraction_of : callable, optional
         The part of the rows that explicit Hessians take.
+    shown : bool
+        Whether certificates are results.
     cone : SignCone
         The signs.
     """
@@ -41,10 +43,11 @@ class ConstrainedObjective(LinearObjective):
         width: float | None = None,
         reducible: bool = False,
         fraction_of: Callable[[Size], float] = worthwhile_fraction,
+        shown: bool = True,
         *,
         cone: SignCone,
     ):
-        super().__init__(term, C, width, reducible, fraction_of)
+        super().__init__(term, C, width, reducible, fraction_of, shown)
         self.cone = cone
 
     def evaluate(self, w: np.ndarray, near: LinearPoint | None = None) -> LinearPoint:
@@ -55,5 +58,9 @@ class ConstrainedObjective(LinearObjective):
         """Duality gap of the problem with the loss at its current width."""
         return float(self.cone.gaps(point.w, point.gradient).sum())
 
+    def gap_slope(self, point: LinearPoint) -> float:
+        """The norm of the derivative of the gap with respect to the gradient."""
+        return float(np.linalg.norm(self.cone.moved(point.w, point.gradient)))
+
     def _over(self, term: DataTerm, C: float) -> "ConstrainedObjective":
-        return ConstrainedObjective(term, C, self.width, self.reducible, self.fraction_of, cone=self.cone)
+        return ConstrainedObjective(term, C, self.width, self.reducible, self.fraction_of, shown=False, cone=self.cone)

@@ -1,12 +1,36 @@
 """The interface between variables on the host and rows in any backend."""
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ranksvm.losses.protocol import LossSums
+from ranksvm.losses.round_off import LossRoundOff
 
-__all__ = ["DataTerm", "Term"]
+__all__ = ["DataTerm", "Sizes", "Term"]
+
+
+class Sizes(NamedTuple):
+    """What bounds the round-off of products with the rows.
+
+    Attributes
+    ----------
+    largest : ndarray of float64, shape (n_variables,)
+        Of each column a bound on its absolute values.
+    entries : int
+        Products that are added up for a score, at most.
+    rows : int
+        Rows that are added up for a gradient.
+    """
+
+    largest: np.ndarray
+    entries: int
+    rows: int
+
+    def plus(self, more: "Sizes") -> "Sizes":
+        """The sizes of both sets of rows together."""
+        largest = np.maximum(self.largest, more.largest)
+        return Sizes(largest, max(self.entries, more.entries), self.rows + more.rows)
 
 
 class Term(Protocol):
@@ -88,6 +112,12 @@ class DataTerm(Protocol):
         The pairs' weights are as here: the ratio of both terms' ``weight`` is the number of pairs that a pair of it
         represents.
         """
+
+    def sizes(self) -> Sizes:
+        """Sizes of the rows, for bounds on round-off."""
+
+    def round_off(self, at: Any, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+        """Bounds on the round-off of an evaluation whose margins are off by ``off``: `PairwiseLoss.round_off`."""
 
     def scores(self, w: np.ndarray) -> Any:
         """``X w``, an array of the backend."""

@@ -63,6 +63,14 @@ class ComputedDesign:
         for part in self.chunks(start, stop):
             out_range[part.start - start : part.stop - start] = self.features.transform(_rows(self.X, rows, part))
 
+    def largest(self, n_threads=1):
+        return self.features.largest(self.X)
+
+    @property
+    def most_entries(self):
+        # a weight of the functions is one sum, a score another
+        return self.features.n_functions + self.n_features
+
     def taken(self, rows):
         return ComputedDesign(self.X[rows], self.features, self.chunk_rows)
 

@@ -10,8 +10,10 @@ from ranksvm._parallel import parallel_map
 from ranksvm.data.queries import query_ranges
 from ranksvm.kernels import KernelMatrix
 from ranksvm.losses import HuberHinge, LossSums, PairwiseLoss
+from ranksvm.losses.round_off import OPERATIONS, UNIT, growth
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective
+from ranksvm.objectives.linear_round_off import GOOD_ENOUGH
 from ranksvm.objectives.smoothing import SmoothedObjective
 from ranksvm.objectives.threaded_term import ThreadedTerm
 
@@ -44,6 +46,7 @@ class KernelPoint:
         self.width = width
         self.value = np.inf
         self.sums = LossSums(np.inf)
+        self.reweighted = False  # to another C than that of its evaluation
         self.gradient = w
         # of the gradient in the kernel's space: its coefficients g, and Qg
         self.slopes = self.slope_values = coefficients
@@ -108,7 +111,9 @@ class KernelObjective(SmoothedObjective):
         self._tasks = list(query_ranges(self.pairs.pointers, TASK_ROWS))
         self._spare: list[Any] = []
         # the problem over the functions of the landmarks, for its Hessians
-        self._within = LinearObjective(ThreadedTerm(landmarks.design, loss, n_threads), C) if landmarks else None
+        self._within = (
+            LinearObjective(ThreadedTerm(landmarks.design, loss, n_threads), C, shown=False) if landmarks else None
+        )
 
     # -- vectors -----------------------------------------------------------------------------------------------------
 
@@ -180,7 +185,7 @@ class KernelObjective(SmoothedObjective):
         self.C = C
         self._reduced = None
         if point is not None:
-            point.value = self._value(point)
+            point.value, point.reweighted = self._value(point), True
             point.slopes = point.coefficients + factor * (point.slopes - point.coefficients)
             point.slope_values = point.scores + factor * (point.slope_values - point.scores)
             point.gradient = self._gradient(point)
@@ -217,6 +222,47 @@ class KernelObjective(SmoothedObjective):
             point = self._losses(zero, zero, zero, None)
         degrees = self.loss.curvature_diagonal(point.state, 0, self.n_variables)
         return C * 2.0 * float(degrees.max()) * self.matrix.rounding
+
+    def round_off(self, point: KernelPoint, tol: float) -> float:
+        """Bound on the errors of value and gap: of Q and its products, of the scores' recurrence, and of all sums.
+
+        See `linear_round_off.round_off`, whose argument it follows in the norm of the kernel's space. To first order an
+        error of the scores changes the value by half of ``b'Qb``'s, because the gradient is small.
+
+        Parameters
+        ----------
+        point : KernelPoint
+            The point; its scores are compared with a new product with Q.
+        tol : float
+            Relative gap to be reached: a bound far below it need not be sharp.
+
+        Returns
+        -------
+        float
+            The bound, for the problem with the exact kernel.
+        """
+        C, b, g, value = self.C, point.coefficients, point.slopes, self.certificate(point)[0]
+        drift = self.matrix.product(b) - point.scores
+        length, size_g = growth(self.n_variables + OPERATIONS), float(np.abs(g).sum())
+        slopes, scores = float(np.abs(point.slope_values).max()), float(np.abs(point.scores).max())
+        # after a change of C these are no product, but follow from two others
+        drift_square = abs(float(g @ (self.matrix.product(g) - point.slope_values))) if point.reweighted else 0.0
+        bound = np.inf
+        with np.errstate(over="ignore", invalid="ignore"):
+            for sharp in (False, True):
+                (off_score, off_form), (off_slope, off_square) = (self.matrix.product_error(v, sharp) for v in (b, g))
+                off_score += float(np.abs(drift).max())
+                off = 2.0 * off_score + UNIT * (2.0 + 5.0 * scores)
+                loss = self.loss.round_off(point.scores, point.sums, self.width, off, sharp)
+                off_g = C * loss.pull_sums + 3.0 * UNIT * (float(np.abs(b).sum()) + size_g)
+                of_value = (size_g + off_g) * off_score + 0.5 * (abs(float(b @ drift)) + off_form)
+                of_value += length * float(np.abs(b) @ np.abs(point.scores)) + C * (loss.beyond + loss.value)
+                of_gap = 0.5 * (off_square + drift_square + self.matrix.largest * off_g**2) + off_g * (slopes + off_slope)
+                of_gap += length * float(np.abs(g) @ np.abs(point.slope_values)) + C * (loss.beyond + loss.slack)
+                bound = min(bound, of_value + of_gap + 2.0 * (loss.weights + 4.0 * UNIT) * value)
+                if bound <= GOOD_ENOUGH * tol * value:
+                    break
+        return bound
 
     def value_rounding(self, point: KernelPoint) -> float:
         """Approximate difference, near the optimum, between the value at a point and that with the unrounded Q.
@@ -262,7 +308,8 @@ class KernelObjective(SmoothedObjective):
         if self.landmarks is None:
             return None
         loss = HuberHinge(self.pairs) if self.reducible else self.loss
-        return LinearObjective(ThreadedTerm(self.landmarks.design, loss, self.n_threads), self.C, self.width)
+        term = ThreadedTerm(self.landmarks.design, loss, self.n_threads)
+        return LinearObjective(term, self.C, self.width, shown=False)
 
     def from_sample(self, sample: LinearObjective, w: np.ndarray) -> np.ndarray:
         """The vector of a function of the landmarks."""

@@ -8,6 +8,7 @@ import numpy as np
 from ranksvm.losses.protocol import LossSums
 from ranksvm.objectives.data_term import DataTerm, Term
 from ranksvm.objectives.hessian_cost import Size, cost_with_hessian, hessian_cost, part_of_rows, worthwhile_fraction
+from ranksvm.objectives.linear_round_off import round_off
 from ranksvm.objectives.smoothing import SmoothedObjective
 
 __all__ = ["LinearObjective", "LinearPoint"]
@@ -29,12 +30,29 @@ class LinearPoint:
         The evaluation of the data term there.
     C : float
         Weight of a pair.
+    largest : ndarray of float64, shape (n_features,), optional
+        Absolute weights at least as large as those of which the scores were made, if these are not w: the scores
+        between two points are found from theirs.
+    n_steps : int
+        Number of times that scores were found so.
     """
 
-    def __init__(self, w: np.ndarray, at: Term, C: float):
+    def __init__(self, w: np.ndarray, at: Term, C: float, largest: np.ndarray | None = None, n_steps: int = 0):
         self.w = w
         self.at = at
+        self.largest = largest
+        self.n_steps = n_steps
         self.reweight(C)
+
+    def sizes(self) -> np.ndarray:
+        """Absolute weights that bound the round-off of the scores.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features,)
+            The weights.
+        """
+        return np.abs(self.w) if self.largest is None else self.largest
 
     def reweight(self, C: float) -> None:
         """Value and gradient for another C.
@@ -69,6 +87,8 @@ class LinearObjective(SmoothedObjective):
         Whether the width is a smoothing, to be reduced until the target problem is solved.
     fraction_of : callable, optional
         The part of the rows that explicit Hessians take, 0 for none, for data of a `Size`.
+    shown : bool
+        Whether certificates are results, which include round-off; not those of a sample.
     """
 
     def __init__(
@@ -78,7 +98,9 @@ class LinearObjective(SmoothedObjective):
         width: float | None = None,
         reducible: bool = False,
         fraction_of: Callable[[Size], float] = worthwhile_fraction,
+        shown: bool = True,
     ):
+        self.shown = shown
         self.term = term
         self.C = C
         self.width = width
@@ -108,7 +130,11 @@ class LinearObjective(SmoothedObjective):
     def between(self, point: LinearPoint, trial: LinearPoint, alpha: float) -> LinearPoint:
         """The point at ``alpha`` on the segment."""
         at = self.term.between(point.at, trial.at, alpha, self.width)
-        return LinearPoint(point.w + alpha * (trial.w - point.w), at, self.C)
+        if trial is point:
+            return LinearPoint(point.w, at, self.C, point.largest, point.n_steps)
+        steps = 1 + max(point.n_steps, trial.n_steps)
+        largest = np.maximum(point.sizes(), trial.sizes())
+        return LinearPoint(point.w + alpha * (trial.w - point.w), at, self.C, largest, steps)
 
     def line(self, point: LinearPoint, trial: LinearPoint) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
         """Values and slopes at positions on the segment, without reading X."""
@@ -140,6 +166,18 @@ class LinearObjective(SmoothedObjective):
     def gap(self, point: LinearPoint) -> float:
         """Duality gap ``1/2 |grad f(w)|^2`` of the problem with the loss at its current width."""
         return 0.5 * float(point.gradient @ point.gradient)
+
+    def gap_slope(self, point: LinearPoint) -> float:
+        """The norm of the derivative of the gap with respect to the gradient: how much its round-off matters."""
+        return float(np.linalg.norm(point.gradient))
+
+    def round_off(self, point: LinearPoint, tol: float) -> float:
+        """Bound on the round-off of value and gap, from sizes of rows, weights and scores.
+
+        Rows are read once a data set, for the largest value of each feature. A bound that is small relative to ``tol``
+        need not be sharp; otherwise a sweep over the scores counts only pairs near and below the margin.
+        """
+        return round_off(self, point, tol) if self.shown else 0.0
 
     def release(self, point: LinearPoint) -> None:
         """Mark a point as no longer needed."""
@@ -206,8 +244,8 @@ class LinearObjective(SmoothedObjective):
         return self._over(term, self.C * self.term.weight / term.weight)
 
     def _over(self, term: DataTerm, C: float) -> "LinearObjective":
-        """The same objective of another term."""
-        return LinearObjective(term, C, self.width, self.reducible, self.fraction_of)
+        """The objective of a sample."""
+        return LinearObjective(term, C, self.width, self.reducible, self.fraction_of, shown=False)
 
     def from_sample(self, sample: "LinearObjective", w: np.ndarray) -> np.ndarray:
         """The same weights; this problem continues with the final width of the sample's problem."""

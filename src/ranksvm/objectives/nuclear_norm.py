@@ -9,8 +9,11 @@ import numpy as np
 from ranksvm._parallel import parallel_map
 from ranksvm.data import ComparablePairs, DesignMatrix, PairBlocks
 from ranksvm.losses import ShiftedHuberHinge
+from ranksvm.losses.round_off import OPERATIONS, UNIT, growth
+from ranksvm.objectives.data_term import Sizes
 from ranksvm.objectives.hessian_cost import MAX_VARIABLES
 from ranksvm.objectives.linear import LinearObjective
+from ranksvm.objectives.linear_round_off import STEP_ERRORS, largest_score, margin_error
 from ranksvm.objectives.singular_values import LowRank, soft_threshold
 from ranksvm.objectives.threaded_term import ThreadedTerm
 
@@ -73,13 +76,14 @@ class NuclearNormPoint(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """The sums of value and bound over the blocks."""
+    """The sums of value and bound over the blocks; ``excess``: those of |Y| times how far Y may be beyond its bound."""
 
     alpha: float
     distance: float
     nuclear: float
     multipliers: float
     hinge: float
+    excess: float
 
 
 class NuclearNormObjective:
@@ -133,7 +137,7 @@ class NuclearNormObjective:
         # A Hessian is cheap relative to the singular values, and pairs with targets cannot be sampled.
         fraction = 1.0 if design.dense and design.n_features <= MAX_VARIABLES else 0.0
         term = ThreadedTerm(design, self.loss, n_threads)
-        self.linear = LinearObjective(term, C, fraction_of=lambda _: fraction)
+        self.linear = LinearObjective(term, C, fraction_of=lambda _: fraction, shown=False)
         self._tasks = self._plan()
         # Of the splitting: alpha plus the length times the multipliers before each step, in `loss.target` the
         # reflection whose proximal point alpha is.
@@ -143,6 +147,7 @@ class NuclearNormObjective:
         self._steps, self._next_change = 0, FIRST_CHANGE
         self._moves = 0.0, 0.0
         self._matrices: list[LowRank] = []
+        self._sizes: Sizes | None = None
 
     def begin(
         self,
@@ -226,7 +231,8 @@ class NuclearNormObjective:
         def values(query: int) -> _Values:
             alpha = self._alpha(query)
             multipliers = self._multipliers(alpha)
-            return self._values(query, alpha, point.matrices[query], multipliers)
+            excess = self._excess(alpha, 0.5 / self.lam)
+            return self._values(query, alpha, point.matrices[query], multipliers, excess)
 
         return NuclearNormPoint(point.matrices, *self._value_and_bound(self._by_query(values)), self._solution.w)
 
@@ -275,7 +281,8 @@ class NuclearNormObjective:
         alpha = self._alpha(query)
         variables, reflection = (self.blocks.block(entries, query) for entries in (self._variables, self.loss.target))
         multipliers = (variables - reflection) / (2.0 * last_length)
-        values = self._values(query, alpha, self._matrices[query], multipliers)
+        excess = self._excess(variables, last_length + 0.5 / self.lam, last_length)
+        values = self._values(query, alpha, self._matrices[query], multipliers, excess)
         before = variables + reflection
         np.multiply(multipliers, self._length, out=variables)
         variables += alpha
@@ -301,7 +308,20 @@ class NuclearNormObjective:
         reflection += variables
         return matrix
 
-    def _values(self, query: int, alpha: np.ndarray, matrix: LowRank, multipliers: np.ndarray) -> _Values:
+    def _excess(self, variables: np.ndarray, divisor: float, length: float = np.inf) -> float:
+        """By what part the spectral norm of multipliers may exceed gamma, at most 1: without them it does not.
+
+        They are the residual of a matrix's thresholded singular values, over a divisor. Eigenvalues of its Gram matrix
+        are off by the round-off of the largest one; the difference of variables and reflection by that of either.
+        """
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            size = np.linalg.norm(variables) / (self.gamma * divisor)
+            part = growth(OPERATIONS + max(variables.shape)) * (1.0 + size * size) + 4.0 * UNIT * size * divisor / length
+        return float(part) if part < 1.0 else 1.0
+
+    def _values(
+        self, query: int, alpha: np.ndarray, matrix: LowRank, multipliers: np.ndarray, excess: float
+    ) -> _Values:
         preferred, other = self.blocks.documents(query)
         scores = self._solution.point.at.scores
         hinge = 1.0 - (scores[preferred][:, np.newaxis] - scores[other])
@@ -314,6 +334,7 @@ class NuclearNormObjective:
             nuclear=matrix.nuclear_norm,
             multipliers=np.vdot(multipliers, multipliers),
             hinge=hinge.sum(where=self.blocks.is_pair(query)),
+            excess=excess * np.abs(multipliers).sum(),
         )
 
     def _value_and_bound(self, values: list[_Values]) -> tuple[float, float]:
@@ -322,7 +343,23 @@ class NuclearNormObjective:
         w = point.w - point.gradient
         value = 0.5 * float(w @ w) - sums.alpha + self.lam * sums.distance + self.gamma * sums.nuclear
         bound = -0.5 * float(point.w @ point.w) - sums.multipliers / (4.0 * self.lam) - self.C * sums.hinge
-        return value, min(bound, value)  # larger only by round-off
+        return value, min(bound, value) - self._round_off(sums)
+
+    def _round_off(self, sums: _Values) -> float:
+        """Bound on the errors of value and bound together: of scores, weights, and all sums."""
+        if self._sizes is None:
+            self._sizes = self.linear.term.sizes()
+        sizes, point = self._sizes, self._solution.point
+        weights, slope = float(np.linalg.norm(point.w)), float(np.linalg.norm(point.gradient))
+        off = margin_error(largest_score(sizes, point.sizes()), sizes.entries, STEP_ERRORS * point.n_steps)
+        terms = growth(OPERATIONS + self.blocks.n_entries + sizes.rows + sizes.entries)
+        off_w = 4.0 * terms * float(np.linalg.norm(sizes.largest)) * sums.alpha + 3.0 * UNIT * (weights + slope)
+        norm = (weights + slope + off_w) * off_w + growth(len(point.w) + OPERATIONS) * (weights + slope) ** 2
+        # a dual variable moves by off / (2 lam) where its derivative is no more than off
+        moved = self.pairs.n_pairs * off * min(off / self.lam, 2.0 * self.C)
+        of_sums = sums.alpha + self.lam * sums.distance + 4.0 * self.gamma * sums.nuclear
+        of_sums += self.lam * np.sqrt(sums.distance) * sums.nuclear + sums.multipliers / self.lam + self.C * sums.hinge
+        return norm + moved + terms * of_sums + self.C * (self.pairs.n_pairs * off + sums.excess)
 
     def _by_query(self, work: Callable[[int], Any]) -> list[Any]:
         """The results of ``work`` for each query, in parallel, the most costly queries first."""

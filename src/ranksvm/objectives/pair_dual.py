@@ -1,12 +1,15 @@
 """The dual of a linear model over listed pairs: one alpha a pair, for far fewer rows than features."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ranksvm._compiled.dual_descent import PairArrays
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.losses.protocol import Pairs
+from ranksvm.losses.round_off import OPERATIONS, growth
+from ranksvm.objectives.data_term import Sizes
+from ranksvm.objectives.linear_round_off import largest_score, margin_error
 
 __all__ = ["DualPoint", "DualSize", "PairDual"]
 
@@ -53,6 +56,8 @@ class PairDual:
         Weight of a pair.
     """
 
+    reserve = 0.0
+
     def __init__(self, design: DenseDesign | SparseDesign, pairs: Pairs, loss: str, width: float, C: float = 1.0):
         self.design = design
         self.pairs = pairs
@@ -83,6 +88,7 @@ class PairDual:
         )
         design.query_grams(self._arrays, self._queries)
         self._random = np.random.default_rng(0)
+        self._sizes: Sizes | None = None
         self.reweight(C)
 
     def reweight(self, C: float) -> None:
@@ -121,10 +127,37 @@ class PairDual:
         """True: nothing is smoothed."""
         return True
 
-    def _certify(self, point: DualPoint) -> None:
+    def round_off(self, point: DualPoint, tol: float) -> float:
+        """Bound on the errors of both values: of margins, of sums, and of the weights, which ascent has changed often.
+
+        The weights of alpha are computed again. Near the margin the loss of a pair changes by at most its slope times
+        the error of the margin.
+        """
+        if self._sizes is None:
+            self._sizes = Sizes(self.design.largest(), self.design.most_entries, self.pairs.n_rows)
+        sizes, alpha, w, weights = self._sizes, point.alpha, np.zeros(len(point.w)), self._weights
+        self._products.accumulate(0, self.pairs.n_rows, self._per_document(alpha), w)
+        n_pairs, total = len(alpha), float(alpha.sum())
+        of_sums = growth(n_pairs + OPERATIONS) + growth(sizes.rows + sizes.entries)
+        norm, length = float(np.linalg.norm(point.w)), growth(len(w) + OPERATIONS)
+        drift = float(np.linalg.norm(w - point.w)) + 2.0 * of_sums * float(np.linalg.norm(sizes.largest)) * total
+        off = margin_error(largest_score(sizes, np.abs(point.w)), sizes.entries)
+        hinge = 1.0 - self._margins(point.w)
+        active = hinge > -off
+        slopes: Any = 2.0 * (hinge[active] + off) if self.loss == "squared_hinge" else 1.0
+        of_value = self.C * off * float((weights[active] * slopes).sum()) + of_sums * point.value
+        ridge = 0.5 * float(self._ridge @ (alpha * alpha))
+        of_dual = of_sums * (total + ridge) + (norm + 0.5 * drift) * drift + length * norm**2
+        of_weights = growth(OPERATIONS + sizes.rows + 2.0 * getattr(self.pairs, "cancellation", 1.0))
+        return of_value + of_dual + 2.0 * of_weights * (point.value + total)
+
+    def _margins(self, w: np.ndarray) -> np.ndarray:
         scores = np.empty(self.pairs.n_rows)
-        self._products.scores(0, self.pairs.n_rows, point.w, scores)
-        hinge = np.maximum(0.0, 1.0 - (scores[self._preferred] - scores[self._other]))
+        self._products.scores(0, self.pairs.n_rows, w, scores)
+        return scores[self._preferred] - scores[self._other]
+
+    def _certify(self, point: DualPoint) -> None:
+        hinge = np.maximum(0.0, 1.0 - self._margins(point.w))
         norm = 0.5 * float(point.w @ point.w)
         point.value = norm + self.C * float(self._weights @ self._losses(hinge))
         alpha = point.alpha

@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ranksvm.losses.protocol import LossSums
-from ranksvm.objectives.data_term import DataTerm, Term
+from ranksvm.losses.round_off import LossRoundOff
+from ranksvm.objectives.data_term import DataTerm, Sizes, Term
 
 __all__ = ["PartitionedPoint", "PartitionedTerm", "tree_sum"]
 
@@ -86,6 +87,15 @@ class PartitionedTerm:
     def scores(self, w: np.ndarray) -> list[Any]:
         """``X w`` of each part."""
         return [part.scores(w) for part in self.parts]
+
+    def sizes(self) -> Sizes:
+        """Sizes of the rows of all parts."""
+        return tree_sum([part.sizes() for part in self.parts], Sizes.plus)
+
+    def round_off(self, at: PartitionedPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+        """Bounds on the round-off of an evaluation."""
+        found = [part.round_off(own, width, off, sharp) for part, own in self._with(at)]
+        return tree_sum(found, LossRoundOff.plus)
 
     def release(self, at: PartitionedPoint) -> None:
         """Mark an evaluation as no longer needed."""

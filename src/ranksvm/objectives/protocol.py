@@ -41,9 +41,12 @@ class Objective(Protocol):
     ----------
     positions_at_once : int
         Number of positions to pass to `line` at a time: 1 if each costs as much as the first.
+    reserve : float
+        The part of the gap that a solver allows for round-off: `goal` and `smoothing_suffices` leave it.
     """
 
     positions_at_once: int
+    reserve: float
 
     def evaluate(self, w: np.ndarray, near: Any = None) -> Any:
         """Value and gradient at w; ``near`` is a point evaluated nearby, if there is one."""
@@ -56,6 +59,9 @@ class Objective(Protocol):
 
     def certificate(self, point: Any) -> tuple[float, float]:
         """Value and duality gap, at a point, of the target problem, which the objective may be a smoothing of."""
+
+    def round_off(self, point: Any, tol: float) -> float:
+        """Bound on what round-off hides from the certificate, which need not be sharp if it is far below ``tol``."""
 
     def goal(self, point: Any, tol: float) -> float:
         """The `gap` worth reaching before the smoothing is reduced, or the certificate meets ``tol``."""
@@ -196,6 +202,9 @@ class DualObjective(Protocol):
 
     def gap(self, point: Any) -> float:
         """The duality gap."""
+
+    def round_off(self, point: Any, tol: float) -> float:
+        """Bound on what round-off hides from the certificate."""
 
 
 class SplitPoint(Protocol):

@@ -62,7 +62,22 @@ class SignCone:
         ndarray of float64, shape (n,)
             The parts, not negative.
         """
-        # w - proj_K(w - g) without cancellation: the smaller of g and w for a weight that must not be negative
-        least, most = np.where(self.signs < 0, w, -np.inf), np.where(self.signs > 0, w, np.inf)
-        moved = np.clip(gradient, least, most)
+        moved = self.moved(w, gradient)
         return moved * (gradient - 0.5 * moved)
+
+    def moved(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """``m = w - proj_K(w - g)`` without cancellation: the derivative of the gap with respect to g.
+
+        Parameters
+        ----------
+        w, gradient : ndarray of float64, shape (n,)
+            A vector of K and the gradient there.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            The smaller of g and w for a weight that must not be negative, the larger for one that must not be positive,
+            and g for a free one.
+        """
+        least, most = np.where(self.signs < 0, w, -np.inf), np.where(self.signs > 0, w, np.inf)
+        return np.clip(gradient, least, most)

@@ -13,6 +13,8 @@ __all__ = ["SmoothedObjective"]
 SMOOTHING_SHARE = 0.5
 REDUCE_BELOW = 0.1
 LEAST_REDUCTION = 0.5
+# Round-off takes the rest of the allowed gap at most.
+LEAST_SHARE = 0.1
 
 
 class SmoothedObjective:
@@ -31,6 +33,8 @@ class SmoothedObjective:
     most_reduction = 0.25
     # where the smoothing was last reduced, and by what factor; None when the problem is a new one
     _reduced: tuple[np.ndarray, float] | None = None
+    # the part of the allowed gap that round-off takes
+    reserve = 0.0
 
     def sums(self, point: Any) -> LossSums:
         """Value, excess and slack of the loss at a point."""
@@ -57,16 +61,23 @@ class SmoothedObjective:
         sums = self.sums(point)
         return float(point.value + self.C * sums.excess), self.gap(point) + self.C * sums.slack
 
+    def round_off(self, point: Any, tol: float) -> float:
+        """Bound on what round-off hides from the certificate; 0 where nobody is shown it.
+
+        The value is off by no more than the bound plus the gap, and the minimum is not below their difference.
+        """
+        return 0.0
+
     def goal(self, point: Any, tol: float) -> float:
         """The `gap` worth reaching with the current smoothing, if the target problem is to be solved to ``tol``."""
         slack = self.C * self.sums(point).slack
         if self.smoothing_suffices(point, tol):
-            return tol * self.certificate(point)[0] - slack
+            return self._allowed(point, tol) - slack
         return REDUCE_BELOW * slack
 
     def smoothing_suffices(self, point: Any, tol: float) -> bool:
         """Whether so little is smoothed at a point that the target problem can be solved to ``tol``."""
-        return self.C * self.sums(point).slack <= SMOOTHING_SHARE * tol * self.certificate(point)[0]
+        return self.C * self.sums(point).slack <= SMOOTHING_SHARE * self._allowed(point, tol)
 
     def reduce_smoothing(self, point: Any, tol: float) -> tuple[Any, int]:
         """A point with less smoothing, at w or where the solution is expected, and the number of evaluations used.
@@ -82,7 +93,7 @@ class SmoothedObjective:
         if self.gap(point) > REDUCE_BELOW * slack:
             return point, 0
         assert self.width is not None
-        excess = slack / (SMOOTHING_SHARE * tol * self.certificate(point)[0])
+        excess = slack / (SMOOTHING_SHARE * self._allowed(point, tol))
         factor = float(np.clip(0.9 / np.sqrt(excess), self.most_reduction, LEAST_REDUCTION))
         self.width *= factor
         w, narrower = point.w, self.between(point, point, 0.0)
@@ -99,3 +110,8 @@ class SmoothedObjective:
             n_evaluations = 2
         self._reduced = w, factor
         return narrower, n_evaluations
+
+    def _allowed(self, point: Any, tol: float) -> float:
+        """The gap that meets ``tol``, less what round-off takes of it."""
+        allowed = tol * self.certificate(point)[0]
+        return max(allowed - self.reserve, LEAST_SHARE * allowed)

@@ -13,6 +13,8 @@ from ranksvm._parallel import parallel_map
 from ranksvm.data import DesignMatrix
 from ranksvm.data.queries import query_ranges
 from ranksvm.losses.protocol import LossSums, PairwiseLoss, QueryOperator
+from ranksvm.losses.round_off import LossRoundOff
+from ranksvm.objectives.data_term import Sizes
 
 __all__ = ["ThreadedPoint", "ThreadedTerm", "worth_threads"]
 
@@ -123,6 +125,7 @@ class ThreadedTerm:
         self._spare: list[ThreadedPoint] = []
         self._sample: _Sample | None = None
         self._diagonal_sample: _Sample | None = None
+        self._sizes: Sizes | None = None
         self._tasks, self._large = self._plan()
 
     def __reduce__(self):
@@ -186,6 +189,17 @@ class ThreadedTerm:
 
         parallel_map(part, self._all_tasks(), self.n_threads)
         return out
+
+    def sizes(self) -> Sizes:
+        """Sizes of the rows: X is read on the first call."""
+        if self._sizes is None:
+            design = self.design
+            self._sizes = Sizes(design.largest(self.n_threads), design.most_entries, self.n_rows)
+        return self._sizes
+
+    def round_off(self, at: ThreadedPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+        """Bounds on the round-off of an evaluation, from its scores."""
+        return self.loss.round_off(at.scores, at.sums, width, off, sharp)
 
     def release(self, at: ThreadedPoint) -> None:
         """Mark an evaluation as no longer needed: its arrays over rows are reused by the next one."""

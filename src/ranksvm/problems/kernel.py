@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._checks import is_sparse
+from ranksvm._logging import PASSING
 from ranksvm._memory import memory_bytes
 from ranksvm._parallel import one_blas_thread
 from ranksvm.data.design_matrix import stored_bytes
@@ -163,7 +164,8 @@ class KernelProblem(RankSVMProblem):
             check_definite(matrix, PRECOMPUTED if self.kernel is None else self.kernel.name)
         self._products_before = matrix.n_products
         read = matrix.product_bytes / 1e6
-        logger.info("%skernel matrix of %d documents: a product reads %.4g MB", self.label, len(self.rows), read)
+        line = "%skernel matrix of %d documents: a product reads %.4g MB"
+        logger.info(line, self.label, len(self.rows), read, extra=PASSING)
         return matrix
 
     @cached_property

@@ -62,6 +62,9 @@ class Monitor:
         self.n_products = 0
         self._best_gap = float("inf")
         self._without_progress = 0
+        # the gap recorded last, if it includes round-off
+        self._proven: float | None = None
+        objective.reserve = 0.0
 
     @property
     def n_iter(self) -> int:
@@ -95,10 +98,25 @@ class Monitor:
         if self.label is not None:
             line = "%siteration %d: objective %.9g, relative gap %.2e"
             logger.info(line, self.label, self.n_iter, value, relative_gap(gap, value), extra=PASSING)
-        if gap <= self.tol * value or (
-            self.objective.gap(point) <= self.enough and self.objective.smoothing_suffices(point, self.tol)
-        ):
+        status = self._status(point, value, gap)
+        if status is not None and self._proven is None:
+            self._include_round_off(point, gap)
+        return status
+
+    def _status(self, point: Point, value: float, gap: float) -> Status | None:
+        """The reason to stop at the iterate recorded last, if there is one."""
+        history, allowed, self._proven = self.history, self.tol * value, None
+        if 0.0 < self.enough >= self.objective.gap(point) and self.objective.smoothing_suffices(point, self.tol):
             return Status.CONVERGED
+        if gap + self.objective.reserve <= allowed:
+            round_off = self._include_round_off(point, gap)
+            if gap + round_off <= allowed:
+                return Status.CONVERGED
+            if not round_off < allowed:
+                return Status.PRECISION
+            # what is left of the tolerance may still be met
+            self.objective.reserve, self._proven = round_off, None
+            history.duality_gap[-1] = gap
         if self.interrupted is not None and self.interrupted.is_set():
             return Status.INTERRUPTED
         if self.n_iter >= self.max_iter:
@@ -109,10 +127,16 @@ class Monitor:
         self._best_gap = min(self._best_gap, gap)
         return Status.PRECISION if self._without_progress >= 3 else None
 
+    def _include_round_off(self, point: Point, gap: float) -> float:
+        """Add what round-off hides to the gap recorded last; it is also returned by itself."""
+        round_off = self.objective.round_off(point, self.tol)
+        self._proven = self.history.duality_gap[-1] = gap + round_off
+        return round_off
+
     def result(self, point: Point, status: Status) -> SolverResult:
-        """The outcome at the last iterate."""
-        value, gap = self.objective.certificate(point)
-        return SolverResult(point.w, value, gap, self.n_iter, status, self.history, point)
+        """The outcome at the last iterate: its gap includes round-off."""
+        gap = self.history.duality_gap[-1]
+        return SolverResult(point.w, self.history.objective[-1], gap, self.n_iter, status, self.history, point)
 
 
 @contextmanager

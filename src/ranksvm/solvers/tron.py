@@ -138,7 +138,8 @@ def _take(
     slope, end = objective.inner(point.gradient, step), objective.inner(trial.gradient, step)
     # of the quadratic model: -(g'd + 1/2 d'Hd), from the residual
     promised = -0.5 * (slope - objective.inner(newton_step.residual, step))
-    ratio = _decrease(point, trial, slope, end) / promised
+    # a promise that rounds to nothing is not worth a step
+    ratio = _decrease(point, trial, slope, end) / promised if promised > 0.0 else 0.0
     if ratio > ACCEPT or slope >= 0.0 or end <= 0.0:
         objective.release(point)
         return trial, _new_radius(radius, newton_step.length, ratio, newton_step.on_boundary)

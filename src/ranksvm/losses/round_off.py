@@ -1,0 +1,108 @@
+"""Bounds on what round-off does to the sums of a loss: a priori, from the numbers of terms and their sizes."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["OPERATIONS", "UNIT", "LossRoundOff", "SumLengths", "growth", "spread_of"]
+
+# Half a unit in the last place of 1: the relative error of one operation.
+UNIT = 0.5 * float(np.finfo(np.float64).eps)
+# Operations on one term, of whatever sum.
+OPERATIONS = 20
+
+
+def growth(n_terms: float) -> float:
+    """Relative error of a sum of so many products, terms of one sign: ``n u / (1 - n u)``.
+
+    Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., SIAM 2002, lemma 3.1; whatever the order.
+
+    Parameters
+    ----------
+    n_terms : float
+        Number of terms.
+
+    Returns
+    -------
+    float
+        The error; infinite for more terms than it holds for.
+    """
+    part = n_terms * UNIT
+    return part / (1.0 - part) if part < 0.5 else np.inf
+
+
+class SumLengths(NamedTuple):
+    """How many terms the sums over pairs have, and how much their terms cancel.
+
+    Attributes
+    ----------
+    of_document : int
+        Terms of a sum over the pairs of one document, at most.
+    of_all : int
+        Terms of a sum over all pairs, at most: those of one query, and the queries.
+    swept : int
+        Documents of the longest query whose sums are differences of running sums; 0 if there is none.
+    cancellation : float
+        Sum of the gains of two documents over the difference that is the weight of their pair, at most; 1 without
+        gains.
+    """
+
+    of_document: int
+    of_all: int
+    swept: int = 0
+    cancellation: float = 1.0
+
+
+class LossRoundOff(NamedTuple):
+    """What round-off may do to a loss whose margins are off by no more than a given distance.
+
+    The pulls are minus the derivatives of the pairs' losses at the computed scores, times their weights: the dual
+    variables over C.
+
+    Attributes
+    ----------
+    pulls : float
+        Bound on the sum of the pulls.
+    pull_sums : float
+        Bound on the error of the sums of the pulls of each document, added up over the documents.
+    beyond : float
+        Bound on how much more, at the true margins than at the computed ones, the target loss is above its tangents
+        with the slopes of the pulls: what the gap has beyond half the squared gradient.
+    value, slack : float
+        Bounds on the errors of the sums `LossSums.value` plus `LossSums.excess`, and `LossSums.slack`.
+    weights : float
+        Relative error of the pairs' weights.
+    """
+
+    pulls: float
+    pull_sums: float
+    beyond: float
+    value: float
+    slack: float
+    weights: float
+
+    def plus(self, more: "LossRoundOff") -> "LossRoundOff":
+        """The bounds for two sets of queries together."""
+        sums = [a + b for a, b in zip(self[:-1], more[:-1], strict=True)]
+        return LossRoundOff(*sums, weights=max(self.weights, more.weights))
+
+
+def spread_of(scores: np.ndarray, pointers: np.ndarray) -> float:
+    """Largest difference of two scores of a query.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_rows,)
+        The scores by position.
+    pointers : ndarray of int64, shape (n_queries + 1,)
+        First position of each query.
+
+    Returns
+    -------
+    float
+        The difference; 0 without queries.
+    """
+    begin: Any = pointers[:-1][np.diff(pointers) > 0]
+    if not len(begin):
+        return 0.0
+    return float((np.maximum.reduceat(scores, begin) - np.minimum.reduceat(scores, begin)).max())

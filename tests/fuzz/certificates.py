@@ -1,0 +1,353 @@
+"""Certificates of extreme problems, judged in extended precision with every pair written out."""
+
+import contextlib
+import warnings
+
+import numpy as np
+
+import ranksvm
+from fuzz.mutations import pick
+from oracle import pairs_of
+from ranksvm.exceptions import RankSVMError
+
+LONG = np.longdouble
+# Of the judge itself: sums of up to some thousand terms in 64 bits of mantissa.
+OWN_ROUND_OFF = LONG(1e-16)
+# The judge looks for a better dual point by so many visits to each pair.
+EPOCHS = 300
+MOST_VISITS = 30_000
+
+
+class Problem:
+    """A RankSVM in extended precision: pairs, weights, and products of the documents in the space of the model.
+
+    Parameters
+    ----------
+    y, qid : ndarray
+        Labels and queries, or y is None.
+    pairs : ndarray or None
+        Listed pairs.
+    gram : callable
+        Products of documents, ``gram()`` of shape (n_rows, n_rows); called only where a better dual point is needed.
+    C : float
+        Weight of a pair.
+    loss, width : str, float
+        The loss, and the width of a Huberised hinge.
+    choice : dict
+        Selection and weighting of pairs.
+    weights : dict
+        Weights of rows, queries or pairs.
+    """
+
+    def __init__(self, y, qid, pairs, gram, C, loss, width, choice, weights):
+        n = len(qid)
+        v, q, p = (LONG(weights.get(name, np.ones(n))) for name in ("sample_weight", "query_weight", "propensity"))
+        there = np.flatnonzero(v)
+        if pairs is None:
+            i, j = pairs_of(y[there], qid[there], choice["pair_selection"])
+            self.i, self.j = there[i], there[j]
+        else:
+            self.i, self.j = pairs.T
+        own = LONG(weights.get("pair_weight", np.ones(len(self.i)))) * v[self.i] * v[self.j]
+        a = own * q[self.i] / p[self.i]
+        weighting = choice["pair_weighting"]
+        if weighting == "per_query":
+            total = np.zeros(n, dtype=LONG)
+            np.add.at(total, qid[self.i], own)
+            a = a / total[qid[self.i]]
+        elif weighting == "label_gap":
+            a = a * (LONG(y[self.i]) - LONG(y[self.j]))
+        elif weighting == "gain_gap":
+            gain = np.exp2(LONG(y) - LONG(y[there].max()))
+            a = a * (gain[self.i] - gain[self.j])
+        present = a > 0
+        self.i, self.j, self.a = self.i[present], self.j[present], a[present]
+        self.n, self.gram, self.C, self.loss, self.width = n, gram, LONG(C), loss, LONG(width)
+
+    def primal(self, scores, norm):
+        """The objective where documents have these scores and the model this squared norm."""
+        h = np.maximum(LONG(0), 1 - (scores[self.i] - scores[self.j]))
+        if self.loss == "squared_hinge":
+            h = h * h
+        elif self.loss == "huber":
+            inner = np.minimum(h, self.width)
+            h = inner * (h - inner / 2) / self.width
+        return norm / 2 + self.C * (self.a * h).sum()
+
+    def alpha(self, scores, width):
+        """The dual variables at these scores, feasible."""
+        h = np.maximum(LONG(0), 1 - (scores[self.i] - scores[self.j]))
+        if self.loss == "squared_hinge":
+            return 2 * self.C * self.a * h
+        return self.C * self.a * np.minimum(h / LONG(width), 1)
+
+    def per_document(self, alpha):
+        """The sums of alpha of each document."""
+        beta = np.zeros(self.n, dtype=LONG)
+        np.add.at(beta, self.i, alpha)
+        np.subtract.at(beta, self.j, alpha)
+        return beta
+
+    def dual(self, alpha, norm):
+        """A lower bound of the optimum, from feasible alpha and the squared norm of their model."""
+        return (alpha - self._ridge() / 2 * alpha * alpha).sum() - norm / 2
+
+    def better_dual(self, alpha, enough):
+        """The dual value after coordinate ascent from alpha, and a primal value there; stops at ``enough``."""
+        Q, ridge, alpha = self.gram(), self._ridge(), alpha.copy()
+        upper = self.C * self.a
+        s = Q @ self.per_document(alpha)
+        curvature = Q[self.i, self.i] + Q[self.j, self.j] - 2 * Q[self.i, self.j] + ridge
+        primal, dual = LONG(np.inf), LONG(-np.inf)
+        epochs = min(EPOCHS, 1 + MOST_VISITS // len(alpha))
+        for epoch in range(epochs):
+            for pair, (i, j) in enumerate(zip(self.i, self.j, strict=True)):
+                slope = 1 - (s[i] - s[j]) - ridge[pair] * alpha[pair]
+                if curvature[pair] > 0:
+                    new = alpha[pair] + slope / curvature[pair]
+                else:
+                    new = upper[pair] if slope > 0 else alpha[pair]
+                new = max(LONG(0), new if self.loss == "squared_hinge" else min(new, upper[pair]))
+                if new != alpha[pair]:
+                    s += (new - alpha[pair]) * (Q[i] - Q[j])
+                    alpha[pair] = new
+            if epoch % 20 == 19 or epoch == epochs - 1:
+                beta = self.per_document(alpha)
+                s = Q @ beta
+                norm = beta @ s
+                dual, primal = max(dual, self.dual(alpha, norm)), min(primal, self.primal(s, norm))
+                if dual >= enough or primal < enough:
+                    break
+        return dual, primal
+
+    def _ridge(self):
+        if self.loss == "hinge":
+            return np.zeros(len(self.a), dtype=LONG)
+        curvature = LONG(2) if self.loss == "squared_hinge" else 1 / self.width
+        return 1 / (curvature * self.C * self.a)
+
+
+def judge(problem, objective, gap, converged, tol, scores, norm, alphas):
+    """Refuse a certificate that does not hold: of a model with these scores and squared norm, in extended precision.
+
+    ``alphas`` are dual variables that may prove it.
+    """
+    objective, gap = LONG(objective), LONG(gap)
+    true = problem.primal(scores, norm)
+    own = OWN_ROUND_OFF * (abs(true) + abs(objective))
+    assert gap >= 0
+    assert bool(converged) == (gap <= tol * objective) or not converged, "converged_ without a gap that meets tol"
+    assert abs(objective - true) <= gap + own, (
+        f"objective_ {objective} is {true}: off by {abs(objective - true) / true:.2e} of it, gap {gap / true:.2e}"
+    )
+    enough = max(true, objective) - gap - own
+    best = LONG(-np.inf)
+    for alpha in alphas:
+        beta = problem.per_document(alpha)
+        best = max(best, problem.dual(alpha, problem.squared_norm(beta)))
+    if best >= enough:
+        return "proven"
+    best, primal = problem.better_dual(alphas[-1], enough)
+    assert primal >= enough, (
+        f"the optimum is {primal} or less, the objective {true}: above it by {(true - primal) / true:.2e}, gap "
+        f"{gap / true:.2e} of the objective"
+    )
+    return "proven" if best >= enough else "open"
+
+
+class Target:
+    """Fits of extreme problems."""
+
+    def __init__(self, folder):
+        warnings.simplefilter("ignore")
+        self.outcomes = {}
+
+    def run(self, random):
+        """One fit and its judgement."""
+        data = _data(random)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            with contextlib.suppress(RankSVMError):
+                kind = pick(random, [_linear, _linear, _linear, _kernel, _low_rank])
+                outcome = kind(random, *data)
+                self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
+
+
+def _data(random):
+    """Features, labels, queries."""
+    n = int(random.integers(2, 25)) if random.random() < 0.9 else int(random.integers(70, 110))
+    n_features = int(random.integers(1, 7)) if random.random() < 0.9 else int(random.integers(10, 60))
+    X = random.normal(size=(n, n_features))
+    kind = pick(random, ["normal", "integer", "collinear", "unscaled", "repeated rows", "sparse", "offset", "large"])
+    if kind == "integer":
+        X = random.integers(-2, 3, size=X.shape).astype(float)
+    elif kind == "collinear":
+        X = X[:, :1] * random.normal(size=n_features) + pick(random, [0.0, 1e-7]) * X
+    elif kind == "unscaled":
+        X *= 10.0 ** random.integers(-3, 5, n_features)
+    elif kind == "repeated rows":
+        X = X[random.integers(0, max(1, n // 3), n)]
+    elif kind == "sparse":
+        X *= random.random(X.shape) < 0.2
+    elif kind == "offset":
+        X += 10.0 ** random.integers(0, 6)
+    elif kind == "large":
+        X *= 10.0 ** random.integers(-8, 9)
+    X = X.astype(pick(random, [np.float32, np.float64]))
+    n_levels = pick(random, [2, 3, 20])
+    if random.random() < 0.5:  # separable, if the features are not too few
+        along = X.astype(float) @ random.normal(size=n_features)
+        y = np.argsort(np.argsort(along)) * n_levels // n
+    else:
+        y = random.integers(0, n_levels, n)
+    qid = random.integers(0, pick(random, [1, 2, 5]), n) if n < 70 else np.zeros(n, dtype=int)
+    qid[:2] = 0
+    if y[0] == y[1]:
+        y[0] += 1
+    return X, y, qid
+
+
+def _settings(random, n, qid):
+    """Options that a linear and a kernel model share, and weights."""
+    spread = pick(random, [0.0, 1.0, 6.0])
+    weights = {}
+    if random.random() < 0.3:
+        weights["sample_weight"] = 10.0 ** random.uniform(-spread, spread, n) * (random.random(n) < 0.9)
+        weights["sample_weight"][:2] = 1.0
+    if random.random() < 0.2:
+        weights["propensity"] = 10.0 ** random.uniform(-spread, 0.0, n)
+    if random.random() < 0.2:
+        weights["query_weight"] = (10.0 ** random.uniform(-spread, spread, 5))[qid]
+    options = {
+        "C": 10.0 ** (random.uniform(-12, 12) if random.random() < 0.5 else random.uniform(-3, 4)),
+        "loss": pick(random, ["squared_hinge", "hinge", "hinge", "huber"]),
+        "huber_width": pick(random, [1e-3, 0.5, 3.0]),
+        "tol": 10.0 ** -random.integers(3, 11),
+        "max_iter": pick(random, [3, 200, 200]),
+        "n_jobs": 1,
+    }
+    choice = {
+        "pair_weighting": pick(random, ["uniform", "uniform", "per_query", "label_gap", "gain_gap"]),
+        "pair_selection": pick(random, ["all", "all", "adjacent"]),
+    }
+    return options, choice, weights
+
+
+def _listed(random, y, qid, choice, weights):
+    """The arguments that say which pairs: labels, or a list of them."""
+    if random.random() < 0.8:
+        return {"y": y}, None
+    i, j = pairs_of(y, qid)
+    chosen = random.integers(0, len(i), int(random.integers(1, 2 * len(i) + 1)))
+    pairs = np.column_stack((i, j))[chosen]
+    choice.update(pair_weighting="uniform", pair_selection="all")
+    weights.pop("sample_weight", None)
+    if random.random() < 0.5:
+        weights["pair_weight"] = 10.0 ** random.uniform(-3, 3, len(pairs))
+    return {"pairs": pairs}, pairs
+
+
+def _judge(model, problem, options, scores, norm, more):
+    width = model.width_ if model.width_ is not None else 1.0
+    alphas = [problem.alpha(scores, width)]
+    alphas += [problem.alpha(each, width) for each in more]
+    kept = getattr(model, "pair_alpha_", None)
+    if kept is not None and len(kept) == len(problem.a):
+        upper = np.inf if problem.loss == "squared_hinge" else problem.C * problem.a
+        alphas.insert(0, np.minimum(LONG(kept), upper))
+    found = model.objective_, model.duality_gap_, model.converged_, options["tol"]
+    return judge(problem, *found, scores, norm, alphas)
+
+
+def _linear(random, X, y, qid):
+    options, choice, weights = _settings(random, len(y), qid)
+    given, pairs = _listed(random, y, qid, choice, weights)
+    solver = pick(random, ["auto", "newton", "tron", "dual"])
+    model = ranksvm.RankSVM(solver=solver, **options, **choice).fit(X, qid=qid, **given, **weights)
+    long_X, w = LONG(X), LONG(model.coef_)
+    problem = Problem(
+        y, qid, pairs, lambda: long_X @ long_X.T, options["C"], options["loss"], options["huber_width"], choice, weights
+    )
+    problem.squared_norm = lambda beta: ((beta @ long_X) ** 2).sum()
+    return _judge(model, problem, options, long_X @ w, w @ w, [])
+
+
+def _kernel(random, X, y, qid):
+    options, choice, weights = _settings(random, len(y), qid)
+    given, pairs = _listed(random, y, qid, choice, weights)
+    kernel = pick(random, ["rbf", "rbf", "linear", "laplacian", "poly", "cosine", "precomputed"])
+    gamma = 10.0 ** random.uniform(-6, 2)
+    degree = int(random.integers(1, 4))
+    Q = exact_kernel(X, kernel if kernel != "precomputed" else "rbf", gamma, degree)
+    features = X
+    if kernel == "precomputed":
+        features = Q.astype(pick(random, [np.float32, np.float64]))
+        Q = LONG(features)
+    model = ranksvm.KernelRankSVM(
+        kernel=kernel,
+        gamma=gamma,
+        degree=degree,
+        kernel_dtype=pick(random, ["float32", "float32", "float64"]),
+        solver=pick(random, ["auto", "newton", "tron"]),
+        **options,
+        **choice,
+    ).fit(features, qid=qid, **given, **weights)
+    b = np.zeros(len(y), dtype=LONG)
+    b[model.support_] = LONG(model.dual_coef_)
+    scores = Q @ b
+    problem = Problem(y, qid, pairs, lambda: Q, options["C"], options["loss"], options["huber_width"], choice, weights)
+    problem.squared_norm = lambda beta: beta @ (Q @ beta)
+    return _judge(model, problem, options, scores, b @ scores, [])
+
+
+def exact_kernel(X, kernel, gamma, degree):
+    """The kernel matrix in extended precision."""
+    X, gamma = LONG(X), LONG(gamma)
+    if kernel == "rbf":
+        return np.exp(-gamma * ((X[:, np.newaxis] - X) ** 2).sum(axis=2))
+    if kernel == "laplacian":
+        return np.exp(-gamma * np.abs(X[:, np.newaxis] - X).sum(axis=2))
+    products = X @ X.T
+    if kernel == "poly":
+        return (gamma * products + 1) ** degree
+    if kernel == "cosine":
+        lengths = np.sqrt(np.diagonal(products))
+        lengths = np.where(lengths > 0, lengths, 1)
+        return products / lengths[:, np.newaxis] / lengths
+    return products
+
+
+def _low_rank(random, X, y, qid):
+    if len(y) > 30:
+        return "skipped"
+    C, gamma, lam = 10.0 ** random.uniform([-6, -3, -3], [6, 3, 3])
+    tol = 10.0 ** -random.integers(2, 9)
+    how = {"C": C, "gamma": gamma, "lam": lam, "n_jobs": 1}
+    model = ranksvm.RegularizedRankSVM(tol=tol, max_iter=100, **how).fit(X, y, qid=qid)
+    value, own = low_rank_value(model, X, y, qid)
+    objective, gap = LONG(model.objective_), model.duality_gap_
+    assert abs(value - objective) <= gap + own, f"objective_ {objective} is {value}, gap {gap}"
+    other = ranksvm.RegularizedRankSVM(tol=1e-10, max_iter=300, **how).fit(X, y, qid=qid)
+    better, own_better = low_rank_value(other, X, y, qid)
+    assert max(value, objective) - better <= gap + own + own_better, (
+        f"the optimum is {better} or less, the objective {value}: gap {gap}"
+    )
+    return "not refuted"
+
+
+def low_rank_value(model, X, y, qid):
+    """The objective of a regularised model in extended precision, and how far the judge may be off.
+
+    The dual variables are those that the model implies. Singular vectors are orthonormal in float64 only.
+    """
+    gamma, lam = (LONG(model.fitted_params_[name]) for name in ("gamma", "lam"))
+    duals, matrices = (of(np.asarray(X, dtype=np.float64), y, qid) for of in (model.dual_coef, model.low_rank_coef))
+    beta, rest = np.zeros(len(y), dtype=LONG), LONG(0)
+    for dual, matrix in zip(duals, matrices, strict=True):
+        alpha = LONG(dual.alpha)
+        np.add.at(beta, dual.preferred_rows, alpha.sum(axis=1))
+        np.subtract.at(beta, dual.other_rows, alpha.sum(axis=0))
+        rest += lam * ((alpha - LONG(matrix.alpha)) ** 2).sum() - alpha.sum()
+    w = beta @ LONG(X)
+    nuclear = gamma * LONG(model.singular_values_).sum()
+    return w @ w / 2 + rest + nuclear, LONG(1e-13) * nuclear
