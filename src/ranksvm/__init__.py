@@ -93,9 +93,13 @@ if TYPE_CHECKING:
     from ranksvm.data import (
         read_letor as read_letor,
     )
+    from ranksvm.data import read_qrels as read_qrels
+    from ranksvm.data import read_run as read_run
     from ranksvm.data import (
         write_letor as write_letor,
     )
+    from ranksvm.data import write_qrels as write_qrels
+    from ranksvm.data import write_run as write_run
     from ranksvm.estimators import (
         CommitteePerceptronRanker as CommitteePerceptronRanker,
     )
@@ -146,6 +150,7 @@ if TYPE_CHECKING:
     )
     from ranksvm.persistence import load as load
     from ranksvm.persistence import save as save
+    from ranksvm.plotting import GridDisplay as GridDisplay
     from ranksvm.plotting import PathDisplay as PathDisplay
     from ranksvm.plotting import ProgressiveDisplay as ProgressiveDisplay
 else:

@@ -405,3 +405,17 @@ def test_a_plot_of_the_choice(ranksvm, ranksvm_json, folder, tmp_path):
     arguments[-1] = tmp_path / "plot.xyz"
     stderr = ranksvm(*arguments, "--C-range", "0.1,1", code=2).stderr
     assert "the file name extension must be one of" in stderr
+
+
+def test_the_published_stopping_rule(ranksvm, ranksvm_json, folder, tmp_path):
+    given = ["-C", 1, "--solver", "tron", "--stopping", "gradient", "--tol", "1e-3", "-o", tmp_path / "model"]
+    report = ranksvm_json("train", folder / "train.txt", *given)
+    data = package.data.read_data(folder / "train.txt")
+    expected = package.RankSVM(solver="tron", stopping="gradient", tol=1e-3).fit(data.X, data.y, qid=data.qid)
+    np.testing.assert_allclose(package.load(tmp_path / "model").coef_, expected.coef_, rtol=1e-6)
+    assert report["converged"] is True
+    for wrong in (["--C-range", "0.1,1"], ["--kernel", "rbf"], ["--low-rank", "factorized"]):
+        result = ranksvm("train", folder / "train.txt", "--stopping", "gradient", *wrong, "-o", tmp_path / "no", code=2)
+        assert "--stopping is for a linear model and one C" in result.stderr
+    result = ranksvm("train", folder / "train.txt", "--stopping", "gradient", "-o", tmp_path / "no", code=2)
+    assert "published rule of solver='tron'" in result.stderr

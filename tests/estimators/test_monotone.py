@@ -245,6 +245,12 @@ def test_the_dual_solver_refuses():
         RankSVM(monotone="increasing", solver="dual").fit(X, y, qid=qid)
 
 
+def test_the_published_stopping_rule_is_for_free_weights():
+    X, y, qid, _ = make_data()
+    with pytest.raises(OptionError, match="stopping='gradient' is the published rule for free weights"):
+        RankSVM(monotone="increasing", solver="tron", stopping="gradient").fit(X, y, qid=qid)
+
+
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 def test_dual_coef_gives_the_weights_by_projection(loss):
     X, y, qid, _ = make_data()

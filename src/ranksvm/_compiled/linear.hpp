@@ -77,12 +77,18 @@ RANKSVM_INLINE void dense_scores(const Real *X, int64_t n, const int64_t *rows, 
     }
 }
 
-// out += sum of u_t x_t; rows with u_t = 0 (documents in no violating pair) are not read.
+// out += sum of u_t x_t; rows with u_t = 0 (documents in no violating pair) are not read. Rows that follow, before
+// `fetch_stop`, are fetched meanwhile: the next rows that a pass reads. (700,080 x 136: 0.93 to 0.95 of the time of a pass.)
 template <class Real>
 RANKSVM_INLINE void dense_accumulate(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
-                                     const double *u_range, double *RANKSVM_RESTRICT out) {
-    int64_t t = start;
+                                     int64_t fetch_stop, const double *u_range, double *RANKSVM_RESTRICT out) {
+    const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real));
+    int64_t t = start, fetched = stop;
     while (t < stop) {
+        for (const int64_t end = std::min(fetched + kTogether, fetch_stop); fetched < end; ++fetched) {
+            const char *later = reinterpret_cast<const char *>(X + row_at(rows, fetched) * n);
+            for (int64_t byte = 0; byte < row_bytes; byte += 64) RANKSVM_PREFETCH_LATER(later + byte);
+        }
         const Real *x[kTogether];
         double u[kTogether];
         int filled = 0;
@@ -139,13 +145,13 @@ RANKSVM_INLINE void dense_largest(const Real *X, int64_t n, int64_t start, int64
     for (int64_t f = 0; f < n; ++f) out[f] = std::max(out[f], static_cast<double>(largest[f]));
 }
 
-template <class Real>
+template <class Real, class Out>
 RANKSVM_INLINE void dense_gather(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
-                                 double *RANKSVM_RESTRICT out_range) {
+                                 Out *RANKSVM_RESTRICT out_range) {
     for (int64_t t = start; t < stop; ++t) {
         const Real *x = X + row_at(rows, t) * n;
-        double *RANKSVM_RESTRICT out = out_range + (t - start) * n;
-        for (int64_t f = 0; f < n; ++f) out[f] = static_cast<double>(x[f]);
+        Out *RANKSVM_RESTRICT out = out_range + (t - start) * n;
+        for (int64_t f = 0; f < n; ++f) out[f] = static_cast<Out>(x[f]);
     }
 }
 
@@ -185,29 +191,29 @@ RANKSVM_INLINE void sparse_largest(const Real *data, const Index *indices, int64
         out[indices[e]] = std::max(out[indices[e]], static_cast<double>(std::fabs(data[e])));
 }
 
-template <class Real, class Index>
+template <class Real, class Index, class Out>
 RANKSVM_INLINE void sparse_gather(const Real *data, const Index *indices, const Index *indptr, int64_t n,
-                                  const int64_t *rows, int64_t start, int64_t stop, double *out_range) {
-    std::fill_n(out_range, (stop - start) * n, 0.0);
+                                  const int64_t *rows, int64_t start, int64_t stop, Out *out_range) {
+    std::fill_n(out_range, (stop - start) * n, Out(0));
     for (int64_t t = start; t < stop; ++t) {
         const int64_t row = row_at(rows, t);
-        for (int64_t e = indptr[row]; e < indptr[row + 1]; ++e) out_range[(t - start) * n + indices[e]] += static_cast<double>(data[e]);
+        for (int64_t e = indptr[row]; e < indptr[row + 1]; ++e) out_range[(t - start) * n + indices[e]] += static_cast<Out>(data[e]);
     }
 }
 
 // Rows of each query less their mean: L annihilates constants, so a Hessian is the same and loses no digits.
-static void centre_queries(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n,
-                                   double *X_range) {
-    Vector<double> mean(static_cast<size_t>(n));
+template <class Real>
+static void centre_queries(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, Real *X_range) {
+    Vector<Real> mean(static_cast<size_t>(n));
     const int64_t origin = pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t m = pointers[q + 1] - pointers[q];
-        double *X = X_range + (pointers[q] - origin) * n;
-        double *RANKSVM_RESTRICT centre = mean.data();
-        std::fill_n(centre, n, 0.0);
+        Real *X = X_range + (pointers[q] - origin) * n;
+        Real *RANKSVM_RESTRICT centre = mean.data();
+        std::fill_n(centre, n, Real(0));
         for (int64_t i = 0; i < m; ++i)
             for (int64_t f = 0; f < n; ++f) centre[f] += X[i * n + f];
-        for (int64_t f = 0; f < n; ++f) centre[f] /= static_cast<double>(m);
+        for (int64_t f = 0; f < n; ++f) centre[f] /= static_cast<Real>(m);
         for (int64_t i = 0; i < m; ++i)
             for (int64_t f = 0; f < n; ++f) X[i * n + f] -= centre[f];
     }

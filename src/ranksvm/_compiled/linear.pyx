@@ -15,6 +15,7 @@ from ranksvm._compiled.passes cimport RowProducts, new_products
 cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
     cppclass DenseLoops[Real]:
         void (*gather)(const Real *, int64_t, const int64_t *, int64_t, int64_t, double *)
+        void (*gather_single)(const Real *, int64_t, const int64_t *, int64_t, int64_t, float *)
         cbool (*finite)(const Real *, int64_t)
         void (*largest)(const Real *, int64_t, int64_t, int64_t, double *)
 
@@ -22,10 +23,12 @@ cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
         void (*accumulate)(const Real *, const Index *, const Index *, const int64_t *, int64_t, int64_t, const double *,
                            cbool, double *)
         void (*gather)(const Real *, const Index *, const Index *, int64_t, const int64_t *, int64_t, int64_t, double *)
+        void (*gather_single)(const Real *, const Index *, const Index *, int64_t, const int64_t *, int64_t, int64_t,
+                              float *)
         void (*largest)(const Real *, const Index *, int64_t, int64_t, double *)
 
-    cppclass CentreLoops:
-        void (*centre_queries)(const int64_t *, int64_t, int64_t, int64_t, double *)
+    cppclass CentreLoops[Real]:
+        void (*centre_queries)(const int64_t *, int64_t, int64_t, int64_t, Real *)
 
     const Loops &loops_of[Loops](int)
 
@@ -35,6 +38,7 @@ cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
         const Real *X
         int64_t n
         const int64_t *rows
+        int64_t n_positions
         cbool far
         @staticmethod
         void scores(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
@@ -63,6 +67,11 @@ ctypedef fused index:
     int32_t
     int64_t
 
+# the precision of a copy, whatever that of the storage
+ctypedef fused copied:
+    float
+    double
+
 
 cdef const int64_t *_map(const int64_t[::1] rows):
     if rows is None or rows.shape[0] == 0:
@@ -81,6 +90,7 @@ def dense_products(const real[:, ::1] X, const int64_t[::1] rows):
     own.X = &X[0, 0]
     own.n = X.shape[1]
     own.rows = _map(rows)
+    own.n_positions = products.n_positions
     own.far = products.n_positions * X.shape[1] * <int64_t>sizeof(real) > NEAR_BYTES
     products.table.scores = DenseRows[real].scores
     products.table.accumulate = DenseRows[real].accumulate
@@ -108,8 +118,8 @@ def sparse_products(const real[::1] data, const index[::1] indices, const index[
 
 
 def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
-                 double[:, ::1] out_range):
-    """``out[t] = X[rows[t]]`` in float64."""
+                 copied[:, ::1] out_range):
+    """``out[t] = X[rows[t]]``, in the precision of ``out``."""
     need_rows(rows, start, stop, X.shape[0])
     need("out_range", out_range.shape[0], stop - start)
     need("a row of out_range", out_range.shape[1], X.shape[1])
@@ -118,7 +128,10 @@ def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, i
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = X.shape[1]
     with nogil:
-        loops_of[DenseLoops[real]](chosen).gather(&X[0, 0], n, map, start, stop, &out_range[0, 0])
+        if copied is float:
+            loops_of[DenseLoops[real]](chosen).gather_single(&X[0, 0], n, map, start, stop, &out_range[0, 0])
+        else:
+            loops_of[DenseLoops[real]](chosen).gather(&X[0, 0], n, map, start, stop, &out_range[0, 0])
 
 
 def dense_largest(const real[:, ::1] X, int64_t start, int64_t stop, double[::1] out):
@@ -178,8 +191,8 @@ def sparse_accumulate_squares(const real[::1] data, const index[::1] indices, co
 
 
 def sparse_gather(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
-                  const int64_t[::1] rows, int64_t start, int64_t stop, double[:, ::1] out_range):
-    """``out[t] = X[rows[t]]``, dense, in float64."""
+                  const int64_t[::1] rows, int64_t start, int64_t stop, copied[:, ::1] out_range):
+    """``out[t] = X[rows[t]]``, dense, in the precision of ``out``."""
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     need_rows(rows, start, stop, indptr.shape[0] - 1)
     need("out_range", out_range.shape[0], stop - start)
@@ -189,11 +202,15 @@ def sparse_gather(const real[::1] data, const index[::1] indices, const index[::
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = out_range.shape[1]
     with nogil:
-        loops_of[SparseLoops[real, index]](chosen).gather(
-            &data[0], &indices[0], &indptr[0], n, map, start, stop, &out_range[0, 0])
+        if copied is float:
+            loops_of[SparseLoops[real, index]](chosen).gather_single(
+                &data[0], &indices[0], &indptr[0], n, map, start, stop, &out_range[0, 0])
+        else:
+            loops_of[SparseLoops[real, index]](chosen).gather(
+                &data[0], &indices[0], &indptr[0], n, map, start, stop, &out_range[0, 0])
 
 
-def centre_queries(const int64_t[::1] pointers, int64_t first, int64_t last, double[:, ::1] X_range):
+def centre_queries(const int64_t[::1] pointers, int64_t first, int64_t last, real[:, ::1] X_range):
     """Subtract from each row the mean row of its query, in place."""
     need_ascending("pointers", pointers, first, last)
     need("X_range", X_range.shape[0], pointers[last] - pointers[first])
@@ -201,4 +218,4 @@ def centre_queries(const int64_t[::1] pointers, int64_t first, int64_t last, dou
         return
     cdef int64_t n = X_range.shape[1]
     with nogil:
-        loops_of[CentreLoops](chosen).centre_queries(&pointers[0], first, last, n, &X_range[0, 0])
+        loops_of[CentreLoops[real]](chosen).centre_queries(&pointers[0], first, last, n, &X_range[0, 0])

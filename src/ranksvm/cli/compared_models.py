@@ -92,7 +92,7 @@ def check_models(options: dict[str, Any]) -> None:
     if approximation == "fourier" and unknown:
         raise click.UsageError(f"--approximation fourier is known for rbf and laplacian only, not for {unknown[0]}.")
     of_low_rank = {"rank": "factorized", "gamma": "regularized", "lam": "regularized"}
-    of_low_rank |= dict.fromkeys(("learning_rate", "max_epochs", "early_stopping_rounds"), "factorized")
+    of_low_rank |= dict.fromkeys(("learning_rate", "init", "max_epochs", "early_stopping_rounds"), "factorized")
     for name, model in of_low_rank.items():
         if options[name] is not None and model not in low_rank:
             raise click.UsageError(f"{flag(name)} is an option of --low-rank {model}: give that option too.")

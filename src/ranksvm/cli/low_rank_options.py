@@ -12,18 +12,18 @@ __all__ = ["LOW_RANK_OPTIONS", "MISSING", "check_low_rank_options", "common_low_
 
 # Model -> parameters of its estimator that options set; None: its default. Some are options of kernels too.
 LOW_RANK_OPTIONS = {
-    "factorized": ("n_components", "learning_rate", "max_epochs", "early_stopping_rounds", "random_state"),
+    "factorized": ("n_components", "learning_rate", "init", "max_epochs", "early_stopping_rounds", "random_state"),
     "regularized": ("gamma", "lam", "memory_limit", "max_iter"),
 }
 # Options of these models alone.
-_OWN = ("learning_rate", "max_epochs", "early_stopping_rounds", "lam")
+_OWN = ("learning_rate", "init", "max_epochs", "early_stopping_rounds", "lam")
 # Options of other models that have a fixed value in these models: the value, and the reason.
 _SETTLED = {
     "loss": ("hinge", "the low-rank models have the hinge loss"),
     "huber_width": (None, "the low-rank models have the hinge loss"),
     "pair_selection": ("all", "the low-rank models take all pairs"),
     "pair_weighting": ("uniform", "the low-rank models weight all pairs equally"),
-    "solver": ("auto", "the low-rank models have one solver each"),
+    "solver": ("auto", "the command fits the low-rank models by their default solvers"),
 }
 # Options of other models that these models do not have, and the reason.
 MISSING = {
@@ -76,6 +76,11 @@ def common_low_rank_options(command: Callable) -> Callable:
     return all_options(
         click.option(
             "--learning-rate", type=_LearningRate(), metavar="R", help="For factorized: auto, or a fixed step.  [auto]"
+        ),
+        click.option(
+            "--init",
+            type=Name(["scaled", "uniform"]),
+            help="For factorized: initial factors, scaled to the lowest objective or uniform in their box.  [scaled]",
         ),
         click.option(
             "--max-epochs",

@@ -29,7 +29,7 @@ SETTINGS = (
         "random_state",
         "kernel_dtype",
     ),
-    *("low_rank", "lam", "learning_rate", "max_epochs", "early_stopping_rounds"),
+    *("low_rank", "lam", "learning_rate", "init", "max_epochs", "early_stopping_rounds"),
 )
 
 

@@ -13,6 +13,7 @@ from ranksvm.cli.monotone import monotone_option
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
+    Name,
     Number,
     json_option,
     n_jobs_option,
@@ -55,6 +56,12 @@ from ranksvm.cli.training_options import (
 @choice_options
 @solver_options
 @click.option(
+    "--stopping",
+    type=Name(["gap", "gradient"]),
+    help="gap: stop when the relative duality gap is below --tol; gradient, with --solver tron: when the gradient is "
+    "below --tol times that at 0, as published.  [default: gap]",
+)
+@click.option(
     "--keep-on-interrupt", is_flag=True, help="Ctrl-C while training ends it and saves the best model so far."
 )
 @verbose_option
@@ -84,6 +91,8 @@ def train_command(ctx: click.Context, **options: Any) -> None:
         raise click.UsageError("give -C or --C-range, not both.")
     if options["Cs"] is None and options["C"] is None:
         options["C"] = 1.0
+    if options["stopping"] is not None:
+        _check_stopping(options)
     check_low_rank_options(ctx, options)
     if options["low_rank"] is None:
         check_kernel_options(options)
@@ -97,6 +106,12 @@ def train_command(ctx: click.Context, **options: Any) -> None:
         print_json(report)
     else:
         _show(report, watch)
+
+
+def _check_stopping(options: dict[str, Any]) -> None:
+    for name in ("Cs", "gammas", "kernel", "low_rank"):
+        if options[name] is not None:
+            raise click.UsageError("--stopping is for a linear model and one C: leave out ranges and other models.")
 
 
 def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:

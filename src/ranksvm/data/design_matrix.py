@@ -48,6 +48,7 @@ class DesignMatrix(Protocol):
     n_features: int
     row_bytes: float
     dense: bool
+    dtype: Any  # of the features as they are stored
 
     def products(self, rows: np.ndarray | None = None) -> RowProducts:
         """``X w`` and ``X' u`` of the rows at these positions."""
@@ -58,7 +59,7 @@ class DesignMatrix(Protocol):
         """``out += (X * X)' u``."""
 
     def gather(self, rows: np.ndarray | None, start: int, stop: int, out_range: np.ndarray) -> None:
-        """``out = X``, dense and in float64."""
+        """``out = X``, dense, in the precision of ``out``: float64, or float32 if the features are."""
 
     def largest(self, n_threads: int = 1) -> np.ndarray:
         """Of each feature the largest absolute value, or a bound on it: float64, shape (n_features,)."""
@@ -84,6 +85,7 @@ class DenseDesign:
 
     def __init__(self, X: np.ndarray):
         self.X = X
+        self.dtype = X.dtype
         self.n_features = X.shape[1]
         self.row_bytes = max(1, X.shape[1] * X.itemsize)
 
@@ -134,6 +136,7 @@ class SparseDesign:
         self._csr = csr_arrays(X)
         self.n_features = X.shape[1]
         data, indices, *_ = self._csr
+        self.dtype = data.dtype
         self.row_bytes = max(1.0, X.nnz / max(1, X.shape[0]) * (data.itemsize + indices.itemsize))
 
     def products(self, rows=None):

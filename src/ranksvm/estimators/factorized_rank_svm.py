@@ -63,6 +63,12 @@ class FactorizedRankSVM(LowRankRanker):
     learning_rate : {"auto"} or float, default "auto"
         "auto": an exact line search sets the length of each step, so the objective never rises. A number: every step is
         a projected gradient step of that length, as in Algorithm 1; the objective may rise, or fail to converge.
+    init : {"scaled", "uniform"}, default "scaled"
+        The initial factors, drawn from the uniform distribution: "uniform" on the box ``[0, sqrt(C / K)]``, the
+        constraint of Algorithm 1; "scaled" multiplied by the number that minimises the objective, which is then
+        negative, below its value at V = 0. From "uniform" w is about ``C / 4`` times the sum of all differences of
+        pairs, far too long on most data, and fixed steps of the published lengths jump from corner to corner of the
+        box.
     max_epochs : int, default 1000
         Largest number of passes over the queries.
     tol : float, default 1e-4
@@ -140,7 +146,7 @@ class FactorizedRankSVM(LowRankRanker):
     ``+ sum of alpha_ij`` where (4) has ``- sum of alpha_ij``, and ``- C`` instead of ``- 1`` in the gradient, whose
     rows are ``sum over lower-labelled j of v_j (s_i - s_j - 1) + sum over higher-labelled j of v_j (s_j - s_i - 1)``, s
     = X w. Steps go against the gradient; the paper prints ascent. V = 0 is a stationary point, so the initial factors
-    are drawn from the uniform distribution on [0, 1] and multiplied by the number that minimises the objective.
+    are random. ``init="uniform"`` with a number as ``learning_rate`` is Algorithm 1 as published but for the signs.
 
     With ``learning_rate="auto"`` the steps are those of Algorithm 1, a projected gradient step for one query after
     another, with spectral lengths (Barzilai & Borwein, IMA J. Numer. Anal. 8, 1988) shortened by an exact line search:
@@ -176,6 +182,7 @@ class FactorizedRankSVM(LowRankRanker):
         *,
         n_components: int = 5,
         learning_rate: str | float = "auto",
+        init: str = "scaled",
         max_epochs: int = 1000,
         tol: float = 1e-4,
         early_stopping_rounds: int | None = None,
@@ -189,6 +196,7 @@ class FactorizedRankSVM(LowRankRanker):
         self.C = C
         self.n_components = n_components
         self.learning_rate = learning_rate
+        self.init = init
         self.max_epochs = max_epochs
         self.tol = tol
         self.early_stopping_rounds = early_stopping_rounds
@@ -269,6 +277,7 @@ class FactorizedRankSVM(LowRankRanker):
             C=_options.positive(self.C),
             n_components=_options.count(self.n_components),
             learning_rate=_step_length(self.learning_rate),
+            init=_options.one_of(self.init, ("scaled", "uniform")),
             max_epochs=_options.count(self.max_epochs),
             tol=_options.positive(self.tol),
         )
@@ -312,6 +321,8 @@ class FactorizedRankSVM(LowRankRanker):
                     f"data need {shape}."
                 )
             dual.start(self.factors_)
+        elif self.init == "uniform":
+            dual.start(dual.upper * random.uniform(size=shape))
         else:
             dual.start_along(random.uniform(size=shape))
         return dual

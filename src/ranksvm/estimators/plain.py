@@ -37,6 +37,7 @@ class RankSVM(DualMixin, LinearRanker):
         pair_weighting: str = "uniform",
         monotone: Any = None,
         solver: str = "auto",
+        stopping: str = "gap",
         tol: float = 1e-4,
         max_iter: int = 1000,
         warm_start: bool = False,
@@ -51,6 +52,7 @@ class RankSVM(DualMixin, LinearRanker):
         self.pair_weighting = pair_weighting
         self.monotone = monotone
         self.solver = solver
+        self.stopping = stopping
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start

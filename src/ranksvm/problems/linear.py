@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm import _options
 from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, as_design_matrix
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
@@ -23,7 +24,7 @@ from ranksvm.objectives import (
     ThreadedTerm,
 )
 from ranksvm.objectives.hessian_cost import Size, worthwhile_fraction
-from ranksvm.problems.problem import LINEAR_SOLVERS, RankSVMProblem, problem_options
+from ranksvm.problems.problem import LINEAR_SOLVERS, STOPPING, RankSVMProblem, problem_options
 from ranksvm.problems.records import Linear, Record
 from ranksvm.problems.signs import check_monotone, monotone_signs
 from ranksvm.problems.solver_choice import choose_constrained_solver, choose_solver
@@ -46,16 +47,29 @@ class LinearProblem(RankSVMProblem):
     design : DesignMatrix
         Features of its rows.
     signs : ndarray of int64, shape (n_features,), optional
-        Sign of each weight, 0 for any; not with solver "dual".
+        Sign of each weight, 0 for any; not with solver "dual", nor with stopping "gradient".
+    stopping : {"gap", "gradient"}
+        Stopping rule; "gradient" is for solver "tron".
     **options : optional
         Those of `RankSVMProblem`; solver "auto" uses the cheapest one.
     """
 
     continuation = True
 
-    def __init__(self, data: TrainingSet, design: DesignMatrix, signs: np.ndarray | None = None, **options: Any):
+    def __init__(
+        self,
+        data: TrainingSet,
+        design: DesignMatrix,
+        *,
+        signs: np.ndarray | None = None,
+        stopping: str = "gap",
+        **options: Any,
+    ):
         super().__init__(data, data.pairs, **options)
         self.signs = signs
+        self.stopping = stopping
+        if stopping == "gradient":
+            self._check_gradient_rule()
         term = ThreadedTerm(design, self.pairwise, self.pass_threads)
         self._dual: PairDual | None = None
         self._may_leave_dual = self.solver == "auto"
@@ -111,6 +125,14 @@ class LinearProblem(RankSVMProblem):
         self.solver, self._dual = "tron", None
         return super().solve(C, result.w, interrupted).after(result)
 
+    def _check_gradient_rule(self) -> None:
+        if self.solver != "tron":
+            raise OptionError(
+                f"stopping='gradient' is the published rule of solver='tron', not of solver={self.solver!r}."
+            )
+        if self.loss.smoothed:
+            raise OptionError("stopping='gradient' is for losses with a gradient everywhere: the hinge has none.")
+
     def _solve_dual(
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, last: DualPoint | None
     ) -> SolverResult:
@@ -153,8 +175,11 @@ def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem
 
     ``data`` holds the other arguments, by the names of `training_set`.
     """
+    _options.check(stopping=_options.one_of(estimator.stopping, STOPPING))
+    if estimator.stopping == "gradient" and estimator.monotone is not None:
+        raise OptionError("stopping='gradient' is the published rule for free weights: leave it out with monotone.")
     check_linear_options(estimator)
-    return linear_problem_of(estimator, training_set(estimator, X, y, **data))
+    return linear_problem_of(estimator, training_set(estimator, X, y, **data), stopping=estimator.stopping)
 
 
 def check_linear_options(estimator: Any) -> None:
@@ -163,7 +188,8 @@ def check_linear_options(estimator: Any) -> None:
     check_monotone(estimator.monotone, estimator.solver)
 
 
-def linear_problem_of(estimator: Any, data: TrainingSet) -> LinearProblem:
+def linear_problem_of(estimator: Any, data: TrainingSet, **options: Any) -> LinearProblem:
     """The problem of a linear estimator for validated data, whose features it may name."""
     signs = monotone_signs(estimator.monotone, data.X.shape[1], getattr(estimator, "feature_names_in_", None))
-    return LinearProblem(data, as_design_matrix(data.X), signs, **problem_options(estimator, LINEAR_SOLVERS))
+    options |= problem_options(estimator, LINEAR_SOLVERS)
+    return LinearProblem(data, as_design_matrix(data.X), signs=signs, **options)
