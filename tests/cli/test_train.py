@@ -357,6 +357,43 @@ def test_feature_ids_count_as_told(ranksvm, tmp_path):
         assert package.load(tmp_path / "model").n_features_in_ == n_features
 
 
+def test_signs_by_number_from_1(ranksvm, ranksvm_json, folder, tmp_path):
+    data = package.data.read_data(folder / "train.txt")
+    arguments = ["train", folder / "train.txt", "-C", "1", "-o", tmp_path / "model"]
+    report = ranksvm_json(*arguments, "--monotone", "1=increasing,2=-1, 5=decreasing")
+    expected = package.RankSVM(C=1.0, monotone={0: 1, 1: -1, 4: -1}).fit(data.X, data.y, qid=data.qid)
+    model = package.load(tmp_path / "model")
+    np.testing.assert_array_equal(model.monotone_, [1, -1, 0, 0, -1])
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6)
+    assert report["monotone"] == {"increasing": 1, "decreasing": 2}
+    assert "increasing in 5 features" in ranksvm(*arguments, "--monotone", "increasing").stdout
+    for wrong, message in {
+        "up": "'up' is not FEATURE=SIGN",
+        "1=up": "'1=up' is not FEATURE=SIGN",
+        "6=1": "no feature '6' in the training data (numbers 1 to 5)",
+        "0=1": "no feature '0'",
+        "bm25=1": "no feature 'bm25'",
+        "1=1,1=-1": "given twice",
+    }.items():
+        result = ranksvm(*arguments, "--monotone", wrong, code=2)
+        assert message in " ".join(result.stderr.split())
+
+
+def test_signs_by_name(ranksvm_json, folder, tmp_path):
+    data = package.data.read_data(folder / "train.txt")
+    lines = ["label,qid,a,b,c,d,e"]
+    lines += [",".join(map(str, (y, q, *x))) for y, q, x in zip(data.y, data.qid, np.asarray(data.X), strict=True)]
+    (tmp_path / "train.csv").write_text("\n".join(lines))
+    ranksvm_json("train", tmp_path / "train.csv", "--monotone", "b=-1,e=1", "-o", tmp_path / "model")
+    np.testing.assert_array_equal(package.load(tmp_path / "model").monotone_, [0, -1, 0, 0, 1])
+
+
+@pytest.mark.parametrize("model", [["--kernel", "rbf"], ["--low-rank", "factorized"]])
+def test_only_linear_models_have_signs(ranksvm, folder, tmp_path, model):
+    result = ranksvm("train", folder / "train.txt", *model, "--monotone", "increasing", "-o", tmp_path / "m", code=2)
+    assert "--monotone" in result.stderr
+
+
 def test_a_plot_of_the_choice(ranksvm, ranksvm_json, folder, tmp_path):
     pytest.importorskip("matplotlib")
     arguments = ["train", folder / "train.txt", "-o", tmp_path / "model", "--plot", tmp_path / "plot.png"]

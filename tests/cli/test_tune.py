@@ -261,6 +261,17 @@ def test_real_data(ranksvm_json, shared_data):
     assert report["chosen"]["metrics"]["test"]["mean_ndcg"] > 0.45
 
 
+def test_signs_hold_for_every_combination_and_go_to_the_settings(ranksvm_json, folder, tmp_path):
+    choice, model = tmp_path / "best.json", tmp_path / "model"
+    ranksvm_json(
+        *("tune", folder / "train.txt", "--loss", "squared_hinge,huber", "--C-range", "0.01,1", "--folds", 2),
+        *("--monotone", "decreasing", "--save-choice", choice, "-o", model),
+    )
+    assert (package.load(model).coef_ <= 0.0).all()
+    report = ranksvm_json("train", folder / "train.txt", "--settings", choice, "-o", tmp_path / "again")
+    assert report["monotone"] == {"increasing": 0, "decreasing": 5}
+
+
 # ---- kernels and models of low rank
 
 KERNELS = ("--kernel", "rbf,cosine", "--gamma-range", "0.1,1", "--C-range", "0.01,1", "--folds", 2)

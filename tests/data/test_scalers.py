@@ -65,7 +65,9 @@ def test_what_is_not_finite_is_named_by_its_place(scaler, value, name):
     X[4, 1] = X[5, 0] = value
     kinds = [np.asarray, np.float32] + [sp.csr_matrix] * (not getattr(scaler, "with_mean", True))
     for kind in kinds:
-        message = rf"Input X contains {name} at X\[4, 1\] \(feature f2\): replace or drop such values before scaling"
+        message = (
+            rf"Input X contains {name} at X\[4, 1\] \(feature f2\) \(2 \w+ in all: .*\): drop such rows, or replace"
+        )
         with pytest.raises(DataError, match=message):
             scaler.fit(kind(X), qid=[1] * 6)
         with pytest.raises(DataError, match=message):

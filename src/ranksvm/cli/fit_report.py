@@ -53,6 +53,7 @@ def fit_report(ranker: Any, scaler: str, means: dict[str, dict[str, float]], con
         "kernel": described_kernel(ranker),
         "low_rank": described_low_rank(ranker),
         **_loss_and_pairs(ranker),
+        "monotone": _signs(ranker),
         "scaler": scaler,
         "solver": getattr(ranker, "solver_", None),
         "iterations": int(ranker.n_iter_),
@@ -88,6 +89,14 @@ def _loss_and_pairs(ranker: Any) -> dict[str, Any]:
         "pair_selection": fitted.get("pair_selection", "all"),
         "pair_weighting": fitted.get("pair_weighting", "uniform"),
     }
+
+
+def _signs(ranker: Any) -> dict[str, int] | None:
+    """How many weights must have a sign; None if all are free."""
+    signs = getattr(ranker, "monotone_", None)
+    if signs is None:
+        return None
+    return {"increasing": int((signs > 0).sum()), "decreasing": int((signs < 0).sum())}
 
 
 def described_low_rank(ranker: Any) -> dict[str, Any] | None:
@@ -237,6 +246,7 @@ def show_fit(
             *([("low rank", low_rank_in_words(low_rank))] if low_rank else []),
             ("loss", loss_in_words(report["loss"], report["huber_width"], report["width"])),
             ("pairs", _pairs(report)),
+            *([("monotone", _signs_in_words(report["monotone"]))] if report["monotone"] else []),
             *([("scaler", report["scaler"])] if report["scaler"] != "none" else []),
             ("solver", _solver(report)),
             ("time", ", ".join(f"{name} {seconds(value)}" for name, value in watch.seconds.items())),
@@ -250,6 +260,10 @@ def loss_in_words(loss: str, huber_width: float | None, width: float | None) -> 
     if loss == "huber":
         return f"huber of width {huber_width:g}"
     return loss if width is None else f"{loss}, smoothed over a width of {width:.1e}"
+
+
+def _signs_in_words(signs: dict[str, int]) -> str:
+    return ", ".join(f"{word} in {counted(number, 'feature')}" for word, number in signs.items() if number)
 
 
 def _certificate(report: dict[str, Any]) -> str:

@@ -124,6 +124,8 @@ def check_kernel_options(options: dict[str, Any]) -> None:
     """Refuse options that the chosen model, linear or with a kernel, does not use."""
     kernel, approximation = options["kernel"], options["approximation"]
     given = [name for name in (*KERNEL_OPTIONS, "gammas") if options[name] is not None]
+    if kernel is not None and options["monotone"] is not None:
+        raise click.UsageError("--kernel with --monotone: only the weights of linear models have signs.")
     if kernel is None and given:
         raise click.UsageError(_without_model(given[0]))
     if options["gamma"] == 0.0:

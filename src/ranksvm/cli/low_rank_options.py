@@ -30,6 +30,7 @@ MISSING = {
     "kernel": "the low-rank models are linear: give --kernel or --low-rank",
     "Cs": "the low-rank models are not fitted along a range of C: give -C",
     "gammas": "the low-rank models are not fitted along a range of gamma: give --gamma",
+    "monotone": "the weights of low-rank models have no given signs",
     "sample_weight": "the low-rank models weight all pairs equally",
     "query_weight": "the low-rank models weight all pairs equally",
     "propensity": "the low-rank models weight all pairs equally",

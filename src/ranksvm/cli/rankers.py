@@ -24,7 +24,7 @@ def make_ranker(options: dict[str, Any], *, only_fit: bool = False, **changes: A
     options = options | changes
     if options.get("low_rank") is not None:
         return _low_rank_ranker(options)
-    names = (*_LOSS_AND_PAIRS, *_SOLVER, "kernel", *KERNEL_OPTIONS)
+    names = (*_LOSS_AND_PAIRS, "monotone", *_SOLVER, "kernel", *KERNEL_OPTIONS)
     given = {name: options[name] for name in names if options.get(name) is not None}
     kernel = "kernel" in given
     if not chooses(options):

@@ -16,7 +16,7 @@ __all__ = ["SETTINGS", "settings_lines", "settings_option"]
 
 # the parameters of `ranksvm train` that a file may hold
 SETTINGS = (
-    *("loss", "huber_width", "pair_selection", "pair_weighting", "scaler"),
+    *("loss", "huber_width", "pair_selection", "pair_weighting", "monotone", "scaler"),
     *("C", "solver", "tol", "max_iter"),
     *(
         "kernel",

@@ -9,6 +9,7 @@ from ranksvm.cli.errors import debug_option
 from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
 from ranksvm.cli.kernel_options import check_kernel_options, kernel_options
 from ranksvm.cli.low_rank_options import check_low_rank_options, low_rank_options
+from ranksvm.cli.monotone import monotone_option
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -46,6 +47,7 @@ from ranksvm.cli.training_options import (
 )
 @one_choice_option("pair_selection")
 @one_choice_option("pair_weighting")
+@monotone_option
 @one_choice_option("scaler")
 @kernel_options
 @low_rank_options
@@ -127,10 +129,12 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
         if choosing:
             data.check_choice(options["folds"])
         progress.now("Scaling features")
+        signs = data.signs(options["monotone"])
         scaler, X = data.scaled(options["scaler"], watch)
         progress.now("Training")
         with watch("training"):
-            ranker = data.fit(make_ranker(options, only_fit=True), X, evaluates_while_fitting(options))
+            ranker = make_ranker(options, only_fit=True, monotone=signs)
+            ranker = data.fit(ranker, X, evaluates_while_fitting(options))
         progress.now("Evaluating")
         with watch("evaluating"):
             means = data.means(ranker, X, metrics, options["convention"])

@@ -8,6 +8,7 @@ import click
 
 from ranksvm.cli.features import matched, name_features
 from ranksvm.cli.files import query_ids, read, read_judgements, read_numbers, read_pairs
+from ranksvm.cli.monotone import signs_of_columns
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import counted, queries
 
@@ -59,6 +60,11 @@ class TrainingData:
     def chosen_by(self, folds: int) -> str:
         """The data that decide a choice, in words."""
         return "validation data" if "valid" in self.parts else f"{folds} folds of queries"
+
+    def signs(self, monotone: str | None) -> Any:
+        """The parameter ``monotone`` of an estimator, for the option of that name."""
+        train = self.parts["train"]
+        return signs_of_columns(monotone, train.feature_names, train.n_features)
 
     def check_scaler(self, name: str) -> None:
         """Refuse a scaler that does not suit the data."""

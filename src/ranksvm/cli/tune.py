@@ -12,6 +12,7 @@ from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import write_text
 from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
 from ranksvm.cli.low_rank_options import LOW_RANK_OPTIONS
+from ranksvm.cli.monotone import monotone_option
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -57,6 +58,7 @@ from ranksvm.cli.training_options import (
 @each_choice_option("pair_selection")
 @each_choice_option("pair_weighting")
 @each_choice_option("scaler")
+@monotone_option
 @data_options
 @choice_options
 @solver_options
@@ -93,7 +95,8 @@ def tune_command(ctx: click.Context, **options: Any) -> None:
         data.check_choice(options["folds"])
         for scaler in options["scaler"]:
             data.check_scaler(scaler)
-        comparison = Comparison(data, options, combinations(options))
+        fixed = options | {"monotone": data.signs(options["monotone"])}
+        comparison = Comparison(data, fixed, combinations(options))
         comparison.check()
         tell_cost(comparison, data, options, progress)
         report = {"command": "tune", **described_data(data), **_choice(data, options)}

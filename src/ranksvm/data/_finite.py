@@ -1,30 +1,65 @@
 """Search for NaN or infinite values in a matrix."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ranksvm._checks import is_sparse
-from ranksvm._features import place_in_words
+from ranksvm._features import feature_label, place_in_words
+
+# rows of a dense matrix that are searched at once
+ROWS = 4096
+# columns listed in a message, those with the most such values
+LISTED = 5
 
 
 def where_not_finite(X: Any, names: Sequence[str] | None = None, *, pairwise: bool = False) -> str | None:
-    """The first value of a dense or sparse matrix that is NaN or infinite, in words; None if there is none.
+    """The values of a dense or sparse matrix that are NaN or infinite, in words; None if there are none.
 
-    ``names`` are the names of the columns, if they have any; with ``pairwise`` the columns are documents, not features.
+    Parameters
+    ----------
+    X : ndarray or sparse matrix, shape (n_rows, n_columns)
+        The matrix.
+    names : sequence of str, optional
+        Names of the columns.
+    pairwise : bool
+        Whether the columns are documents, not features.
+
+    Returns
+    -------
+    str or None
+        Kind and place of the first one, and if there are more, how many, in which columns.
     """
+    nan, infinite = np.zeros(X.shape[1], dtype=np.int64), np.zeros(X.shape[1], dtype=np.int64)
+    first = None
+    for rows, columns, values in _not_finite(X):
+        is_nan = np.isnan(values)
+        np.add.at(nan, columns[is_nan], 1)
+        np.add.at(infinite, columns[~is_nan], 1)
+        if first is None and len(rows):
+            kind = "NaN" if is_nan[0] else "infinity"
+            row, column = int(rows[0]), int(columns[0])
+            first = f"{kind} at {f'X[{row}, {column}]' if pairwise else place_in_words(row, column, names)}"
+    counts = nan + infinite
+    if first is None or counts.sum() == 1:
+        return first
+    columns = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    labels = [f"column {column}" if pairwise else feature_label(int(column), names) for column in columns[:LISTED]]
+    listed = ", ".join(f"{counts[column]:,} in {label}" for column, label in zip(columns[:LISTED], labels, strict=True))
+    more = f" and others in {len(columns) - LISTED:,} more" if len(columns) > LISTED else ""
+    totals = [f"{total:,} {what}" for total, what in ((nan.sum(), "NaN"), (infinite.sum(), "infinite")) if total]
+    return f"{first} ({' and '.join(totals)} in all: {listed}{more})"
+
+
+def _not_finite(X: Any) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Rows, columns and values of the entries that are not finite, part by part, row by row."""
     if is_sparse(X):
         entries = X.tocoo()
-        bad = np.flatnonzero(~np.isfinite(entries.data))[:1]
-        found: Any = zip(entries.row[bad], entries.col[bad], entries.data[bad], strict=True)
-    else:
-        found = (
-            (row, column, values[column])
-            for row, values in enumerate(X)
-            for column in np.flatnonzero(~np.isfinite(values))
-        )
-    for row, column, value in found:
-        place = f"X[{row}, {column}]" if pairwise else place_in_words(row, column, names)
-        return f"{'NaN' if np.isnan(value) else 'infinity'} at {place}"
-    return None
+        bad = np.flatnonzero(~np.isfinite(entries.data))
+        yield entries.row[bad], entries.col[bad], entries.data[bad]
+        return
+    for start in range(0, X.shape[0], ROWS):
+        part = X[start : start + ROWS]
+        rows, columns = np.nonzero(~np.isfinite(part))
+        yield rows + start, columns, part[rows, columns]

@@ -127,7 +127,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if place is None:
                 raise
         # scikit-learn's message gives no position, and recommends estimators that accept NaN
-        raise DataError(f"Input X contains {place}: replace or drop such values before scaling.")
+        raise DataError(f"Input X contains {place}: drop such rows, or replace the values, before scaling.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -182,10 +182,13 @@ def _level_of_caller() -> int:
 
 
 def check_finite(estimator: Any, X: Any, n_threads: int) -> None:
-    """Raise DataError if features, otherwise validated, have NaN or infinite values; it names the first position."""
+    """Raise DataError if features, otherwise validated, have NaN or infinite values: the first, how many, and where."""
     values = X.data if is_sparse(X) else X.reshape(-1)
     chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
     if not all(parallel_map(linear.all_finite, chunks, n_threads)):
         pairwise = getattr(estimator, "kernel", None) == "precomputed"
         place = where_not_finite(X, getattr(estimator, "feature_names_in_", None), pairwise=pairwise)
-        raise DataError(f"Input X contains {place}: replace or drop such values.")
+        raise DataError(
+            f"Input X contains {place}: drop such rows, or replace the values, by sklearn.impute.SimpleImputer before "
+            "the ranker in a Pipeline, for instance."
+        )

@@ -7,6 +7,7 @@ import numpy as np
 import ranksvm._compiled.linear as linear
 from ranksvm._features import feature_labels
 from ranksvm._parallel import effective_n_jobs
+from ranksvm._schema import Array, Schema
 from ranksvm.data import Queries, frames, validation
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.data.spread import within_query_variance
@@ -14,11 +15,20 @@ from ranksvm.estimators.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError
 from ranksvm.problems.explanation import Explanation
 
+# The signs that weights had to have; earlier versions knew none.
+SIGNS_SCHEMA: Schema = {"monotone_": Array("n_features", dtype="int64", least=-1, most=1, nullable=True, default=None)}
+
 
 class LinearRanker(Ranker):
     """Base of the rankers whose score of a document is ``<coef_, x>``."""
 
     coef_: np.ndarray
+
+    @property
+    def intercept_(self) -> float:
+        """0: a ranking depends on differences of scores only; for tools that read linear models."""
+        check_is_fitted(self)
+        return 0.0
 
     def coef_table(self) -> Any:
         """Weights with the names of their features, the largest absolute value first.

@@ -70,6 +70,7 @@ def regularization_path(
     huber_width: float = 1.0,
     pair_selection: str = "all",
     pair_weighting: str = "uniform",
+    monotone: Any = None,
     solver: str = "auto",
     tol: float = 1e-4,
     max_iter: int = 1000,
@@ -93,7 +94,7 @@ def regularization_path(
         Explicit preferences instead of ``y``, as in `RankSVM.fit`.
     event : array-like of bool, shape (n_samples,), optional
         Which of the times in ``y`` are observed, as in `RankSVM.fit`.
-    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs : optional
+    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, n_jobs : optional
         As in `RankSVM`.
 
     Returns
@@ -124,6 +125,7 @@ def regularization_path(
         huber_width=huber_width,
         pair_selection=pair_selection,
         pair_weighting=pair_weighting,
+        monotone=monotone,
         solver=solver,
         tol=tol,
         max_iter=max_iter,

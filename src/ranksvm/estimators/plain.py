@@ -11,7 +11,7 @@ from ranksvm._schema import Array, Schema
 from ranksvm._verbosity import verbosity
 from ranksvm.data import frames
 from ranksvm.estimators.dual_mixin import DualMixin
-from ranksvm.estimators.linear_ranker import LinearRanker
+from ranksvm.estimators.linear_ranker import SIGNS_SCHEMA, LinearRanker
 from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.problems.evaluation import evaluation_sets
 from ranksvm.problems.linear import linear_problem
@@ -25,7 +25,7 @@ class RankSVM(DualMixin, LinearRanker):
     """All of `ranksvm.RankSVM` but scikit-learn's BaseEstimator; its model file is that of a `ranksvm.RankSVM`."""
 
     _model_params = ("C", "loss", "huber_width", "pair_selection", "pair_weighting")
-    _fitted_schema: ClassVar[Schema] = {"coef_": Array("n_features")}
+    _fitted_schema: ClassVar[Schema] = {"coef_": Array("n_features"), **SIGNS_SCHEMA}
 
     def __init__(
         self,
@@ -35,6 +35,7 @@ class RankSVM(DualMixin, LinearRanker):
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
+        monotone: Any = None,
         solver: str = "auto",
         stopping: str = "gap",
         tol: float = 1e-4,
@@ -49,6 +50,7 @@ class RankSVM(DualMixin, LinearRanker):
         self.huber_width = huber_width
         self.pair_selection = pair_selection
         self.pair_weighting = pair_weighting
+        self.monotone = monotone
         self.solver = solver
         self.stopping = stopping
         self.tol = tol

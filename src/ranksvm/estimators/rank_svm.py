@@ -41,6 +41,12 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
         Weight of a pair, which weights passed to `fit` multiply: 1; 1 over the number of pairs of its query (with
         sample weights: over the sum of ``v_i * v_j``), so that every query counts equally (Cao et al., SIGIR 2006);
         ``y_i - y_j``; or ``(2^y_i - 2^y_j) / 2^max(y)``, with the maximum over all rows, to avoid overflow.
+    monotone : None, {"increasing", "decreasing"}, array-like of shape (n_features,) or dict, default None
+        Signs that weights must have, because the score is known to increase or decrease with the features. For all
+        features "increasing" (no weight is negative) or "decreasing" (none is positive); or for each 1 (increasing), -1
+        (decreasing) or 0 (any sign), as an array or as a dict from the names or numbers (from 0) of some features. The
+        minimum is then over these weights, and the certificate is that of this problem (see the notes); not with solver
+        "dual".
     solver : {"auto", "newton", "tron", "dual"}, default "auto"
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
         or many features; "dual" has one dual variable for each pair, for fewer rows than features and few pairs per
@@ -72,12 +78,15 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
     ----------
     coef_ : ndarray of float64, shape (n_features,)
         The weights w.
+    monotone_ : ndarray of int64, shape (n_features,), or None
+        The sign that each weight had to have: 1, -1, or 0 for any; None if all were free.
     objective_ : float
         Value of the objective at ``coef_``.
     duality_gap_ : float
         An upper bound on ``objective_`` minus its minimum: ``1/2 |gradient|^2``, and for "hinge" (with the gradient of
         the smoothed objective) additionally ``C * sum of a_ij h (1 - h / width_)`` over the pairs whose ``h = 1 - m``
-        is between 0 and ``width_``. With solver "dual", ``objective_`` minus the value of the dual at ``pair_alpha_``.
+        is between 0 and ``width_``; with ``monotone``, ``m'g - 1/2 |m|^2`` instead of ``1/2 |g|^2`` for the gradient g
+        (see the notes). With solver "dual", ``objective_`` minus the value of the dual at ``pair_alpha_``.
         It includes a bound on what round-off can hide, of scores, margins and all sums: in exact arithmetic the
         objective at ``coef_`` differs from ``objective_`` by no more than the gap, and its minimum is neither below
         ``objective_ - duality_gap_`` nor further than the gap below the objective at ``coef_``.
@@ -130,6 +139,13 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
     rankSVM", Neural Computation 26 (2014), the squared hinge form and its computation by order statistics. The hinge
     is solved here in the primal, by Newton steps on smoothed problems (as Chapelle, Neural Computation 19, 2007,
     smooths the hinge of classification); the pairs are not listed there either.
+
+    With ``monotone`` the weights are in a cone K. The dual is that of RankSVM with ``1/2 |proj_K(z)|^2`` for ``1/2
+    |z|^2``, ``z = sum of alpha_ij (x_i - x_j)``, and the solution is ``proj_K(z)``. At the alpha that w implies ``z = w
+    - g``, with the gradient g of the objective, and the duality gap is ``1/2 |w|^2 - w'z + 1/2 |proj_K(z)|^2 = m'g -
+    1/2 |m|^2`` with ``m = w - proj_K(w - g)``, which is g itself where nothing is constrained. Solver "newton"
+    minimises the quadratic model over K by an explicit Hessian in every step, "tron" by products with the Hessian;
+    "auto" is "newton" up to 2,000 features, unless X is too sparse for that.
 
     There is no ``early_stopping_rounds`` and no callback: the objective is convex, and a fit ends with a certificate
     that no further iteration could lower it by more than ``tol``. `RankSVMCV` stops early along C.

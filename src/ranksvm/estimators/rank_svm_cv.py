@@ -7,10 +7,9 @@ import numpy as np
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Schema
 from ranksvm.estimators.choosing_ranker import ChoosingRanker
-from ranksvm.estimators.linear_ranker import LinearRanker
+from ranksvm.estimators.linear_ranker import SIGNS_SCHEMA, LinearRanker
 from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.problems.linear import LinearProblem, linear_design
-from ranksvm.problems.problem import LINEAR_SOLVERS, problem_options
+from ranksvm.problems.linear import LinearProblem, check_linear_options, linear_problem_of
 from ranksvm.problems.training_set import TrainingSet, training_set
 
 __all__ = ["RankSVMCV"]
@@ -42,7 +41,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         highest mean score minus its standard error (see the notes).
     early_stopping_rounds : int or None, default None
         With an ``eval_set``: stop along C after this number of values of C without a better score on its first set.
-    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs : optional
+    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, n_jobs : optional
         As in `RankSVM`.
     keep_on_interrupt : bool, default False
         As in `RankSVM`. With ``keep_on_interrupt``, Ctrl-C ends the comparison on validation data and keeps the best of
@@ -70,8 +69,8 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         The metric of each C on each test part (one column with ``eval_set``: its first set).
     evals_result_ : dict
         The metrics on each set of ``eval_set`` for each C, in LightGBM's form: ``{"valid_0": {"ndcg@10": [...]}}``.
-    coef_, fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, n_pairs_,
-    n_queries_
+    coef_, monotone_, fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_,
+    n_pairs_, n_queries_
         As in `RankSVM`, for the chosen C.
 
     See Also
@@ -99,6 +98,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     _with_one_c = RankSVM
     _fitted_schema: ClassVar[Schema] = {
         "coef_": Array("n_features"),
+        **SIGNS_SCHEMA,
         "scores_": Array("n_Cs", "n_folds", finite=False),
         "mean_scores_": Array("n_Cs", finite=False),
         "standard_errors_": Array("n_Cs", finite=False),
@@ -118,6 +118,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         huber_width: float = 1.0,
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
+        monotone: Any = None,
         solver: str = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -135,6 +136,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         self.huber_width = huber_width
         self.pair_selection = pair_selection
         self.pair_weighting = pair_weighting
+        self.monotone = monotone
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -143,14 +145,14 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         self.verbose = verbose
 
     def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
-        problem_options(estimator, LINEAR_SOLVERS)
+        check_linear_options(estimator)
         return training_set(estimator, X, y, **data)
 
     def _settings(self, data: TrainingSet) -> list[None]:
         return [None]
 
     def _problem(self, data: TrainingSet, setting: None) -> LinearProblem:
-        return LinearProblem(data, linear_design(data.X, self.solver), **problem_options(self, LINEAR_SOLVERS))
+        return linear_problem_of(self, data)
 
     def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
         return {"scores_": scores[0], "mean_scores_": means[0], "standard_errors_": errors[0]}

@@ -179,7 +179,7 @@ class Ranker:
         if qid is None and self.n_queries_ > 1:
             raise DataError(
                 "This model was fitted with qid, but score was called without: pass qid=... . Inside scikit-learn's "
-                "searches, sklearn.set_config(enable_metadata_routing=True) passes it on; "
+                "Pipelines and searches, sklearn.set_config(enable_metadata_routing=True) passes it on; "
                 "ranksvm.cross_validate needs no routing."
             )
         # a model of one query is scored on one

@@ -3,12 +3,14 @@
 from typing import TYPE_CHECKING
 
 from ranksvm._lazy import lazy_names
+from ranksvm.objectives.constrained import ConstrainedObjective
 from ranksvm.objectives.data_term import DataTerm, Term
 from ranksvm.objectives.factorized import FactorizedDual
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
 from ranksvm.objectives.pair_dual import DualPoint, DualSize, PairDual
 from ranksvm.objectives.partitioned_term import PartitionedTerm
 from ranksvm.objectives.protocol import Objective, Point
+from ranksvm.objectives.sign_cone import SignCone
 from ranksvm.objectives.threaded_term import ThreadedTerm
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ else:
 
 __all__ = [
     "CoefficientObjective",
+    "ConstrainedObjective",
     "DataTerm",
     "DualPoint",
     "DualSize",
@@ -41,6 +44,7 @@ __all__ = [
     "PairDual",
     "PartitionedTerm",
     "Point",
+    "SignCone",
     "Term",
     "ThreadedTerm",
 ]

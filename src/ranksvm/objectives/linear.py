@@ -168,6 +168,10 @@ class LinearObjective(SmoothedObjective):
         """Duality gap ``1/2 |grad f(w)|^2`` of the problem with the loss at its current width."""
         return 0.5 * float(point.gradient @ point.gradient)
 
+    def gap_slope(self, point: LinearPoint) -> float:
+        """The norm of the derivative of the gap with respect to the gradient: how much its round-off matters."""
+        return float(np.linalg.norm(point.gradient))
+
     def round_off(self, point: LinearPoint, tol: float) -> float:
         """Bound on the round-off of value and gap, from sizes of rows, weights and scores.
 
@@ -239,7 +243,10 @@ class LinearObjective(SmoothedObjective):
         term = self.term.sample(int(self.hessian_fraction * self.term.n_rows) + 1, SEED)
         if term is None:
             return None
-        C = self.C * self.term.weight / term.weight
+        return self._over(term, self.C * self.term.weight / term.weight)
+
+    def _over(self, term: DataTerm, C: float) -> "LinearObjective":
+        """The objective of a sample."""
         return LinearObjective(term, C, self.width, self.reducible, self.fraction_of, shown=False)
 
     def from_sample(self, sample: "LinearObjective", w: np.ndarray) -> np.ndarray:

@@ -40,6 +40,7 @@ def round_off(objective: Any, point: Any, tol: float) -> float:
     C, w, gradient, sizes = objective.C, point.w, point.gradient, objective.term.sizes()
     value = objective.certificate(point)[0]
     weights, slope = float(np.linalg.norm(w)), float(np.linalg.norm(gradient))
+    gap_slope = objective.gap_slope(point)
     length, span = growth(len(w) + 4), sizes.longest
     off = margin_error(sizes.score(point.sizes()), sizes.entries, STEP_ERRORS * point.n_steps)
     bound = np.inf
@@ -49,7 +50,8 @@ def round_off(objective: Any, point: Any, tol: float) -> float:
             off_gradient = C * span * (loss.pull_sums + 2.0 * growth(sizes.additions + sizes.entries) * loss.pulls)
             off_gradient += length * (slope + 2.0 * weights)
             of_value = C * (loss.pulls * off + loss.beyond + loss.value) + length * weights**2
-            of_gap = (slope + off_gradient) * off_gradient + length * slope**2 + C * (loss.beyond + loss.slack)
+            of_gap = (gap_slope + off_gradient) * off_gradient + length * slope * gap_slope
+            of_gap += C * (loss.beyond + loss.slack)
             bound = min(bound, of_value + of_gap + 2.0 * (loss.weights + 4.0 * UNIT) * value)
             if bound <= GOOD_ENOUGH * tol * value:
                 break

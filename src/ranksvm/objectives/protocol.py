@@ -8,6 +8,8 @@ import numpy as np
 
 __all__ = [
     "AdaptiveObjective",
+    "Cone",
+    "ConstrainedObjective",
     "DiagonalObjective",
     "DualObjective",
     "HessianObjective",
@@ -161,6 +163,32 @@ class AdaptiveObjective(HessianObjective, DiagonalObjective, Protocol):
         """Cost of reducing the logarithm of the gap by so much with a new Hessian, in products."""
 
     def sample(self) -> "AdaptiveObjective | None": ...
+
+
+class Cone(Protocol):
+    """The vectors whose entries have given signs.
+
+    Attributes
+    ----------
+    signs : ndarray of int, shape (n,)
+        1 for an entry that is not negative, -1 for one that is not positive, 0 for any one.
+    """
+
+    signs: np.ndarray
+
+    def project(self, v: np.ndarray) -> np.ndarray:
+        """The nearest vector of the cone."""
+
+    def gaps(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """Parts of the entries in the duality gap at w of a function ``1/2 |w|^2 + convex`` with this gradient."""
+
+
+class ConstrainedObjective(HessianObjective, DiagonalObjective, Protocol):
+    """An objective over a cone, as required by `projected_newton`: it is evaluated at vectors of the cone only."""
+
+    cone: Cone
+
+    def sample(self) -> "ConstrainedObjective | None": ...
 
 
 class DualObjective(Protocol):

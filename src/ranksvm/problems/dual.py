@@ -150,8 +150,9 @@ class DualCoef:
         """Sum over the pairs of each document: ``beta_i = sum over j of (alpha_ij - alpha_ji)``, block by block.
 
         The weights of a linear model are ``X' beta``: up to ``sqrt(2 * duality_gap_)`` in the Euclidean norm for a
-        model with a duality gap, exactly for a low-rank model. For a kernel model ``sum of beta_i k(x_i, .)`` is the
-        scoring function up to the same distance in the norm of its RKHS.
+        model with a duality gap (with ``monotone``, after projection onto the right signs), exactly for a low-rank
+        model. For a kernel model ``sum of beta_i k(x_i, .)`` is the scoring function up to the same distance in the
+        norm of its RKHS.
 
         Returns
         -------

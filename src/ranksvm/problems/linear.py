@@ -14,13 +14,22 @@ from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.losses import LOSSES
-from ranksvm.objectives import DualPoint, DualSize, LinearObjective, PairDual, ThreadedTerm
+from ranksvm.objectives import (
+    ConstrainedObjective,
+    DualPoint,
+    DualSize,
+    LinearObjective,
+    PairDual,
+    SignCone,
+    ThreadedTerm,
+)
 from ranksvm.objectives.hessian_cost import Size, worthwhile_fraction
 from ranksvm.problems.problem import LINEAR_SOLVERS, STOPPING, RankSVMProblem, problem_options
 from ranksvm.problems.records import Linear, Record
-from ranksvm.problems.solver_choice import choose_solver
+from ranksvm.problems.signs import check_monotone, monotone_signs
+from ranksvm.problems.solver_choice import choose_constrained_solver, choose_solver
 from ranksvm.problems.training_set import TrainingSet, training_set
-from ranksvm.solvers import SolverResult, Status, dual_ascent
+from ranksvm.solvers import SolverResult, Status, dual_ascent, projected_newton
 
 logger = logging.getLogger("ranksvm.problems")
 
@@ -37,6 +46,8 @@ class LinearProblem(RankSVMProblem):
         Pairs, labels and options of the fit.
     design : DesignMatrix
         Features of its rows.
+    signs : ndarray of int64, shape (n_features,), optional
+        Sign of each weight, 0 for any; not with solver "dual", nor with stopping "gradient".
     stopping : {"gap", "gradient"}
         Stopping rule; "gradient" is for solver "tron".
     **options : optional
@@ -45,28 +56,52 @@ class LinearProblem(RankSVMProblem):
 
     continuation = True
 
-    def __init__(self, data: TrainingSet, design: DesignMatrix, *, stopping: str = "gap", **options: Any):
+    def __init__(
+        self,
+        data: TrainingSet,
+        design: DesignMatrix,
+        *,
+        signs: np.ndarray | None = None,
+        stopping: str = "gap",
+        **options: Any,
+    ):
         super().__init__(data, data.pairs, **options)
+        self.signs = signs
         self.stopping = stopping
         if stopping == "gradient":
             self._check_gradient_rule()
         term = ThreadedTerm(design, self.pairwise, self.pass_threads)
-        fraction_of: Callable[[Size], float] = worthwhile_fraction
-        self._may_leave_dual = self.solver == "auto"
-        if self.solver == "auto":
-            # not for rows that are computed when they are read, nor for a loss of the user's own
-            has_dual = isinstance(design, DenseDesign | SparseDesign) and self.loss.name in LOSSES
-            dual_size = partial(DualSize.of, data.pairs) if has_dual else None
-            self.solver, fraction_of = choose_solver(term, self.loss.name, dual_size)
-        elif self.solver == "dual" and self.loss.name not in LOSSES:
-            raise OptionError("solver='dual' is for the losses with a name: use solver='auto' for one of your own.")
-        self.objective = LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of)
         self._dual: PairDual | None = None
+        self._may_leave_dual = self.solver == "auto"
+        self.objective = self._free_objective(term) if signs is None else self._constrained_objective(term, signs)
         if self.solver == "newton" and self.objective.hessian_fraction == 0.0:
             raise OptionError(
                 "solver='newton' builds a dense Hessian of n_features^2 numbers, too large for "
                 f"{design.n_features} features{'' if design.dense else ' of sparse X'}: use solver='tron' or 'auto'."
             )
+
+    def _free_objective(self, term: ThreadedTerm) -> LinearObjective:
+        """The objective, and with "auto" the choice of a solver."""
+        fraction_of: Callable[[Size], float] = worthwhile_fraction
+        if self.solver == "auto":
+            # not for rows that are computed when they are read, nor for a loss of the user's own
+            has_dual = isinstance(term.design, DenseDesign | SparseDesign) and self.loss.name in LOSSES
+            dual_size = partial(DualSize.of, self.pairs) if has_dual else None
+            self.solver, fraction_of = choose_solver(term, self.loss.name, dual_size)
+        elif self.solver == "dual" and self.loss.name not in LOSSES:
+            raise OptionError("solver='dual' is for the losses with a name: use solver='auto' for one of your own.")
+        return LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of)
+
+    def _constrained_objective(self, term: ThreadedTerm, signs: np.ndarray) -> ConstrainedObjective:
+        """The same for weights of given signs."""
+        chosen = choose_constrained_solver(term, self.solver)
+        self.solver = chosen.solver
+        return ConstrainedObjective(term, 1.0, **self.smoothing, fraction_of=chosen.fraction_of, cone=SignCone(signs))
+
+    def _minimise(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
+        if self.signs is None:
+            return super()._minimise(begin, warm, options)
+        return projected_newton(self.objective, begin, warm_start=warm, **options)
 
     def solve(
         self,
@@ -132,7 +167,7 @@ class LinearProblem(RankSVMProblem):
         return np.zeros(self.objective.n_variables)
 
     def model(self, w: np.ndarray) -> Record:
-        return Linear(np.array(w))
+        return Linear(np.array(w), self.signs)
 
 
 def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem:
@@ -141,9 +176,23 @@ def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem
     ``data`` holds the other arguments, by the names of `training_set`.
     """
     _options.check(stopping=_options.one_of(estimator.stopping, STOPPING))
-    options = problem_options(estimator, LINEAR_SOLVERS) | {"stopping": estimator.stopping}
-    found = training_set(estimator, X, y, **data)
-    return LinearProblem(found, linear_design(found.X, estimator.solver), **options)
+    if estimator.stopping == "gradient" and estimator.monotone is not None:
+        raise OptionError("stopping='gradient' is the published rule for free weights: leave it out with monotone.")
+    check_linear_options(estimator)
+    return linear_problem_of(estimator, training_set(estimator, X, y, **data), stopping=estimator.stopping)
+
+
+def check_linear_options(estimator: Any) -> None:
+    """Raise OptionError for invalid hyper-parameters of a linear estimator, as far as they do not depend on data."""
+    problem_options(estimator, LINEAR_SOLVERS)
+    check_monotone(estimator.monotone, estimator.solver)
+
+
+def linear_problem_of(estimator: Any, data: TrainingSet, **options: Any) -> LinearProblem:
+    """The problem of a linear estimator for validated data, whose features it may name."""
+    signs = monotone_signs(estimator.monotone, data.X.shape[1], getattr(estimator, "feature_names_in_", None))
+    options |= problem_options(estimator, LINEAR_SOLVERS)
+    return LinearProblem(data, linear_design(data.X, estimator.solver), signs=signs, **options)
 
 
 def linear_design(X: Any, solver: str) -> DesignMatrix:

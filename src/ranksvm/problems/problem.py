@@ -139,15 +139,18 @@ class RankSVMProblem:
             "interrupted": interrupted,
         }
         with one_blas_thread():
-            if self.solver == "newton":
-                result = self.newton(objective, begin, warm_start=warm, **options)
-            elif self.solver == "adaptive":
-                result = adaptive(objective, begin, warm_start=warm, **options)
-            elif self.stopping == "gradient":
-                result = plain_tron(objective, begin, **options)
-            else:
-                result = tron(objective, begin, continuation=not warm and self.continuation, **options)
+            result = self._minimise(begin, warm, options)
         return replace(result, width=objective.width)
+
+    def _minimise(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
+        """Run the solver from some variables, ``warm`` if they belong to another solution."""
+        if self.solver == "newton":
+            return self.newton(self.objective, begin, warm_start=warm, **options)
+        if self.solver == "adaptive":
+            return adaptive(self.objective, begin, warm_start=warm, **options)
+        if self.stopping == "gradient":
+            return plain_tron(self.objective, begin, **options)
+        return tron(self.objective, begin, continuation=not warm and self.continuation, **options)
 
     def start_from(self, estimator: Any) -> np.ndarray | None:
         """The variables of an estimator's solution; raises DataError if it belongs to other data."""

@@ -63,9 +63,12 @@ class Linear(Record):
     ----------
     coef : ndarray of float64, shape (n_features,)
         The weights.
+    monotone : ndarray of int64, shape (n_features,), or None
+        The signs that they had to have, 0 for any.
     """
 
     coef: np.ndarray
+    monotone: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ranksvm.objectives import DualSize
 from ranksvm.objectives.hessian_cost import Size, hessian_cost, sampled_fraction, worthwhile_fraction
 
-__all__ = ["SolverChoice", "choose_solver"]
+__all__ = ["SolverChoice", "choose_constrained_solver", "choose_solver"]
 
 # Newton's method builds Hessians from the first step on, whatever the conditioning. That is the fastest where one of
 # all rows costs no more products with it than this: with 46 features it takes up to 1.4 times as long as TRON where
@@ -71,6 +71,30 @@ def choose_solver(
     if dual_size is not None and _dual_is_cheap(size, loss, dual_size()):
         return SolverChoice("dual", sampled_fraction)
     return SolverChoice("adaptive" if sampled_fraction(size) > 0.0 else "tron", sampled_fraction)
+
+
+def choose_constrained_solver(size: Size, solver: str = "auto") -> SolverChoice:
+    """The settings for weights of given signs: explicit Hessians ("newton"), or products with them ("tron").
+
+    Parameters
+    ----------
+    size : Size
+        Of the data.
+    solver : str
+        "newton", "tron", or "auto": explicit Hessians where they are worth their cost.
+
+    Returns
+    -------
+    SolverChoice
+        The solver and its settings.
+    """
+    if solver == "auto":
+        solver = "newton" if worthwhile_fraction(size) > 0.0 else "tron"
+    return SolverChoice(solver, worthwhile_fraction if solver == "newton" else _no_hessian)
+
+
+def _no_hessian(_size: Size) -> float:
+    return 0.0
 
 
 def _hessians_are_cheap(size: Size) -> bool:

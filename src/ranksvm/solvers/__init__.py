@@ -9,6 +9,7 @@ from ranksvm.solvers.newton import newton
 from ranksvm.solvers.newton_cg import newton_cg
 from ranksvm.solvers.plain_tron import plain_tron
 from ranksvm.solvers.progress import interruptible
+from ranksvm.solvers.projected_newton import projected_newton
 from ranksvm.solvers.result import SolverResult, Status, relative_gap
 from ranksvm.solvers.tron import tron
 
@@ -25,6 +26,7 @@ __all__ = [
     "newton",
     "newton_cg",
     "plain_tron",
+    "projected_newton",
     "relative_gap",
     "tron",
 ]

@@ -128,7 +128,11 @@ def newton(
 
 
 def solve_sample(
-    objective: SampledObjective, start: np.ndarray, tol: float, interrupted: threading.Event | None
+    objective: SampledObjective,
+    start: np.ndarray,
+    tol: float,
+    interrupted: threading.Event | None,
+    solve: Callable[..., SolverResult] = newton,
 ) -> np.ndarray:
     """A starting point: the solution of the problem on a sample, itself found from a smaller sample.
 
@@ -142,6 +146,8 @@ def solve_sample(
         Relative duality gap to reach, if it is not too small for a sample.
     interrupted : threading.Event or None
         Stops the run at the next evaluation when set.
+    solve : callable
+        The solver of the problem on a sample: `newton`, or another one with its arguments.
 
     Returns
     -------
@@ -151,8 +157,8 @@ def solve_sample(
     sample = objective.sample()
     if sample is None:
         return start
-    point = sample.evaluate(solve_sample(sample, np.zeros(sample.n_variables), tol, interrupted))
-    result = newton(
+    point = sample.evaluate(solve_sample(sample, np.zeros(sample.n_variables), tol, interrupted, solve))
+    result = solve(
         sample,
         point.w,
         point=point,

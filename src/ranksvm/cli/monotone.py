@@ -1,0 +1,68 @@
+"""The option ``--monotone``: signs that weights must have, for features as data files name or number them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+__all__ = ["monotone_option", "signs_of_columns"]
+
+_SIGNS = {"increasing": 1, "decreasing": -1, "1": 1, "+1": 1, "-1": -1, "0": 0}
+_ALL = ("increasing", "decreasing")
+
+
+class Monotone(click.ParamType):
+    """``increasing``, ``decreasing``, or a list of ``FEATURE=SIGN``; the text itself, checked."""
+
+    name = "signs"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in _ALL:
+            return value
+        for item in value.split(","):
+            feature, equals, sign = item.strip().rpartition("=")
+            if not (feature and equals and sign in _SIGNS):
+                self.fail(
+                    f"{item.strip()!r} is not FEATURE=SIGN: write 'increasing' or 'decreasing' for all features, or a "
+                    "list such as 1=increasing,5=decreasing or bm25=1,length=-1.",
+                    param,
+                    ctx,
+                )
+        return value
+
+
+def monotone_option(command: Callable) -> Callable:
+    """Signs of weights of linear models."""
+    return click.option(
+        "--monotone",
+        type=Monotone(),
+        metavar="SIGNS",
+        help="Weights that must not be negative (increasing) or not positive (decreasing): one word for all features, "
+        "or 1=increasing,bm25=increasing,length=decreasing by number (from 1) or name.",
+    )(command)
+
+
+def signs_of_columns(text: str | None, names: Sequence[str] | None, n_features: int) -> Any:
+    """The parameter ``monotone`` of an estimator for a value of the option.
+
+    Columns without names are numbered from 1, as in LETOR text. A name that is a number is taken for a name.
+    """
+    if text is None or text in _ALL:
+        return text
+    place = {} if names is None else {name: column for column, name in enumerate(names)}
+    signs: dict[int, int] = {}
+    for item in text.split(","):
+        feature, _, sign = item.strip().rpartition("=")
+        column = place.get(feature, _column(feature, n_features))
+        if column is None:
+            known = f"numbers 1 to {n_features}" if names is None else f"such as {', '.join(map(repr, names[:5]))}"
+            raise click.UsageError(f"--monotone: there is no feature {feature!r} in the training data ({known}).")
+        if column in signs:
+            raise click.UsageError(f"--monotone: the feature {feature!r} is given twice.")
+        signs[column] = _SIGNS[sign]
+    return signs
+
+
+def _column(feature: str, n_features: int) -> int | None:
+    number = int(feature) if feature.isascii() and feature.isdigit() else 0
+    return number - 1 if 1 <= number <= n_features else None

@@ -1,0 +1,66 @@
+"""The objective of a linear model whose weights have given signs."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ranksvm.objectives.data_term import DataTerm
+from ranksvm.objectives.hessian_cost import Size, worthwhile_fraction
+from ranksvm.objectives.linear import LinearObjective, LinearPoint
+from ranksvm.objectives.sign_cone import SignCone
+
+__all__ = ["ConstrainedObjective"]
+
+
+class ConstrainedObjective(LinearObjective):
+    """`LinearObjective` over a cone: ``1/2 |w|^2 + C * loss(X w)`` with ``signs_j * w_j >= 0``.
+
+    It is evaluated only at vectors of the cone: any other one is projected first, such as a warm start or a solution
+    extrapolated from others. The duality gap is that of `SignCone`.
+
+    Parameters
+    ----------
+    term : DataTerm
+        The loss as a function of w.
+    C : float
+        Weight of a pair.
+    width : float, optional
+        Width at which the loss is evaluated.
+    reducible : bool
+        Whether the width is a smoothing.
+    fraction_of : callable, optional
+        The part of the rows that explicit Hessians take.
+    shown : bool
+        Whether certificates are results.
+    cone : SignCone
+        The signs.
+    """
+
+    def __init__(
+        self,
+        term: DataTerm,
+        C: float,
+        width: float | None = None,
+        reducible: bool = False,
+        fraction_of: Callable[[Size], float] = worthwhile_fraction,
+        shown: bool = True,
+        *,
+        cone: SignCone,
+    ):
+        super().__init__(term, C, width, reducible, fraction_of, shown)
+        self.cone = cone
+
+    def evaluate(self, w: np.ndarray, near: LinearPoint | None = None) -> LinearPoint:
+        """Value and gradient at the projection of w onto the cone."""
+        return super().evaluate(self.cone.project(w), near)
+
+    def gap(self, point: LinearPoint) -> float:
+        """Duality gap of the problem with the loss at its current width."""
+        return float(self.cone.gaps(point.w, point.gradient).sum())
+
+    def gap_slope(self, point: LinearPoint) -> float:
+        """The norm of the derivative of the gap with respect to the gradient."""
+        return float(np.linalg.norm(self.cone.moved(point.w, point.gradient)))
+
+    def _over(self, term: DataTerm, C: float) -> "ConstrainedObjective":
+        return ConstrainedObjective(term, C, self.width, self.reducible, self.fraction_of, shown=False, cone=self.cone)

@@ -1,0 +1,144 @@
+"""Quadratic models that are easily minimised over a cone: of a diagonal Hessian, or of an explicit one."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from ranksvm.objectives.approximate_inverse import by_cholesky
+from ranksvm.objectives.protocol import Cone
+
+__all__ = ["ConeModel", "DiagonalModel", "HessianModel"]
+
+# Block pivoting exchanges single variables after so many exchanges that did not lower the number of wrong signs.
+GRACE = 3
+# It ends after this number of exchanges for each variable, at the latest.
+MOST_EXCHANGES = 3
+# A number below this part of the largest one is round-off, whatever its sign.
+ROUND_OFF = 1e-13
+
+Solve = Callable[[np.ndarray], np.ndarray]
+
+
+class ConeModel(Protocol):
+    """An approximate Hessian M, with which minimising over a cone costs no pass over the data."""
+
+    def minimiser(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """The vector x of the cone that minimises ``g'(x - w) + 1/2 (x - w)'M(x - w)``."""
+
+    def face(self, w: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A vector of the cone to go on from, w or a better one, and which variables (bool) are to change there."""
+
+    def inverse_on(self, free: np.ndarray) -> Solve:
+        """The inverse of M on the variables that are free (bool); 0 for the others."""
+
+
+class DiagonalModel:
+    """A diagonal Hessian.
+
+    Parameters
+    ----------
+    cone : Cone
+        The cone.
+    diagonal : ndarray of float64, shape (n,) or (1,)
+        Positive; one number is used for all entries.
+    """
+
+    def __init__(self, cone: Cone, diagonal: np.ndarray):
+        self.cone = cone
+        self._inverse = 1.0 / diagonal
+
+    def minimiser(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """The projection of a scaled gradient step."""
+        return self.cone.project(w - self._inverse * gradient)
+
+    def face(self, w: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """w itself; all variables but those at 0 whose negative gradient leads out of the cone."""
+        signs = self.cone.signs
+        return w, (signs == 0) | (w != 0.0) | (signs * gradient < 0.0)
+
+    def inverse_on(self, free: np.ndarray) -> Solve:
+        """Division by the diagonal."""
+        inverse = np.where(free, self._inverse, 0.0)
+        return lambda vector: inverse * vector
+
+
+class HessianModel:
+    """An explicit Hessian.
+
+    Parameters
+    ----------
+    cone : Cone
+        The cone.
+    hessian : ndarray of float64, shape (n, n)
+        Symmetric, positive definite up to round-off.
+    """
+
+    def __init__(self, cone: Cone, hessian: np.ndarray):
+        self.cone = cone
+        self.hessian = hessian
+        self._free: np.ndarray | None = None
+        self._solve: Solve = np.copy
+
+    def minimiser(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """The minimiser by block principal pivoting.
+
+        Variables are free or 0. Where the solution for the free ones has a wrong sign, or the negative gradient of
+        another one leads into the cone, all these change sides at once; if that does not lower their number for a
+        while, only the last one does, which ends after finitely many exchanges (Júdice & Pires, Computers Oper. Res.
+        21, 1994; Kim & Park, SIAM J. Sci. Comput. 33, 2011). It begins with the variables that were free the last time.
+
+        Parameters
+        ----------
+        w, gradient : ndarray of float64, shape (n,)
+            A vector of the cone, and the gradient there.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            The minimiser, a vector of the cone.
+        """
+        linear = self.hessian @ w - gradient
+        signs = self.cone.signs
+        free = (signs == 0) | (w != 0.0) if self._free is None else self._free
+        fewest, grace = len(w) + 1, GRACE
+        for _ in range(MOST_EXCHANGES * len(w)):
+            found = self.inverse_on(free)(linear)
+            slope = self.hessian @ found - linear
+            least, flattest = ROUND_OFF * np.abs(found).max(), ROUND_OFF * np.abs(linear).max()
+            wrong = np.where(free, signs * found < -least, signs * slope < -flattest)
+            n_wrong = int(np.count_nonzero(wrong))
+            if n_wrong == 0:
+                break
+            if n_wrong < fewest:
+                fewest, grace = n_wrong, GRACE
+            elif grace > 0:
+                grace -= 1
+            else:
+                wrong = np.arange(len(w)) == np.flatnonzero(wrong)[-1]
+            free = free ^ wrong
+        return self.cone.project(found)
+
+    def face(self, w: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The minimiser, and the variables that are not 0 there."""
+        found = self.minimiser(w, gradient)
+        return found, (self.cone.signs == 0) | (found != 0.0)
+
+    def inverse_on(self, free: np.ndarray) -> Solve:
+        """The inverse of the free rows and columns, factorised once for the same ones."""
+        if self._free is None or not np.array_equal(free, self._free):
+            self._free, self._solve = free, _inverse_of_part(self.hessian, np.flatnonzero(free))
+        return self._solve
+
+
+def _inverse_of_part(hessian: np.ndarray, free: np.ndarray) -> Solve:
+    if len(free) == 0:
+        return np.zeros_like
+    solve = by_cholesky(hessian[np.ix_(free, free)])
+
+    def solved(vector: np.ndarray) -> np.ndarray:
+        found = np.zeros_like(vector)
+        found[free] = solve(vector[free])
+        return found
+
+    return solved

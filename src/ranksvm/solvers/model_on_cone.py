@@ -1,0 +1,103 @@
+"""A quadratic model minimised over a cone by products with its Hessian: conjugate gradients, face by face."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ranksvm.objectives.protocol import Cone
+from ranksvm.solvers.cone_models import ConeModel
+from ranksvm.solvers.conjugate_gradient import NewtonStep, conjugate_gradient
+
+__all__ = ["minimise_model"]
+
+# Conjugate gradients on a face stop once the residual is this part of what it was: the face may be the wrong one.
+FACE_TOLERANCE = 0.1
+# Variables at 0 may leave it again once the free ones have at most this part of the gap: until then, the gradient of
+# those at 0 is more an effect of the free ones than a reason to free them. (Word pairs of 20,360 x 279,643, nonnegative
+# weights, C = 1: 113 products for a fit; 563 if they may leave at once, because the same ones come and go.)
+RELEASE_SHARE = 0.5
+# After so many faces the step is good enough: it decreases the model, which is all that a Newton step needs.
+MOST_FACES = 100
+
+
+def minimise_model(
+    product: Callable[[np.ndarray], np.ndarray],
+    w: np.ndarray,
+    gradient: np.ndarray,
+    cone: Cone,
+    near: ConeModel,
+    *,
+    enough: float,
+    max_products: int,
+) -> NewtonStep:
+    """Minimise ``q(d) = g'd + 1/2 d'Hd`` approximately over the steps d with w + d in a cone.
+
+    An approximate Hessian says which variables are at 0; conjugate gradients minimise over the others, the *face*, and
+    their end is projected onto the cone. The variables that the projection has set to 0 leave the face, and so on. Once
+    the gap comes from variables at 0 rather than from the face, a new face is chosen. q may increase by a projection;
+    the best vector of all is returned.
+
+    This is an active-set method with projections, as Moré & Toraldo's (SIAM J. Optim. 1, 1991), whose projected
+    gradients free or bind only a few variables at a time, and therefore took ten times as many products.
+
+    Parameters
+    ----------
+    product : callable
+        ``d -> H d``, H symmetric and at least the identity.
+    w : ndarray of float64, shape (n,)
+        A vector of the cone.
+    gradient : ndarray of float64, shape (n,)
+        ``g``.
+    cone : Cone
+        The cone.
+    near : ConeModel
+        An approximate Hessian.
+    enough : float
+        The duality gap of the model to reach.
+    max_products : int
+        Largest number of products with H, about.
+
+    Returns
+    -------
+    NewtonStep
+        A step with ``q(d) < 0``, hence a direction of descent, and what it cost.
+    """
+    at, slope, n_products = w, gradient, 0
+    best, lowest = NewtonStep(np.zeros_like(w), -gradient, 0.0, 0), 0.0
+    free: np.ndarray | None = None
+    for _ in range(MOST_FACES):
+        if free is None:
+            onto, free = near.face(at, slope)
+            if onto is not at:
+                at, slope, n_products = onto, slope + product(onto - at), n_products + 1
+        inverse, left = near.inverse_on(free), max_products - n_products
+        along_face = conjugate_gradient(product, slope, inverse, tolerance=FACE_TOLERANCE, max_products=left)
+        n_products += along_face.n_products
+        end = at + along_face.step
+        at, slope = cone.project(end), -along_face.residual
+        outside = at != end
+        if outside.any():
+            slope, n_products = slope + product(at - end), n_products + 1
+        value = 0.5 * float((gradient + slope) @ (at - w))
+        if value < lowest:
+            best, lowest = NewtonStep(at - w, -slope, 0.0, 0), value
+        gaps = cone.gaps(at, slope)
+        if gaps.sum() <= enough or n_products >= max_products:
+            break
+        released = not outside.any() or gaps[free].sum() <= RELEASE_SHARE * gaps.sum()
+        free = None if released else free & ~outside
+    if lowest == 0.0:
+        best, n_products = _step_down(product, w, gradient, near), n_products + 1
+    best.n_products = n_products
+    return best
+
+
+def _step_down(
+    product: Callable[[np.ndarray], np.ndarray], w: np.ndarray, gradient: np.ndarray, near: ConeModel
+) -> NewtonStep:
+    """The minimum of the model on the way to the minimiser with the approximate Hessian."""
+    way = near.minimiser(w, gradient) - w
+    image, slope = product(way), float(gradient @ way)
+    curvature = float(way @ image)
+    part = min(1.0, -slope / curvature) if curvature > 0.0 else 0.0
+    return NewtonStep(part * way, -(gradient + part * image), 0.0, 0)

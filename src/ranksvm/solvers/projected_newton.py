@@ -1,0 +1,150 @@
+"""Newton's method over a cone: each step minimises a quadratic model over it."""
+
+import threading
+from functools import partial
+
+import numpy as np
+
+from ranksvm.objectives.protocol import ConstrainedObjective, Point
+from ranksvm.solvers.cone_models import ConeModel, DiagonalModel, HessianModel
+from ranksvm.solvers.line_search import take
+from ranksvm.solvers.model_on_cone import minimise_model
+from ranksvm.solvers.newton import GOOD_REDUCTION, POOR_REDUCTION, SPENT_SHARE, solve_sample
+from ranksvm.solvers.progress import Monitor
+from ranksvm.solvers.result import SolverResult
+from ranksvm.solvers.tron import curvature_scale
+
+__all__ = ["projected_newton"]
+
+# A model is solved until its gap is the square of this part of the objective's, or of the part that the last step left,
+# times NEXT_REDUCTION: more accuracy is useless because of the nonlinearity within the step.
+FIRST_REDUCTION = 0.3
+NEXT_REDUCTION = 0.5
+CG_PRODUCTS = 500
+# A Hessian of a sample with which a step takes so many products is replaced by one of more rows.
+MANY_PRODUCTS = 20
+# The Hessian of a sample leaves about this part of the gradient: a step that is to leave less takes products.
+SAMPLE_ACCURACY = 0.3
+
+
+def projected_newton(
+    objective: ConstrainedObjective,
+    start: np.ndarray,
+    *,
+    point: Point | None = None,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    warm_start: bool = False,
+    interrupted: threading.Event | None = None,
+    label: str | None = "",
+    enough: float = 0.0,
+) -> SolverResult:
+    """Minimise a strongly convex objective over a cone.
+
+    The step from a point is an approximate minimiser of the quadratic model over the cone (`minimise_model`), so it is
+    a direction of descent within the cone, and is shortened as any other one. Near the solution the weights at their
+    bounds stay the same, and the steps are those of Newton's method in the other weights (Lin & Moré, "Newton's method
+    for large bound-constrained optimization problems", SIAM J. Optim. 9, 1999; Lee, Sun & Saunders, SIAM J. Optim. 24,
+    2014).
+
+    With explicit Hessians of all rows a model costs no pass over the data; those of a sample precondition products with
+    the Hessian of all rows. Without explicit Hessians the diagonal preconditions.
+
+    Parameters
+    ----------
+    objective : ConstrainedObjective
+        The problem.
+    start : ndarray of float64, shape (n,)
+        The starting point; its projection is taken.
+    point : Point, optional
+        The evaluation at ``start``, if there is one.
+    tol : float
+        Relative duality gap to reach.
+    max_iter : int
+        Largest number of steps.
+    warm_start : bool
+        Whether ``start`` is already near the solution, so that the sample's problem need not be solved first.
+    interrupted : threading.Event, optional
+        Stops the run at the next evaluation when set.
+    label : str or None
+        Put before the lines of the log; None: no log lines.
+    enough : float
+        A gap that suffices for the smoothed objective, once its smoothing suffices.
+
+    Returns
+    -------
+    SolverResult
+        The best point, its certificate and the reason for stopping.
+    """
+    if point is None and not warm_start:
+        start = solve_sample(objective, start, tol, interrupted, projected_newton)
+    monitor = Monitor(objective, tol, max_iter, interrupted, label, enough)
+    point = monitor.evaluate(start) if point is None else point
+    steps = (_SteppingByHessian if objective.hessian_fraction > 0.0 else _SteppingByProducts)(objective, monitor)
+    reduction = 1.0
+    while (status := monitor.record(point)) is None:
+        point = monitor.reduce_smoothing(point)
+        gap = objective.gap(point)
+        if gap == 0.0:  # only less smoothing can improve it
+            continue
+        goal = float(np.sqrt(objective.goal(point, tol) / gap))
+        step = steps.step(point, gap, max(min(FIRST_REDUCTION, NEXT_REDUCTION * reduction), 0.5 * goal), reduction)
+        point, _ = take(objective, point, step, monitor)
+        reduction = float(np.sqrt(objective.gap(point) / gap))
+    return monitor.result(point, status)
+
+
+class _SteppingByProducts:
+    """Steps by products with the Hessian, and its diagonal at the first point."""
+
+    def __init__(self, objective: ConstrainedObjective, monitor: Monitor):
+        self.objective = objective
+        self.monitor = monitor
+        self.near: ConeModel | None = None
+
+    def step(self, point: Point, gap: float, tolerance: float, reduction: float) -> np.ndarray:
+        """A step that leaves at most the square of ``tolerance`` of the gap in the model."""
+        if self.near is None:
+            self.near = DiagonalModel(self.objective.cone, curvature_scale(self.objective, point))
+        return self._by_products(point, self.near, tolerance**2 * gap)
+
+    def _by_products(self, point: Point, near: ConeModel, enough: float) -> np.ndarray:
+        found = minimise_model(
+            partial(self.objective.hessian_product, point),
+            point.w,
+            point.gradient,
+            self.objective.cone,
+            near,
+            enough=enough,
+            max_products=CG_PRODUCTS,
+        )
+        self.monitor.n_products += found.n_products
+        return found.step
+
+
+class _SteppingByHessian(_SteppingByProducts):
+    """Steps by an explicit Hessian, which serves several steps."""
+
+    def __init__(self, objective: ConstrainedObjective, monitor: Monitor):
+        super().__init__(objective, monitor)
+        # that of an earlier solve, for other weights, is good for a first step
+        earlier = objective.earlier_hessian()
+        self.near = None if earlier is None else HessianModel(objective.cone, earlier)
+        self._n_before = 0  # products before the present Hessian
+
+    def step(self, point: Point, gap: float, tolerance: float, reduction: float) -> np.ndarray:
+        objective, monitor = self.objective, self.monitor
+        first = monitor.n_iter == 0 and self.near is not None
+        enough = monitor.n_products - self._n_before >= SPENT_SHARE * objective.hessian_cost
+        poor = reduction > POOR_REDUCTION or (reduction > GOOD_REDUCTION and enough)
+        if fresh := self.near is None or (poor and not first):
+            self.near, self._n_before = HessianModel(objective.cone, objective.hessian(point)), monitor.n_products
+        assert self.near is not None
+        exact = fresh and objective.hessian_fraction >= 1.0
+        if exact or ((fresh or first) and tolerance >= SAMPLE_ACCURACY):
+            return self.near.minimiser(point.w, point.gradient) - point.w
+        n_before = monitor.n_products
+        step = self._by_products(point, self.near, tolerance**2 * gap)
+        if fresh and monitor.n_products - n_before >= MANY_PRODUCTS and objective.refine():
+            self.near = None  # a Hessian of so few rows hardly helps
+        return step
