@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from _common import arguments, data_folder, page, power_of_two, publish, read, seconds, table
 from _cutting_planes import CuttingPlanes, PairwiseHinge
 from ranksvm import RankingData, RankSVM, make_ranking
+from ranksvm.plotting.styles import PALETTE
 
 try:
     import dlib
@@ -34,11 +35,11 @@ LONG, TOO_LONG = 2.0, 60.0
 DLIB_EPS = 10.0 ** -np.arange(1, 7)
 OURS, ONE_THREAD, BMRM, OCAS, DLIB = "RankSVM", "RankSVM, 1 thread", "BMRM", "OCAS", "dlib"
 STYLES = {
-    OURS: ("tab:blue", "o-"),
-    ONE_THREAD: ("tab:cyan", "o--"),
-    BMRM: ("tab:red", "-"),
-    OCAS: ("tab:orange", "-"),
-    DLIB: ("tab:green", "s-"),
+    OURS: (PALETTE[0], "o-"),
+    ONE_THREAD: (PALETTE[5], "o--"),
+    BMRM: (PALETTE[1], "-"),
+    OCAS: (PALETTE[4], "-."),
+    DLIB: (PALETTE[2], "s-"),
 }
 SEED = 0
 

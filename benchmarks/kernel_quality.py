@@ -18,6 +18,7 @@ from _kernel_trace import LANDMARKS, PLAIN, TRON, problem_of, traced
 from kernel_grid import LINEAR_CS, Parts, curved, made
 from ranksvm import KernelRankSVM, RankingData, RankSVM, RankSVMCV
 from ranksvm.kernels import kernel_named
+from ranksvm.plotting.styles import PALETTE
 
 MEASURES = {"pairwise_accuracy": "pairwise accuracy", "mean_ndcg": "mean NDCG"}
 COMPONENTS = (50, 100, 200, 500, 1000)
@@ -36,13 +37,13 @@ LINEAR, NYSTROEM, FOURIER = "linear RankSVM", "Nyström", "random Fourier featur
 OURS, PAIRS = "KernelRankSVM, hinge", "SVC on explicit pairs"
 STYLES = {
     LINEAR: ("black", "*"),
-    LANDMARKS: ("tab:red", "o-"),
-    PLAIN: ("tab:pink", "o:"),
-    NYSTROEM: ("tab:blue", "s-"),
-    FOURIER: ("tab:green", "^-"),
+    LANDMARKS: (PALETTE[1], "o-"),
+    PLAIN: (PALETTE[4], "o:"),
+    NYSTROEM: (PALETTE[0], "s-"),
+    FOURIER: (PALETTE[2], "^-"),
     TRON: ("tab:gray", ".-"),
-    OURS: ("tab:red", "o-"),
-    PAIRS: ("tab:purple", "D-"),
+    OURS: (PALETTE[1], "o-"),
+    PAIRS: (PALETTE[3], "D-"),
 }
 SEED = 0
 
@@ -321,7 +322,7 @@ def _plot_quality(axis, measured: Measured, place: int) -> None:
         size = 12 if style == "*" else 5
         axis.semilogx(curve.seconds, values, style, color=colour, markersize=size, label=method, alpha=0.85)
     best = measured.curves[LANDMARKS].figures[-1][place]
-    axis.axhline(best, color="tab:red", linewidth=0.8, linestyle="--", alpha=0.5)
+    axis.axhline(best, color=PALETTE[1], linewidth=0.8, linestyle="--", alpha=0.5)
     axis.set_title(f"{measured.case.name}, all training queries", fontsize=10)
 
 

@@ -30,6 +30,7 @@ from _low_rank_search import (
 )
 from kernel_grid import Parts
 from ranksvm import FactorizedRankSVM, RankSVM, RegularizedRankSVM
+from ranksvm.plotting.styles import MARKERS, line_style
 
 # Model, parameter, its values: the published ranges.
 VARIED: tuple[tuple[str, str, tuple[float, ...]], ...] = (
@@ -196,13 +197,14 @@ def plot(found: dict[str, tuple[dict[str, Curve], float]], path) -> None:
     figure, axes = plt.subplots(len(found), 4, figsize=(18, 4.2 * len(found)), squeeze=False)
     figure.set_layout_engine("constrained")
     for row, (data, (of_data, optimum)) in zip(axes, found.items(), strict=True):
-        for name, curve in of_data.items():
+        for number, (name, curve) in enumerate(of_data.items()):
+            style = line_style(number) | {"marker": MARKERS[number % len(MARKERS)]}
             # what is lower than drawn lies at the bottom
             over = np.clip(over_plain(curve, optimum), 1e-6, None)
             quality = [values[0] for values in curve.figures]
             for place, x in enumerate((curve.iterations, curve.seconds)):
-                row[place].loglog(x, over, "o-", markersize=3, label=name)
-                row[2 + place].semilogx(x, quality, "o-", markersize=3, label=name)
+                row[place].loglog(x, over, markersize=3, label=name, **style)
+                row[2 + place].semilogx(x, quality, markersize=3, label=name, **style)
         for place, axis in enumerate(row):
             axis.set_xlabel(("iterations or epochs", "seconds")[place % 2])
             axis.set_ylabel(

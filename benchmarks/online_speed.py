@@ -21,6 +21,7 @@ from ranksvm import (
     make_ranking,
 )
 from ranksvm._parallel import one_blas_thread
+from ranksvm.plotting.styles import line_style
 
 # Documents of the query whose pairs are timed: those of LETOR's lists, which caches hold.
 DOCUMENTS = 100
@@ -251,11 +252,11 @@ def plot(times: dict[str, np.ndarray], name: str, path) -> None:
     import matplotlib.pyplot as plt
 
     figure, (each, total) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for colour, (key, values) in zip(("tab:red", "tab:orange", "tab:blue", "tab:green"), times.items(), strict=True):
+    for place, (key, values) in enumerate(times.items()):
         number = np.arange(1, len(values) + 1)
-        each.semilogy(number, running_median(values, max(1, len(values) // 40)), color=colour, label=key)
+        each.semilogy(number, running_median(values, max(1, len(values) // 40)), **line_style(place), label=key)
         known = ~np.isnan(values)
-        total.loglog(number[known], np.cumsum(values[known]) / 1e3, color=colour, label=key)
+        total.loglog(number[known], np.cumsum(values[known]) / 1e3, **line_style(place), label=key)
     each.set(xlabel="queries so far", ylabel="ms for the next query", title=f"{name}: a query")
     total.set(xlabel="queries so far", ylabel="s", title="all queries so far")
     for axis in (each, total):

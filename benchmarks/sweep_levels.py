@@ -12,6 +12,7 @@ from _common import arguments, interleaved, page, publish, table
 from ranksvm.data import ComparablePairs, Queries
 from ranksvm.data.pairs import DIRECT_LIMIT, VISIT_LIMIT
 from ranksvm.losses import HuberHinge, SquaredHinge
+from ranksvm.plotting.styles import PALETTE
 
 ROWS = 740_000
 LEVELS = (2, 3, 5, 7, 8, 12, 15, 16, 23, 24, 31, 32, 39, 48, 64, 96, 128, 200, 400, 1000, 2000)
@@ -118,10 +119,10 @@ def plot(rows: list[tuple], path) -> None:
 
     figure, axes = plt.subplots(figsize=(6, 4))
     k = [row[1] for row in rows]
-    for form, colour in (("direct", "tab:blue"), ("parting", "tab:orange")):
+    for form, colour, marker in (("direct", PALETTE[0], "o"), ("parting", PALETTE[1], "s")):
         for operation, style in zip(OPERATIONS, ("-", "--"), strict=True):
             seconds = [row[2][f"{operation} {form}"] for row in rows]
-            axes.loglog(k, seconds, style, color=colour, marker=".", label=f"{form}, {operation}")
+            axes.loglog(k, seconds, style, color=colour, marker=marker, markersize=4, label=f"{form}, {operation}")
     axes.axvline(DIRECT_LIMIT, color="grey", linewidth=0.8)
     axes.set_xlabel("levels k of a query")
     axes.set_ylabel("seconds, one thread")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ranksvm.exceptions import DataError
 
-__all__ = ["check_one_per_row", "is_integer", "is_number", "is_sparse"]
+__all__ = ["check_one_per_row", "is_integer", "is_number", "is_sparse", "n_rows_of"]
 
 
 def is_integer(value: Any, least: int | None = None) -> bool:
@@ -29,6 +29,11 @@ def is_sparse(X: Any) -> bool:
     """
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(X)
+
+
+def n_rows_of(X: Any) -> int:
+    """Number of rows of an array, sparse matrix, DataFrame or list."""
+    return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def check_one_per_row(name: str, values: Any, n_rows: int, owner: str = "X") -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__all__ = ["PASSING", "is_passing"]
+__all__ = ["PASSING", "Steps", "is_passing", "steps_of"]
 
 # ``logger.info(..., extra=PASSING)``: the record reports one step of many, and the next one replaces it.
 PASSING = {"ranksvm_passing": True}
@@ -11,3 +11,27 @@ PASSING = {"ranksvm_passing": True}
 def is_passing(record: Any) -> bool:
     """Whether a log record was written with `PASSING`."""
     return getattr(record, "ranksvm_passing", False)
+
+
+class Steps:
+    """Counts the fits of a comparison: ``logger.info(..., extra=steps.next())`` says how many of all are done.
+
+    Parameters
+    ----------
+    total : int
+        Number of all fits.
+    """
+
+    def __init__(self, total: int):
+        self.total = total
+        self.done = 0
+
+    def next(self) -> dict[str, tuple[int, int]]:
+        """The attributes of the record of one more fit."""
+        self.done += 1
+        return {"ranksvm_steps": (self.done, self.total)}
+
+
+def steps_of(record: Any) -> tuple[int, int] | None:
+    """Numbers of the fits done and of all, if a log record says them."""
+    return getattr(record, "ranksvm_steps", None)

@@ -1,9 +1,7 @@
 """Validation of hyper-parameters before any work, with messages that state the allowed values."""
 
-import logging
 import math
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -55,25 +53,3 @@ def check(**complaints: str | None) -> None:
 
 def _is_finite(value: Any) -> bool:
     return is_number(value) and math.isfinite(value)
-
-
-@contextmanager
-def verbosity(verbose: int) -> Iterator[None]:
-    """Context that shows the iterations, if requested: on stderr, or as configured in logging."""
-    if not verbose:
-        yield
-        return
-    logger = logging.getLogger("ranksvm")
-    level = logger.level
-    handler = None if logger.hasHandlers() else logging.StreamHandler()
-    if handler is not None:
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        logger.addHandler(handler)
-    if not logger.isEnabledFor(logging.INFO):
-        logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-        if handler is not None:
-            logger.removeHandler(handler)

@@ -9,12 +9,17 @@ __all__ = ["plain"]
 def plain(value: Any) -> Any:
     """Lists, dicts, numbers and strings of Python; numbers that JSON cannot express (nan, inf) become None.
 
-    Other objects are returned unchanged.
+    Dates and times become text as in ISO 8601 ("2026-01-31", "2026-01-31T10:00:00"), durations of NumPy text such as
+    "5 days". Other objects are returned unchanged.
     """
     if isinstance(value, dict):
         return {plain(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if getattr(getattr(value, "dtype", None), "kind", None) in ("m", "M"):
+        value = value.astype(str)  # tolist would make integers of nanoseconds
     if hasattr(value, "tolist"):  # an array or a scalar of NumPy
         return plain(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -64,4 +64,4 @@ class ModelFileError(RankSVMError, ValueError):
 
 
 class OneQueryWarning(UserWarning):
-    """A model was fitted without query ids, so that all rows are one query; with many rows this is a DataError."""
+    """Rows without query ids were fitted, evaluated or scaled as one query; with many rows this is a DataError."""

@@ -47,7 +47,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 _FITTED_NAME = re.compile(r"[A-Za-z]\w*_|_[A-Za-z]\w*_")
 
 
-def save(model: Any, path: str | os.PathLike, *, notes: dict[str, Any] | None = None) -> None:
+def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | None = None) -> None:
     """Write a model to one file, atomically.
 
     The parameters and the fitted attributes (those whose names end in an underscore) are written.
@@ -95,7 +95,7 @@ def save(model: Any, path: str | os.PathLike, *, notes: dict[str, Any] | None = 
     _write_zip(path, {_HEADER: json.dumps(header, indent=1).encode(), **members})
 
 
-def load(path: str | os.PathLike) -> Any:
+def load(path: str | os.PathLike[str]) -> Any:
     """Read a model written by `save`.
 
     Parameters
@@ -121,7 +121,7 @@ def load(path: str | os.PathLike) -> Any:
     return load_as(path, {})
 
 
-def load_as(path: str | os.PathLike, classes: Mapping[str, type]) -> Any:
+def load_as(path: str | os.PathLike[str], classes: Mapping[str, type]) -> Any:
     """Read a model as `load` does, but as an object of another class.
 
     Parameters
@@ -154,7 +154,7 @@ def load_as(path: str | os.PathLike, classes: Mapping[str, type]) -> Any:
     return model
 
 
-def read_header(path: str | os.PathLike) -> dict[str, Any]:
+def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Header of a model file, validated as in `load`: format version, writing versions, class, parameters.
 
     Parameters
@@ -175,7 +175,7 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     return _read(path)[0]
 
 
-def read_notes(path: str | os.PathLike) -> dict[str, Any] | None:
+def read_notes(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     """The notes stored with a model, validated as in `load`.
 
     Parameters
@@ -401,7 +401,7 @@ def _class_named(name: str) -> Any:
 # ---- the file
 
 
-def _read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Header and arrays (by name) of a model file, with all checksums verified."""
     if not isinstance(path, str | bytes | os.PathLike):
         # a number would be used as a file descriptor
@@ -444,7 +444,7 @@ def _read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray
     return header, arrays
 
 
-def _parse_header(path: str | os.PathLike, content: bytes) -> dict[str, Any]:
+def _parse_header(path: str | os.PathLike[str], content: bytes) -> dict[str, Any]:
     try:
         header = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -478,7 +478,7 @@ def _npy_bytes(array: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-def _write_zip(path: str | os.PathLike, members: dict[str, bytes]) -> None:
+def _write_zip(path: str | os.PathLike[str], members: dict[str, bytes]) -> None:
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         for name, content in members.items():
             archive.writestr(zipfile.ZipInfo(name, _DATE), content)

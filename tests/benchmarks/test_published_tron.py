@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle import ExplicitPairs
-from ranksvm import RankingData, make_ranking, read_letor, write_letor
+from ranksvm import RankingData, RankSVM, make_ranking, read_letor, write_letor
 
 PATH = pathlib.Path(__file__).parents[2] / "benchmarks" / "_published_tron.py"
 SPEC = importlib.util.spec_from_file_location("_published_tron", PATH)
@@ -59,6 +59,18 @@ def test_stops_as_it_is_told():
     assert np.flatnonzero(full.gradients <= 1e-3)[0] == loose.n_iter < full.n_iter
     assert short.n_iter == 2
     assert np.array_equal(short.values, full.values[:3])
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 128.0])
+def test_stopping_by_the_gradient_gives_its_models(C):
+    """Ours, TRON as published, takes the same steps up to round-off."""
+    data = make_ranking(12, 30, 6, dtype=np.float64, random_state=0)
+    expected = published.PublishedProblem(data).fit(C, 1e-3)
+    ours = RankSVM(C, solver="tron", stopping="gradient", tol=1e-3).fit(data.X, data.y, qid=data.qid)
+    assert ours.n_iter_ == expected.n_iter
+    assert ours.history_["hessian_products"][-1] == expected.n_products
+    np.testing.assert_allclose(ours.history_["objective"], expected.values, rtol=1e-6)
+    np.testing.assert_allclose(ours.coef_, expected.coef, rtol=1e-3)
 
 
 def test_program_does_the_same_from_text(tmp_path):

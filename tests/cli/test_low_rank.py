@@ -28,11 +28,19 @@ def valid(folder):
 def test_a_factorized_model_is_the_estimators_own(ranksvm_json, folder, train, tmp_path):
     out = tmp_path / "model"
     options = ("--n-components", 3, "--learning-rate", "2^-6", "--max-epochs", 30, "--random-state", 1, "-C", 0.5)
+    options += ("--init", "uniform")
     report = ranksvm_json(
         *("train", folder / "train.txt", "--test", folder / "test.txt", "--low-rank", "factorized", *options),
         *("--tol", 0.01, "--n-jobs", 1, "-o", out),
     )
-    parameters = {"n_components": 3, "learning_rate": 2**-6, "max_epochs": 30, "random_state": 1, "tol": 0.01}
+    parameters = {
+        "n_components": 3,
+        "learning_rate": 2**-6,
+        "max_epochs": 30,
+        "random_state": 1,
+        "tol": 0.01,
+        "init": "uniform",
+    }
     expected = package.FactorizedRankSVM(0.5, **parameters, n_jobs=1).fit(train.X, train.y, qid=train.qid)
     model = package.load(out)
     assert model.get_params() == expected.get_params()
@@ -168,7 +176,10 @@ def test_the_model_serves_all_commands(ranksvm, ranksvm_json, folder, low_rank, 
             "--pair-selection: the low-rank models take all",
         ),
         (["--low-rank", "factorized", "--pair-weighting", "per_query"], "--pair-weighting: the low-rank models weight"),
-        (["--low-rank", "regularized", "--solver", "tron"], "--solver: the low-rank models have one solver each."),
+        (
+            ["--low-rank", "regularized", "--solver", "tron"],
+            "--solver: the command fits the low-rank models by their default solvers.",
+        ),
         (["--low-rank", "regularized", "--degree", "2"], "--degree: it is an option of kernels."),
         (["--low-rank", "factorized", "--early-stopping-rounds", "5"], "needs data to evaluate every epoch on: give"),
     ],

@@ -14,7 +14,7 @@ from ranksvm.cli import main
 from ranksvm.cli.errors import Program, debug_option
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 
-COMMANDS = ["train", "tune", "predict", "rank", "evaluate", "explain", "convert", "info", "demo"]
+COMMANDS = ["train", "tune", "folds", "predict", "rank", "evaluate", "explain", "convert", "info", "demo"]
 
 
 def program_that(action):

@@ -7,7 +7,7 @@ import time
 import pytest
 from rich.console import Console
 
-from ranksvm._logging import PASSING
+from ranksvm._logging import PASSING, Steps
 from ranksvm.cli import progress as module
 from ranksvm.cli.progress import Progress, Stopwatch
 
@@ -41,7 +41,7 @@ def test_quiet_is_silent(capsys, logger):
 
 
 def test_iterations_may_be_left_out_where_there_is_no_terminal(capsys, logger):
-    with Progress(iterations=False):
+    with Progress(iterations_from=1):
         iteration(logger, "iteration 1")
         logger.warning("trouble")
         logging.getLogger("ranksvm.estimators").info("C = 0.5")
@@ -49,11 +49,19 @@ def test_iterations_may_be_left_out_where_there_is_no_terminal(capsys, logger):
 
 
 def test_all_that_is_logged_may_pass(capsys):
-    with Progress(iterations=False, log_passes=True) as progress:
+    with Progress(iterations_from=2, fits_from=1) as progress:
         logging.getLogger("ranksvm.estimators").info("C = 0.5")
         logging.getLogger("ranksvm.estimators").warning("trouble")
         progress.line("1 of 2")
     assert capsys.readouterr().err.splitlines() == ["trouble", "1 of 2"]
+
+
+@pytest.mark.parametrize(("verbose", "expected"), [(0, 0), (1, 1), (2, 2)])
+def test_lines_from_a_level_of_verbose(capsys, logger, verbose, expected):
+    with Progress(False, verbose, iterations_from=2, fits_from=1):
+        logging.getLogger("ranksvm.estimators").info("C = 0.5", extra=Steps(3).next())
+        iteration(logger, "iteration 1")
+    assert capsys.readouterr().err.splitlines() == ["C = 0.5", "  iteration 1"][:expected]
 
 
 def test_the_logger_is_left_as_it_was(logger):
@@ -79,6 +87,10 @@ def test_on_a_terminal_iterations_pass_and_lines_stay(monkeypatch, logger):
         progress.heading = "1 of 2 compared "
         progress.now("C = 2")
         time.sleep(0.2)
+        logging.getLogger("ranksvm.estimators").info("C = 4: passes", extra=Steps(30).next())
+        time.sleep(0.2)
+    assert "1 of 30" in terminal.getvalue()
+    assert not any(line.strip() == "C = 4: passes" for line in terminal.getvalue().splitlines())
     assert "iteration 1: objective [1, 2]" in terminal.getvalue()
     assert "C = 1 done\n" in terminal.getvalue()
     assert "1 of 2 compared C = 2" in terminal.getvalue()

@@ -79,7 +79,8 @@ def test_progress_tells_of_every_c_and_iteration_unless_quiet(ranksvm, folder, t
     assert "0.5" in stderr
     assert stderr.count("\n") == 2 + 2 + 1  # files read, values of C, the model saved
     assert "iteration" not in stderr
-    assert ranksvm(*arguments, "-o", tmp_path / "model", "--verbose").stderr.count("  iteration ") >= 2
+    assert ranksvm(*arguments, "-o", tmp_path / "model", "--verbose").stderr == stderr
+    assert ranksvm(*arguments, "-o", tmp_path / "model", "-vv").stderr.count("  iteration ") >= 2
     one = ["train", folder / "train.txt", "-C", "0.25", "-o", tmp_path / "model"]
     assert "  iteration 1: objective" in ranksvm(*one).stderr
     assert ranksvm(*arguments, "-o", tmp_path / "model", "--quiet").stderr == ""
@@ -354,3 +355,30 @@ def test_feature_ids_count_as_told(ranksvm, tmp_path):
     for option, n_features in (("--zero-based", 3), ("--one-based", 2)):
         ranksvm("train", path, "-o", tmp_path / "model", option)
         assert package.load(tmp_path / "model").n_features_in_ == n_features
+
+
+def test_a_plot_of_the_choice(ranksvm, ranksvm_json, folder, tmp_path):
+    pytest.importorskip("matplotlib")
+    arguments = ["train", folder / "train.txt", "-o", tmp_path / "model", "--plot", tmp_path / "plot.png"]
+    for more in (["--C-range", "0.1,1"], ["--kernel", "rbf", "--C-range", "0.1,1", "--gamma-range", "0.1,1"]):
+        assert ranksvm_json(*arguments, *more, "--folds", 2)["plot"] == str(tmp_path / "plot.png")
+        assert (tmp_path / "plot.png").read_bytes()[:5] == b"\x89PNG\r"
+        (tmp_path / "plot.png").unlink()
+    assert "--plot draws the scores of a range" in ranksvm(*arguments, "-C", 1, code=2).stderr
+    arguments[-1] = tmp_path / "plot.xyz"
+    stderr = ranksvm(*arguments, "--C-range", "0.1,1", code=2).stderr
+    assert "the file name extension must be one of" in stderr
+
+
+def test_the_published_stopping_rule(ranksvm, ranksvm_json, folder, tmp_path):
+    given = ["-C", 1, "--solver", "tron", "--stopping", "gradient", "--tol", "1e-3", "-o", tmp_path / "model"]
+    report = ranksvm_json("train", folder / "train.txt", *given)
+    data = package.data.read_data(folder / "train.txt")
+    expected = package.RankSVM(solver="tron", stopping="gradient", tol=1e-3).fit(data.X, data.y, qid=data.qid)
+    np.testing.assert_allclose(package.load(tmp_path / "model").coef_, expected.coef_, rtol=1e-6)
+    assert report["converged"] is True
+    for wrong in (["--C-range", "0.1,1"], ["--kernel", "rbf"], ["--low-rank", "factorized"]):
+        result = ranksvm("train", folder / "train.txt", "--stopping", "gradient", *wrong, "-o", tmp_path / "no", code=2)
+        assert "--stopping is for a linear model and one C" in result.stderr
+    result = ranksvm("train", folder / "train.txt", "--stopping", "gradient", "-o", tmp_path / "no", code=2)
+    assert "published rule of solver='tron'" in result.stderr

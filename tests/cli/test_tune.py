@@ -131,6 +131,9 @@ def test_a_person_sees_table_lines_and_notes(ranksvm, folder, tmp_path):
     assert len(lines) == 1 + 4 + 1  # the file read, the combinations, the file written
     assert {line[:6] for line in lines[1:5]} == {"1 of 4", "2 of 4", "3 of 4", "4 of 4"}
     assert ranksvm("tune", folder / "train.txt", *RANGE, "--quiet").stderr == ""
+    stderr = ranksvm("tune", folder / "train.txt", *RANGE, "--folds", 2, "-v").stderr
+    assert stderr.count(" on fold ") == 3 * 2
+    assert "iteration" not in stderr
 
 
 def test_a_c_at_the_end_of_the_range_is_noted(ranksvm, folder):
@@ -256,3 +259,146 @@ def test_real_data(ranksvm_json, shared_data):
     )
     assert report["chosen"]["pairs"] == 52_325
     assert report["chosen"]["metrics"]["test"]["mean_ndcg"] > 0.45
+
+
+# ---- kernels and models of low rank
+
+KERNELS = ("--kernel", "rbf,cosine", "--gamma-range", "0.1,1", "--C-range", "0.01,1", "--folds", 2)
+
+
+def test_kernels_beside_linear_models(ranksvm_json, folder, train):
+    report = ranksvm_json("tune", folder / "train.txt", *KERNELS)
+    found = {item["kernel"]: item for item in report["combinations"]}
+    assert set(found) == {None, "rbf", "cosine"}
+    how = {"cv": 2, "metric": "ndcg@10"}
+    rbf = package.KernelRankSVMCV([0.01, 1], [0.1, 1], **how).fit(train.X, train.y, qid=train.qid)
+    cosine = package.KernelRankSVMCV([0.01, 1], kernel="cosine", **how).fit(train.X, train.y, qid=train.qid)
+    linear = RankSVMCV([0.01, 1], **how).fit(train.X, train.y, qid=train.qid)
+    for name, ranker in (("rbf", rbf), ("cosine", cosine), (None, linear)):
+        assert found[name]["C"] == ranker.C_
+        assert found[name]["score"] == pytest.approx(ranker.best_score_)
+        assert found[name]["standard_error"] == pytest.approx(
+            ranker.standard_errors_[ranker.mean_scores_ == ranker.best_score_][0]
+        )
+    assert found["rbf"]["gamma"] == rbf.gamma_
+    assert "gamma" not in found[None]
+    assert "approximation" not in found["rbf"]
+    assert len(found["rbf"]["candidates"]) == 4
+
+
+@pytest.mark.parametrize("by", ["valid", "folds"])
+def test_models_of_low_rank_beside_linear_ones(ranksvm_json, folder, train, by):
+    valid = package.data.read_data(folder / "valid.txt")
+    arguments = ["--valid", folder / "valid.txt"] if by == "valid" else ["--folds", 3]
+    report = ranksvm_json(
+        *("tune", folder / "train.txt", *arguments, "--low-rank", "factorized,regularized", "--rank", "2,3"),
+        *("--gamma", "0.5,2", "--C-range", "0.01,1", "--random-state", 0, "--rule", "one-standard-error"),
+    )
+    models = [(item["low_rank"], item.get("n_components"), item.get("gamma")) for item in report["combinations"]]
+    assert sorted(models, key=str) == sorted(
+        [
+            *((None, None, None), ("factorized", 2, None), ("factorized", 3, None)),
+            *(("regularized", None, 0.5), ("regularized", None, 2)),
+        ],
+        key=str,
+    )
+    assert {item["loss"] for item in report["combinations"] if item["low_rank"]} == {"hinge"}
+    item = report["combinations"][models.index(("regularized", None, 2))]
+    for place, C in enumerate([0.01, 1]):
+        ranker = package.RegularizedRankSVM(C, gamma=2)
+        if by == "valid":
+            scores = ranker.fit(train.X, train.y, qid=train.qid).predict(valid.X)
+            expected = package.metrics.evaluate(valid.y, scores, valid.qid, ["ndcg@10"]).means["ndcg@10"]
+        else:
+            expected = cross_validate(ranker, train.X, train.y, qid=train.qid, cv=3).means["ndcg@10"]
+        assert item["candidates"][place]["score"] == pytest.approx(expected, abs=1e-3)
+        assert item["candidates"][place]["standard_error"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (["--kernel", "rbf", "--gamma-range", "0.1,1"], "KernelRankSVMCV"),
+        (["--kernel", "poly", "--gamma-range", "0.5", "--degree", 2, "--coef0", 0.5], "KernelRankSVMCV"),
+        (["--kernel", "rbf", "--approximation", "nystroem", "--n-components", "5,20", "--random-state", 0], None),
+        (["--low-rank", "factorized", "--rank", "2", "--random-state", 0], "FactorizedRankSVM"),
+        (["--low-rank", "factorized", "--early-stopping-rounds", 5, "--random-state", 0], "FactorizedRankSVM"),
+        (["--low-rank", "regularized", "--lam", "0.5,2"], "RegularizedRankSVM"),
+    ],
+)
+def test_train_repeats_the_best_model_of_any_kind(ranksvm, ranksvm_json, folder, tmp_path, arguments, kind):
+    model, choice, again = tmp_path / "tuned", tmp_path / "best.json", tmp_path / "again"
+    report = ranksvm_json(
+        *("tune", folder / "train.txt", "--valid", folder / "valid.txt", "--no-linear", *arguments),
+        *("--C-range", "0.1,1", "-o", model, "--save-choice", choice, "--tol", "1e-6", "--scaler", "standard"),
+    )
+    trained = ranksvm_json("train", folder / "train.txt", "--settings", choice, "-o", again)
+    for name in ("C", "loss", "scaler"):
+        assert trained[name] == report["chosen"][name]
+    for name in ("kernel", "low_rank"):
+        if report["chosen"][name] is not None:
+            same = ("name", "gamma", "degree", "coef0", "approximation", "n_components", "model", "lam")
+            there = {key: value for key, value in report["chosen"][name].items() if key in same}
+            assert {key: trained[name][key] for key in there} == pytest.approx(there)
+    if kind is not None:
+        assert type(package.load(model).steps[-1][1]).__name__ == kind
+    test = package.data.read_data(folder / "test.txt")
+    scores = [package.load(path).predict(test.X) for path in (model, again)]
+    np.testing.assert_allclose(*scores, atol=0.02 * np.ptp(scores[0]))
+
+
+def test_costly_models_try_a_part_of_the_default_range(ranksvm, ranksvm_json, folder):
+    arguments = ["tune", folder / "train.txt", "--valid", folder / "valid.txt", "--kernel", "cosine"]
+    report = ranksvm_json(*arguments)
+    Cs = {item["kernel"]: [each["C"] for each in item["candidates"]] for item in report["combinations"]}
+    assert len(Cs[None]) == 21
+    assert Cs["cosine"] == Cs[None][::4]
+    result = ranksvm(*arguments, "--memory-limit", "100KB", code=2)
+    assert "Kernels and models of low rank: 6 fits on 240 rows, with every fourth C from 2^-15 to 2^5" in result.stderr
+    assert "a kernel matrix of 240 rows takes 115 KB, more than 100 KB" in result.stderr
+    assert "raise memory_limit" in result.stderr
+    assert "1 of 2 compared" in result.stdout
+    assert (
+        "memory_limit must be None, a positive number" in ranksvm(*arguments, "--memory-limit", "much", code=2).stderr
+    )
+
+
+def test_plots_of_kernels_and_low_rank(ranksvm, folder, tmp_path):
+    pytest.importorskip("matplotlib")
+    arguments = ["tune", folder / "train.txt", "--valid", folder / "valid.txt", "--C-range", "0.1,1"]
+    for models in (
+        ["--kernel", "rbf"],
+        ["--no-linear", "--low-rank", "regularized"],
+        ["--no-linear", "--kernel", "rbf"],
+    ):
+        ranksvm(*arguments, *models, "--plot", tmp_path / "plot.png")
+        assert (tmp_path / "plot.png").read_bytes()[:5] == b"\x89PNG\r"
+        (tmp_path / "plot.png").unlink()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--no-linear"], "--no-linear leaves nothing to compare"),
+        (["--gamma-range", "1"], "--gamma-range is an option of kernels"),
+        (["--kernel", "rbf", "--degree", "2"], "--degree is used by --kernel poly"),
+        (["--kernel", "rbf", "--n-components", "5"], "--n-components is an option of --approximation"),
+        (["--n-components", "5"], "--n-components is an option of --approximation"),
+        (["--kernel", "poly", "--approximation", "fourier"], "is known for rbf and laplacian only, not for poly"),
+        (["--gamma", "1"], "--gamma is an option of --low-rank regularized"),
+        (["--rank", "1"], "--rank is an option of --low-rank factorized"),
+        (["--low-rank", "factorized", "--rank", "0"], "is not a list of whole numbers from 1"),
+        (["--low-rank", "factorized", "--early-stopping-rounds", "3"], "give --valid"),
+        (["--memory-limit", "1GB"], "--memory-limit is an option of kernels"),
+    ],
+)
+def test_options_of_models_that_are_not_compared(ranksvm, folder, arguments, message):
+    assert message in ranksvm("tune", folder / "train.txt", *RANGE, *arguments, code=2).stderr
+
+
+def test_low_rank_with_weights_is_refused(ranksvm, folder, tmp_path):
+    (tmp_path / "weights.txt").write_text("1\n" * 240)
+    stderr = ranksvm(
+        *("tune", folder / "train.txt", "--low-rank", "factorized", "--sample-weight", tmp_path / "weights.txt"), code=2
+    ).stderr
+    assert "--low-rank with --sample-weight: the low-rank models weight all pairs equally" in stderr

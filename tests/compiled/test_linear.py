@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ranksvm._compiled import linear
-from ranksvm.data import as_design_matrix
+from ranksvm.data import TwoBlockDesign, TwoBlocks, as_design_matrix
 
 STORAGES = {
     "dense": lambda X: X,
+    "two blocks": lambda X: TwoBlocks(X[: (len(X) + 1) // 3].copy(), X[(len(X) + 1) // 3 :].copy()),
     "csr": sp.csr_array,
     "csr-int64": lambda X: _wide(sp.csr_array(X)),
     "csr-unsorted": lambda X: _reversed(sp.csr_array(X)),
@@ -32,11 +33,12 @@ def _reversed(X):
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @settings(max_examples=30, deadline=None)
-@given(st.integers(1, 37), st.integers(1, 37), st.booleans(), st.integers(0, 2**32))
+@given(st.integers(2, 37), st.integers(1, 37), st.booleans(), st.integers(0, 2**32))
 def test_products_are_those_of_numpy(storage, dtype, n_rows, n_features, gathered, seed):
     rng = np.random.default_rng(seed)
     X = (rng.normal(size=(n_rows, n_features)) * (rng.random((n_rows, n_features)) < 0.5)).astype(dtype)
-    design = as_design_matrix(STORAGES[storage](X.copy()))
+    stored = STORAGES[storage](X.copy())
+    design = TwoBlockDesign(stored) if isinstance(stored, TwoBlocks) else as_design_matrix(stored)
     rows = rng.permutation(n_rows) if gathered else None
     start, stop = sorted(rng.integers(0, n_rows + 1, 2))
     part = (X if rows is None else X[rows])[start:stop].astype(np.float64)
@@ -51,6 +53,7 @@ def test_products_are_those_of_numpy(storage, dtype, n_rows, n_features, gathere
     total = np.ones(n_features)
     design.accumulate_squares(rows, start, stop, u, total)
     np.testing.assert_allclose(total, 1.0 + (part**2).T @ u, rtol=1e-13, atol=1e-12)
+    np.testing.assert_array_equal(design.largest(2), np.abs(X).max(axis=0))
     block = np.full((stop - start, n_features), np.nan)
     design.gather(rows, start, stop, block)
     np.testing.assert_array_equal(block, part)

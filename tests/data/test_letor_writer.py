@@ -112,8 +112,8 @@ def test_integers_and_views(tmp_path):
     [
         (([[1.0]],), {}, "y is missing"),
         (([[1.0]], [np.nan]), {}, "y is nan in row 0"),
-        (([[1.0], [np.inf]], [1, 2]), {}, "X is inf in row 1, column 0"),
-        ((sp.csr_matrix([[0, 1.0], [0, np.nan]]), [1, 2]), {}, "X is nan in row 1, column 1"),
+        (([[1.0], [np.inf]], [1, 2]), {}, r"X\[1, 0\] \(feature f1\) is inf"),
+        ((sp.csr_matrix([[0, 1.0], [0, np.nan]]), [1, 2]), {}, r"X\[1, 1\] \(feature f2\) is nan"),
         (([[1.0]], [1], ["a b"]), {}, "qid 'a b' in row 0 holds a blank"),
         (([[1.0]], [1], ["a#b"]), {}, "qid 'a#b' in row 0"),
         (([[1.0]], [1], [""]), {}, "qid is empty in row 0"),

@@ -11,7 +11,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler, read_letor, scalers
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, OneQueryWarning
 
 SCALERS = [(QueryMinMaxScaler, MinMaxScaler), (QueryStandardScaler, StandardScaler)]
 
@@ -51,6 +51,7 @@ def test_equals_sklearn_query_by_query(ours, theirs, problem, block):
 
 
 @pytest.mark.parametrize(("ours", "theirs"), SCALERS)
+@pytest.mark.filterwarnings("ignore::ranksvm.exceptions.OneQueryWarning")
 def test_without_qid_all_rows_are_one_query(ours, theirs):
     X = np.random.default_rng(0).random((20, 4))
     assert np.allclose(ours().fit_transform(X), theirs().fit_transform(X))
@@ -64,7 +65,7 @@ def test_what_is_not_finite_is_named_by_its_place(scaler, value, name):
     X[4, 1] = X[5, 0] = value
     kinds = [np.asarray, np.float32] + [sp.csr_matrix] * (not getattr(scaler, "with_mean", True))
     for kind in kinds:
-        message = f"Input X contains {name} in row 4, column 1: replace or drop such values before scaling"
+        message = rf"Input X contains {name} at X\[4, 1\] \(feature f2\): replace or drop such values before scaling"
         with pytest.raises(DataError, match=message):
             scaler.fit(kind(X), qid=[1] * 6)
         with pytest.raises(DataError, match=message):
@@ -105,6 +106,14 @@ def test_sparse_standard_scaler(problem, share):
     assert np.allclose(got.toarray(), QueryStandardScaler(with_mean=False).fit_transform(X, qid=qid), atol=1e-9)
     assert np.array_equal(matrix.toarray(), X)
     assert QueryStandardScaler(with_mean=False).fit_transform(matrix.astype(np.float32)).dtype == np.float32
+
+
+def test_without_qid_it_warns_and_refuses_many_rows():
+    with pytest.warns(OneQueryWarning, match="QueryMinMaxScaler got no query ids, so all 3 rows are one") as caught:
+        QueryMinMaxScaler().fit_transform([[1.0], [2.0], [3.0]])
+    assert len(caught) == 1
+    with pytest.raises(DataError, match=r"1,500 rows without query ids.*say so: qid=np.zeros\(1500\)"):
+        QueryStandardScaler().fit_transform(np.zeros((1500, 1)))
 
 
 def test_options_of_the_standard_scaler():

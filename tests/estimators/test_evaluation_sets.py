@@ -108,7 +108,9 @@ class _LTRTransformer:
         )
 
     def transform(self, results):
-        assert not hasattr(self.learner, "feature_importances_")
+        n_features = results.iloc[0].features.shape[0]
+        if hasattr(self.learner, "feature_importances_") and len(self.learner.feature_importances_) != n_features:
+            raise ValueError("another number of features")
         return results.assign(score=self.learner.predict(np.stack(results["features"].values)))
 
 
@@ -147,7 +149,10 @@ def test_pyterrier(data, others, make):
         ({"eval_set": [(np.eye(5), np.zeros(5))], "eval_group": [4]}, "valid_0: the sizes in group add up to 4"),
         ({"eval_set": [(np.eye(4), np.zeros(4))], "eval_group": [4]}, "valid_0: X has 4 features, but"),
         ({"eval_set": [(np.eye(5), np.full(5, np.nan))], "eval_group": [5]}, "valid_0: y is nan in row 0"),
-        ({"eval_set": [(np.full((5, 5), np.inf), np.zeros(5))], "eval_group": [5]}, "valid_0: .* infinity in row 0"),
+        (
+            {"eval_set": [(np.full((5, 5), np.inf), np.zeros(5))], "eval_group": [5]},
+            r"valid_0: .* infinity at X\[0, 0\]",
+        ),
         ({"eval_set": [(np.eye(5), np.zeros(5))], "eval_group": [5], "eval_qid": [[0] * 5]}, "valid_0: Give qid"),
     ],
 )

@@ -193,6 +193,30 @@ def test_a_fixed_learning_rate(data):
     assert (np.diff(longer.history_["objective"]) > 0).any()
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fixed_step_from_a_uniform_start_is_that_of_algorithm_1():
+    """One query, so that the order of the visits does not matter; the step over explicit pairs."""
+    data = make_ranking(1, 12, 4, n_levels=3, dtype=np.float64, random_state=0)
+    C, K, step = 0.4, 3, 1e-3
+    model = FactorizedRankSVM(C, n_components=K, learning_rate=step, init="uniform", max_epochs=1, random_state=7).fit(
+        data.X, data.y, group=[12]
+    )
+    V = np.sqrt(C / K) * np.random.RandomState(7).uniform(size=(12, K))
+    i, j = np.nonzero(data.y[:, None] > data.y[None, :])
+    w = (V[i] * V[j]).sum(axis=1) @ (data.X[i] - data.X[j])
+    slope = (data.X[i] - data.X[j]) @ w - 1.0
+    gradient = np.zeros_like(V)
+    np.add.at(gradient, i, slope[:, None] * V[j])
+    np.add.at(gradient, j, slope[:, None] * V[i])
+    expected = np.clip(V - step * gradient, 0.0, np.sqrt(C / K))
+    np.testing.assert_allclose(model.factors_, expected, rtol=1e-10)
+
+
+def test_a_uniform_start_is_as_good_to_exact_line_searches(data):
+    model = fitted(data, init="uniform", tol=1e-6, max_epochs=3000)
+    assert model.objective_ == pytest.approx(fitted(data, tol=1e-6, max_epochs=3000).objective_, rel=0.1)
+
+
 @pytest.mark.parametrize(("C", "scale"), [(0.1, 1.0), (100.0, 100.0), (1e-4, 0.01)])
 def test_steps_too_short_to_change_anything_do_not_converge(data, C, scale):
     """It was converged after one epoch, with the gradient where it was."""
@@ -340,6 +364,7 @@ def test_features_too_large_are_refused(data):
         ({"n_components": 2.5}, "n_components must be a whole number"),
         ({"learning_rate": "adaptive"}, "learning_rate must be 'auto' or a positive, finite number"),
         ({"learning_rate": -1.0}, "learning_rate must be 'auto' or"),
+        ({"init": "random"}, "init must be one of 'scaled', 'uniform', got 'random'"),
         ({"max_epochs": 0}, "max_epochs must be"),
         ({"tol": -1.0}, "tol must be"),
         ({"eval_metric": "ndgc"}, "ndgc"),

@@ -84,7 +84,7 @@ def test_the_table_of_an_array(data):
     model = RankSVM(C=0.1).fit(data.X, data.y, qid=data.qid)
     table = model.coef_table()
     assert table.dtype.names == ("feature", "weight", "rank")
-    assert sorted(table["feature"]) == ["x0", "x1", "x2"]
+    assert sorted(table["feature"]) == ["f1", "f2", "f3"]
     assert np.all(np.diff(np.abs(table["weight"])) <= 0)
     assert pd.DataFrame(table).shape == (3, 3)
 

@@ -163,5 +163,5 @@ def test_errors(data):
             KernelRankSVMCV(CS, gammas).fit(data.X, data.y, qid=data.qid)
     with pytest.raises(OptionError, match="kernel must be one of"):
         KernelRankSVMCV(CS, kernel="sigmoid").fit(data.X, data.y, qid=data.qid)
-    with pytest.raises(DataError, match="Pairs give no labels to evaluate folds with"):
+    with pytest.raises(DataError, match="n_splits is 5 but there is only 1 query"):
         KernelRankSVMCV(CS).fit(data.X, qid=data.qid, pairs=[[0, 1]])

@@ -215,8 +215,8 @@ def test_options_that_cannot_be(options, message):
         RankSVM(**options).fit(np.eye(3), pairs=PAIRS)
 
 
-def test_folds_need_labels():
-    with pytest.raises(DataError, match="Pairs give no labels to evaluate folds with"):
+def test_folds_need_several_groups_of_pairs():
+    with pytest.raises(DataError, match="n_splits is 5 but there is only 1 query"):
         RankSVMCV().fit(np.eye(4), pairs=PAIRS)
 
 

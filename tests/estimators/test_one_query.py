@@ -92,7 +92,10 @@ def test_a_column_named_like_ids_of_queries_is_no_feature(name, library):
     frame = frames.DataFrame({"a": X[:, 0], "b": X[:, 1], name: qid})
     for model in (ranksvm.RankSVM(C=1e-3), ranksvm.SOLARRanker(random_state=0)):
         for given in ({"qid": qid}, {"group": [20, 20, 20]}):
-            with pytest.raises(DataError, match=f"X has a column '{name}'.* qid='{name}'; or drop it .* or rename it"):
+            refused = f"X has a column '{name}'.* qid='{name}'; or drop it .* or rename it"
+            if (name, *given) == ("qid", "group"):
+                refused = "a column 'qid' of a DataFrame is that, too.* or group .*, not both"
+            with pytest.raises(DataError, match=refused):
                 model.fit(frame, y, **given)
         assert model.fit(frame, y, qid=name).n_queries_ == 3
         assert list(model.feature_names_in_) == ["a", "b"]

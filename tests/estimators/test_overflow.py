@@ -100,6 +100,6 @@ def test_rows_that_few_columns_have_are_restored_in_them():
     X = sp.csr_matrix(([1.0, 2.0, 1.7e308, -1.7e308], ([0, 1, 2, 3], [1, 7, 500, 500])), shape=(4, 1000))
     model = ranksvm.SOLARRanker(average=True, random_state=0).fit(abs(X[:2]), [1, 0])
     before = state(model)
-    with pytest.raises(DataError, match=r"row [23] \(from 0\) has the value 1.7e\+308 in column 500"):
+    with pytest.raises(DataError, match=r"row [23] \(from 0\) has the value 1.7e\+308 in feature f501"):
         model.partial_fit(X, Y)
     assert_same(model, before)

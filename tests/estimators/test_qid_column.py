@@ -57,6 +57,72 @@ def test_cross_validate(data, frame):
     np.testing.assert_allclose(by_name.scores["ndcg@10"], by_qid.scores["ndcg@10"], atol=1e-6)
 
 
+MODELS = [
+    RankSVM(),
+    RankSVMCV(Cs=[1e-2], cv=3),
+    ranksvm.KernelRankSVM(),
+    ranksvm.FactorizedRankSVM(random_state=0),
+    ranksvm.RegularizedRankSVM(),
+    ranksvm.SOLARRanker(random_state=0),
+]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_a_column_named_qid_is_taken_without_being_named(model, library, data):
+    columns = dict(zip("abc", data.X.T, strict=True)) | {"qid": [f"q{n}" for n in data.qid]}
+    module = pytest.importorskip(library)
+    frame = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+    model.fit(frame, data.y, eval_set=[(frame, data.y)]) if hasattr(model, "loss") else model.fit(frame, data.y)
+    assert (model.qid_column_, model.n_features_in_, model.n_queries_) == ("qid", 3, 30)
+    scores = model.predict(frame)
+    plain = pd.DataFrame(dict(zip("abc", data.X.T, strict=True)))
+    np.testing.assert_array_equal(model.predict(plain), scores)
+    assert list(model.rank(frame)) == list(dict.fromkeys(columns["qid"]))
+    assert model.score(frame, data.y) == pytest.approx(model.score(plain, data.y, qid=data.qid))
+    np.testing.assert_array_equal(
+        type(model)(**model.get_params()).fit(plain, data.y, qid=data.qid).predict(plain), scores
+    )
+
+
+def test_a_column_named_qid_of_data_to_rank_is_no_feature(data, frame):
+    plain = frame.drop(columns="query")
+    both = plain.assign(qid=frame["query"])
+    for X in (plain, data.X):  # ids given apart, features with names and without
+        model = RankSVM().fit(X, data.y, qid=data.qid)
+        np.testing.assert_array_equal(model.predict(both), model.predict(plain))
+        assert list(model.rank(both)) == list(dict.fromkeys(frame["query"]))
+    wide = RankSVM().fit(np.c_[data.X, data.X[:, 0]], data.y, qid=data.qid)
+    with pytest.raises(DataError, match="X has 3 features, but RankSVM is expecting 4"):
+        wide.predict(both)
+
+
+def test_two_sources_of_ids(data, frame):
+    both = frame.drop(columns="query").assign(qid=frame["query"])
+    with pytest.raises(DataError, match=r"X has a column 'qid'.* or drop it if the ids are given apart"):
+        RankSVM().fit(both, data.y, qid=data.qid)
+    with pytest.raises(DataError, match="a column 'qid' of a DataFrame is that, too"):
+        RankSVM().fit(both, data.y, group=np.unique(data.qid, return_counts=True)[1])
+    named = RankSVM().fit(both.rename(columns={"qid": "query"}), data.y, qid="query")
+    found = RankSVM().fit(both, data.y)
+    np.testing.assert_array_equal(named.coef_, found.coef_)
+
+
+def test_the_column_elsewhere(data, frame):
+    both = frame.drop(columns="query").assign(qid=frame["query"])
+    by_qid = cross_validate(RankSVM(), data.X, data.y, qid=data.qid, cv=3)
+    found = cross_validate(RankSVM(), both, data.y, qid=None, cv=3)
+    np.testing.assert_allclose(found.scores["ndcg@10"], by_qid.scores["ndcg@10"], atol=1e-6)
+    assert regularization_path(both, data.y, Cs=[0.1]).coefs.shape == (1, 3)
+    scaled = ranksvm.QueryMinMaxScaler().fit_transform(both)
+    np.testing.assert_allclose(scaled, ranksvm.QueryMinMaxScaler().fit_transform(data.X, qid=data.qid), atol=1e-6)
+    folds = list(ranksvm.QueryKFold(3).split(both))
+    for (_, rows), (_, expected) in zip(folds, ranksvm.QueryKFold(3).split(data.X, groups=data.qid), strict=True):
+        np.testing.assert_array_equal(rows, expected)
+    online = ranksvm.SOLARRanker(random_state=0).partial_fit(both, data.y).partial_fit(both, data.y)
+    assert online.n_queries_ == 60
+
+
 def test_no_such_column(data, frame):
     for X in (frame, data.X):
         with pytest.raises(DataError, match="qid='session' names a column, but X "):

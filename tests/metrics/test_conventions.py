@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, ndcg_score
 
-from ranksvm import metrics
+from ranksvm import RankSVM, metrics, read_letor
 from ranksvm.exceptions import OptionError
+
+pytestmark = pytest.mark.filterwarnings("ignore::ranksvm.exceptions.OneQueryWarning")
 
 
 @pytest.fixture
@@ -114,6 +116,25 @@ def test_xgboost_is_xgboost(ranked):
             ours = name.replace("pre", "p")
             value = metrics.evaluate(labels, scores, qid, ours, convention="xgboost").means[ours]
             assert value == pytest.approx(float(found[f"eval-{name}"]), abs=1e-6), name
+
+
+def test_why_xgboost_prints_081_where_the_default_is_048(shared_data):
+    """Queries without a relevant document count 1 there: this is the whole difference."""
+    xgboost = pytest.importorskip("xgboost", reason="xgboost is not installed")
+    train, test = (read_letor(shared_data / "MQ2008" / "Fold1" / f"{part}.txt.gz") for part in ("train", "test"))
+    scores = RankSVM(C=2**-3).fit(train.X, train.y, qid=train.qid).predict(test.X)
+    ours = metrics.evaluate(test.y, scores, test.qid, "ndcg@10")
+    theirs = metrics.evaluate(test.y, scores, test.qid, "ndcg@10", convention="xgboost")
+    assert (ours.n_queries, ours.n_without_relevant) == (156, 51)
+    assert ours["ndcg@10"] == pytest.approx(0.4841, abs=5e-4)
+    assert theirs["ndcg@10"] == pytest.approx(ours["ndcg@10"] + 51 / 156, abs=1e-9)
+    number = test.queries.numbers()
+    order = np.argsort(number, kind="stable")
+    data = xgboost.DMatrix(np.zeros((len(order), 1)), test.y[order], qid=number[order], base_margin=scores[order])
+    booster = xgboost.train({"objective": "rank:ndcg", "eval_metric": "ndcg@10"}, data, num_boost_round=0)
+    printed = float(booster.eval(data).split(":")[1])
+    assert printed == pytest.approx(theirs["ndcg@10"], abs=1e-6)
+    assert printed == pytest.approx(0.8110, abs=5e-4)
 
 
 def test_a_convention_of_ones_own():

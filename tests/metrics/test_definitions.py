@@ -13,6 +13,7 @@ from ranksvm import metrics
 from ranksvm.exceptions import OptionError
 from ranksvm.metrics import definitions
 
+pytestmark = pytest.mark.filterwarnings("ignore::ranksvm.exceptions.OneQueryWarning")
 NAMES = ["ndcg", "ndcg@3", "mean_ndcg", "map", "map@2", "mrr", "mrr@2", "err", "err@2", "p@2", "p@9", "r@3"]
 
 
@@ -139,7 +140,7 @@ def test_err_of_a_long_tie_against_hypergeometric_sum(n_stops):
     hits = np.arange(n_stops + 1)
     m = np.array([1.0] + [0.5**hits @ hypergeom.pmf(hits, n, n_stops, c) for c in range(1, n + 1)])
     expected = ((m[:-1] - m[1:]) / np.arange(1, n + 1)).sum()
-    assert metrics.evaluate(y, np.zeros(n), metrics="err").means["err"] == pytest.approx(expected, rel=1e-9)
+    assert metrics.evaluate(y, np.zeros(n), metrics="err", group=[n]).means["err"] == pytest.approx(expected, rel=1e-9)
 
 
 def test_gains_overflow_at_no_label():
@@ -204,6 +205,26 @@ def test_names_round_trip(name):
 
 def test_aliases_and_lists_of_names():
     assert [m.name for m in metrics.parse_metrics("precision@5, recall@10,p@5")] == ["p@5", "r@10"]
+
+
+@pytest.mark.parametrize(
+    ("aliases", "name"),
+    [
+        ("nDCG@10,ndcg_cut_10,ndcg_cut.10,NDCG_CUT@10,ndcg_10", "ndcg@10"),
+        ("AP,MAP,map", "map"),
+        ("AP@100,map_cut_100,map_cut.100", "map@100"),
+        ("RR,MRR,recip_rank", "mrr"),
+        ("RR@10,MRR@10", "mrr@10"),
+        ("P_10,P.10,P@10,pre@10,precision@10,Precision_10", "p@10"),
+        ("recall_1000,recall.1000,R@1000,Recall@1000", "r@1000"),
+        ("ERR@20,err_20", "err@20"),
+        ("tau,kendall-tau,Kendall_Tau", "kendall_tau"),
+        ("pairwise-accuracy", "pairwise_accuracy"),
+        ("mean-ndcg", "mean_ndcg"),
+    ],
+)
+def test_aliases_of_other_tools(aliases, name):
+    assert [metric.name for metric in metrics.parse_metrics(aliases)] == [name]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,16 @@
 """evaluate: what goes in, what comes out, what is refused."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from ranksvm import metrics
-from ranksvm.exceptions import DataError, OptionError
+from ranksvm.exceptions import DataError, OneQueryWarning, OptionError
+
+pytestmark = pytest.mark.filterwarnings("ignore::ranksvm.exceptions.OneQueryWarning")
 
 
 def test_values_come_in_order_of_first_appearance():
@@ -25,6 +28,31 @@ def test_defaults_and_one_query():
     assert result.means == {"ndcg@10": 1.0, "map": 1.0}
     assert "ndcg@10=1.0000" in repr(result)
     assert "1 queries, 0 without a relevant document" in repr(result)
+
+
+def test_no_query_ids_are_one_query_with_a_warning_and_many_rows_are_refused():
+    with pytest.warns(OneQueryWarning, match="evaluate got no query ids, so all 2 rows are one query") as caught:
+        metrics.evaluate([1, 0], [2, 1])
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    y = np.arange(1001) % 3
+    with pytest.raises(DataError, match=r"evaluate got 1,001 rows without query ids.*group=\[1001\], or qid=np.zeros"):
+        metrics.evaluate(y, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        metrics.evaluate([1], [2])
+        one = metrics.evaluate(y, -y, group=[1001])
+        assert one.means == metrics.evaluate(y, -y, np.zeros(1001)).means
+        sizes = metrics.evaluate(y[:5], -y[:5], group=[2, 3])
+    assert sizes.means == metrics.evaluate(y[:5], -y[:5], [7, 7, 1, 1, 1]).means
+    with pytest.raises(DataError, match="not both"):
+        metrics.evaluate([1, 0], [2, 1], [1, 1], group=[2])
+
+
+def test_dates_in_query_ids_are_text_in_json():
+    days = np.array(["2026-01-31", "2026-02-01", "2026-01-31"], dtype="M8[D]")
+    found = metrics.evaluate([1, 0, 0], [3, 2, 1], days).to_dict(per_query=True)
+    assert json.loads(json.dumps(found))["qid"] == ["2026-01-31", "2026-02-01"]
 
 
 def test_inputs_of_many_kinds_agree():
@@ -72,6 +100,7 @@ def test_to_dict_is_json():
         "n_queries": 2,
         "n_rows": 3,
         "n_without_relevant": 1,
+        "n_missing": 0,
         "means": {"kendall_tau": -1.0, "map": 0.25},
     }
     full = json.loads(json.dumps(result.to_dict(per_query=True)))

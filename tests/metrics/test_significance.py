@@ -100,3 +100,94 @@ def test_refused():
         metrics.compare(a, b, "ndcg@10", confidence=95)
     with pytest.raises(OptionError, match="n_permutations must be at least 1"):
         metrics.compare(a, b, "ndcg@10", n_permutations=0)
+
+
+def several(n_queries, noise, seed=0, names=("ndcg@10", "pairwise_accuracy")):
+    rng = np.random.default_rng(seed)
+    qid = np.repeat(np.arange(n_queries), rng.integers(2, 12, n_queries))
+    y = rng.integers(0, 4, len(qid))
+    return {
+        f"s{number}": metrics.evaluate(y, y + 3 * level * rng.normal(size=len(y)), qid, names)
+        for number, level in enumerate(noise)
+    }
+
+
+def test_holm_and_bonferroni_by_hand():
+    p = [0.01, 0.04, 0.03, 0.005]
+    np.testing.assert_allclose(metrics.adjust_p_values(p), [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_allclose(metrics.adjust_p_values(p, "bonferroni"), [0.04, 0.16, 0.12, 0.02])
+    np.testing.assert_allclose(metrics.adjust_p_values([0.5, 0.9, 0.4]), [1, 1, 1])
+    assert metrics.adjust_p_values(p, "none").tolist() == p
+    assert metrics.adjust_p_values([]).tolist() == []
+    with pytest.raises(OptionError, match="numbers from 0 to 1"):
+        metrics.adjust_p_values([1.5])
+    with pytest.raises(OptionError, match="correction must be holm, bonferroni or none"):
+        metrics.adjust_p_values(p, "sidak")
+
+
+def test_tukey_against_all_permutations_within_queries():
+    evaluations = several(4, (1.0, 0.6, 0.2), seed=3)
+    values = np.stack([found.per_query["ndcg@10"] for found in evaluations.values()])
+    ranges = [
+        np.ptp(np.stack([values[list(order), query] for query, order in enumerate(orders)]).mean(axis=0))
+        for orders in itertools.product(itertools.permutations(range(3)), repeat=4)
+    ]
+    found = metrics.compare_systems(evaluations, "ndcg@10", correction="tukey", n_permutations=20_000)
+    assert len(found) == 3
+    for test in found:
+        expected = np.mean(np.array(ranges) >= abs(test.difference) - 1e-12)
+        error = 5 * np.sqrt(expected * (1 - expected) / 20_000) + 1e-4
+        assert test.adjusted_p_value == pytest.approx(expected, abs=error)
+
+
+def test_tukey_of_two_systems_is_the_randomisation_test():
+    for metric in ("ndcg@10", "pairwise_accuracy"):
+        (test,) = metrics.compare_systems(several(50, (1.0, 0.7)), metric, correction="tukey")
+        assert 0.001 < test.p_value < 0.9
+        assert test.adjusted_p_value == pytest.approx(test.p_value, abs=0.02)
+
+
+def test_corrections_of_many_comparisons():
+    evaluations = several(60, (1.0, 1.0, 0.9, 0.5, 0.5))
+    plain = metrics.compare_systems(evaluations, "ndcg@10", correction="none")
+    assert len(plain) == 10
+    assert plain.means == {name: found.means["ndcg@10"] for name, found in evaluations.items()}
+    alone = metrics.compare(evaluations["s1"], evaluations["s3"], "ndcg@10")
+    assert plain["s1", "s3"].p_value == alone.p_value == plain["s1", "s3"].adjusted_p_value
+    holm, tukey = (metrics.compare_systems(evaluations, "ndcg@10", correction=each) for each in ("holm", "tukey"))
+    p = [test.p_value for test in plain]
+    np.testing.assert_allclose([test.adjusted_p_value for test in holm], metrics.adjust_p_values(p))
+    for corrected in (holm, tukey):
+        assert all(test.adjusted_p_value >= test.p_value - 0.01 for test in corrected)
+        assert corrected["s0", "s3"].adjusted_p_value < 0.05 < corrected["s0", "s1"].adjusted_p_value
+    against = metrics.compare_systems(evaluations, "ndcg@10", baseline="s2")
+    assert [(test.system_a, test.system_b) for test in against] == [("s2", f"s{other}") for other in (0, 1, 3, 4)]
+    document = json.loads(json.dumps(tukey.to_dict()))
+    assert (document["correction"], document["comparisons"][0]["system_b"]) == ("tukey", "s1")
+
+
+def test_few_false_alarms_in_families_of_equal_systems():
+    alarms = {"holm": 0, "tukey": 0}
+    for seed in range(60):
+        evaluations = several(20, (1, 1, 1, 1), seed, ("ndcg@10",))
+        for correction in alarms:
+            found = metrics.compare_systems(evaluations, "ndcg@10", correction=correction, n_permutations=500)
+            alarms[correction] += any(test.adjusted_p_value < 0.05 for test in found)
+    # 0.05 * 60 = 3 are expected; more than 10 have a probability below 0.001
+    assert max(alarms.values()) <= 10
+
+
+def test_equal_systems_and_refusals():
+    evaluations = several(10, (1.0, 0.5))
+    same = {"a": evaluations["s0"], "b": evaluations["s0"], "c": evaluations["s0"]}
+    for correction in ("holm", "tukey"):
+        found = metrics.compare_systems(same, "ndcg@10", correction=correction)
+        assert {test.adjusted_p_value for test in found} == {1.0}
+    with pytest.raises(OptionError, match="two systems or more"):
+        metrics.compare_systems({"a": evaluations["s0"]}, "ndcg@10")
+    with pytest.raises(OptionError, match="baseline 'x' is not a system: choose from 's0', 's1'"):
+        metrics.compare_systems(evaluations, "ndcg@10", baseline="x")
+    with pytest.raises(OptionError, match="correction must be one of holm, bonferroni, tukey, none"):
+        metrics.compare_systems(evaluations, "ndcg@10", correction="fdr")
+    with pytest.raises(OptionError, match=r"no comparison \('s1', 's0'\)"):
+        metrics.compare_systems(evaluations, "ndcg@10")["s1", "s0"]

@@ -65,19 +65,24 @@ def test_the_hessian_of_queries_of_two_documents_and_fewer(loss, weighted, monke
         np.testing.assert_allclose(np.eye(4) + expected, oracle.hessian(w, 1.0), rtol=1e-10, atol=1e-12)
 
 
-def test_few_rows_in_float32_and_many_in_float64():
+@pytest.mark.parametrize("storage", [np.float32, np.float64])
+@pytest.mark.parametrize("fraction", [0.5, 1.0])
+def test_products_in_float32_where_that_is_enough(storage, fraction):
     rng = np.random.default_rng(0)
-    X, qid = rng.normal(size=(400, 5)), np.repeat(np.arange(40), 10)
+    X, qid = rng.normal(size=(400, 5)).astype(storage) + storage(100.0), np.repeat(np.arange(40), 10)
     y = rng.integers(0, 3, 400)
-    term, oracle = term_of_labels(X, y, qid), ExplicitPairs(y, qid, X)
+    term, oracle = term_of_labels(X, y, qid), ExplicitPairs(y, qid, X.astype(float))
     point = term.evaluate(np.full(5, 0.1), None)
-    whole = term.curvature(point, 1.0, 0)
-    np.testing.assert_allclose(np.eye(5) + whole, oracle.hessian(np.full(5, 0.1), 1.0), rtol=1e-12)
-    half = term.curvature(point, 0.5, 0)
-    sample = term.sample(201, 0)
-    exact = sample.curvature(sample.evaluate(np.full(5, 0.1), None), 1.0, 0) * term.weight / sample.weight
-    np.testing.assert_allclose(half, exact, rtol=1e-5, atol=1e-5 * np.abs(exact).max())
-    assert np.abs(half - exact).max() > 0.0
+    exact = term.curvature(point, fraction, 0)
+    if fraction == 1.0:
+        np.testing.assert_allclose(np.eye(5) + exact, oracle.hessian(np.full(5, 0.1), 1.0), rtol=1e-11)
+    else:
+        sample = term.sample(201, 0)
+        expected = sample.curvature(sample.evaluate(np.full(5, 0.1), None), 1.0, 0) * term.weight / sample.weight
+        np.testing.assert_allclose(exact, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+    single = term.curvature(point, fraction, 0, double=False)
+    np.testing.assert_allclose(single, exact, rtol=1e-5, atol=1e-5 * np.abs(exact).max())
+    assert np.abs(single - exact).max() > 0.0
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e25])
@@ -86,7 +91,8 @@ def test_features_whose_squares_float32_cannot_hold(size):
     X, qid = rng.normal(size=(400, 5)) * size, np.repeat(np.arange(40), 10)
     term = term_of_labels(X, rng.integers(0, 3, 400), qid)
     point = term.evaluate(np.zeros(5), None)
-    assert np.isfinite(term.curvature(point, 0.5, 0)).all()
+    assert np.isfinite(term.curvature(point, 0.5, 0, double=False)).all()
+    assert np.isfinite(term.curvature(point, 1.0, 0, double=False)).all()
 
 
 @pytest.mark.parametrize("docs", [4, 100, 10_000])

@@ -147,6 +147,7 @@ def test_value_gradient_and_hessian_against_explicit_pairs(kind, n_threads, monk
         assert point.value == pytest.approx(oracle.value(w, 0.7), rel=1e-9)
         hessian = oracle.hessian(w, 0.7)
         np.testing.assert_allclose(point.gradient, oracle.gradient(w, 0.7), rtol=1e-7, atol=1e-7)
+        objective.refine()
         np.testing.assert_allclose(objective.hessian(point), hessian, rtol=1e-7, atol=1e-8)
         np.testing.assert_allclose(objective.hessian_product(point, v), hessian @ v, rtol=1e-7, atol=1e-7)
         np.testing.assert_allclose(objective.hessian_diagonal(point), np.diagonal(hessian), rtol=1e-7)

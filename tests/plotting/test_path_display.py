@@ -1,5 +1,6 @@
 """PathDisplay draws the numbers of the estimator or path, and names what they are."""
 
+import itertools
 import sys
 
 import numpy as np
@@ -12,6 +13,10 @@ from ranksvm import PathDisplay, RankSVM, RankSVMCV, make_ranking, regularizatio
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 
 CS = 2.0 ** np.arange(-10, 3)
+
+
+def labels(display):
+    return [text.get_text() for text in display.labels_]
 
 
 @pytest.fixture(scope="module")
@@ -89,15 +94,43 @@ def test_weights(path):
     display = PathDisplay.from_path(path, chosen_C=CS[4], n_named=3)
     for line, weights in zip(display.coef_lines_, path.coefs.T, strict=True):
         np.testing.assert_array_equal(line.get_ydata(), weights)
-    largest = np.argsort(-np.abs(path.coefs[4]))[:3]
-    assert names(display) == [
-        f"f{number}" for number in sorted(largest, key=lambda number: -path.coefs[-1, number])
-    ] + ["$C = 2^{-6}$"]
+    assert names(display) == ["largest weight at this C", "$C = 2^{-6}$"]
+    assert len(labels(display)) == 3
     assert display.line_ is None
     unnamed = PathDisplay.from_path(path, feature_names=list("abcdefghijkl"))
     assert unnamed.chosen_line_ is None
-    assert len(names(unnamed)) == 8
-    assert set(names(unnamed)) <= set("abcdefghijkl")
+    assert len(labels(unnamed)) == 8
+    assert set(labels(unnamed)) <= set("abcdefghijkl")
+
+
+def test_what_is_largest_at_any_c_is_named():
+    # column 1 is largest at the first C only, 4 at the second, 0 in the end; 3 is second once, 2 never
+    coefs = np.array([[0.1, 0.5, 0, -0.4, 0.2], [0.3, 0.1, 0, 0.2, -1], [9, 0.1, 0.2, 0.3, 1]], dtype=float)
+    display = PathDisplay(CS[:3], coefs=coefs).plot()
+    assert labels(display)[:3] == ["f1", "f2", "f5"]
+    assert labels(PathDisplay(CS[:3], coefs=coefs).plot(n_named=4))[3] == "f4"
+    (marks,) = [line for line in display.ax_.get_lines() if line.get_label() == "largest weight at this C"]
+    np.testing.assert_array_equal(marks.get_ydata(), [0.5, -1, 9])
+
+
+def test_names_do_not_overlap_and_lines_differ_without_colour(data):
+    path = regularization_path(data.X, data.y, qid=data.qid, Cs=CS)
+    display = PathDisplay.from_path(path, n_named=12)
+    path_labels = [f"f{number}" for number in range(1, 13)]
+    display.figure_.canvas.draw()
+    heights = sorted(text.get_position()[1] for text in display.labels_)
+    height = display.ax_.get_window_extent().height
+    letters = display.labels_[0].get_fontsize() * display.figure_.dpi / 72
+    assert len(heights) == 12
+    assert np.diff(heights).min() * height > letters
+    assert 0 <= heights[0] <= heights[-1] <= 1
+    assert len({(line.get_color(), str(line._dash_pattern)) for line in display.coef_lines_}) == 12
+    neighbours = [display.coef_lines_[path_labels.index(name)] for name in labels(display)]
+    assert all(str(a._dash_pattern) != str(b._dash_pattern) for a, b in itertools.pairwise(neighbours))
+
+
+def test_one_value_of_c_is_drawn(path):
+    assert len(PathDisplay(CS[:1], coefs=path.coefs[:1]).plot().labels_) == 8
 
 
 def test_errors(by_folds, path, monkeypatch):

@@ -52,8 +52,8 @@ def test_another_level_axes_and_columns_for_names(weights):
     weights.feature_names = None
     display = WeightsDisplay.from_bootstrap(weights, level=0.5, method="basic", top=None, ax=ax)
     assert display.ax_ is ax
-    assert labels(display) == ["1", "2", "0", "3"]
-    assert display.ax_.get_ylabel() == "column"
+    assert labels(display) == ["f2", "f3", "f1", "f4"]
+    assert display.ax_.get_ylabel() == "feature"
     assert "50 %" in display.ax_.get_xlabel()
     np.testing.assert_array_equal(display.low, weights.interval(0.5, "basic")[0])
     with pytest.raises(OptionError, match="level"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ranksvm.metrics import parse_metric
-from ranksvm.problems.evaluation import EvaluationSet
+from ranksvm.problems.evaluation import EvaluationSet, EvaluationSets
 from ranksvm.problems.evaluation_rounds import EvaluationRounds
 
 # Each feature ranks the three documents: all pairs wrong, one of three right, all right.
@@ -14,8 +14,12 @@ METRIC = "pairwise_accuracy"
 
 
 def run(values, patience, sets=(SET, SET)):
-    rounds = EvaluationRounds(list(sets), parse_metric(METRIC), patience, 1)
-    stops = [rounds.record(np.eye(3)[value], lambda number=number: number) for number, value in enumerate(values)]
+    given = EvaluationSets([f"valid_{place}" for place in range(len(sets))], list(sets), [parse_metric(METRIC)])
+    rounds = EvaluationRounds(None, given, (), len(values), patience)
+    stops = [
+        rounds.record(lambda X, value=value: X[:, value], lambda number=number: number)
+        for number, value in enumerate(values)
+    ]
     return rounds, stops
 
 

@@ -128,6 +128,7 @@ def test_newton_takes_a_larger_sample_where_one_misleads(monkeypatch):
     assert objective.hessian_fraction > fraction
     assert result.value == pytest.approx(oracle.value(result.w, 100.0), rel=1e-10)
     monkeypatch.setattr(objective, "hessian_fraction", 1.0)
+    assert objective.refine()  # all digits
     assert not objective.refine()
 
 

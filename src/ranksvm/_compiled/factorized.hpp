@@ -303,7 +303,7 @@ struct DenseRows {
 
     // beta += X'c
     RANKSVM_INLINE_METHOD void add(const int64_t *rows, int64_t start, int64_t stop, const double *c, double *beta) {
-        dense_accumulate(X, n, rows, start, stop, c, beta);
+        dense_accumulate(X, n, rows, start, stop, stop, c, beta);
     }
 };
 

@@ -8,18 +8,20 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-RANKSVM_INLINE void add_scaled(double *RANKSVM_RESTRICT y, double scale, const double *RANKSVM_RESTRICT x, int64_t n) {
+template <class Real>
+RANKSVM_INLINE void add_scaled(Real *RANKSVM_RESTRICT y, Real scale, const Real *RANKSVM_RESTRICT x, int64_t n) {
     for (int64_t f = 0; f < n; ++f) y[f] += scale * x[f];
 }
 
+template <class Real>
 class LevelVectors {
    public:
-    LevelVectors(int32_t n_levels, bool adjacent, int64_t n, Vector<double> &memory)
+    LevelVectors(int32_t n_levels, bool adjacent, int64_t n, Vector<Real> &memory)
         : n_levels_(n_levels), adjacent_(adjacent), few_(n_levels <= kFewLevels), n_(n), memory_(memory) {
-        memory_.assign(static_cast<size_t>(n_levels) * n, 0.0);
+        memory_.assign(static_cast<size_t>(n_levels) * n, Real(0));
     }
 
-    RANKSVM_INLINE_METHOD void add(int32_t level, double weight, const double *x) {
+    RANKSVM_INLINE_METHOD void add(int32_t level, Real weight, const Real *x) {
         if (level == n_levels_ - 1) return;  // preferred to all, so nobody's other document
         if (few_ || adjacent_)
             add_scaled(memory_.data() + level * n_, weight, x, n_);
@@ -29,7 +31,7 @@ class LevelVectors {
     }
 
     // out += scale * (sum of the vectors of the levels that this one is compared with)
-    RANKSVM_INLINE_METHOD void add_below(int32_t level, double scale, double *out) const {
+    RANKSVM_INLINE_METHOD void add_below(int32_t level, Real scale, Real *out) const {
         if (adjacent_)
             add_scaled(out, scale, memory_.data() + (level - 1) * n_, n_);
         else if (few_)
@@ -44,7 +46,7 @@ class LevelVectors {
     int32_t n_levels_;
     bool adjacent_, few_;
     int64_t n_;
-    Vector<double> &memory_;
+    Vector<Real> &memory_;
 };
 
 }  // namespace ranksvm::RANKSVM_VARIANT

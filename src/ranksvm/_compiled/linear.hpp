@@ -6,8 +6,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 #include "portable.hpp"
+#include "two_blocks.hpp"
 
 namespace ranksvm::RANKSVM_VARIANT {
 
@@ -17,7 +20,20 @@ using std::int64_t;
 RANKSVM_INLINE int64_t row_at(const int64_t *rows, int64_t position) { return rows ? rows[position] : position; }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Dense, row-major
+// Dense, row-major: one array, or two
+
+template <class Real>
+RANKSVM_INLINE const Real *row_of(const Real *X, int64_t n, int64_t row) {
+    return X + row * n;
+}
+
+template <class Real>
+RANKSVM_INLINE const Real *row_of(const TwoBlocks<Real> &X, int64_t n, int64_t row) {
+    return row < X.n_first ? X.first + row * n : X.second + (row - X.n_first) * n;
+}
+
+template <class Matrix>
+using ValueOf = std::remove_cv_t<std::remove_pointer_t<decltype(row_of(std::declval<Matrix>(), 0, 0))>>;
 
 // Rows that share what is read of w or written of a sum, and that have one vector of sums each: as many as registers hold.
 // Measured with float32 and float64 in the cache of a core: eight rows with AVX2 take 0.4 of the time of four rows with four
@@ -54,9 +70,10 @@ RANKSVM_INLINE void short_dots(const Real *const *x, const double *w, int64_t n,
         for (int r = 0; r < kTogether; ++r) out[r] += static_cast<double>(x[r][f]) * w[f];
 }
 
-template <class Real>
-RANKSVM_INLINE void dense_scores(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far,
+template <class Matrix>
+RANKSVM_INLINE void dense_scores(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far,
                                  const double *w, double *out_range) {
+    using Real = ValueOf<Matrix>;
     // The processor's own prefetching keeps no more than a core's share of the memory busy, and none for rows in disorder.
     constexpr int64_t kAhead = 16;
     const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real)), last = stop - 1;
@@ -64,9 +81,10 @@ RANKSVM_INLINE void dense_scores(const Real *X, int64_t n, const int64_t *rows, 
     for (int64_t t = start; t < stop; t += kTogether) {
         const Real *x[kTogether];
         double products[kTogether];
-        for (int r = 0; r < kTogether; ++r) x[r] = X + row_at(rows, std::min(t + r, last)) * n;
+        for (int r = 0; r < kTogether; ++r) x[r] = row_of(X, n, row_at(rows, std::min(t + r, last)));
         for (int r = 0; far && r < kTogether; ++r) {
-            const char *later = reinterpret_cast<const char *>(X + row_at(rows, std::min(t + kAhead + r, last)) * n);
+            const Real *ahead = row_of(X, n, row_at(rows, std::min(t + kAhead + r, last)));
+            const char *later = reinterpret_cast<const char *>(ahead);
             for (int64_t byte = 0; byte < row_bytes; byte += 64) RANKSVM_PREFETCH(later + byte);
         }
         if (n < kWidth)
@@ -81,18 +99,25 @@ RANKSVM_INLINE void dense_scores(const Real *X, int64_t n, const int64_t *rows, 
 // grow with their number. Shorter stretches are not worth it.
 constexpr int64_t kSumRows = 512, kFewRows = 64;
 
-// out += sum of u_t x_t; rows with u_t = 0 (documents in no violating pair) are not read.
-template <class Real>
-RANKSVM_INLINE void accumulate_rows(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
-                                     const double *u_range, double *RANKSVM_RESTRICT out) {
-    int64_t t = start;
+// out += sum of u_t x_t; rows with u_t = 0 (documents in no violating pair) are not read. Rows that follow, before
+// `fetch_stop`, are fetched meanwhile: the next rows that a pass reads. (700,080 x 136: 0.93 to 0.95 of the time of a pass.)
+template <class Matrix>
+RANKSVM_INLINE void accumulate_rows(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+                                    int64_t fetch_stop, const double *u_range, double *RANKSVM_RESTRICT out) {
+    using Real = ValueOf<Matrix>;
+    const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real));
+    int64_t t = start, fetched = stop;
     while (t < stop) {
+        for (const int64_t end = std::min(fetched + kTogether, fetch_stop); fetched < end; ++fetched) {
+            const char *later = reinterpret_cast<const char *>(row_of(X, n, row_at(rows, fetched)));
+            for (int64_t byte = 0; byte < row_bytes; byte += 64) RANKSVM_PREFETCH_LATER(later + byte);
+        }
         const Real *x[kTogether];
         double u[kTogether];
         int filled = 0;
         for (; t < stop && filled < kTogether; ++t)
             if (u_range[t - start] != 0.0) {
-                x[filled] = X + row_at(rows, t) * n;
+                x[filled] = row_of(X, n, row_at(rows, t));
                 u[filled++] = u_range[t - start];
             }
         if (filled == 0) return;
@@ -115,15 +140,16 @@ RANKSVM_INLINE void accumulate_rows(const Real *X, int64_t n, const int64_t *row
     }
 }
 
-template <class Real>
-RANKSVM_INLINE void dense_accumulate(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
-                                     const double *u_range, double *RANKSVM_RESTRICT out) {
-    if (stop - start < kFewRows) return accumulate_rows(X, n, rows, start, stop, u_range, out);
+template <class Matrix>
+RANKSVM_INLINE void dense_accumulate(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+                                     int64_t fetch_stop, const double *u_range, double *RANKSVM_RESTRICT out) {
+    if (stop - start < kFewRows) return accumulate_rows(X, n, rows, start, stop, fetch_stop, u_range, out);
     Vector<double> memory(static_cast<size_t>(n));
     double *RANKSVM_RESTRICT sum = memory.data();
     for (int64_t at = start; at < stop; at += kSumRows) {
         std::fill_n(sum, n, 0.0);
-        accumulate_rows(X, n, rows, at, std::min(at + kSumRows, stop), u_range + (at - start), sum);
+        const int64_t end = std::min(at + kSumRows, stop);
+        accumulate_rows(X, n, rows, at, end, end < stop ? end : fetch_stop, u_range + (at - start), sum);
         for (int64_t f = 0; f < n; ++f) out[f] += sum[f];
     }
 }
@@ -159,13 +185,13 @@ RANKSVM_INLINE void dense_largest(const Real *X, int64_t n, int64_t start, int64
     for (int64_t f = 0; f < n; ++f) out[f] = std::max(out[f], static_cast<double>(largest[f]));
 }
 
-template <class Real>
-RANKSVM_INLINE void dense_gather(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
-                                 double *RANKSVM_RESTRICT out_range) {
+template <class Matrix, class Out>
+RANKSVM_INLINE void dense_gather(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+                                 Out *RANKSVM_RESTRICT out_range) {
     for (int64_t t = start; t < stop; ++t) {
-        const Real *x = X + row_at(rows, t) * n;
-        double *RANKSVM_RESTRICT out = out_range + (t - start) * n;
-        for (int64_t f = 0; f < n; ++f) out[f] = static_cast<double>(x[f]);
+        const ValueOf<Matrix> *x = row_of(X, n, row_at(rows, t));
+        Out *RANKSVM_RESTRICT out = out_range + (t - start) * n;
+        for (int64_t f = 0; f < n; ++f) out[f] = static_cast<Out>(x[f]);
     }
 }
 
@@ -205,29 +231,29 @@ RANKSVM_INLINE void sparse_largest(const Real *data, const Index *indices, int64
         out[indices[e]] = std::max(out[indices[e]], static_cast<double>(std::fabs(data[e])));
 }
 
-template <class Real, class Index>
+template <class Real, class Index, class Out>
 RANKSVM_INLINE void sparse_gather(const Real *data, const Index *indices, const Index *indptr, int64_t n,
-                                  const int64_t *rows, int64_t start, int64_t stop, double *out_range) {
-    std::fill_n(out_range, (stop - start) * n, 0.0);
+                                  const int64_t *rows, int64_t start, int64_t stop, Out *out_range) {
+    std::fill_n(out_range, (stop - start) * n, Out(0));
     for (int64_t t = start; t < stop; ++t) {
         const int64_t row = row_at(rows, t);
-        for (int64_t e = indptr[row]; e < indptr[row + 1]; ++e) out_range[(t - start) * n + indices[e]] += static_cast<double>(data[e]);
+        for (int64_t e = indptr[row]; e < indptr[row + 1]; ++e) out_range[(t - start) * n + indices[e]] += static_cast<Out>(data[e]);
     }
 }
 
 // Rows of each query less their mean: L annihilates constants, so a Hessian is the same and loses no digits.
-static void centre_queries(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n,
-                                   double *X_range) {
-    Vector<double> mean(static_cast<size_t>(n));
+template <class Real>
+static void centre_queries(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, Real *X_range) {
+    Vector<Real> mean(static_cast<size_t>(n));
     const int64_t origin = pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t m = pointers[q + 1] - pointers[q];
-        double *X = X_range + (pointers[q] - origin) * n;
-        double *RANKSVM_RESTRICT centre = mean.data();
-        std::fill_n(centre, n, 0.0);
+        Real *X = X_range + (pointers[q] - origin) * n;
+        Real *RANKSVM_RESTRICT centre = mean.data();
+        std::fill_n(centre, n, Real(0));
         for (int64_t i = 0; i < m; ++i)
             for (int64_t f = 0; f < n; ++f) centre[f] += X[i * n + f];
-        for (int64_t f = 0; f < n; ++f) centre[f] /= static_cast<double>(m);
+        for (int64_t f = 0; f < n; ++f) centre[f] /= static_cast<Real>(m);
         for (int64_t i = 0; i < m; ++i)
             for (int64_t f = 0; f < n; ++f) X[i * n + f] -= centre[f];
     }

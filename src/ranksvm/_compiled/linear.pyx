@@ -12,9 +12,18 @@ from ranksvm._compiled.border cimport need, need_ascending, need_csr, need_place
 from ranksvm._compiled.instruction_set cimport chosen
 from ranksvm._compiled.passes cimport RowProducts, new_products
 
+cdef extern from "two_blocks.hpp" namespace "ranksvm" nogil:
+    cppclass TwoBlocks[Real]:
+        const Real *first
+        const Real *second
+        int64_t n_first
+
 cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
     cppclass DenseLoops[Real]:
         void (*gather)(const Real *, int64_t, const int64_t *, int64_t, int64_t, double *)
+        void (*gather_single)(const Real *, int64_t, const int64_t *, int64_t, int64_t, float *)
+        void (*two_gather)(TwoBlocks[Real], int64_t, const int64_t *, int64_t, int64_t, double *)
+        void (*two_gather_single)(TwoBlocks[Real], int64_t, const int64_t *, int64_t, int64_t, float *)
         cbool (*finite)(const Real *, int64_t)
         void (*largest)(const Real *, int64_t, int64_t, int64_t, double *)
 
@@ -22,10 +31,12 @@ cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
         void (*accumulate)(const Real *, const Index *, const Index *, const int64_t *, int64_t, int64_t, const double *,
                            cbool, double *)
         void (*gather)(const Real *, const Index *, const Index *, int64_t, const int64_t *, int64_t, int64_t, double *)
+        void (*gather_single)(const Real *, const Index *, const Index *, int64_t, const int64_t *, int64_t, int64_t,
+                              float *)
         void (*largest)(const Real *, const Index *, int64_t, int64_t, double *)
 
-    cppclass CentreLoops:
-        void (*centre_queries)(const int64_t *, int64_t, int64_t, int64_t, double *)
+    cppclass CentreLoops[Real]:
+        void (*centre_queries)(const int64_t *, int64_t, int64_t, int64_t, Real *)
 
     const Loops &loops_of[Loops](int)
 
@@ -35,7 +46,19 @@ cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
         const Real *X
         int64_t n
         const int64_t *rows
+        int64_t n_positions
         cbool far
+        @staticmethod
+        void scores(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+        @staticmethod
+        void accumulate(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+
+    cppclass TwoBlockRows[Real]:
+        const DenseLoops[Real] *loops
+        TwoBlocks[Real] X
+        int64_t n
+        const int64_t *rows
+        int64_t n_positions
         @staticmethod
         void scores(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
         @staticmethod
@@ -69,6 +92,11 @@ ctypedef fused index:
     int32_t
     int64_t
 
+# the precision of a copy, whatever that of the storage
+ctypedef fused copied:
+    float
+    double
+
 
 cdef const int64_t *_map(const int64_t[::1] rows):
     if rows is None or rows.shape[0] == 0:
@@ -87,9 +115,31 @@ def dense_products(const real[:, ::1] X, const int64_t[::1] rows):
     own.X = &X[0, 0]
     own.n = X.shape[1]
     own.rows = _map(rows)
+    own.n_positions = products.n_positions
     own.far = products.n_positions * X.shape[1] * <int64_t>sizeof(real) > NEAR_BYTES
     products.table.scores = DenseRows[real].scores
     products.table.accumulate = DenseRows[real].accumulate
+    return products
+
+
+def two_block_products(const real[:, ::1] X, const real[:, ::1] second, const int64_t[::1] rows):
+    """The same for rows in two arrays: those of ``second`` are numbered after those of ``X``."""
+    cdef int64_t n_rows = X.shape[0] + second.shape[0]
+    need("a row of second", second.shape[1], X.shape[1])
+    if rows is not None:
+        need_places("rows", rows, n_rows)
+    cdef RowProducts products = new_products(
+        sizeof(TwoBlockRows[real]), (X, second, rows), n_rows if rows is None else rows.shape[0], X.shape[1])
+    cdef TwoBlockRows[real] *own = <TwoBlockRows[real] *>products.memory
+    own.loops = &loops_of[DenseLoops[real]](chosen)
+    own.X.first = &X[0, 0]
+    own.X.second = &second[0, 0]
+    own.X.n_first = X.shape[0]
+    own.n_positions = products.n_positions
+    own.n = X.shape[1]
+    own.rows = _map(rows)
+    products.table.scores = TwoBlockRows[real].scores
+    products.table.accumulate = TwoBlockRows[real].accumulate
     return products
 
 
@@ -114,8 +164,8 @@ def sparse_products(const real[::1] data, const index[::1] indices, const index[
 
 
 def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
-                 double[:, ::1] out_range):
-    """``out[t] = X[rows[t]]`` in float64."""
+                 copied[:, ::1] out_range):
+    """``out[t] = X[rows[t]]``, in the precision of ``out``."""
     need_rows(rows, start, stop, X.shape[0])
     need("out_range", out_range.shape[0], stop - start)
     need("a row of out_range", out_range.shape[1], X.shape[1])
@@ -124,7 +174,32 @@ def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, i
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = X.shape[1]
     with nogil:
-        loops_of[DenseLoops[real]](chosen).gather(&X[0, 0], n, map, start, stop, &out_range[0, 0])
+        if copied is float:
+            loops_of[DenseLoops[real]](chosen).gather_single(&X[0, 0], n, map, start, stop, &out_range[0, 0])
+        else:
+            loops_of[DenseLoops[real]](chosen).gather(&X[0, 0], n, map, start, stop, &out_range[0, 0])
+
+
+def two_block_gather(const real[:, ::1] X, const real[:, ::1] second, const int64_t[::1] rows, int64_t start,
+                     int64_t stop, copied[:, ::1] out_range):
+    """The same for rows in two arrays; ``rows`` are within them, as `two_block_products` has checked."""
+    need("a row of second", second.shape[1], X.shape[1])
+    need_rows(rows, start, stop, X.shape[0] + second.shape[0])
+    need("out_range", out_range.shape[0], stop - start)
+    need("a row of out_range", out_range.shape[1], X.shape[1])
+    if start == stop:
+        return
+    cdef const int64_t *map = _map(rows)
+    cdef int64_t n = X.shape[1]
+    cdef TwoBlocks[real] blocks
+    blocks.first = &X[0, 0]
+    blocks.second = &second[0, 0]
+    blocks.n_first = X.shape[0]
+    with nogil:
+        if copied is float:
+            loops_of[DenseLoops[real]](chosen).two_gather_single(blocks, n, map, start, stop, &out_range[0, 0])
+        else:
+            loops_of[DenseLoops[real]](chosen).two_gather(blocks, n, map, start, stop, &out_range[0, 0])
 
 
 def dense_largest(const real[:, ::1] X, int64_t start, int64_t stop, double[::1] out):
@@ -184,8 +259,8 @@ def sparse_accumulate_squares(const real[::1] data, const index[::1] indices, co
 
 
 def sparse_gather(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
-                  const int64_t[::1] rows, int64_t start, int64_t stop, double[:, ::1] out_range):
-    """``out[t] = X[rows[t]]``, dense, in float64."""
+                  const int64_t[::1] rows, int64_t start, int64_t stop, copied[:, ::1] out_range):
+    """``out[t] = X[rows[t]]``, dense, in the precision of ``out``."""
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     need_rows(rows, start, stop, indptr.shape[0] - 1)
     need("out_range", out_range.shape[0], stop - start)
@@ -195,11 +270,15 @@ def sparse_gather(const real[::1] data, const index[::1] indices, const index[::
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = out_range.shape[1]
     with nogil:
-        loops_of[SparseLoops[real, index]](chosen).gather(
-            &data[0], &indices[0], &indptr[0], n, map, start, stop, &out_range[0, 0])
+        if copied is float:
+            loops_of[SparseLoops[real, index]](chosen).gather_single(
+                &data[0], &indices[0], &indptr[0], n, map, start, stop, &out_range[0, 0])
+        else:
+            loops_of[SparseLoops[real, index]](chosen).gather(
+                &data[0], &indices[0], &indptr[0], n, map, start, stop, &out_range[0, 0])
 
 
-def centre_queries(const int64_t[::1] pointers, int64_t first, int64_t last, double[:, ::1] X_range):
+def centre_queries(const int64_t[::1] pointers, int64_t first, int64_t last, real[:, ::1] X_range):
     """Subtract from each row the mean row of its query, in place."""
     need_ascending("pointers", pointers, first, last)
     need("X_range", X_range.shape[0], pointers[last] - pointers[first])
@@ -207,4 +286,4 @@ def centre_queries(const int64_t[::1] pointers, int64_t first, int64_t last, dou
         return
     cdef int64_t n = X_range.shape[1]
     with nogil:
-        loops_of[CentreLoops](chosen).centre_queries(&pointers[0], first, last, n, &X_range[0, 0])
+        loops_of[CentreLoops[real]](chosen).centre_queries(&pointers[0], first, last, n, &X_range[0, 0])

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "instruction_set.hpp"
+#include "two_blocks.hpp"
 
 namespace ranksvm {
 
@@ -17,10 +18,19 @@ struct DenseLoops {
     // `far`: whether X is larger than a core's cache
     void (*scores)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far, const double *w,
                    double *out_range);
-    void (*accumulate)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, const double *u_range,
-                       double *out);
+    void (*accumulate)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, int64_t fetch_stop,
+                       const double *u_range, double *out);
     void (*gather)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, double *out_range);
+    void (*gather_single)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, float *out_range);
     bool (*finite)(const Real *X, int64_t size);
+    // the same products of rows in two arrays
+    void (*two_scores)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far,
+                       const double *w, double *out_range);
+    void (*two_accumulate)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+                           int64_t fetch_stop, const double *u_range, double *out);
+    void (*two_gather)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, double *out_range);
+    void (*two_gather_single)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+                              float *out_range);
     // takes all rows start .. stop; `out` has what was the largest before
     void (*largest)(const Real *X, int64_t n, int64_t start, int64_t stop, double *out);
 };
@@ -33,12 +43,15 @@ struct SparseLoops {
                        int64_t stop, const double *u_range, bool squares, double *out);
     void (*gather)(const Real *data, const Index *indices, const Index *indptr, int64_t n, const int64_t *rows,
                    int64_t start, int64_t stop, double *out_range);
+    void (*gather_single)(const Real *data, const Index *indices, const Index *indptr, int64_t n, const int64_t *rows,
+                          int64_t start, int64_t stop, float *out_range);
     // takes the entries start .. stop
     void (*largest)(const Real *data, const Index *indices, int64_t start, int64_t stop, double *out);
 };
 
+template <class Real>
 struct CentreLoops {
-    void (*centre_queries)(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, double *X_range);
+    void (*centre_queries)(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, Real *X_range);
 };
 
 RANKSVM_DECLARE_LOOPS(DenseLoops<float>)
@@ -47,7 +60,8 @@ RANKSVM_DECLARE_LOOPS(SparseLoops<float, int32_t>)
 RANKSVM_DECLARE_LOOPS(SparseLoops<float, int64_t>)
 RANKSVM_DECLARE_LOOPS(SparseLoops<double, int32_t>)
 RANKSVM_DECLARE_LOOPS(SparseLoops<double, int64_t>)
-RANKSVM_DECLARE_LOOPS(CentreLoops)
+RANKSVM_DECLARE_LOOPS(CentreLoops<double>)
+RANKSVM_DECLARE_LOOPS(CentreLoops<float>)
 
 }  // namespace ranksvm
 

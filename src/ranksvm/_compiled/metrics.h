@@ -161,4 +161,51 @@ inline void pair_counts(const double* labels, const uint8_t* tied, const int64_t
     }
 }
 
+// Harrell's concordance, per list: pairs whose smaller label is that of an observed event, those of them whose scores are
+// in the right order, and in the wrong one. labels are in rank order, the highest score first.
+inline void concordance_counts(const double* labels, const uint8_t* observed, const uint8_t* tied,
+                               const int64_t* pointers, int64_t n_queries, int64_t* comparable, int64_t* concordant,
+                               int64_t* discordant) {
+    std::vector<double> distinct;
+    // Fenwick trees over the labels of the documents of higher scores: of all, and of those whose event was observed
+    std::vector<int64_t> all, events;
+    const auto add = [](std::vector<int64_t>& tree, size_t place) {
+        for (; place < tree.size(); place += place & (~place + 1)) ++tree[place];
+    };
+    const auto up_to = [](const std::vector<int64_t>& tree, size_t place) {
+        int64_t sum = 0;
+        for (; place > 0; place -= place & (~place + 1)) sum += tree[place];
+        return sum;
+    };
+    for (int64_t q = 0; q < n_queries; ++q) {
+        const int64_t begin = pointers[q], end = pointers[q + 1];
+        distinct.assign(labels + begin, labels + end);
+        std::sort(distinct.begin(), distinct.end());
+        distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+        all.assign(distinct.size() + 1, 0);
+        events.assign(distinct.size() + 1, 0);
+        const auto place_of = [&](int64_t p) {
+            const auto at = std::lower_bound(distinct.begin(), distinct.end(), labels[p]);
+            return static_cast<size_t>(at - distinct.begin()) + 1;
+        };
+        comparable[q] = concordant[q] = discordant[q] = 0;
+        for (int64_t p = begin; p < end;) {
+            int64_t next = p + 1;
+            while (next < end && tied[next]) ++next;
+            for (int64_t t = p; t < next; ++t) {
+                const size_t place = place_of(t);
+                if (observed[t]) concordant[q] += (p - begin) - up_to(all, place);
+                discordant[q] += up_to(events, place - 1);
+            }
+            for (; p < next; ++p) {
+                const size_t place = place_of(p);
+                add(all, place);
+                if (observed[p]) add(events, place);
+            }
+        }
+        for (int64_t p = begin; p < end; ++p)
+            if (observed[p]) comparable[q] += (end - begin) - up_to(all, place_of(p));
+    }
+}
+
 }  // namespace ranksvm

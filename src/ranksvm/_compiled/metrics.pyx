@@ -19,6 +19,9 @@ cdef extern from "metrics.h" namespace "ranksvm" nogil:
     void c_pair_counts "ranksvm::pair_counts"(
         const double* labels, const uint8_t* tied, const int64_t* pointers, int64_t n_queries, int64_t* comparable,
         int64_t* concordant, int64_t* discordant, int64_t* different_scores) except +
+    void c_concordance_counts "ranksvm::concordance_counts"(
+        const double* labels, const uint8_t* observed, const uint8_t* tied, const int64_t* pointers, int64_t n_queries,
+        int64_t* comparable, int64_t* concordant, int64_t* discordant) except +
 
 
 def descending_order(const double[::1] keys, const int64_t[::1] pointers):
@@ -73,4 +76,22 @@ def pair_counts(const double[::1] labels, const uint8_t[::1] tied, const int64_t
         with nogil:
             c_pair_counts(&labels[0], &tied[0], &pointers[0], n_queries,
                           &view[0, 0], &view[1, 0], &view[2, 0], &view[3, 0])
+    return out
+
+
+def concordance_counts(
+    const double[::1] labels, const uint8_t[::1] observed, const uint8_t[::1] tied, const int64_t[::1] pointers
+):
+    """Per list: pairs whose smaller label was observed, and how many scores put in the right and in the wrong order."""
+    need_pointers("pointers", pointers, labels.shape[0])
+    need("observed", observed.shape[0], labels.shape[0])
+    need("tied", tied.shape[0], labels.shape[0])
+    cdef int64_t n_queries = pointers.shape[0] - 1
+    out = np.zeros((3, n_queries), dtype=np.int64)
+    cdef int64_t[:, ::1] view = out
+    if labels.shape[0]:
+        need_present("labels", &labels[0], 0, labels.shape[0])
+        with nogil:
+            c_concordance_counts(&labels[0], &observed[0], &tied[0], &pointers[0], n_queries,
+                                 &view[0, 0], &view[1, 0], &view[2, 0])
     return out

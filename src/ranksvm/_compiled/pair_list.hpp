@@ -102,19 +102,23 @@ static void laplacian_of_list(const PairList &pairs, int64_t first_query, int64_
 
 // Rows Z with factor * X' L X = (X'Z + Z'X) / 2; of L itself Z_i = counts_i x_i - 2 * (sum of curvature_ij x_j over the
 // pairs that i wins).
+template <class Real>
 static void laplacian_rows_of_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
-                                   const double *counts, const double *X_range, int64_t n, double factor, double *Z_range) {
+                                   const double *counts, const Real *X_range, int64_t n, double factor, Real *Z_range) {
     const int64_t origin = pairs.pointers[first_query], end = pairs.pointers[last_query];
-    for (int64_t t = 0; t < end - origin; ++t)
-        for (int64_t f = 0; f < n; ++f) Z_range[t * n + f] = factor * counts[origin + t] * X_range[t * n + f];
+    for (int64_t t = 0; t < end - origin; ++t) {
+        const Real count = static_cast<Real>(factor * counts[origin + t]);
+        for (int64_t f = 0; f < n; ++f) Z_range[t * n + f] = count * X_range[t * n + f];
+    }
     for (int64_t q = first_query; q < last_query; ++q) {
-        const double *X = X_range + (pairs.pointers[q] - origin) * n;
-        double *Z = Z_range + (pairs.pointers[q] - origin) * n;
+        const Real *X = X_range + (pairs.pointers[q] - origin) * n;
+        Real *Z = Z_range + (pairs.pointers[q] - origin) * n;
         for (int64_t p = pairs.pair_pointers[q]; p < pairs.pair_pointers[q + 1]; ++p) {
             if (curvature[p] == 0.0) continue;
-            const double *RANKSVM_RESTRICT x = X + pairs.other[p] * n;
-            double *RANKSVM_RESTRICT z = Z + pairs.preferred[p] * n;
-            for (int64_t f = 0; f < n; ++f) z[f] -= 2.0 * factor * curvature[p] * x[f];
+            const Real weight = static_cast<Real>(2.0 * factor * curvature[p]);
+            const Real *RANKSVM_RESTRICT x = X + pairs.other[p] * n;
+            Real *RANKSVM_RESTRICT z = Z + pairs.preferred[p] * n;
+            for (int64_t f = 0; f < n; ++f) z[f] -= weight * x[f];
         }
     }
 }

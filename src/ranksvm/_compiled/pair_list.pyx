@@ -21,8 +21,11 @@ cdef extern from "pair_list_loops.hpp" namespace "ranksvm" nogil:
         const double *weight
 
     cppclass PairListLoops:
-        void (*laplacian_rows)(PairList, int64_t, int64_t, const double *, const double *, const double *, int64_t,
-                               double, double *)
+        pass
+
+    cppclass PairListRowLoops[Real]:
+        void (*laplacian_rows)(PairList, int64_t, int64_t, const double *, const double *, const Real *, int64_t, double,
+                               Real *)
 
     const Loops &loops_of[Loops](int)
 
@@ -42,6 +45,11 @@ cdef extern from "pair_list_operators.hpp" namespace "ranksvm" nogil:
         LossSums huber(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
         LossSums laplacian(const void *, int64_t, int64_t, const double *, double *) except + nogil
+
+
+ctypedef fused real:
+    float
+    double
 
 
 cdef class ListArrays:
@@ -118,7 +126,7 @@ def laplacian(ListArrays arrays, double[::1] active, double[::1] degrees, double
 
 
 def laplacian_rows(ListArrays arrays, int64_t first, int64_t last, const double[::1] curvature,
-                   const double[::1] counts, const double[:, ::1] X_range, double factor, double[:, ::1] Z_range):
+                   const double[::1] counts, const real[:, ::1] X_range, double factor, real[:, ::1] Z_range):
     """Rows Z with ``factor * X' L X = (X'Z + Z'X) / 2`` for a range of queries."""
     need("curvature", curvature.shape[0], arrays.n_pairs)
     need("counts", counts.shape[0], arrays.n_rows)
@@ -128,5 +136,5 @@ def laplacian_rows(ListArrays arrays, int64_t first, int64_t last, const double[
     if X_range.shape[0] == 0 or X_range.shape[1] == 0 or curvature.shape[0] == 0:
         return
     with nogil:
-        loops_of[PairListLoops](chosen).laplacian_rows(
+        loops_of[PairListRowLoops[real]](chosen).laplacian_rows(
             arrays.pairs, first, last, &curvature[0], &counts[0], &X_range[0, 0], X_range.shape[1], factor, &Z_range[0, 0])

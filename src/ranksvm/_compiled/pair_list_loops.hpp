@@ -27,10 +27,16 @@ struct PairListLoops {
                       double *curvature, double *counts, double *gradient_range);
     void (*laplacian)(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
                       const double *v_range, double *out_range);
+};
+// Rows in double or single precision, in which Hessians are built.
+template <class Real>
+struct PairListRowLoops {
     void (*laplacian_rows)(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
-                           const double *counts, const double *X_range, int64_t n, double factor, double *Z_range);
+                           const double *counts, const Real *X_range, int64_t n, double factor, Real *Z_range);
 };
 RANKSVM_DECLARE_LOOPS(PairListLoops)
+RANKSVM_DECLARE_LOOPS(PairListRowLoops<double>)
+RANKSVM_DECLARE_LOOPS(PairListRowLoops<float>)
 
 }  // namespace ranksvm
 

@@ -17,12 +17,14 @@
 #define RANKSVM_NOINLINE __declspec(noinline)
 #define RANKSVM_RESTRICT __restrict
 #define RANKSVM_PREFETCH(address) static_cast<void>(address)
+#define RANKSVM_PREFETCH_LATER(address) static_cast<void>(address)
 #else
 #define RANKSVM_INLINE static inline __attribute__((always_inline))
 #define RANKSVM_INLINE_METHOD inline __attribute__((always_inline))
 #define RANKSVM_NOINLINE __attribute__((noinline))
 #define RANKSVM_RESTRICT __restrict__
 #define RANKSVM_PREFETCH(address) __builtin_prefetch(address)
+#define RANKSVM_PREFETCH_LATER(address) __builtin_prefetch(address, 0, 2)  // not into the nearest cache
 #endif
 
 // A vector whose functions belong to this namespace (instruction_set.hpp says why).

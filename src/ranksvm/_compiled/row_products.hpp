@@ -13,6 +13,7 @@ struct DenseRows {
     const Real *X;
     int64_t n;
     const int64_t *rows;
+    int64_t n_positions;
     bool far;  // larger than a core's cache
 
     static void scores(const void *context, int64_t start, int64_t stop, const double *w, double *v_range) {
@@ -21,7 +22,25 @@ struct DenseRows {
     }
     static void accumulate(const void *context, int64_t start, int64_t stop, const double *u_range, double *total) {
         const DenseRows &own = *static_cast<const DenseRows *>(context);
-        own.loops->accumulate(own.X, own.n, own.rows, start, stop, u_range, total);
+        own.loops->accumulate(own.X, own.n, own.rows, start, stop, own.far ? own.n_positions : stop, u_range, total);
+    }
+};
+
+template <class Real>
+struct TwoBlockRows {
+    const DenseLoops<Real> *loops;
+    TwoBlocks<Real> X;
+    int64_t n;
+    const int64_t *rows;
+    int64_t n_positions;
+
+    static void scores(const void *context, int64_t start, int64_t stop, const double *w, double *v_range) {
+        const TwoBlockRows &own = *static_cast<const TwoBlockRows *>(context);
+        own.loops->two_scores(own.X, own.n, own.rows, start, stop, true, w, v_range);
+    }
+    static void accumulate(const void *context, int64_t start, int64_t stop, const double *u_range, double *total) {
+        const TwoBlockRows &own = *static_cast<const TwoBlockRows *>(context);
+        own.loops->two_accumulate(own.X, own.n, own.rows, start, stop, own.n_positions, u_range, total);
     }
 };
 

@@ -6,9 +6,12 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-static constexpr SweepLoops kSweep = {squared_hinge,   huber,       laplacian,     laplacian_rows,
-                                      compress_levels, count_pairs, order_by_level};
+static constexpr SweepLoops kSweep = {squared_hinge, huber, laplacian, compress_levels, count_pairs, order_by_level};
+template <class Real>
+static constexpr SweepRowLoops<Real> kSweepRows = {laplacian_rows<Real>};
 
 template <> const SweepLoops &loops() { return kSweep; }
+template <> const SweepRowLoops<double> &loops() { return kSweepRows<double>; }
+template <> const SweepRowLoops<float> &loops() { return kSweepRows<float>; }
 
 }  // namespace ranksvm::RANKSVM_VARIANT

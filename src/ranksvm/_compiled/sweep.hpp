@@ -243,19 +243,21 @@ static void laplacian(const Pairs &pairs, const PairState &state, int64_t first_
     }
 }
 
-RANKSVM_INLINE void add_other(const SortedQuery &query, int64_t p, double sign, const double *x, LevelVectors &others,
-                              LevelVectors &gains) {
+template <class Real>
+RANKSVM_INLINE void add_other(const SortedQuery &query, int64_t p, double sign, const Real *x, LevelVectors<Real> &others,
+                              LevelVectors<Real> &gains) {
     const double weight = query.weighted ? sign * query.b[p] : sign;
-    others.add(query.level[p], weight, x);
-    if (query.gaps) gains.add(query.level[p], weight * query.g[p], x);
+    others.add(query.level[p], static_cast<Real>(weight), x);
+    if (query.gaps) gains.add(query.level[p], static_cast<Real>(weight * query.g[p]), x);
 }
 
 // Rows of factor * L X up to symmetry, for an explicit Hessian: of L they are Z_i = counts_i x_i - 2 * (sum of a_ij x_j over
 // the pairs that i wins), so that X' L X = (X'Z + Z'X) / 2. One descending sweep with a running vector per level; beyond a few levels, a binary
 // indexed tree of vectors.
+template <class Real>
 RANKSVM_INLINE void laplacian_rows_of_query(const Pairs &pairs, const SortedQuery &query, const int32_t *order,
-                                            const double *counts, const double *X, int64_t n, double factor, double *Z,
-                                            LevelVectors &others, LevelVectors &gains) {
+                                            const double *counts, const Real *X, int64_t n, double factor, Real *Z,
+                                            LevelVectors<Real> &others, LevelVectors<Real> &gains) {
     const bool ring = query.window[1] != nullptr;
     for (int64_t i = query.m - 1, entering = i, leaving = i; i >= 0; --i) {
         for (; entering >= query.start[0][i]; --entering)
@@ -264,29 +266,31 @@ RANKSVM_INLINE void laplacian_rows_of_query(const Pairs &pairs, const SortedQuer
             for (; leaving >= query.start[1][i]; --leaving)
                 add_other(query, leaving, -1.0, X + order[leaving] * n, others, gains);
         const int32_t level = query.level[i];
-        const double *x = X + order[i] * n, count = factor * counts[order[i]];
-        double *RANKSVM_RESTRICT out = Z + order[i] * n;
+        const Real *x = X + order[i] * n, count = static_cast<Real>(factor * counts[order[i]]);
+        Real *RANKSVM_RESTRICT out = Z + order[i] * n;
         for (int64_t f = 0; f < n; ++f) out[f] = count * x[f];
-        if (level == 0 || count == 0.0) continue;
+        if (level == 0 || counts[order[i]] == 0.0) continue;
         const double scale = query.weighted ? -2.0 * factor * query.a[i] : -2.0 * factor;
-        others.add_below(level, query.gaps ? scale * query.g[i] : scale, out);
-        if (query.gaps) gains.add_below(level, -scale, out);
+        others.add_below(level, static_cast<Real>(query.gaps ? scale * query.g[i] : scale), out);
+        if (query.gaps) gains.add_below(level, static_cast<Real>(-scale), out);
     }
 }
 
+template <class Real>
 static void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
-                           const double *X_range, int64_t n, double factor, double *Z_range, SortedQuery &query) {
+                           const Real *X_range, int64_t n, double factor, Real *Z_range, SortedQuery &query) {
     LabelledQuery labelled;
-    Vector<double> plain, times_gain;
+    Vector<Real> plain, times_gain;
     Vector<int32_t> memory;
     const int64_t origin = pairs.pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
-        const double *X = X_range + (first - origin) * n, *counts = state.degrees + first;
-        double *Z = Z_range + (first - origin) * n;
+        const Real *X = X_range + (first - origin) * n;
+        const double *counts = state.degrees + first;
+        Real *Z = Z_range + (first - origin) * n;
         const int32_t n_levels = pairs.n_levels[q];
         if (n_levels < 2 || counts[0] != counts[0]) {  // (of a query with a NaN score all are NaN)
-            std::fill_n(Z, m * n, counts[0]);
+            std::fill_n(Z, m * n, static_cast<Real>(counts[0]));
             continue;
         }
         resize(query, m, n_levels, Workers{nullptr, nullptr});
@@ -299,8 +303,8 @@ static void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t f
             order_by_counting(pairs.by_level + first, state, first, own, own + m, own + 2 * m, own + 3 * m, labelled);
         }
         gather_pairs(pairs, first, order, outer, state.ring ? inner : nullptr, query);
-        LevelVectors others(n_levels, pairs.adjacent != 0, n, plain);
-        LevelVectors gains(query.gaps ? n_levels : 0, pairs.adjacent != 0, n, times_gain);
+        LevelVectors<Real> others(n_levels, pairs.adjacent != 0, n, plain);
+        LevelVectors<Real> gains(query.gaps ? n_levels : 0, pairs.adjacent != 0, n, times_gain);
         laplacian_rows_of_query(pairs, query, order, counts, X, n, factor, Z, others, gains);
     }
 }

@@ -63,12 +63,14 @@ cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
         int32_t ring
 
     cppclass SweepLoops:
-        void (*laplacian_rows)(const Pairs &, const PairState &, int64_t, int64_t, const double *, int64_t, double,
-                               double *, SortedQuery &) except +
         void (*compress_levels)(const int64_t *, int64_t, int64_t, const double *, int32_t *, int32_t *,
                                 SortedQuery &, const Workers &) except +
         void (*count_pairs)(const Pairs &, int64_t, int64_t, double *, double *) except +
         int64_t (*order_by_level)(const Pairs &, int64_t, const double *, double, int32_t *, uint8_t *) except +
+
+    cppclass SweepRowLoops[Real]:
+        void (*laplacian_rows)(const Pairs &, const PairState &, int64_t, int64_t, const Real *, int64_t, double, Real *,
+                               SortedQuery &) except +
 
     const Loops &loops_of[Loops](int)
 
@@ -88,6 +90,11 @@ cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
         LossSums huber(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
         LossSums laplacian(const void *, int64_t, int64_t, const double *, double *) except + nogil
+
+
+ctypedef fused real:
+    float
+    double
 
 
 cdef class _Taken:
@@ -313,8 +320,8 @@ def laplacian(PairArrays arrays, StateArrays state, double factor):
     return made
 
 
-def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const double[:, ::1] X_range,
-                   double factor, double[:, ::1] Z_range):
+def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const real[:, ::1] X_range,
+                   double factor, real[:, ::1] Z_range):
     """Rows Z with ``factor * X' L X = (X'Z + Z'X) / 2`` for a range of queries (X of the range centred by query)."""
     arrays.need_state(state)
     arrays.need_rows_of("X_range", X_range.shape[0], first, last)
@@ -325,7 +332,7 @@ def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t 
     cdef Scratch *scratch = new Scratch(arrays.pool)
     try:
         with nogil:
-            loops_of[SweepLoops](chosen).laplacian_rows(
+            loops_of[SweepRowLoops[real]](chosen).laplacian_rows(
                 arrays.pairs, state.state, first, last, &X_range[0, 0], X_range.shape[1], factor, &Z_range[0, 0],
                 scratch.query())
     finally:

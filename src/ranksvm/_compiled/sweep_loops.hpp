@@ -22,15 +22,21 @@ struct SweepLoops {
                       const Workers &workers);
     void (*laplacian)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                       const double *v_range, double *out_range, SortedQuery &scratch, const Workers &workers);
-    void (*laplacian_rows)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
-                           const double *X_range, int64_t n, double factor, double *Z_range, SortedQuery &scratch);
     void (*compress_levels)(const int64_t *pointers, int64_t first_query, int64_t last_query, const double *y,
                             int32_t *levels, int32_t *n_levels, SortedQuery &scratch, const Workers &workers);
     void (*count_pairs)(const Pairs &pairs, int64_t first_query, int64_t last_query, double *n_pairs, double *weight);
     int64_t (*order_by_level)(const Pairs &pairs, int64_t n_queries, const double *n_pairs, double visit_limit,
                               int32_t *by_level, uint8_t *visited);
 };
+// Rows in double or single precision, in which Hessians are built.
+template <class Real>
+struct SweepRowLoops {
+    void (*laplacian_rows)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
+                           const Real *X_range, int64_t n, double factor, Real *Z_range, SortedQuery &scratch);
+};
 RANKSVM_DECLARE_LOOPS(SweepLoops)
+RANKSVM_DECLARE_LOOPS(SweepRowLoops<double>)
+RANKSVM_DECLARE_LOOPS(SweepRowLoops<float>)
 
 }  // namespace ranksvm
 

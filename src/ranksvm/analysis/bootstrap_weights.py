@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._features import feature_label
 from ranksvm._plain import plain
 from ranksvm.exceptions import OptionError
-from ranksvm.problems.score_difference import LISTED, aligned, label
+from ranksvm.problems.score_difference import LISTED, aligned
 
 __all__ = ["BootstrapWeights"]
 
@@ -95,12 +96,14 @@ class BootstrapWeights:
         Returns
         -------
         dict
-            Number of resamples, level, solver_error, and under "features", the largest weight first, column, name
-            (None where not known), weight, standard_error, low, high (percentile interval) and sign_stability.
+            Number of resamples, level, solver_error, and under "features", the largest weight first, feature (its
+            name, or ``f1``, ``f2``, ...), column of X (from 0), name (None where not known), weight, standard_error,
+            low, high (percentile interval) and sign_stability.
         """
         largest = np.argsort(-np.abs(self.coef), kind="stable")[:top]
         names = [None] * len(largest) if self.feature_names is None else [str(self.feature_names[f]) for f in largest]
         columns = {
+            "feature": [feature_label(column, self.feature_names) for column in largest.tolist()],
             "column": largest.tolist(),
             "name": names,
             "weight": self.coef[largest].tolist(),
@@ -120,7 +123,7 @@ class BootstrapWeights:
     def __repr__(self) -> str:
         numbers = {"weight": ".4g", "standard_error": ".4g", "low": ".4g", "high": ".4g", "sign_stability": ".0%"}
         rows = [
-            (label(x["name"], x["column"]), *(format(x[key], form) for key, form in numbers.items()))
+            (x["feature"], *(format(x[key], form) for key, form in numbers.items()))
             for x in self.to_dict(LISTED)["features"]
         ]
         if len(self.coef) > LISTED:

@@ -15,7 +15,7 @@ __all__ = ["main"]
 @click.group(
     cls=Program,
     modules=(
-        *("train", "tune", "online", "predict", "rank", "evaluate"),
+        *("train", "tune", "folds", "online", "predict", "rank", "evaluate"),
         *("explain", "analyze", "convert", "info", "demo"),
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},

@@ -9,25 +9,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ranksvm.cli.compared_models import compared_models, in_words
 from ranksvm.cli.errors import warn
+from ranksvm.cli.files import query_ids
 from ranksvm.cli.fit_report import score
+from ranksvm.cli.kernel_options import READ_BY
+from ranksvm.cli.low_rank_choice import LowRankChoice
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.rankers import make_ranker
 from ranksvm.cli.tables import counted, power, seconds
 from ranksvm.cli.training_data import TrainingData
 
-__all__ = ["Comparison", "Tried", "combinations"]
+__all__ = ["Comparison", "Tried", "chosen_values", "combinations", "described", "tell_cost"]
+
+# Kernels and models of low rank try every fourth value of the default range of C: on MQ2008 fold 1 a fit takes a second
+# or more, where one along the path of a linear model takes some milliseconds.
+COARSE = 4
+# the number of gammas that KernelRankSVMCV tries by default
+DEFAULT_GAMMAS = 4
 
 
 def combinations(options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every combination of the settings given as lists; those with the same scaler are adjacent.
+    """Every combination of the models and the settings given as lists; those with the same scaler are adjacent.
 
     The width applies only to the Huberised hinge.
     """
-    names = ("scaler", "loss", "huber_width", "pair_selection", "pair_weighting")
-    found = []
-    for values in itertools.product(*(options[name] for name in names)):
-        settings = dict(zip(names, values, strict=True))
+    names = ("loss", "huber_width", "pair_selection", "pair_weighting")
+    found: list[dict[str, Any]] = []
+    every = itertools.product(options["scaler"], compared_models(options), *(options[name] for name in names))
+    for scaler, model, *values in every:
+        # the model's own loss and pairs, if it has no choice, take precedence
+        settings = {"scaler": scaler} | dict(zip(names, values, strict=True)) | model
         if settings["loss"] != "huber":
             settings["huber_width"] = None
         if settings not in found:
@@ -37,13 +49,13 @@ def combinations(options: dict[str, Any]) -> list[dict[str, Any]]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tried:
-    """A combination of settings and the RankSVMCV that chose its C.
+    """A combination of settings and what chose its C.
 
     Parameters
     ----------
     settings : dict
         The combination.
-    ranker : RankSVMCV
+    ranker : RankSVMCV, KernelRankSVMCV or LowRankChoice
         Fitted with these settings.
     seconds : float
         Wall-clock time of the fit.
@@ -59,6 +71,16 @@ class Tried:
         return self.ranker.C_
 
     @property
+    def gamma(self) -> float | None:
+        """The chosen gamma of a kernel, or that of a model of low rank."""
+        return getattr(self.ranker, "gamma_", self.settings["gamma"])
+
+    @property
+    def model(self) -> Any:
+        """The fitted model."""
+        return getattr(self.ranker, "ranker_", self.ranker)
+
+    @property
     def score(self) -> float:
         """The mean score of this C."""
         return self.ranker.best_score_
@@ -66,14 +88,27 @@ class Tried:
     @property
     def standard_error(self) -> float:
         """The standard error of this score."""
-        return float(self.ranker.standard_errors_[self.ranker.Cs_ == self.C][0])
+        import numpy as np
+
+        errors = np.atleast_2d(self.ranker.standard_errors_)
+        gammas = getattr(self.ranker, "gammas_", ())
+        row = int(np.flatnonzero(gammas == self.gamma)[0]) if len(gammas) else 0
+        return float(errors[row, self.ranker.Cs_ == self.C][0])
 
 
-HEADINGS = {"loss": "loss", "pair_selection": "pairs", "pair_weighting": "weighting", "scaler": "scaler"}
+HEADINGS = {
+    "model": "model",
+    "loss": "loss",
+    "pair_selection": "pairs",
+    "pair_weighting": "weighting",
+    "scaler": "scaler",
+}
 
 
 def _cell(settings: dict[str, Any], name: str) -> str:
-    """A setting as it is displayed; the loss with its width."""
+    """A setting as it is displayed; the model in words, the loss with its width."""
+    if name == "model":
+        return in_words(settings)
     width = settings["huber_width"] if name == "loss" else None
     return str(settings[name]) if width is None else f"{settings[name]} {width:g}"
 
@@ -104,7 +139,7 @@ class Comparison:
 
     @property
     def columns(self) -> list[str]:
-        """Headings of the settings that differ between combinations; the loss if there is only one combination."""
+        """Headings of the settings that differ between combinations; the loss if none does."""
         told = {name: {_cell(each, name) for each in self.combinations} for name in HEADINGS}
         return [HEADINGS[name] for name in HEADINGS if len(told[name]) > 1] or [HEADINGS["loss"]]
 
@@ -113,16 +148,29 @@ class Comparison:
         columns = self.columns
         return [_cell(settings, name) for name, heading in HEADINGS.items() if heading in columns]
 
+    def fits(self, settings: dict[str, Any]) -> int:
+        """Number of fits that choose C, and gamma, of a combination."""
+        parts = 1 if "valid" in self._data.parts else self._options["folds"]
+        return len(self.values_of_C(settings)) * _n_gammas(settings, self._options["gammas"]) * parts
+
+    def values_of_C(self, settings: dict[str, Any]) -> list[float]:  # noqa: N802 (the field's own name)
+        """The values of C to try: for models that cost more than linear ones, a part of the default range."""
+        Cs = self._options["Cs"]
+        return Cs if is_linear(settings) or self._options["Cs_given"] else Cs[::COARSE]
+
     def check(self) -> None:
         """Refuse settings that conflict with given pairs, or with labels, before the first fit."""
         from ranksvm.problems.training_set import check_source_of_pairs
 
         for settings in self.combinations:
+            if settings["low_rank"] is not None:
+                continue
             ranker = self._ranker(settings)
             check_source_of_pairs(ranker.pair_selection, ranker.pair_weighting, None, self._data.pairs, None)
 
     def run(self, progress: Progress, watch: Stopwatch) -> None:
         """Try every combination; finished ones are kept if Ctrl-C ends it."""
+        progress.n_fits = sum(map(self.fits, self.combinations))
         with _not_converged_counted():
             for scaler, group in itertools.groupby(self.combinations, key=lambda settings: settings["scaler"]):
                 progress.now("Scaling features")
@@ -145,9 +193,15 @@ class Comparison:
                 self._tell(tried, progress)
 
         self._head(progress)
+        linear = [settings for settings in combinations if is_linear(settings)]
         n_threads = effective_n_jobs(self._options["n_jobs"]) if _one_thread_each(X["train"]) else 1
-        with watch("training"), one_blas_thread():
-            parallel_map(try_one, combinations, n_threads)
+        with watch("training"):
+            with one_blas_thread():
+                parallel_map(try_one, linear, n_threads)
+            # one after another: one kernel matrix is in memory at a time, and a fit uses all threads
+            for settings in combinations:
+                if not is_linear(settings):
+                    try_one(settings)
 
     def against_runner_up(self, watch: Stopwatch) -> dict[str, Any] | None:
         """Compare the best with the second best, query by query, on the data that decided the choice."""
@@ -162,10 +216,19 @@ class Comparison:
             warnings.simplefilter("ignore", ConvergenceWarning)  # reported before
             evaluations = self._evaluation(second, watch), self._evaluation(first, watch)
         found = compare(*evaluations, metric=self._options["metric"])
-        return {"runner_up": {**second.settings, "C": second.C}, **dataclasses.asdict(found)}
+        return {"runner_up": described(second.settings) | chosen_values(second), **dataclasses.asdict(found)}
 
-    def _ranker(self, settings: dict[str, Any], **changes: Any) -> Any:
-        return make_ranker(self._options, **settings, **changes)
+    def _ranker(self, settings: dict[str, Any]) -> Any:
+        """The estimator that chooses C of a combination."""
+        Cs = self.values_of_C(settings)
+        if settings["low_rank"] is None:
+            return make_ranker(self._options | settings, Cs=Cs)
+        how = {name: self._options[name] for name in ("metric", "convention", "rule")}
+
+        def make(C: float) -> Any:
+            return make_ranker(self._options | settings, Cs=None, gammas=None, C=C)
+
+        return LowRankChoice(make, Cs, cv=self._options["folds"], label=in_words(settings), **how)
 
     def _evaluation(self, tried: Tried, watch: Stopwatch) -> Any:
         """The metric of each query at the chosen C, on the validation data or on the held-out folds."""
@@ -177,14 +240,15 @@ class Comparison:
         _, X = self._data.scaled(tried.settings["scaler"], watch)
         if "valid" in self._data.parts:
             valid = self._data.parts["valid"]
-            return evaluate(valid.y, tried.ranker.predict(X["valid"]), valid.qid, [metric], convention=convention)
+            scores = tried.ranker.predict(X["valid"])
+            return evaluate(valid.y, scores, query_ids(valid), [metric], convention=convention)
         train = self._data.parts["train"]
         with watch("comparing"):
             return cross_validate(
-                self._ranker(tried.settings, Cs=None, C=tried.C),
+                make_ranker(self._options | tried.settings, Cs=None, gammas=None, **chosen_values(tried)),
                 X["train"],
                 train.y,
-                qid=train.qid,
+                qid=query_ids(train),
                 metrics=[metric],
                 cv=self._options["folds"],
                 convention=convention,
@@ -199,6 +263,54 @@ class Comparison:
 
     def _head(self, progress: Progress) -> None:
         progress.heading = f"{len(self.tried)} of {len(self.combinations)} compared "
+
+
+def tell_cost(comparison: Comparison, data: TrainingData, options: dict[str, Any], progress: Progress) -> None:
+    """Say how many fits are coming, and warn of kernel matrices that do not fit into memory."""
+    from ranksvm._memory import in_words as size_in_words
+    from ranksvm._memory import memory_bytes, memory_complaint
+    from ranksvm._options import check
+
+    check(memory_limit=memory_complaint(options["memory_limit"]))
+    costly = [settings for settings in comparison.combinations if not is_linear(settings)]
+    if not costly:
+        return
+    n_rows = data.parts["train"].n_rows
+    fits = counted(sum(map(comparison.fits, costly)), "fit")
+    first, last = power(options["Cs"][0]), power(options["Cs"][-1])
+    few = "" if options["Cs_given"] else f", with every fourth C from {first} to {last}"
+    progress.line(f"Kernels and models of low rank: {fits} on {counted(n_rows, 'row')}{few}")
+    exact = any(settings["kernel"] is not None and settings["approximation"] is None for settings in costly)
+    # one triangle
+    needed = n_rows * n_rows // 2 * (8 if options["kernel_dtype"] == "float64" else 4)
+    if exact and needed > (allowed := memory_bytes(options["memory_limit"])):
+        warn(
+            f"a kernel matrix of {counted(n_rows, 'row')} takes {size_in_words(needed)}, more than "
+            f"{size_in_words(allowed)} (--memory-limit): what does not fit is computed again for every product, which "
+            "takes long. --approximation nystroem, or fewer values in --C-range and --gamma-range, take less."
+        )
+
+
+def is_linear(settings: dict[str, Any]) -> bool:
+    """Whether the model of a combination is the plain linear one, which is fitted fast."""
+    return settings["kernel"] is None and settings["low_rank"] is None
+
+
+def described(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a combination, without those that its model does not have."""
+    always = ("scaler", "kernel", "low_rank", "loss", "huber_width", "pair_selection", "pair_weighting")
+    return {name: value for name, value in settings.items() if value is not None or name in always}
+
+
+def chosen_values(tried: Tried) -> dict[str, Any]:
+    """The values of C, and of gamma if the model has one, that were chosen for a combination."""
+    return {"C": tried.C} | ({} if tried.gamma is None else {"gamma": tried.gamma})
+
+
+def _n_gammas(settings: dict[str, Any], gammas: list[float] | None) -> int:
+    if settings["kernel"] not in READ_BY["gammas"]:
+        return 1
+    return DEFAULT_GAMMAS if gammas is None else len(gammas)
 
 
 def _one_thread_each(X: Any) -> bool:

@@ -8,45 +8,53 @@ import click
 
 from ranksvm._special_files import is_special
 from ranksvm.cli.errors import debug_option, warn
-from ranksvm.cli.files import read
-from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, reading_options
+from ranksvm.cli.files import read, read_judgements
+from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, qrels_option, quiet_option, reading_options
 from ranksvm.cli.paths import titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import print_json
 
 # suffixes of the formats that hold the names of features
-_NAMING = (".rsd", ".parquet", ".pq")
+_NAMING = (".rsd", ".parquet", ".pq", ".csv", ".tsv")
 
 
 @click.command("convert", short_help="Convert a data file to another format.")
 @click.argument("source", metavar="IN", type=EXISTING_FILE)
 @click.argument("target", metavar="OUT", type=OUTPUT_FILE)
+@qrels_option
 @reading_options
 @json_option
 @quiet_option
 @debug_option
-def convert_command(source: Path, target: Path, reading: dict[str, Any], as_json: bool, quiet: bool) -> None:
+def convert_command(
+    source: Path, target: Path, qrels: Path | None, reading: dict[str, Any], as_json: bool, quiet: bool
+) -> None:
     """Convert the data file IN to OUT; the file name extension of OUT selects the format.
 
     \b
     .rsd                     binary cache, which is memory-mapped instead of read
     .parquet, .pq            Parquet (needs pip install "ranksvm[parquet]")
+    .csv, .tsv               CSV with column names (needs pip install "ranksvm[parquet]")
+    .qrels                   relevance judgements of TREC: queries, documents and labels only
     .txt, .letor, .svm, ...  LETOR text, with .gz, .bz2, .xz or .zst compressed
     -                        LETOR text on standard output
 
     \b
     ranksvm convert train.txt.gz train.rsd
+    ranksvm convert features.parquet --qrels qrels.txt train.rsd
+    ranksvm convert test.txt test.qrels
     """
     from ranksvm.data import write_data
 
     _try(target)
     watch = Stopwatch()
     with Progress(quiet) as progress:
-        data = read(source, progress, watch, reading)
+        data = read(source, progress, watch, reading, qrels=read_judgements(qrels))
         progress.now(f"Writing {target}")
         with watch("writing"):
             write_data(data, target)
-        if data.feature_names is not None and target.suffix.lower() not in _NAMING:
+        suffixes = [suffix.lower() for suffix in target.suffixes[-2:]]
+        if data.feature_names is not None and not {*_NAMING, ".qrels"} & set(suffixes):
             warn(f"{target} is text, which has no feature names: those of {titled(source)} are lost.")
         size = None if is_special(target) else target.stat().st_size
         amount = "" if size is None else f"{size:,} bytes, "

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
+from ranksvm._features import feature_label
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.features import for_model
-from ranksvm.cli.files import load_model, read, row_labels
+from ranksvm.cli.files import load_model, query_ids, read, row_labels
 from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, reading_options
 from ranksvm.cli.paths import titled
 from ranksvm.cli.progress import Progress, Stopwatch
@@ -65,7 +66,7 @@ def explain_command(
         rows = read(data, progress, Stopwatch(), reading, require_labels=False)
         ranker, X, names = for_model(ranker, rows, data)
         progress.now("Explaining")
-        explanation = explain(ranker, X, rows.qid, feature_names=names)
+        explanation = explain(ranker, X, query_ids(rows), feature_names=names)
         labels = row_labels(rows)
         listed = top if as_json else top or TABLE_TOP
         report: dict[str, Any] = {"command": "explain", "model": str(model), "data": str(data)}
@@ -81,7 +82,8 @@ def explain_command(
         else:
             found = explanation.query(explanation.queries.keys[number])
             if query is None:
-                report["importances"] = _importances(explanation, feature_importance(ranker, X, rows.qid), listed)
+                importance = feature_importance(ranker, X, query_ids(rows))
+                report["importances"] = _importances(explanation, importance, listed)
             else:
                 report["query"] = _labelled_documents(found.to_dict(listed), labels)
             if len(found.rows) > 1:
@@ -140,6 +142,7 @@ def _importances(explanation: Any, importance: Any, top: int | None) -> list[dic
     names = explanation.feature_names
     return [
         {
+            "feature": feature_label(int(column), names),
             "column": int(column),
             "name": None if names is None else str(names[column]),
             "weight": float(explanation.coef[column]),
@@ -177,8 +180,8 @@ def _show(report: dict[str, Any]) -> None:
 
 def _show_importances(features: list[dict[str, Any]], title: str) -> None:
     texts = (aligned([item[key] for item in features]) for key in ("weight", "importance"))
-    rows = list(zip(map(_label, features), *texts, strict=True))
-    print_bars([_heading(features), "weight", "importance"], rows, [item["importance"] for item in features], title)
+    rows = list(zip((item["feature"] for item in features), *texts, strict=True))
+    print_bars(["feature", "weight", "importance"], rows, [item["importance"] for item in features], title)
 
 
 def _show_difference(found: dict[str, Any]) -> None:
@@ -195,7 +198,7 @@ def _show_difference(found: dict[str, Any]) -> None:
     sums = [found["rest"], found["difference"]]
     *signed, rest, total = (f"+{text}" if value > 0 else text for value, text in _signed([*contributions, *sums]))
     rows = [
-        (_label(item), f"{item['weight']:.4g}", *_beside(item["value"], item["other_value"]), contribution)
+        (item["feature"], f"{item['weight']:.4g}", *_beside(item["value"], item["other_value"]), contribution)
         for item, contribution in zip(features, signed, strict=True)
     ]
     bars: list[float | None] = list(contributions)
@@ -205,7 +208,7 @@ def _show_difference(found: dict[str, Any]) -> None:
     rows.append(("all", "", "", "", total))
     bars.append(None)
     other = "mean" if found["other_row"] is None else "other"
-    print_bars([_heading(features), "weight", "value", other, "contribution"], rows, bars, title)
+    print_bars(["feature", "weight", "value", other, "contribution"], rows, bars, title)
 
 
 def _beside(*values: float) -> list[str]:
@@ -216,11 +219,3 @@ def _beside(*values: float) -> list[str]:
 
 def _signed(values: list[float]) -> list[tuple[float, str]]:
     return list(zip(values, aligned(values), strict=True))
-
-
-def _heading(features: list[dict[str, Any]]) -> str:
-    return "feature" if any(item["name"] is not None for item in features) else "column"
-
-
-def _label(item: dict[str, Any]) -> str:
-    return str(item["column"]) if item["name"] is None else item["name"]

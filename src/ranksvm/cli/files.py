@@ -19,7 +19,7 @@ from ranksvm.cli.tables import count, counted, queries
 if TYPE_CHECKING:
     import numpy as np
 
-    from ranksvm.data import Queries, RankingData
+    from ranksvm.data import Qrels, Queries, RankingData
 
 __all__ = [
     "described",
@@ -27,7 +27,9 @@ __all__ = [
     "load_scorer",
     "model_scores",
     "names_of",
+    "query_ids",
     "read",
+    "read_judgements",
     "read_numbers",
     "read_pairs",
     "row_labels",
@@ -39,20 +41,54 @@ PAIR_LINES = "'preferred other' or 'preferred other weight' per line, row number
 
 
 def read(
-    path: Path, progress: Progress, watch: Stopwatch, reading: dict[str, Any], require_labels: bool = True
+    path: Path,
+    progress: Progress,
+    watch: Stopwatch,
+    reading: dict[str, Any],
+    require_labels: bool = True,
+    qrels: "Qrels | None" = None,
 ) -> "RankingData":
-    """A data file of any format, read with the options of `reading_options`; a progress line reports its contents."""
+    """A data file of any format, read with the options of `reading_options`; a progress line reports its contents.
+
+    With ``qrels`` the labels are those of relevance judgements, not those of the file, which may have none.
+    """
     from ranksvm.data import read_data
 
+    require_labels = require_labels and qrels is None
     name = titled(path)
     progress.now(f"Reading {name}")
     before = watch.seconds.get("reading", 0.0)
     with watch("reading"), _naming(path):
         data = read_data("-" if path == STDIN else path, require_labels=require_labels, **reading)
     progress.line(f"Read {name}: {described(data)}, {watch.seconds['reading'] - before:.2f} s")
+    if qrels is not None:
+        data.y = _judged(data, qrels, name, progress)
     if data.qid is None:
         warn(f"{name} has no query ids (qid:...): all its {count(data.n_rows)} rows are treated as one query.")
     return data
+
+
+def _judged(data: "RankingData", qrels: "Qrels", name: str, progress: Progress) -> "np.ndarray":
+    """The judged label of each row; 0 without a judgement."""
+    import numpy as np
+
+    from ranksvm.exceptions import DataError
+
+    try:
+        labels = qrels.labels_of(data, unjudged=np.nan)
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
+    unjudged = np.isnan(labels)
+    if unjudged.any():
+        progress.line(f"{name}: {counted(unjudged.sum(), 'row')} without a judgement, taken as not relevant (label 0)")
+    return np.where(unjudged, 0.0, labels)
+
+
+def read_judgements(path: Path | None) -> "Qrels | None":
+    """The judgements of an option ``--qrels``, if it is given."""
+    from ranksvm.data import read_qrels
+
+    return None if path is None else read_qrels("-" if path == STDIN else path)
 
 
 def described(data: "RankingData") -> str:
@@ -62,6 +98,13 @@ def described(data: "RankingData") -> str:
     kind = "sparse" if is_sparse(data.X) else "dense"
     features = f"{counted(data.n_features, 'feature')} ({kind})"
     return f"{counted(data.n_rows, 'row')}, {queries(data.queries.n_queries)}, {features}"
+
+
+def query_ids(data: "RankingData") -> "np.ndarray":
+    """The query of each row; one query for a file without query ids, of which `read` has warned."""
+    import numpy as np
+
+    return np.zeros(data.n_rows, dtype=np.int64) if data.qid is None else data.qid
 
 
 def load_model(path: Path) -> Any:
@@ -92,7 +135,7 @@ def model_scores(model: Any, data: "RankingData", path: Path) -> "np.ndarray":
     from ranksvm.metrics.scorers import predict_scores
 
     model, X, _ = for_model(model, data, path)
-    return predict_scores(model, X, data.qid)
+    return predict_scores(model, X, query_ids(data))
 
 
 def read_numbers(path: Path, n_rows: int, word: str) -> "np.ndarray":
@@ -256,7 +299,6 @@ def write_text(path: Path | None, lines: Iterable[str]) -> None:
         for line in lines:
             click.echo(line)
         return
-    from ranksvm.data.atomic_files import atomic_text_file
+    from ranksvm.data.atomic_files import write_lines
 
-    with atomic_text_file(path) as file:
-        file.writelines(f"{line}\n".encode() for line in lines)
+    write_lines(path, lines)

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ranksvm._features import feature_label
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.features import names_in
 from ranksvm.cli.files import read
@@ -52,7 +53,7 @@ def info_command(
 ) -> None:
     """Show what is in FILE: rows, queries, levels and pairs of data; parameters, certificate and weights of a model.
 
-    Columns are counted from 0: in the usual LETOR text, whose ids begin at 1, column 0 is feature 1.
+    Features are shown by name, or as f1, f2, ..., numbered from 1 as in LETOR text.
     """
     if environment == (file is not None):
         raise click.UsageError("give either FILE or --environment.")
@@ -260,6 +261,7 @@ def _weights(ranker: Any, names: Sequence[str] | None, n_weights: int | None) ->
         "norm": float(np.linalg.norm(coef)),
         "weights": [
             {
+                "feature": feature_label(int(j), names),
                 "column": int(j),
                 "name": None if names is None else str(names[j]),
                 "weight": float(coef[j]),
@@ -312,17 +314,14 @@ def _show_model(report: dict[str, Any]) -> None:
     if report["weights"]:
         click.echo()
         values = aligned([x["weight"] for x in report["weights"]])
-        rows = [
-            [x["name"] or str(x["column"]), value, f"{x['share']:.1%}"]
-            for x, value in zip(report["weights"], values, strict=True)
-        ]
-        named = report["weights"][0]["name"] is not None
-        print_table(["feature" if named else "column", "weight", "share of all"], rows)
+        rows = [[x["feature"], value, f"{x['share']:.1%}"] for x, value in zip(report["weights"], values, strict=True)]
+        print_table(["feature", "weight", "share of all"], rows)
 
 
 def _stream_in_words(online: dict[str, Any]) -> str:
     means = ", ".join(f"{name} {number(mean)}" for name, mean in online["metrics"].items())
-    return f"{queries(online['queries'])} of {online['data']} by {online['learner']}; so far {means}"
+    so_far = f"so far {means} (convention {online['convention']})"
+    return f"{queries(online['queries'])} of {online['data']} by {online['learner']}; {so_far}"
 
 
 def _choice(report: dict[str, Any]) -> str:

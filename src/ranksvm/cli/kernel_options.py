@@ -6,9 +6,18 @@ from typing import Any
 import click
 
 from ranksvm.cli.low_rank_options import LOW_RANK_OPTIONS
-from ranksvm.cli.options import Name, Number, NumberRange, flag, list_option
+from ranksvm.cli.options import Name, Number, NumberRange, all_options, flag, list_option
 
-__all__ = ["CHOICES", "KERNEL_OPTIONS", "check_kernel_options", "kernel_options"]
+__all__ = [
+    "CHOICES",
+    "KERNEL_OPTIONS",
+    "OF_APPROXIMATIONS",
+    "READ_BY",
+    "check_kernel_options",
+    "common_kernel_options",
+    "gamma_range_option",
+    "kernel_options",
+]
 
 # Parameters chosen by name. They repeat the library's lists, because the library must not be imported for --help. A
 # precomputed kernel cannot be stored in a data file.
@@ -24,13 +33,13 @@ KERNEL_OPTIONS = (
     *("memory_limit", "kernel_dtype"),
 )
 # Option -> the kernels that read it.
-_READ_BY = {
+READ_BY = {
     "gamma": ("rbf", "poly", "laplacian"),
     "gammas": ("rbf", "poly", "laplacian"),
     "degree": ("poly",),
     "coef0": ("poly",),
 }
-_OF_APPROXIMATIONS = {
+OF_APPROXIMATIONS = {
     "n_components": ("nystroem", "fourier"),
     "landmarks": ("nystroem",),
     "random_state": ("nystroem", "fourier"),
@@ -48,9 +57,18 @@ class _Gamma(Number):
         return 0.0 if value == "0" else super().convert(value, param, ctx)
 
 
+gamma_range_option = list_option(
+    "--gamma-range",
+    "gammas",
+    type=NumberRange(),
+    metavar="RANGE",
+    help="Values of gamma of a kernel to choose from.  [default: around scale]",
+)
+
+
 def kernel_options(command: Callable) -> Callable:
     """The kernel of a model that is not linear."""
-    options = [
+    return all_options(
         click.option(
             "--kernel", type=Name(CHOICES["kernel"]), help="Score by a kernel expansion instead of a linear function."
         ),
@@ -61,21 +79,26 @@ def kernel_options(command: Callable) -> Callable:
             help="For rbf, poly, laplacian: a number, scale, or auto.  [scale]  For --low-rank regularized: weight of "
             "the nuclear norms.  [1]",
         ),
-        list_option(
-            "--gamma-range", "gammas", type=NumberRange(), metavar="RANGE", help="Values of gamma to choose from."
+        gamma_range_option,
+        click.option(
+            "--n-components",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Number of features of --approximation.  [1000]  For --low-rank factorized: the rank.  [5]",
         ),
+        common_kernel_options,
+    )(command)
+
+
+def common_kernel_options(command: Callable) -> Callable:
+    """What does not depend on whether one kernel is fitted or several are compared."""
+    return all_options(
         click.option("--degree", type=click.IntRange(min=1), metavar="D", help="Degree of poly.  [default: 3]"),
         click.option(
             "--coef0", type=click.FloatRange(min=0.0), metavar="X", help="Constant term of poly.  [default: 1]"
         ),
         click.option(
             "--approximation", type=Name(CHOICES["approximation"]), help="Approximate the kernel by features."
-        ),
-        click.option(
-            "--n-components",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Number of these features.  [1000]  For --low-rank factorized: the rank.  [5]",
         ),
         click.option(
             "--landmarks",
@@ -94,10 +117,7 @@ def kernel_options(command: Callable) -> Callable:
             type=Name(CHOICES["kernel_dtype"]),
             help="Type of the stored kernel values.  [default: float32]",
         ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    )(command)
 
 
 def check_kernel_options(options: dict[str, Any]) -> None:
@@ -118,11 +138,11 @@ def check_kernel_options(options: dict[str, Any]) -> None:
             )
         options["gammas"], options["gamma"] = [options["gamma"]], None
     for name in given:
-        if name in _READ_BY and kernel not in _READ_BY[name]:
-            raise click.UsageError(f"{flag(name)} is used by --kernel {' or '.join(_READ_BY[name])}, not by {kernel}.")
-        if name in _OF_APPROXIMATIONS and approximation not in _OF_APPROXIMATIONS[name]:
+        if name in READ_BY and kernel not in READ_BY[name]:
+            raise click.UsageError(f"{flag(name)} is used by --kernel {' or '.join(READ_BY[name])}, not by {kernel}.")
+        if name in OF_APPROXIMATIONS and approximation not in OF_APPROXIMATIONS[name]:
             raise click.UsageError(
-                f"{flag(name)} is an option of --approximation {' or '.join(_OF_APPROXIMATIONS[name])}."
+                f"{flag(name)} is an option of --approximation {' or '.join(OF_APPROXIMATIONS[name])}."
             )
 
 

@@ -6,27 +6,27 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ranksvm.cli.options import Name, Number, flag
+from ranksvm.cli.options import Name, Number, all_options, flag
 
-__all__ = ["LOW_RANK_OPTIONS", "check_low_rank_options", "low_rank_options"]
+__all__ = ["LOW_RANK_OPTIONS", "MISSING", "check_low_rank_options", "common_low_rank_options", "low_rank_options"]
 
 # Model -> parameters of its estimator that options set; None: its default. Some are options of kernels too.
 LOW_RANK_OPTIONS = {
-    "factorized": ("n_components", "learning_rate", "max_epochs", "early_stopping_rounds", "random_state"),
+    "factorized": ("n_components", "learning_rate", "init", "max_epochs", "early_stopping_rounds", "random_state"),
     "regularized": ("gamma", "lam", "memory_limit", "max_iter"),
 }
 # Options of these models alone.
-_OWN = ("learning_rate", "max_epochs", "early_stopping_rounds", "lam")
+_OWN = ("learning_rate", "init", "max_epochs", "early_stopping_rounds", "lam")
 # Options of other models that have a fixed value in these models: the value, and the reason.
 _SETTLED = {
     "loss": ("hinge", "the low-rank models have the hinge loss"),
     "huber_width": (None, "the low-rank models have the hinge loss"),
     "pair_selection": ("all", "the low-rank models take all pairs"),
     "pair_weighting": ("uniform", "the low-rank models weight all pairs equally"),
-    "solver": ("auto", "the low-rank models have one solver each"),
+    "solver": ("auto", "the command fits the low-rank models by their default solvers"),
 }
 # Options of other models that these models do not have, and the reason.
-_MISSING = {
+MISSING = {
     "kernel": "the low-rank models are linear: give --kernel or --low-rank",
     "Cs": "the low-rank models are not fitted along a range of C: give -C",
     "gammas": "the low-rank models are not fitted along a range of gamma: give --gamma",
@@ -53,7 +53,7 @@ class _LearningRate(Number):
 
 def low_rank_options(command: Callable) -> Callable:
     """The choice of a low-rank model, and the options that only these models have."""
-    options = [
+    return all_options(
         click.option(
             "--low-rank",
             type=Name(list(LOW_RANK_OPTIONS)),
@@ -66,8 +66,20 @@ def low_rank_options(command: Callable) -> Callable:
             metavar="L",
             help="For regularized: weight of the distance to low rank.  [default: 1]",
         ),
+        common_low_rank_options,
+    )(command)
+
+
+def common_low_rank_options(command: Callable) -> Callable:
+    """What does not depend on whether one model is fitted or several are compared."""
+    return all_options(
         click.option(
             "--learning-rate", type=_LearningRate(), metavar="R", help="For factorized: auto, or a fixed step.  [auto]"
+        ),
+        click.option(
+            "--init",
+            type=Name(["scaled", "uniform"]),
+            help="For factorized: initial factors, scaled to the lowest objective or uniform in their box.  [scaled]",
         ),
         click.option(
             "--max-epochs",
@@ -81,10 +93,7 @@ def low_rank_options(command: Callable) -> Callable:
             metavar="N",
             help="For factorized: stop after N epochs without a better --metric on --valid, and keep the best epoch.",
         ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    )(command)
 
 
 def check_low_rank_options(ctx: click.Context, options: dict[str, Any]) -> None:
@@ -97,7 +106,7 @@ def check_low_rank_options(ctx: click.Context, options: dict[str, Any]) -> None:
                     f"{flag(name)} is an option of --low-rank {_models_with(name)}: give that option too."
                 )
         return
-    for name, reason in _MISSING.items():
+    for name, reason in MISSING.items():
         if options[name] is not None:
             raise click.UsageError(f"--low-rank with {flag(name)}: {reason}.")
     for name, (value, reason) in _SETTLED.items():

@@ -1,11 +1,12 @@
 """``ranksvm online``: rank each query of a stream, then learn from it."""
 
+import contextlib
 import os
 import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +22,7 @@ from ranksvm.cli.options import (
     metrics_option,
     quiet_option,
     reading_options,
+    run_name_option,
 )
 from ranksvm.cli.paths import STDIN, titled
 from ranksvm.cli.progress import Progress, Stopwatch
@@ -81,8 +83,15 @@ class _Every(click.Tuple):
     metavar="N",
     help=f"Queries between two lines of progress.  [default: as --checkpoint, or {EVERY}]",
 )
+@click.option(
+    "--run",
+    type=OUTPUT_FILE,
+    metavar="FILE",
+    help="TREC run to write at the end: every query as it was ranked before the model learnt from it.",
+)
+@run_name_option
 @metrics_option("ndcg@1,ndcg@5,ndcg@10,map")
-@convention_option
+@convention_option()
 @click.option("--max-label", type=float, metavar="L", help="Highest grade of the scale; the metric err needs it.")
 @click.option(
     "--n-features",
@@ -116,8 +125,8 @@ def online_command(ctx: click.Context, **options: Any) -> None:
     """
     _settle(options)
     watch = Stopwatch()
-    with Progress(options["quiet"]) as progress:
-        online = _Online(ctx, options, progress)
+    with Progress(options["quiet"]) as progress, _run_file(options["run"]) as file:
+        online = _Online(ctx, options, progress, file)
         try:
             with watch("learning"):
                 online.run()
@@ -134,6 +143,18 @@ def online_command(ctx: click.Context, **options: Any) -> None:
         _show(report)
 
 
+@contextlib.contextmanager
+def _run_file(path: Path | None) -> "Iterator[IO[bytes] | None]":
+    """The file of the rankings, which gets its name when the stream has ended."""
+    if path is None:
+        yield None
+        return
+    from ranksvm.data.atomic_files import atomic_text_file
+
+    with atomic_text_file(path) as file:
+        yield file
+
+
 def _settle(options: dict[str, Any]) -> None:
     """Fill in defaults that depend on other options; refuse to overwrite a file that was not named."""
     checkpoint = options["checkpoint"] and options["checkpoint"][1]
@@ -146,6 +167,8 @@ def _settle(options: dict[str, Any]) -> None:
         options["output"] = DEFAULT_MODEL
     if options["output"] is not None and is_special(options["output"]) and (checkpoint or options["resume"]):
         raise click.UsageError("--checkpoint and --resume need a model file: a pipe is written once, at the end.")
+    if options["run"] is not None and options["resume"]:
+        raise click.UsageError("--run would lack the queries learnt from before --resume.")
     options["every"] = options["every"] or checkpoint or EVERY
     if options["batch_queries"] is None:
         piped = options["train"] == STDIN or not stat.S_ISREG(os.stat(options["train"]).st_mode)
@@ -155,10 +178,12 @@ def _settle(options: dict[str, Any]) -> None:
 class _Online:
     """One run of the command."""
 
-    def __init__(self, ctx: click.Context, options: dict[str, Any], progress: Progress):
+    def __init__(
+        self, ctx: click.Context, options: dict[str, Any], progress: Progress, file: "IO[bytes] | None" = None
+    ):
         from ranksvm.metrics import CumulativeMetrics
 
-        self._options, self._progress = options, progress
+        self._options, self._progress, self._file = options, progress, file
         self._source = titled(options["train"])
         self._shown = 0.0
         self.saved: int | None = None  # queries in the saved model
@@ -194,10 +219,20 @@ class _Online:
             for part in parts_of(batch, self._run.n_queries, every):
                 for piece in parts_of(part, self._run.n_queries, checkpoint or every):
                     with ctrl_c.waits():
-                        self._run.learn(piece)
+                        scores = self._run.learn(piece)
+                    if self._file is not None:
+                        self._write_run(piece, scores)
                     if checkpoint and self._run.n_queries % checkpoint == 0:
                         self._save(ctrl_c)
                 self._tell(every)
+
+    def _write_run(self, data: "RankingData", scores: Any) -> None:
+        from ranksvm.data import Run
+        from ranksvm.data.trec_files import run_lines
+
+        assert self._file is not None
+        for line in run_lines(Run.from_scores(data, scores, self._options["run_name"])):
+            self._file.write(f"{line}\n".encode())
 
     def _stream(self) -> "Iterator[RankingData]":
         from ranksvm.data import iter_data
@@ -267,6 +302,7 @@ class _Online:
             "learner": self._options["learner"],
             "parameters": ranker.get_params(deep=False),
             "model": None if self._options["output"] is None else str(self._options["output"]),
+            "run": None if self._options["run"] is None else str(self._options["run"]),
             "resumed_from": self.resumed_from,
             "queries": metrics.n_queries,
             "queries_without_relevant": metrics.n_without_relevant,

@@ -16,6 +16,8 @@ from ranksvm.cli.features import matched, name_features, names_in
 from ranksvm.cli.tables import queries
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ranksvm.data import RankingData
     from ranksvm.metrics import CumulativeMetrics
 
@@ -93,8 +95,8 @@ class OnlineRun:
         """Whether every query that was learnt from was evaluated too, so that the run can be resumed."""
         return self.n_queries > 0 and self.ranker.n_queries_ == self.n_queries
 
-    def learn(self, data: "RankingData") -> None:
-        """Rank and learn from some queries, one after another."""
+    def learn(self, data: "RankingData") -> "np.ndarray":
+        """Rank and learn from some queries, one after another; the scores by which each was ranked."""
         checksum = _checksum(data, self.checksum)
         scores = self.ranker.predict_then_learn(data.X, data.y, qid=data.qid)
         pointers = data.queries.pointers.tolist()
@@ -102,6 +104,7 @@ class OnlineRun:
             docid = None if data.docid is None else data.docid[start:stop]
             self.metrics.add(data.y[start:stop], scores[start:stop], docid)
         self.checksum = checksum
+        return scores
 
     def save(self, path: Path, source: str) -> None:
         """Write the model, with all that `resumed` needs, atomically."""

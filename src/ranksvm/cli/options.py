@@ -14,19 +14,24 @@ __all__ = [
     "EXISTING_FILE",
     "OUTPUT_FILE",
     "CommaList",
+    "IntList",
     "Name",
     "NameList",
     "Number",
     "NumberRange",
     "Shares",
+    "all_options",
     "convention_option",
     "flag",
     "json_option",
     "list_option",
     "metrics_option",
     "n_jobs_option",
+    "qrels_option",
     "quiet_option",
     "reading_options",
+    "run_name_option",
+    "verbose_option",
 ]
 
 # the keys of ranksvm.metrics.CONVENTIONS, which must not be imported for --help
@@ -114,6 +119,23 @@ class CommaList(click.ParamType):
         return list(dict.fromkeys(names))
 
 
+class IntList(click.ParamType):
+    """Whole numbers from 1, separated by commas."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[int]:
+        if isinstance(value, list):
+            return value
+        try:
+            numbers = [int(item) for item in value.split(",")]
+        except ValueError:
+            numbers = []
+        if not numbers or min(numbers) < 1:
+            self.fail(f"{value!r} is not a list of whole numbers from 1, such as 5,10,20.", param, ctx)
+        return list(dict.fromkeys(numbers))
+
+
 class Name(click.Choice):
     """One of several names of the Python API; ``-`` is accepted for ``_``."""
 
@@ -185,6 +207,17 @@ def _exponent(text: str, base: float) -> float | None:
     return exponent if math.isclose(base**exponent, number, rel_tol=1e-12) else None
 
 
+def all_options(*decorators: Callable[[Callable], Callable]) -> Callable[[Callable], Callable]:
+    """Several options, in the order of --help."""
+
+    def decorate(command: Callable) -> Callable:
+        for decorator in reversed(decorators):
+            command = decorator(command)
+        return command
+
+    return decorate
+
+
 def json_option(command: Callable) -> Callable:
     return click.option(
         "--json",
@@ -197,6 +230,16 @@ def json_option(command: Callable) -> Callable:
 
 def quiet_option(command: Callable) -> Callable:
     return click.option("-q", "--quiet", is_flag=True, help="Show no progress on stderr.")(command)
+
+
+def verbose_option(command: Callable) -> Callable:
+    return click.option(
+        "-v",
+        "--verbose",
+        count=True,
+        help="Print what a terminal shows in one live line: each fit of a range (-v), each iteration (-vv; -v for a "
+        "single fit).",
+    )(command)
 
 
 def reading_options(command: Callable) -> Callable:
@@ -236,20 +279,46 @@ def reading_options(command: Callable) -> Callable:
     return reading
 
 
+def qrels_option(command: Callable) -> Callable:
+    return click.option(
+        "--qrels",
+        type=EXISTING_FILE,
+        metavar="FILE",
+        help="TREC relevance judgements: labels by query and document id, instead of those of the data.",
+    )(command)
+
+
+def run_name_option(command: Callable) -> Callable:
+    return click.option(
+        "--run-name",
+        default="ranksvm",
+        show_default=True,
+        callback=_one_word,
+        help="Last column of a TREC run file.",
+    )(command)
+
+
+def _one_word(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    if not value or any(character.isspace() for character in value):
+        raise click.BadParameter("it must be one word.")
+    return value
+
+
 def n_jobs_option(command: Callable) -> Callable:
     return click.option(
         "--n-jobs", type=int, default=None, metavar="N", help="Number of threads (-1: all).  [default: all]"
     )(command)
 
 
-def convention_option(command: Callable) -> Callable:
+def convention_option(default: str | None = "default", shown: str | None = None) -> Callable[[Callable], Callable]:
+    """The definition of metrics; ``shown`` describes a default that depends on other options."""
     return click.option(
         "--convention",
         type=click.Choice(CONVENTIONS),
-        default="default",
-        show_default=True,
+        default=default,
+        show_default=shown or True,
         help="Definition of the metrics to use.",
-    )(command)
+    )
 
 
 def list_option(*names: str, type: click.ParamType, default: str | None = None, **named: Any) -> Callable:
@@ -275,5 +344,6 @@ def metrics_option(default: str) -> Callable[[Callable], Callable]:
         type=CommaList(),
         default=default,
         metavar="M,M,...",
-        help="Some of ndcg, mean_ndcg, map, mrr, err, p@k, r@k (with an optional @k), pairwise_accuracy, kendall_tau.",
+        help="Some of ndcg, mean_ndcg, map, mrr, err, p@k, r@k (with an optional @k), pairwise_accuracy, kendall_tau, "
+        "concordance_index; also ndcg_cut_10, P_10, recip_rank, AP, RR@10, ...",
     )

@@ -1,5 +1,6 @@
 """``ranksvm predict``: one score per row of a data file."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,14 @@ import click
 
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import load_scorer, model_scores, read, write_text
-from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, reading_options
+from ranksvm.cli.options import (
+    EXISTING_FILE,
+    OUTPUT_FILE,
+    json_option,
+    quiet_option,
+    reading_options,
+    run_name_option,
+)
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import counted, print_json
 
@@ -15,13 +23,29 @@ from ranksvm.cli.tables import counted, print_json
 @click.command("predict", short_help="Score the rows of a data file.")
 @click.argument("model", type=EXISTING_FILE)
 @click.argument("data", type=EXISTING_FILE)
-@click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File of scores to write.  [default: stdout]")
+@click.option(
+    "--format",
+    "layout",
+    type=click.Choice(["scores", "trec"]),
+    default="scores",
+    show_default=True,
+    help="scores: one per line, in the order of the data; trec: a run file of trec_eval.",
+)
+@run_name_option
+@click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File to write.  [default: stdout]")
 @reading_options
 @json_option
 @quiet_option
 @debug_option
 def predict_command(
-    model: Path, data: Path, output: Path | None, reading: dict[str, Any], as_json: bool, quiet: bool
+    model: Path,
+    data: Path,
+    layout: str,
+    run_name: str,
+    output: Path | None,
+    reading: dict[str, Any],
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Score every row of DATA with MODEL: one score per line, in the order of the data.
 
@@ -29,6 +53,7 @@ def predict_command(
 
     \b
     ranksvm predict model.rsvm test.txt -o scores.txt
+    ranksvm predict model.rsvm test.txt --format trec --run-name ranksvm -o run.txt
     """
     watch = Stopwatch()
     with Progress(quiet) as progress:
@@ -36,11 +61,11 @@ def predict_command(
         rows = read(data, progress, watch, reading, require_labels=False)
         with watch("predicting"):
             scores = model_scores(ranker, rows, data)
-        # repr: the shortest text that reads back as the same number
-        lines = map(repr, scores.astype(float).tolist())
+        lines = _lines(rows, scores, layout, run_name)
         if output is not None:
             write_text(output, lines)
-            progress.line(f"Wrote {output}: {counted(len(scores), 'score')}")
+            what = "score" if layout == "scores" else "document"
+            progress.line(f"Wrote {output}: {counted(len(scores), what)}")
     if as_json:
         document = {
             "command": "predict",
@@ -54,3 +79,13 @@ def predict_command(
         print_json(document)
     elif output is None:
         write_text(None, lines)
+
+
+def _lines(rows: Any, scores: Any, layout: str, run_name: str) -> Iterable[str]:
+    if layout == "scores":
+        # repr: the shortest text that reads back as the same number
+        return map(repr, scores.astype(float).tolist())
+    from ranksvm.data import Run
+    from ranksvm.data.trec_files import run_lines
+
+    return run_lines(Run.from_scores(rows, scores.astype(float), run_name))

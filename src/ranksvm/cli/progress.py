@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from ranksvm._logging import is_passing
+from ranksvm._live_line import LiveLine, terminal
+from ranksvm._logging import is_passing, steps_of
 
 __all__ = ["Progress", "Stopwatch"]
 
@@ -33,23 +34,38 @@ class Stopwatch:
 class Progress:
     """Shows steps, and the log records of ``ranksvm``, within a block.
 
+    What passes is shown in the live line of a terminal; from a level of ``verbose`` on it is printed. Without a
+    terminal nothing passes, so level 0 prints, too.
+
     Parameters
     ----------
     quiet : bool
         Show nothing.
-    iterations : bool
-        Print iterations also without a terminal, one per line.
-    log_passes : bool
-        Show all log records in the live line only, not just iterations: a command of many fits prints its own results.
+    verbose : int
+        The level: how often -v was given.
+    iterations_from : int
+        Level from which iterations are printed.
+    fits_from : int
+        Level from which the other log records are printed: each of the fits of a comparison.
+
+    Attributes
+    ----------
+    heading : str
+        Shown in front of what happens now.
+    n_fits : int or None
+        Number of fits of all comparisons in the block; None: each comparison counts its own.
     """
 
-    def __init__(self, quiet: bool = False, iterations: bool = True, log_passes: bool = False):
+    def __init__(self, quiet: bool = False, verbose: int = 0, *, iterations_from: int = 0, fits_from: int = 0):
         self.quiet = quiet
         self.heading = ""
-        self.log_passes = log_passes
-        self._iterations = iterations
+        self.n_fits: int | None = None
+        self._verbose = verbose
+        self._iterations_from = iterations_from
+        self._fits_from = fits_from
+        self._n_done = 0
         self._console: Any = None
-        self._status: Any = None
+        self._live: LiveLine | None = None
         self._handler = _Handler(self)
         self._logger = logging.getLogger("ranksvm")
         self._level = self._logger.level
@@ -58,11 +74,8 @@ class Progress:
         if self.quiet:
             return self
         if sys.stderr.isatty():
-            from rich.console import Console
-
-            self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-            self._status = self._console.status("")
-            self._status.start()
+            self._console = terminal()
+            self._live = LiveLine(self._console)
         self._level = self._logger.level
         self._logger.setLevel(logging.INFO)
         self._logger.addHandler(self._handler)
@@ -73,9 +86,9 @@ class Progress:
             return
         self._logger.removeHandler(self._handler)
         self._logger.setLevel(self._level)
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
     def line(self, text: str) -> None:
         """Print a permanent line."""
@@ -86,21 +99,30 @@ class Progress:
 
     def now(self, text: str) -> None:
         """Show the current step, after the ``heading``, in the live line of a terminal."""
-        if self._status is not None:
-            from rich.text import Text
-
-            self._status.update(Text(f"{self.heading}{text}"))
+        if self._live is not None:
+            self._live.text = f"{self.heading}{text}"
 
     def iteration(self, text: str) -> None:
-        """Show an iteration: in the live line on a terminal, elsewhere as a permanent line if wanted."""
-        if self._status is not None:
-            self.now(text)
-        elif self._iterations:
+        """Show an iteration."""
+        self._pass(text, self._iterations_from)
+
+    def fit(self, text: str, steps: tuple[int, int] | None) -> None:
+        """Show one of many fits, of which so many are done."""
+        if steps is not None and self._live is not None:
+            self._n_done += 1
+            self._live.steps(*(steps if self.n_fits is None else (self._n_done, self.n_fits)))
+        self._pass(text, self._fits_from, passes=steps is not None)
+
+    def _pass(self, text: str, level: int, passes: bool = True) -> None:
+        """Print a text from a level on, which on a terminal is at least 1 for what passes; below, show it now."""
+        if self._verbose >= (max(1, level) if passes and self._live is not None else level):
             self.line(text)
+        else:
+            self.now(text)
 
 
 class _Handler(logging.Handler):
-    """Turns log records into progress: iterations, values of C and epochs are transient, others permanent."""
+    """Turns log records into progress."""
 
     def __init__(self, progress: Progress):
         super().__init__(logging.INFO)
@@ -109,10 +131,11 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             text = record.getMessage()
-            passing = is_passing(record) or self._progress.log_passes
-            if passing and record.levelno < logging.WARNING:
+            if record.levelno >= logging.WARNING:
+                self._progress.line(text)
+            elif is_passing(record):
                 self._progress.iteration(f"  {text}")
             else:
-                self._progress.line(text)
+                self._progress.fit(text, steps_of(record))
         except Exception:  # logging must never end a fit
             self.handleError(record)

@@ -9,7 +9,7 @@ import click
 
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import load_scorer, model_scores, read, row_labels, write_text
-from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, reading_options
+from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, reading_options, run_name_option
 from ranksvm.cli.paths import titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import aligned, count, print_json, print_table
@@ -51,7 +51,7 @@ class Ranked(NamedTuple):
     metavar="ID",
     help=f"Only this query; may be repeated.  [default: all; in a table {TABLE_QUERIES}]",
 )
-@click.option("--run-name", default="ranksvm", show_default=True, help="Last column of a TREC run file.")
+@run_name_option
 @click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File to write.  [default: stdout]")
 @reading_options
 @json_option
@@ -71,7 +71,8 @@ def rank_command(
 ) -> None:
     """Rank the documents of every query of DATA by MODEL, best first: query, rank, docid, score.
 
-    A document without an id in its comment is named by its row, from 0. Equal scores keep the order of the file.
+    A document without an id in its comment is named by its row, from 0. Equal scores keep the order of the file; in a
+    TREC run they are in descending order of the ids, as trec_eval ranks them.
 
     \b
     ranksvm rank model.rsvm test.txt --top 3
@@ -82,15 +83,13 @@ def rank_command(
         layout = "table" if output is None and sys.stdout.isatty() else "tsv"
     if layout == "table" and output is not None:
         raise click.UsageError("a table is for the screen: use --format tsv or trec with -o.")
-    if any(character.isspace() for character in run_name) or not run_name:
-        raise click.UsageError("--run-name must be one word.")
     limit = TABLE_QUERIES if layout == "table" and not as_json and not wanted else None
     if layout == "table" and not as_json and top is None:
         top = TABLE_TOP
     with Progress(quiet) as progress:
         ranker = load_scorer(model)
         rows = read(data, progress, Stopwatch(), reading, require_labels=False)
-        rankings = _wanted(_rankings(rows, model_scores(ranker, rows, data)), wanted, data)
+        rankings = _wanted(_rankings(rows, model_scores(ranker, rows, data), layout == "trec"), wanted, data)
         shown = {query: documents[:top] for query, documents in list(rankings.items())[:limit]}
         if output is not None:
             write_text(output, _lines(shown, layout, run_name))
@@ -121,13 +120,18 @@ def _wanted(rankings: dict[str, list[Ranked]], wanted: tuple[str, ...], data: Pa
     return {query: rankings[query] for query in wanted} if wanted else rankings
 
 
-def _rankings(data: Any, scores: Any) -> dict[str, list[Ranked]]:
-    """Documents by query id, in the order in which the queries appear."""
+def _rankings(data: Any, scores: Any, by_docid: bool) -> dict[str, list[Ranked]]:
+    """Documents by query id, in the order in which the queries appear; ties by the order of the file, or by ids."""
     import numpy as np
 
+    from ranksvm.data.runs import without_spaces
+
     docids = row_labels(data)
+    # descending by id, which the stable sort by score keeps
+    ids = np.unique([without_spaces(docid) for docid in docids], return_inverse=True)[1] if by_docid else None
     rankings = {}
     for query, rows in data.queries:
+        rows = rows if ids is None else rows[np.argsort(-ids[rows], kind="stable")]
         best_first = rows[np.argsort(-scores[rows], kind="stable")]
         rankings[str(query)] = [
             Ranked(rank, docids[row], float(scores[row]), int(row)) for rank, row in enumerate(best_first, 1)
@@ -168,8 +172,9 @@ def _tsv(rankings: dict[str, list[Ranked]]) -> Iterator[str]:
 
 
 def _trec(rankings: dict[str, list[Ranked]], run_name: str) -> Iterator[str]:
-    # Columns are separated by spaces, so there can be none in an id.
+    from ranksvm.data.runs import without_spaces
+
     for query, documents in rankings.items():
         for document in documents:
-            docid = "_".join(document.docid.split())
-            yield f"{'_'.join(query.split())} Q0 {docid} {document.rank} {document.score!r} {run_name}"
+            docid = without_spaces(document.docid)
+            yield f"{without_spaces(query)} Q0 {docid} {document.rank} {document.score!r} {run_name}"

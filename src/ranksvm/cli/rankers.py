@@ -8,7 +8,7 @@ from ranksvm.cli.low_rank_options import LOW_RANK_OPTIONS
 __all__ = ["chooses", "evaluates_while_fitting", "make_ranker", "with_scaler"]
 
 _LOSS_AND_PAIRS = ("loss", "huber_width", "pair_selection", "pair_weighting")
-_SOLVER = ("solver", "tol", "max_iter", "n_jobs", "keep_on_interrupt")
+_SOLVER = ("solver", "stopping", "tol", "max_iter", "n_jobs", "keep_on_interrupt")
 _CHOICE = ("Cs", "metric", "convention", "rule")
 
 
@@ -43,7 +43,7 @@ def _low_rank_ranker(options: dict[str, Any]) -> Any:
 
     model = options["low_rank"]
     names = (*LOW_RANK_OPTIONS[model], "tol", "n_jobs", "keep_on_interrupt")
-    given = {name: options[name] for name in names if options[name] is not None}
+    given = {name: options[name] for name in names if options.get(name) is not None}
     if model == "regularized":
         return RegularizedRankSVM(options["C"], **given)
     if evaluates_while_fitting(options):

@@ -18,6 +18,18 @@ __all__ = ["SETTINGS", "settings_lines", "settings_option"]
 SETTINGS = (
     *("loss", "huber_width", "pair_selection", "pair_weighting", "scaler"),
     *("C", "solver", "tol", "max_iter"),
+    *(
+        "kernel",
+        "gamma",
+        "degree",
+        "coef0",
+        "approximation",
+        "n_components",
+        "landmarks",
+        "random_state",
+        "kernel_dtype",
+    ),
+    *("low_rank", "lam", "learning_rate", "init", "max_epochs", "early_stopping_rounds"),
 )
 
 

@@ -9,7 +9,17 @@ from ranksvm.cli.errors import debug_option
 from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
 from ranksvm.cli.kernel_options import check_kernel_options, kernel_options
 from ranksvm.cli.low_rank_options import check_low_rank_options, low_rank_options
-from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, Number, json_option, n_jobs_option, quiet_option
+from ranksvm.cli.options import (
+    EXISTING_FILE,
+    OUTPUT_FILE,
+    Name,
+    Number,
+    json_option,
+    n_jobs_option,
+    quiet_option,
+    verbose_option,
+)
+from ranksvm.cli.plot import check_plot, write_choice
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, with_scaler
 from ranksvm.cli.settings import settings_option
@@ -28,6 +38,7 @@ from ranksvm.cli.training_options import (
 @click.argument("train", type=EXISTING_FILE)
 @click.option("-o", "--output", type=OUTPUT_FILE, required=True, metavar="MODEL", help="Model file to write.")
 @click.option("-C", "C", type=Number(), metavar="C", help="Weight of one pair.  [default: 1.0]")
+@click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores of the range (.png, .svg, .pdf).")
 @c_range_option()
 @one_choice_option("loss")
 @click.option(
@@ -43,14 +54,15 @@ from ranksvm.cli.training_options import (
 @choice_options
 @solver_options
 @click.option(
-    "--keep-on-interrupt", is_flag=True, help="Ctrl-C while training ends it and saves the best model so far."
+    "--stopping",
+    type=Name(["gap", "gradient"]),
+    help="gap: stop when the relative duality gap is below --tol; gradient, with --solver tron: when the gradient is "
+    "below --tol times that at 0, as published.  [default: gap]",
 )
 @click.option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    help="Without a terminal: print every iteration also with --C-range (else every C) and --low-rank factorized.",
+    "--keep-on-interrupt", is_flag=True, help="Ctrl-C while training ends it and saves the best model so far."
 )
+@verbose_option
 @n_jobs_option
 @json_option
 @quiet_option
@@ -77,15 +89,27 @@ def train_command(ctx: click.Context, **options: Any) -> None:
         raise click.UsageError("give -C or --C-range, not both.")
     if options["Cs"] is None and options["C"] is None:
         options["C"] = 1.0
+    if options["stopping"] is not None:
+        _check_stopping(options)
     check_low_rank_options(ctx, options)
     if options["low_rank"] is None:
         check_kernel_options(options)
+    if options["plot"] is not None:
+        if not chooses(options):
+            raise click.UsageError("--plot draws the scores of a range: give --C-range or --gamma-range.")
+        check_plot(options["plot"])
     watch = Stopwatch()
     report = _train(options, watch)
     if options["as_json"]:
         print_json(report)
     else:
         _show(report, watch)
+
+
+def _check_stopping(options: dict[str, Any]) -> None:
+    for name in ("Cs", "gammas", "kernel", "low_rank"):
+        if options[name] is not None:
+            raise click.UsageError("--stopping is for a linear model and one C: leave out ranges and other models.")
 
 
 def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
@@ -96,8 +120,8 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
     options["metric"] = metrics[0]
     choosing = chooses(options)
     # For a range of C, or for epochs, a line per iteration would fill a log with hundreds of lines.
-    few = not choosing and options["low_rank"] != "factorized"
-    with Progress(options["quiet"], few or options["verbose"]) as progress:
+    iterations_from = 2 if choosing else int(options["low_rank"] == "factorized")
+    with Progress(options["quiet"], options["verbose"], iterations_from=iterations_from) as progress:
         data = training_data(options, progress, watch)
         data.check_scaler(options["scaler"])
         if choosing:
@@ -112,9 +136,13 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
             means = data.means(ranker, X, metrics, options["convention"])
         save(data.named(with_scaler(scaler, ranker)), options["output"])
         progress.line(f"Saved {options['output']}")
+        if options["plot"] is not None:
+            write_choice(ranker, options["metric"], options["rule"], options["plot"])
+            progress.line(f"Wrote {options['plot']}")
     report = {
         "command": "train",
         "model": str(options["output"]),
+        "plot": None if options["plot"] is None else str(options["plot"]),
         **described_data(data),
         **fit_report(ranker, options["scaler"], means, options["convention"]),
         "seconds": watch.seconds,
@@ -144,7 +172,8 @@ def _show(report: dict[str, Any], watch: Stopwatch) -> None:
         _show_selection(report, names)
         click.echo()
         notes = edges(tried, report)
-    show_fit(report, names[report["C"]], notes, [("model", report["model"])], watch)
+    files = [(name, report[name]) for name in ("model", "plot") if report[name] is not None]
+    show_fit(report, names[report["C"]], notes, files, watch)
 
 
 def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
@@ -158,7 +187,7 @@ def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
             [names[item["C"]], score(item["score"], item["standard_error"]), "chosen" * (item["C"] == report["C"])]
             for item in tried
         ]
-        print_table(["C", selection["metric"], ""], rows, f"C {how}")
+        print_table(["C", f"{selection['metric']} ({report['convention']})", ""], rows, f"C {how}")
         return
     chosen = report["C"], report["kernel"]["gamma"]
     cells = {
@@ -166,4 +195,5 @@ def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
         for item in tried
     }
     rows = [[name, *(cells[C, gamma] for gamma in gammas)] for C, name in names.items()]
-    print_table(["C \\ gamma", *(f"{gamma:.4g}" for gamma in gammas)], rows, f"C and gamma {how} (* chosen)")
+    title = f"C and gamma {how} (* chosen), convention {report['convention']}"
+    print_table(["C \\ gamma", *(f"{gamma:.4g}" for gamma in gammas)], rows, title)

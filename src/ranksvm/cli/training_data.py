@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranksvm.cli.features import matched, name_features
-from ranksvm.cli.files import read, read_numbers, read_pairs
+from ranksvm.cli.files import query_ids, read, read_judgements, read_numbers, read_pairs
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import counted, queries
 
@@ -82,8 +82,10 @@ class TrainingData:
         scaler = _scaler(name, X["train"])
         with watch("scaling"):
             if name.startswith("query-"):
-                scaler.fit(X["train"], qid=train.qid)
-                return scaler, {part: scaler.transform(X[part], qid=data.qid) for part, data in self.parts.items()}
+                scaler.fit(X["train"], qid=query_ids(train))
+                return scaler, {
+                    part: scaler.transform(X[part], qid=query_ids(data)) for part, data in self.parts.items()
+                }
             scaler.fit(X["train"])
             return scaler, {part: scaler.transform(X[part]) for part in self.parts}
 
@@ -94,16 +96,14 @@ class TrainingData:
     def fit(self, ranker: Any, X: dict[str, Any], evaluating: bool) -> Any:
         """Fit on the training part; with ``evaluating``, the validation part, if any, is passed to ``fit`` too."""
         train = self.parts["train"]
-        # a file without query ids is one query: the reader has warned
-        grouping = {"group": [train.n_rows]} if train.qid is None else {"qid": train.qid}
-        arguments: dict[str, Any] = {**grouping, **self.weights}
+        arguments: dict[str, Any] = {"qid": query_ids(train), **self.weights}
         if self.pairs is None:
             arguments["y"] = train.y
         else:
             arguments["pairs"], arguments["pair_weight"] = self.pairs
         if evaluating and "valid" in self.parts:
             arguments["eval_set"] = (X["valid"], self.parts["valid"].y)
-            arguments["eval_qid"] = self.parts["valid"].qid
+            arguments["eval_qid"] = query_ids(self.parts["valid"])
         return ranker.fit(X["train"], **arguments)
 
     def means(self, ranker: Any, X: dict[str, Any], metrics: list[str], convention: str) -> dict[str, dict[str, float]]:
@@ -115,8 +115,9 @@ class TrainingData:
         for part, data in self.parts.items():
             if part == "train" and self.pairs is not None and (data.y == data.y[0]).all():
                 continue
-            scores = predict_scores(ranker, X[part], data.qid)
-            result = evaluate(data.y, scores, data.qid, metrics, convention=convention, docid=data.docid)
+            qid = query_ids(data)
+            scores = predict_scores(ranker, X[part], qid)
+            result = evaluate(data.y, scores, qid, metrics, convention=convention, docid=data.docid)
             measured[part] = result.means
         return measured
 
@@ -124,7 +125,8 @@ class TrainingData:
 def training_data(options: dict[str, Any], progress: Progress, watch: Stopwatch) -> TrainingData:
     """Read and validate all files that the options name."""
     paths = {name: options[name] for name in ("train", "valid", "test") if options[name] is not None}
-    parts = {name: read(path, progress, watch, options["reading"]) for name, path in paths.items()}
+    qrels = read_judgements(options["qrels"])
+    parts = {name: read(path, progress, watch, options["reading"], qrels=qrels) for name, path in paths.items()}
     train = parts["train"]
     with watch("reading"):
         weights = {name: _weights(name, options[name], train) for name in WEIGHTS if options[name] is not None}

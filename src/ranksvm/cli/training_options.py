@@ -9,9 +9,11 @@ from ranksvm.cli.options import (
     Name,
     NameList,
     NumberRange,
+    all_options,
     convention_option,
     flag,
     list_option,
+    qrels_option,
     reading_options,
 )
 
@@ -64,11 +66,12 @@ def each_choice_option(name: str) -> Callable[[Callable], Callable]:
 
 def data_options(command: Callable) -> Callable:
     """Validation and test data, weights of the training data, and pairs instead of its labels."""
-    return _all(
+    return all_options(
         click.option("--valid", type=EXISTING_FILE, metavar="FILE", help="Validation data, on which C is chosen."),
         click.option(
             "--test", type=EXISTING_FILE, metavar="FILE", help="Test data: evaluated at the end, not used before."
         ),
+        qrels_option,
         _numbers_option(
             "--sample-weight",
             "Weight of each row of TRAIN: a pair is weighted by the product of its two rows' weights.",
@@ -106,11 +109,11 @@ def c_range_option(default: str | None = None) -> Callable[[Callable], Callable]
 
 def choice_options(command: Callable) -> Callable:
     """How C, and every other setting that is compared, is chosen."""
-    return _all(
+    return all_options(
         click.option(
             "--metric", default="ndcg@10", show_default=True, metavar="M", help="Metric that decides the choice."
         ),
-        convention_option,
+        convention_option(),
         click.option(
             "--folds",
             type=click.IntRange(min=2),
@@ -130,7 +133,7 @@ def choice_options(command: Callable) -> Callable:
 
 def solver_options(command: Callable) -> Callable:
     """Solver and stopping rule."""
-    return _all(
+    return all_options(
         click.option("--solver", type=Name(["auto", "newton", "tron"]), default="auto", show_default=True),
         click.option(
             "--tol",
@@ -143,12 +146,3 @@ def solver_options(command: Callable) -> Callable:
             "--max-iter", type=click.IntRange(min=1), default=None, help="Limit of iterations.  [default: the solver's]"
         ),
     )(command)
-
-
-def _all(*decorators: Callable[[Callable], Callable]) -> Callable[[Callable], Callable]:
-    def decorate(command: Callable) -> Callable:
-        for decorator in reversed(decorators):
-            command = decorator(command)
-        return command
-
-    return decorate

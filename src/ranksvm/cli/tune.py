@@ -1,14 +1,17 @@
-"""``ranksvm tune``: compare losses, weightings and scalers, each along C; choose, refit and save the choice."""
+"""``ranksvm tune``: compare models, losses, weightings and scalers, each along C; choose, refit, save the choice."""
 
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from ranksvm.cli.comparison import Comparison, Tried, combinations
+from ranksvm.cli.compared_models import check_models, model_options
+from ranksvm.cli.comparison import Comparison, Tried, chosen_values, combinations, described, tell_cost
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import write_text
 from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
+from ranksvm.cli.low_rank_options import LOW_RANK_OPTIONS
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -17,6 +20,7 @@ from ranksvm.cli.options import (
     list_option,
     n_jobs_option,
     quiet_option,
+    verbose_option,
 )
 from ranksvm.cli.plot import check_plot, write_plot
 from ranksvm.cli.progress import Progress, Stopwatch
@@ -41,6 +45,7 @@ from ranksvm.cli.training_options import (
 )
 @click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores along C (.png, .svg, .pdf).")
 @c_range_option("2^-15:2^5")
+@model_options
 @each_choice_option("loss")
 @list_option(
     "--huber-width",
@@ -55,12 +60,14 @@ from ranksvm.cli.training_options import (
 @data_options
 @choice_options
 @solver_options
+@verbose_option
 @n_jobs_option
 @json_option
 @quiet_option
 @debug_option
-def tune_command(**options: Any) -> None:
-    """Choose how to train on TRAIN: the best combination of the losses, pairs, weightings and scalers given, and its C.
+@click.pass_context
+def tune_command(ctx: click.Context, **options: Any) -> None:
+    """Choose how to train on TRAIN: the best combination of the models, losses, pairs and scalers given, and its C.
 
     Every combination is fitted along --C-range and measured by --metric: on the validation data if --valid is given,
     else by cross-validation over folds of queries. The model of the best one, fitted on all of TRAIN, goes to MODEL.
@@ -68,6 +75,7 @@ def tune_command(**options: Any) -> None:
     \b
     ranksvm tune train.txt --loss squared_hinge,hinge --pair-weighting uniform,per_query --save-choice best.json
     ranksvm tune train.txt --valid vali.txt --test test.txt --scaler none,query-minmax -o model.rsvm --plot c.png
+    ranksvm tune train.txt --valid vali.txt --kernel rbf,laplacian --low-rank factorized --rank 2,5 -o model.rsvm
     """
     from ranksvm._parallel import effective_n_jobs
 
@@ -75,16 +83,19 @@ def tune_command(**options: Any) -> None:
     metrics = metric_names(options["metric"])
     options["metric"] = metrics[0]
     effective_n_jobs(options["n_jobs"])
+    check_models(options)
+    options["Cs_given"] = ctx.get_parameter_source("Cs") is not ParameterSource.DEFAULT
     if options["plot"] is not None:
         check_plot(options["plot"])
     watch = Stopwatch()
-    with Progress(options["quiet"], iterations=False, log_passes=True) as progress:
+    with Progress(options["quiet"], options["verbose"], iterations_from=2, fits_from=1) as progress:
         data = training_data(options, progress, watch)
         data.check_choice(options["folds"])
         for scaler in options["scaler"]:
             data.check_scaler(scaler)
         comparison = Comparison(data, options, combinations(options))
         comparison.check()
+        tell_cost(comparison, data, options, progress)
         report = {"command": "tune", **described_data(data), **_choice(data, options)}
         ended_by = _compared(comparison, progress, watch)
         if ended_by is None:
@@ -134,22 +145,22 @@ def _conclude(
     progress.now("Evaluating")
     scaler, X = data.scaled(best.settings["scaler"], watch)
     with watch("evaluating"):
-        means = data.means(best.ranker, X, metrics, options["convention"])
+        means = data.means(best.model, X, metrics, options["convention"])
     if options["plot"] is not None:
-        write_plot(comparison, options["plot"])
+        write_plot(comparison, options["metric"], options["rule"], options["plot"])
     settings = _settings(best, options)
     if options["save_choice"] is not None:
         found = {**_choice(data, options), "score": best.score, "standard_error": best.standard_error}
         write_text(options["save_choice"], settings_lines(settings, found))
     if options["output"] is not None:
-        save(data.named(with_scaler(scaler, best.ranker)), options["output"])
+        save(data.named(with_scaler(scaler, best.model)), options["output"])
     written = {name: options[name] for name in ("output", "save_choice", "plot")}
     for path in filter(None, written.values()):
         progress.line(f"Wrote {path}")
     return {
         "against_runner_up": against,
         "settings": settings,
-        "chosen": fit_report(best.ranker, best.settings["scaler"], means, options["convention"]),
+        "chosen": fit_report(best.model, best.settings["scaler"], means, options["convention"]),
         "files": {
             "model": _name(written["output"]),
             "settings": _name(written["save_choice"]),
@@ -160,14 +171,23 @@ def _conclude(
 
 def _settings(best: Tried, options: dict[str, Any]) -> dict[str, Any]:
     """The settings with which `ranksvm train` trains the best model again."""
-    values = {**options, **best.settings, "C": best.C}
+    values = {**options, **best.settings, **chosen_values(best)}
+    low_rank = best.settings["low_rank"]
+    if low_rank is not None:
+        # those of train that the model takes
+        values |= dict.fromkeys(("huber_width", "solver", "loss", "pair_selection", "pair_weighting"))
+        if "max_iter" not in LOW_RANK_OPTIONS[low_rank]:
+            values["max_iter"] = None
+    if values["early_stopping_rounds"] is not None:
+        # the same model without validation data
+        values |= {"early_stopping_rounds": None, "max_epochs": best.model.best_iteration_}
     return {name: values[name] for name in SETTINGS if values[name] is not None}
 
 
 def _described(tried: Tried, best: Tried) -> dict[str, Any]:
     return {
-        **tried.settings,
-        "C": tried.C,
+        **described(tried.settings),
+        **chosen_values(tried),
         "score": tried.score,
         "standard_error": tried.standard_error,
         "seconds": tried.seconds,
@@ -194,12 +214,14 @@ def _show(comparison: Comparison, report: dict[str, Any], watch: Stopwatch) -> N
 def _show_table(comparison: Comparison, report: dict[str, Any]) -> None:
     ranked = comparison.ranked
     columns = comparison.columns
+    with_gamma = any(tried.gamma is not None for tried in ranked)
     rows = [
         [
             # in front, so that the mark needs no column of its own
             f"{'*' if tried is ranked[0] else ' '} {first}",
             *others,
             power(tried.C),
+            *(["-" if tried.gamma is None else f"{tried.gamma:.3g}"] if with_gamma else []),
             score(tried.score, tried.standard_error),
             seconds(tried.seconds),
         ]
@@ -209,7 +231,8 @@ def _show_table(comparison: Comparison, report: dict[str, Any]) -> None:
     total = len(comparison.combinations)
     compared = f"{len(ranked)} of {total} compared" if len(ranked) < total else "best first"
     title = f"By {report['metric']} on {report['by']}{by_rule(report['rule'])}: {compared} (* chosen)"
-    headings = [f"  {columns[0]}", *columns[1:], "C", report["metric"], "time"]
+    metric = f"{report['metric']} ({report['convention']})"
+    headings = [f"  {columns[0]}", *columns[1:], "C", *["gamma"] * with_gamma, metric, "time"]
     print_table(headings, rows, title, left=len(columns))
 
 

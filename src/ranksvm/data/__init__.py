@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ranksvm._lazy import lazy_names
 from ranksvm.data.clicks import pairs_from_clicks
-from ranksvm.data.design_matrix import DenseDesign, DesignMatrix, SparseDesign, as_design_matrix
+from ranksvm.data.design_matrix import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign, as_design_matrix
 from ranksvm.data.files import read_data, write_data
 from ranksvm.data.generators import make_ranking, make_ranking_stream
 from ranksvm.data.letor import read_letor
@@ -14,16 +14,22 @@ from ranksvm.data.pair_blocks import PairBlocks
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
 from ranksvm.data.partition import partition
+from ranksvm.data.preferences import Preferences
 from ranksvm.data.queries import Queries
 from ranksvm.data.ranking_data import RankingData
+from ranksvm.data.runs import Qrels, Run
 from ranksvm.data.shared_documents import SharedDocuments, shared_documents
 from ranksvm.data.streams import iter_data
+from ranksvm.data.trec_files import read_qrels, read_run, write_qrels, write_run
+from ranksvm.data.two_blocks import TwoBlocks
 
 if TYPE_CHECKING:
     from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
-
-# They are estimators: scikit-learn, the slowest import, is loaded on their first use.
-__getattr__ = lazy_names(__name__, dict.fromkeys(("QueryMinMaxScaler", "QueryStandardScaler"), "ranksvm.data.scalers"))
+else:
+    # They are estimators: scikit-learn, the slowest import, is loaded on their first use.
+    __getattr__ = lazy_names(
+        __name__, dict.fromkeys(("QueryMinMaxScaler", "QueryStandardScaler"), "ranksvm.data.scalers")
+    )
 
 __all__ = [
     "ComparablePairs",
@@ -31,12 +37,17 @@ __all__ = [
     "DesignMatrix",
     "PairBlocks",
     "PairList",
+    "Preferences",
+    "Qrels",
     "Queries",
     "QueryMinMaxScaler",
     "QueryStandardScaler",
     "RankingData",
+    "Run",
     "SharedDocuments",
     "SparseDesign",
+    "TwoBlockDesign",
+    "TwoBlocks",
     "as_design_matrix",
     "iter_data",
     "iter_letor",
@@ -46,7 +57,11 @@ __all__ = [
     "partition",
     "read_data",
     "read_letor",
+    "read_qrels",
+    "read_run",
     "shared_documents",
     "write_data",
     "write_letor",
+    "write_qrels",
+    "write_run",
 ]

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._tabular import frame_of
 from ranksvm.data._table import Columns, Table, pyarrow_with, table
+from ranksvm.data.atomic_files import atomic_text_file
 from ranksvm.data.compression import BrokenStreamError, compression_of, decompressed
 from ranksvm.exceptions import DataError
 
-__all__ = ["HEAD", "first_bytes", "is_csv", "read_csv", "read_csv_blocks"]
+__all__ = ["HEAD", "first_bytes", "is_csv", "read_csv", "read_csv_blocks", "write_csv"]
 
 _SUFFIXES = {".csv": ",", ".tsv": "\t"}
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
@@ -19,6 +21,8 @@ _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 HEAD = 1 << 16
 # bytes parsed at a time in a stream
 _BLOCK = 1 << 20
+# rows written at a time
+_ROWS = 1 << 14
 
 
 def is_csv(name: str, head: bytes, columns: Columns) -> bool:
@@ -76,6 +80,25 @@ def read_csv(content: Any, name: str, columns: Columns, dtype: Any) -> dict[str,
             pass
         raise _refusal(name, error) from error
     return _fields(pa, rows, known, dtype, 0)
+
+
+def write_csv(path: Any, data: Any) -> None:
+    """Write the fields of a RankingData; see `RankingData.to_csv`."""
+    pa = pyarrow_with("csv", "writing CSV and TSV")
+    rows = frame_of(data._columns(), "pyarrow")
+    options = pa.csv.WriteOptions(delimiter=_SUFFIXES.get(_suffix(os.fspath(path)), ","))
+    with atomic_text_file(path) as file:
+        for batch in _written(pa, rows, options):
+            file.write(batch)
+
+
+def _written(pa: Any, rows: Any, options: Any) -> Iterator[bytes]:
+    """The text of a table, some rows at a time."""
+    for start in range(0, max(1, len(rows)), _ROWS):
+        options.include_header = start == 0
+        out = pa.BufferOutputStream()
+        pa.csv.write_csv(rows.slice(start, _ROWS), out, options)
+        yield out.getvalue().to_pybytes()
 
 
 def read_csv_blocks(content: Any, name: str, columns: Columns, dtype: Any) -> Iterator[dict[str, Any]]:

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from ranksvm._checks import is_sparse
+from ranksvm._features import place_in_words
 
 
-def where_not_finite(X: Any, names: Sequence[str] | None = None) -> str | None:
+def where_not_finite(X: Any, names: Sequence[str] | None = None, *, pairwise: bool = False) -> str | None:
     """The first value of a dense or sparse matrix that is NaN or infinite, in words; None if there is none.
 
-    ``names`` are the names of the columns, if they have any.
+    ``names`` are the names of the columns, if they have any; with ``pairwise`` the columns are documents, not features.
     """
     if is_sparse(X):
         entries = X.tocoo()
@@ -24,6 +25,6 @@ def where_not_finite(X: Any, names: Sequence[str] | None = None) -> str | None:
             for column in np.flatnonzero(~np.isfinite(values))
         )
     for row, column, value in found:
-        name = "" if names is None else f" ({names[column]!r})"
-        return f"{'NaN' if np.isnan(value) else 'infinity'} in row {row}, column {column}{name}"
+        place = f"X[{row}, {column}]" if pairwise else place_in_words(row, column, names)
+        return f"{'NaN' if np.isnan(value) else 'infinity'} at {place}"
     return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ranksvm._checks import is_sparse
+from ranksvm._features import feature_labels
 from ranksvm.data._table import Columns, Table, pyarrow_with, table
 from ranksvm.data.atomic_files import atomic_write
 from ranksvm.exceptions import DataError
@@ -64,7 +65,7 @@ def _table(pa: Any, data: Any, names: tuple[str, ...] | None, rows: slice) -> An
 
 
 def _made_up_names(n_features: int) -> list[str]:
-    return [f"f{number}" for number in range(1, n_features + 1)]
+    return feature_labels(n_features)
 
 
 def read_parquet(path: Any, columns: Columns, dtype: Any) -> dict[str, Any]:

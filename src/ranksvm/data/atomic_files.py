@@ -8,7 +8,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 from ranksvm._special_files import descriptor_of, is_special
@@ -19,7 +19,7 @@ try:
 except ImportError:  # Windows, where a file that is open cannot be removed anyway
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["atomic_write", "atomic_text_file"]
+__all__ = ["atomic_text_file", "atomic_write", "write_lines"]
 
 # "File too large", "No space left on device" and the like, which name no file.
 _ERRORS_OF_WRITING = {errno.EFBIG, errno.ENOSPC, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
@@ -146,3 +146,10 @@ def atomic_text_file(path: Any) -> Iterator[IO[bytes]]:
             return
         with compressor(file, kind) as packed:
             yield packed
+
+
+def write_lines(path: Any, lines: Iterable[str]) -> None:
+    """Write lines of text, as `atomic_text_file` writes."""
+    with atomic_text_file(path) as file:
+        for line in lines:  # the writers of zstandard have no writelines
+            file.write(f"{line}\n".encode())

@@ -12,12 +12,14 @@ import ranksvm._compiled.factorized as factorized
 import ranksvm._compiled.linear as linear
 from ranksvm._checks import is_sparse
 from ranksvm._parallel import parallel_map
+from ranksvm.data.two_blocks import TwoBlocks
 
 __all__ = [
     "DenseDesign",
     "DesignMatrix",
     "RowProducts",
     "SparseDesign",
+    "TwoBlockDesign",
     "as_design_matrix",
     "csr_arrays",
     "stored_bytes",
@@ -48,6 +50,7 @@ class DesignMatrix(Protocol):
     n_features: int
     row_bytes: float
     dense: bool
+    dtype: Any  # of the features as they are stored
 
     def products(self, rows: np.ndarray | None = None) -> RowProducts:
         """``X w`` and ``X' u`` of the rows at these positions."""
@@ -58,7 +61,7 @@ class DesignMatrix(Protocol):
         """``out += (X * X)' u``."""
 
     def gather(self, rows: np.ndarray | None, start: int, stop: int, out_range: np.ndarray) -> None:
-        """``out = X``, dense and in float64."""
+        """``out = X``, dense, in the precision of ``out``: float64, or float32 if the features are."""
 
     def largest(self, n_threads: int = 1) -> np.ndarray:
         """Of each feature the largest absolute value, or a bound on it: float64, shape (n_features,)."""
@@ -84,6 +87,7 @@ class DenseDesign:
 
     def __init__(self, X: np.ndarray):
         self.X = X
+        self.dtype = X.dtype
         self.n_features = X.shape[1]
         self.row_bytes = max(1, X.shape[1] * X.itemsize)
 
@@ -119,6 +123,47 @@ class DenseDesign:
         return dual_descent.dense_ascent(self.X, arrays, order, alpha, w)
 
 
+class TwoBlockDesign:
+    """Rows in two C-contiguous arrays, such as the preferred and the other documents of listed pairs.
+
+    Parameters
+    ----------
+    X : TwoBlocks
+        The features.
+    """
+
+    dense = True
+
+    def __init__(self, X: TwoBlocks):
+        self.X = X
+        self.dtype = X.dtype
+        self.n_features = X.shape[1]
+        self.row_bytes = max(1, X.shape[1] * X.dtype.itemsize)
+
+    def products(self, rows=None):
+        return linear.two_block_products(self.X.first, self.X.second, rows)
+
+    def accumulate_squares(self, rows, start, stop, u_range, out):
+        block = np.empty((stop - start, self.n_features))
+        self.gather(rows, start, stop, block)
+        block *= block
+        linear.dense_products(block, None).accumulate(0, stop - start, u_range, out)
+
+    def gather(self, rows, start, stop, out_range):
+        linear.two_block_gather(self.X.first, self.X.second, rows, start, stop, out_range)
+
+    def taken(self, rows):
+        return DenseDesign(self.X[rows])
+
+    def largest(self, n_threads=1):
+        blocks = self.X.first, self.X.second
+        return np.maximum(*(DenseDesign(block).largest(n_threads) for block in blocks))
+
+    @property
+    def most_entries(self):
+        return self.n_features
+
+
 class SparseDesign:
     """A CSR matrix of float32 or float64 values.
 
@@ -134,6 +179,7 @@ class SparseDesign:
         self._csr = csr_arrays(X)
         self.n_features = X.shape[1]
         data, indices, *_ = self._csr
+        self.dtype = data.dtype
         self.row_bytes = max(1.0, X.nnz / max(1, X.shape[0]) * (data.itemsize + indices.itemsize))
 
     def products(self, rows=None):

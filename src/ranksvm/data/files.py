@@ -15,6 +15,7 @@ from ranksvm.data._table import Columns
 from ranksvm.data.letor import read_letor
 from ranksvm.data.letor_writer import write_letor
 from ranksvm.data.ranking_data import RankingData
+from ranksvm.data.trec_files import write_qrels
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 
 __all__ = ["read_data", "write_data"]
@@ -24,6 +25,8 @@ _CACHE = b"ranksvm-data"
 _PARQUET = b"PAR1"
 _CACHE_SUFFIXES = (".rsd",)
 _PARQUET_SUFFIXES = (".parquet", ".pq")
+_CSV_SUFFIXES = (".csv", ".tsv")
+_QRELS_SUFFIXES = (".qrels",)
 _TEXT_SUFFIXES = ("", ".txt", ".letor", ".dat", ".data", ".svm", ".svmlight", ".libsvm", ".train", ".test", ".vali")
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
@@ -125,8 +128,9 @@ class _Named(io.BytesIO):
 def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None) -> None:
     """Write ranking data in the format given by the extension of the file name.
 
-    ``.rsd`` is a cache, ``.parquet`` or ``.pq`` is Parquet; ``.txt``, ``.letor``, ``.dat``, ``.svm`` and the like, or
-    no suffix, is LETOR text; a further ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` compresses it.
+    ``.rsd`` is a cache, ``.parquet`` or ``.pq`` is Parquet, ``.csv`` or ``.tsv`` CSV; ``.txt``, ``.letor``, ``.dat``,
+    ``.svm`` and the like, or no suffix, is LETOR text; ``.qrels`` has the labels only, as relevance judgements of TREC.
+    A further ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` compresses text.
 
     Parameters
     ----------
@@ -146,13 +150,19 @@ def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None) -> No
     MissingDependencyError
         When the format needs a package that is not installed.
     """
-    suffix = os.path.splitext(os.fspath(path).lower())[1]
-    if suffix in _CACHE_SUFFIXES:
+    stem, suffix = os.path.splitext(os.fspath(path).lower())
+    kind = os.path.splitext(stem)[1] if suffix in _COMPRESSIONS else suffix
+    if kind in _CSV_SUFFIXES:
+        data.to_csv(path)
+    elif kind in _QRELS_SUFFIXES:
+        write_qrels(path, data)
+    elif suffix in _CACHE_SUFFIXES:
         data.save(path)
     elif suffix in _PARQUET_SUFFIXES:
         data.to_parquet(path)
     elif suffix in _TEXT_SUFFIXES or suffix in _COMPRESSIONS:
         write_letor(path, data, n_jobs=n_jobs)
     else:
-        known = ", ".join([*_CACHE_SUFFIXES, *_PARQUET_SUFFIXES, *_TEXT_SUFFIXES[1:], *_COMPRESSIONS])
+        others = [*_CACHE_SUFFIXES, *_PARQUET_SUFFIXES, *_CSV_SUFFIXES, *_QRELS_SUFFIXES]
+        known = ", ".join([*others, *_TEXT_SUFFIXES[1:], *_COMPRESSIONS])
         raise OptionError(f"{os.fspath(path)}: unknown suffix {suffix!r}: use one of {known}.")

@@ -19,10 +19,13 @@ __all__ = [
     "is_plain_vector",
     "library",
     "split_qid",
+    "stacked",
     "take_rows",
     "validated",
 ]
 
+# The column of a DataFrame that XGBoost takes for the query ids.
+QID = "qid"
 # Number of columns written at a time into an array of rows: a cache line of float32 values.
 _COLUMNS = 16
 # Lower limit on the number of values written at a time; a copy of so few is small.
@@ -85,13 +88,17 @@ def drop_column(X: Any, name: str) -> Any:
 
 
 def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
-    """X and the query ids, and the name of the column of X that held them if ``qid`` is one.
+    """X and the query ids, and the name of the column of X that held them.
+
+    That is the column that ``qid`` names, or, as in XGBoost, a column "qid" if ``qid`` is None.
 
     Raises
     ------
     DataError
         When X has no such column.
     """
+    if qid is None and has_column(X, QID):
+        qid = QID
     if not isinstance(qid, str):
         return X, qid, None
     if not is_frame(X):
@@ -105,7 +112,14 @@ def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
 
 
 def library(X: Any) -> str | None:
-    """Name of the library of a DataFrame, such as "pandas" or "polars"; None for anything else."""
+    """Name of the library of a DataFrame, such as "pandas" or "polars"; None for anything else.
+
+    Of `Preferences`, the library of the chosen answers.
+    """
+    from ranksvm.data.preferences import Preferences  # which imports this module
+
+    if isinstance(X, Preferences):
+        X = X.blocks[0]
     return str(_frame(X).implementation.value) if is_frame(X) else None
 
 
@@ -137,6 +151,17 @@ def take_rows(values: Any, rows: np.ndarray) -> Any:
     if is_sparse(values):
         return values.tocsr()[rows]
     return _frame(values)[rows, :].to_native() if is_frame(values) else np.asarray(values)[rows]
+
+
+def stacked(first: Any, second: Any) -> Any:
+    """The rows of two arrays, sparse matrices or DataFrames (of one kind), one after the other: a copy."""
+    if is_sparse(first) or is_sparse(second):
+        from scipy import sparse
+
+        return sparse.vstack([first, second], format="csr")
+    if is_frame(first) and is_frame(second):
+        return _narwhals().concat([_frame(first), _frame(second)], how="vertical").to_native()
+    return np.concatenate([np.asarray(first), np.asarray(second)])
 
 
 def validated(

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -20,6 +20,40 @@ __all__ = ["make_ranking", "make_ranking_stream"]
 _BLOCK_VALUES = 1 << 20
 # Below this density X is CSR, as in `read_letor`.
 _DENSE_FROM = 0.25
+
+
+@overload
+def make_ranking(
+    n_queries: int = ...,
+    n_docs: int | tuple[int, int] = ...,
+    n_features: int = ...,
+    *,
+    n_levels: int | None = ...,
+    level_probabilities: Any = ...,
+    density: float = ...,
+    noise: float = ...,
+    dtype: Any = ...,
+    return_coef: Literal[False] = ...,
+    random_state: Any = ...,
+    n_jobs: int | None = ...,
+) -> RankingData: ...
+
+
+@overload
+def make_ranking(
+    n_queries: int = ...,
+    n_docs: int | tuple[int, int] = ...,
+    n_features: int = ...,
+    *,
+    n_levels: int | None = ...,
+    level_probabilities: Any = ...,
+    density: float = ...,
+    noise: float = ...,
+    dtype: Any = ...,
+    return_coef: Literal[True],
+    random_state: Any = ...,
+    n_jobs: int | None = ...,
+) -> tuple[RankingData, np.ndarray]: ...
 
 
 def make_ranking(

@@ -7,6 +7,7 @@ import numpy as np
 
 import ranksvm._compiled.letor as _compiled
 from ranksvm._checks import is_sparse
+from ranksvm._features import place_in_words
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm.data.atomic_files import atomic_text_file
 from ranksvm.data.numeric_column import label_column
@@ -129,7 +130,7 @@ def _finite(values: np.ndarray, first_row: int, block: Any = None) -> np.ndarray
             row, column = where
         else:
             row, column = np.searchsorted(block.indptr, where[0], side="right") - 1, block.indices[where[0]]
-        raise DataError(f"X is {values[tuple(where)]} in row {first_row + row}, column {column}: cannot be written.")
+        raise DataError(f"{place_in_words(first_row + row, column)} is {values[tuple(where)]}: cannot be written.")
     return np.ascontiguousarray(values)
 
 

@@ -11,7 +11,7 @@ from ranksvm.data.pairs import choose_queries
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError, NoComparablePairsError
 
-__all__ = ["PairList"]
+__all__ = ["PairList", "groups_of_pairs", "row_numbers"]
 
 
 class PairList:
@@ -119,13 +119,9 @@ class PairList:
         present = np.zeros(max(preferred.max(), other.max()) + 1, dtype=bool)
         present[preferred] = present[other] = True
         rows = np.flatnonzero(present)
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
         number = np.cumsum(present) - 1
         preferred, other = number[preferred], number[other]
-        graph = coo_array((np.ones(len(weight), dtype=bool), (preferred, other)), shape=(len(rows), len(rows)))
-        n_components, component = connected_components(graph, directed=False)
+        n_components, component = _components(preferred, other, len(rows))
         # stable: rows stay in order, so that they are read sequentially
         order = np.argsort(component, kind="stable")
         pointers = np.concatenate(([0], np.cumsum(np.bincount(component, minlength=n_components)))).astype(np.int64)
@@ -307,8 +303,57 @@ class PairList:
         return pairs, positions
 
 
+def groups_of_pairs(queries: Queries, preferred: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Which pairs have to stay together in folds.
+
+    Parameters
+    ----------
+    queries : Queries
+        The rows' queries.
+    preferred, other : ndarray of int64, shape (n_pairs,)
+        Row numbers.
+
+    Returns
+    -------
+    ndarray, shape (n_pairs,)
+        An id for each pair: that of its query; if there is only one query, that of its connected component.
+    """
+    if queries.n_queries > 1:
+        return queries.ids[queries.numbers()[preferred]]
+    return _components(preferred, other, queries.n_rows)[1][preferred]
+
+
+def _components(preferred: np.ndarray, other: np.ndarray, n_rows: int) -> tuple[int, np.ndarray]:
+    """Number of connected components, and the component of each row."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_array((np.ones(len(preferred), dtype=bool), (preferred, other)), shape=(n_rows, n_rows))
+    return connected_components(graph, directed=False)
+
+
 def row_numbers(pairs: Any, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
-    """The two columns of ``pairs``, validated."""
+    """The two columns of ``pairs``, validated.
+
+    Parameters
+    ----------
+    pairs : array-like of int, shape (n_pairs, 2)
+        Row numbers (preferred, other).
+    queries : Queries
+        The rows' queries.
+
+    Returns
+    -------
+    preferred, other : ndarray of int64, shape (n_pairs,)
+        The row numbers.
+
+    Raises
+    ------
+    DataError
+        When they are not whole numbers of two rows of one query.
+    NoComparablePairsError
+        When there is no pair.
+    """
     given = np.asarray(pairs)
     if given.size == 0:
         raise NoComparablePairsError("pairs is empty: there is nothing to learn from.")

@@ -9,6 +9,7 @@ import numpy as np
 
 import ranksvm._compiled.sweep as sweep
 from ranksvm._parallel import parallel_map
+from ranksvm.data.censoring import order_of_times
 from ranksvm.data.pair_weights import PairWeights, check_total
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import NoComparablePairsError
@@ -99,11 +100,23 @@ class ComparablePairs:
         by_level, visited = np.empty(len(levels), dtype=np.int32), np.empty(self.n_queries, dtype=np.uint8)
         self.visited = visited
         self.n_swept = self.arrays.choose(self.pairs_per_query, visit_limit, by_level, visited)
+        # a document that is preferred to others, but to which none is: a censored time
+        self._never_other = other is not None and not other.all()
+        if self._never_other:
+            self.pairs_per_query = self._counts_without_zeros(np.asarray(other))
 
     def __reduce__(self):
         # the compiled view of the arrays is created again
         parts = self.pointers, self.rows, self.levels, self.n_levels, self.preferred, self.other, self.gain
         return ComparablePairs, (*parts, self.adjacent, self.direct_limit, self.visit_limit)
+
+    def _counts_without_zeros(self, other: np.ndarray) -> np.ndarray:
+        """Number of pairs of each query whose other document may be one."""
+        ones, may = np.ones(len(other)), (other > 0.0).astype(float)
+        parts = self.pointers, self.levels, self.n_levels, ones, may, None, self.adjacent, self.direct_limit
+        listed, counts = np.empty((2, self.n_queries))
+        sweep.count_pairs(sweep.PairArrays(*parts), 0, self.n_queries, listed, counts)
+        return np.rint(counts)
 
     @classmethod
     def from_labels(
@@ -116,6 +129,7 @@ class ComparablePairs:
         sample_weight: Any = None,
         query_weight: Any = None,
         propensity: Any = None,
+        event: np.ndarray | None = None,
         largest_label: float | None = None,
         may_be_empty: bool = False,
         n_threads: int = 1,
@@ -136,6 +150,9 @@ class ComparablePairs:
             ``(2^y_i - 2^y_j) / 2^max(y)``, with the maximum over all rows. A row of zero ``sample_weight`` is ignored.
         sample_weight, query_weight, propensity : array-like of shape (n_rows,), optional
             Factors of the weight of a pair, by row: see `PairWeights`.
+        event : ndarray of float64, shape (n_rows,), optional
+            The labels are times, right-censored where this is 0: a pair (i, j) then needs an observed event of j (1),
+            and of equal times a censored one is the longer.
         largest_label : float, optional
             The largest label of all data, if these rows are a part of the data; by default that of these rows.
         may_be_empty : bool
@@ -158,6 +175,7 @@ class ComparablePairs:
         """
         pointers, rows, y_sorted = queries.pointers, queries.order, queries.to_sorted(y)
         preferred, other = PairWeights(sample_weight, query_weight, propensity).factors(queries)
+        observed = None if event is None else queries.to_sorted(event)
         if other is not None and not other.all():
             # A row of weight 0 is ignored: its label neither separates others nor counts as the largest one.
             kept = np.flatnonzero(other)
@@ -165,21 +183,30 @@ class ComparablePairs:
             pointers = np.searchsorted(kept, pointers)
             y_sorted, other = y_sorted[kept], other[kept]
             preferred = None if preferred is None else preferred[kept]
+            observed = None if observed is None else observed[kept]
+        ordered = y_sorted if observed is None else order_of_times(y_sorted, observed)
         levels = np.empty(len(y_sorted), dtype=np.int32)
         n_levels = np.zeros(queries.n_queries, dtype=np.int32)
         n_threads = n_threads if len(y_sorted) >= PARALLEL_ROWS else 1
-        compress = partial(_compress, pointers, y_sorted, levels, n_levels, n_threads)
+        compress = partial(_compress, pointers, ordered, levels, n_levels, n_threads)
         parallel_map(compress, _ranges(queries.n_queries, n_threads), n_threads)
         adjacent = selection == "adjacent"
         parts = pointers, rows, levels, n_levels
         if weighting == "per_query":
             preferred, other = _shares_of_queries(
-                preferred, other, pointers, lambda v: cls(*parts, v, v, None, adjacent)
+                preferred,
+                other,
+                pointers,
+                lambda v: cls(*parts, v, v if observed is None else v * observed, None, adjacent),
             )
+        if observed is not None:
+            # a pair whose other time is censored is not comparable: its weight is 0
+            preferred = np.ones(len(observed)) if preferred is None else preferred
+            other = observed if other is None else other * observed
         pairs = cls(*parts, preferred, other, _gains(weighting, y_sorted, pointers, largest_label), adjacent)
         check_total(pairs.weight)
         if pairs.weight <= 0 and not may_be_empty:
-            raise NoComparablePairsError(_why_no_pairs(queries, pairs))
+            raise NoComparablePairsError(_why_no_pairs(queries, pairs, event))
         return pairs
 
     @property
@@ -232,7 +259,10 @@ class ComparablePairs:
         start, stop = self.pointers[query], self.pointers[query + 1]
         level = self.levels[start:stop]
         # the lowest documents are preferred to none, and none to the highest: with two levels the rest are few
-        above, below = np.flatnonzero(level > 0), np.flatnonzero(level < self.n_levels[query] - 1)
+        above, is_below = np.flatnonzero(level > 0), level < self.n_levels[query] - 1
+        if self._never_other:
+            is_below &= np.asarray(self.other)[start:stop] > 0.0
+        below = np.flatnonzero(is_below)
         difference = level[above, np.newaxis] - level[below]
         i, j = np.nonzero(difference == 1 if self.adjacent else difference > 0)
         i, j = above[i] + start, below[j] + start
@@ -285,6 +315,9 @@ class ComparablePairs:
             lower = np.arange(ends[until] - ends[at]) + np.repeat(begin[at:until] - (ends[at:until] - ends[at]), counts)
             i, j = np.repeat(order[at:until], counts), order[lower]
             at = until
+            if self._never_other:
+                kept = np.asarray(self.other)[j] > 0.0
+                i, j = i[kept], j[kept]
             if len(i):
                 yield i, j, self._weights(i, j)
 
@@ -294,9 +327,13 @@ class ComparablePairs:
         Returns
         -------
         is_preferred, is_other : ndarray of bool, shape (n_rows,)
-            By position; a document of an intermediate level is both.
+            By position; a document of an intermediate level is both. With censored times a document may be counted as
+            preferred although all shorter times are censored.
         """
-        return self.levels > 0, self.levels < np.repeat(self.n_levels - 1, np.diff(self.pointers))
+        is_other = self.levels < np.repeat(self.n_levels - 1, np.diff(self.pointers))
+        if self._never_other:
+            is_other &= np.asarray(self.other) > 0.0
+        return self.levels > 0, is_other
 
     def comparable(self) -> tuple["ComparablePairs", np.ndarray]:
         """The same pairs over only the rows whose query has a pair, for work quadratic in the number of rows.
@@ -494,7 +531,12 @@ def _by_query(operation: np.ufunc, values: np.ndarray, pointers: np.ndarray) -> 
     return out
 
 
-def _why_no_pairs(queries: Queries, pairs: ComparablePairs) -> str:
+def _why_no_pairs(queries: Queries, pairs: ComparablePairs, event: np.ndarray | None) -> str:
+    if event is not None and not pairs.n_pairs:
+        return (
+            "No comparable pair: of two times the smaller one must be that of an observed event, and "
+            f"{int(event.sum())} of the {queries.n_rows} rows have one."
+        )
     if pairs.n_pairs:
         return f"All {pairs.n_pairs} comparable pairs have zero weight: there is nothing to learn from."
     if absent := queries.n_rows - pairs.n_rows:

@@ -9,7 +9,7 @@ from ranksvm._checks import check_one_per_row
 from ranksvm.data.numeric_column import as_array, is_missing, numeric_column
 from ranksvm.exceptions import DataError
 
-__all__ = ["Queries", "id_array", "query_ranges"]
+__all__ = ["Queries", "descending_within_ties", "id_array", "query_ranges"]
 
 # Advice for code that splits rows, because group cannot be split.
 QID_FROM_GROUP = "give one query id per row instead, qid=np.repeat(np.arange(len(group)), group)."
@@ -259,6 +259,27 @@ def query_ranges(ends: np.ndarray, limit: int) -> Iterator[tuple[int, int]]:
         last = max(first + 1, int(np.searchsorted(ends, ends[first] + limit, side="right")) - 1)
         yield first, min(last, n_queries)
         first = last
+
+
+def descending_within_ties(order: np.ndarray, again: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """An order of rows with the rows of each tie in descending order of their ids, as text.
+
+    Parameters
+    ----------
+    order : ndarray of int, shape (n_rows,)
+        Rows.
+    again : ndarray of bool, shape (n_rows,)
+        Whether a place of the order is tied with the one before it.
+    ids : ndarray, shape (n_rows,)
+        Id of each row. Only those of tied rows are sorted, which takes long.
+    """
+    tied = again.copy()
+    tied[:-1] |= again[1:]
+    rows, tie = order[tied], np.cumsum(~again)[tied]
+    place = np.unique(ids[rows].astype(str), return_inverse=True)[1].reshape(-1)
+    found = order.copy()
+    found[tied] = rows[np.lexsort((-place, tie))]
+    return found
 
 
 def id_array(qid: Any) -> np.ndarray:

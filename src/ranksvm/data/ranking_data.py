@@ -7,11 +7,17 @@ from typing import Any
 import numpy as np
 
 from ranksvm._checks import check_one_per_row, is_sparse
+from ranksvm._tabular import Table, frame_of
 from ranksvm.data._cache import read_cache, write_cache
 from ranksvm.data.queries import Queries, id_array
 from ranksvm.exceptions import DataError
 
 __all__ = ["RankingData"]
+
+# rows and features in a notebook, and levels in a table for papers
+_ROWS = 5
+_FEATURES = 8
+_LEVELS = 6
 
 
 @dataclass(eq=False, repr=False)
@@ -210,6 +216,96 @@ class RankingData:
         from ranksvm.data._table import Columns
 
         return cls(**read_parquet(path, Columns(label, qid, docid, ignore, require_labels), dtype))
+
+    def to_csv(self, path: Any) -> None:
+        """Write CSV, or TSV if the file name ends in ``.tsv`` (or ``.tsv.gz`` and the like), as `read_data` reads it.
+
+        The columns are those of `to_parquet`; numbers are written with all digits.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; written atomically, compressed if its name says so.
+
+        Raises
+        ------
+        MissingDependencyError
+            When pyarrow is not installed.
+        DataError
+            When X is sparse, two features have the same name, or a feature has the name of another column.
+        """
+        from ranksvm.data._csv import write_csv
+
+        write_csv(path, self)
+
+    def to_frame(self, *, library: str | None = None) -> Any:
+        """A DataFrame with the columns of `to_parquet`: ``label``, ``qid``, ``docid`` and one per feature.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Library of the DataFrame; None: the first of them that is installed.
+
+        Returns
+        -------
+        DataFrame
+            One row per document.
+
+        Raises
+        ------
+        MissingDependencyError
+            When the library, or each of them, is not installed.
+        DataError
+            When X is sparse, two features have the same name, or a feature has the name of another column.
+        """
+        return frame_of(self._columns(), library)
+
+    def to_latex(self) -> str:
+        """The numbers of rows, queries, features and levels as a LaTeX ``tabular``, as papers describe data sets.
+
+        Returns
+        -------
+        str
+            The text; it needs the package booktabs.
+        """
+        levels, counts = np.unique(self.y, return_counts=True)
+        columns: dict[str, Any] = {
+            "documents": [f"{self.n_rows:,}"],
+            "queries": [f"{self.queries.n_queries:,}"],
+            "features": [f"{self.n_features:,}"],
+        }
+        for level, n_rows in zip(levels.tolist()[:_LEVELS], counts.tolist(), strict=False):
+            columns[f"label {level:g}"] = [f"{n_rows:,}"]
+        return Table(columns, repr(self)).to_latex()
+
+    def _columns(self) -> dict[str, np.ndarray]:
+        if is_sparse(self.X):
+            raise DataError(
+                "X is sparse, and a table has a column for every feature: use data.X as it is, or replace it by "
+                "X.toarray() first."
+            )
+        names = self.feature_names or [f"f{number}" for number in range(1, self.n_features + 1)]
+        ids = {name: getattr(self, name) for name in ("qid", "docid") if getattr(self, name) is not None}
+        columns = {"label": self.y, **ids, **dict(zip(names, self.X.T, strict=True))}
+        if len(columns) < 1 + len(ids) + self.n_features:
+            known = ["label", *ids, *names]
+            twice = next(name for name in known if known.count(name) > 1)
+            raise DataError(f"two columns would be named {twice!r}: rename the feature.")
+        return columns
+
+    def _repr_html_(self) -> str:
+        """The first rows and features in a notebook."""
+        first = self.select(slice(0, _ROWS))
+        X = first.X[:, :_FEATURES]
+        names = None if self.feature_names is None else self.feature_names[:_FEATURES]
+        shown = RankingData(X.toarray() if is_sparse(X) else X, first.y, first.qid, first.docid, names)
+        caption = repr(self)
+        if self.n_rows > _ROWS or self.n_features > _FEATURES:
+            caption += f": the first {shown.n_rows} rows and {shown.n_features} features"
+        columns = shown._columns()
+        if not (first.y % 1).any():
+            columns["label"] = first.y.astype(np.int64)
+        return Table(columns, caption).to_html()
 
     def __len__(self) -> int:
         return self.n_rows

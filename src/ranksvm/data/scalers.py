@@ -15,6 +15,7 @@ from ranksvm.data._finite import where_not_finite
 from ranksvm.data.queries import Queries, query_ranges
 from ranksvm.data.sparse_format import without_duplicates
 from ranksvm.data.spread import BLOCK, cell_squares
+from ranksvm.data.validation import check_grouped
 from ranksvm.exceptions import DataError
 
 __all__ = ["QueryMinMaxScaler", "QueryStandardScaler"]
@@ -69,7 +70,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Features.
         qid : array-like of shape (n_rows,) or str, optional
             Query id of each row, in any order, or the name of the column of a DataFrame that has them, which is not
-            used as a feature. None: all rows are one query.
+            used as a feature. None: all rows are one query, with a `OneQueryWarning`; more than 1,000 rows are refused
+            then, unless one id for all of them, ``qid=np.zeros(n_rows)``, says that they are one query.
 
         Returns
         -------
@@ -79,11 +81,13 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            When X holds NaN or infinite values, or ``qid`` and X differ in length.
+            When X holds NaN or infinite values, ``qid`` and X differ in length, or it is missing for more than 1,000
+            rows.
         """
         check_is_fitted(self)
         X, qid, _ = frames.split_qid(X, qid)
         X = self._validated(X, reset=False, copy=self.copy)
+        check_grouped(qid, None, X.shape[0], type(self).__name__, "scaled together")
         queries = Queries.from_qid(qid, X.shape[0])
         return self._scale_sparse(X, queries) if is_sparse(X) else self._scale_dense(X, queries)
 
@@ -98,7 +102,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Ignored.
         qid : array-like of shape (n_rows,) or str, optional
             Query id of each row, in any order, or the name of the column of a DataFrame that has them, which is not
-            used as a feature. None: all rows are one query.
+            used as a feature. None: all rows are one query, with a `OneQueryWarning`; more than 1,000 rows are refused
+            then, unless one id for all of them, ``qid=np.zeros(n_rows)``, says that they are one query.
 
         Returns
         -------

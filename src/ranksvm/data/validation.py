@@ -14,7 +14,9 @@ from ranksvm._parallel import parallel_map
 from ranksvm.data import Queries, frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.numeric_column import label_column
+from ranksvm.data.preferences import Preferences
 from ranksvm.data.sparse_format import check_sparse_format
+from ranksvm.data.two_blocks import TwoBlocks
 from ranksvm.exceptions import DataError, OneQueryWarning
 
 # We search for NaN ourselves, on all threads, and report the position.
@@ -32,11 +34,13 @@ MOST_ROWS_WITHOUT_QID = 1000
 
 
 def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False, finite: bool = True) -> Any:
-    """X as a C-contiguous float array or CSR, copied only if it is not one (or a DataFrame).
+    """X as a C-contiguous float array or CSR, copied only if it is not one (or a DataFrame); two arrays of preferences.
 
     Raises DataError if X is invalid, or (if ``finite``) has NaN or infinite values, with their position. With ``reset``
     the estimator stores the number and names of the features; otherwise X must agree with them.
     """
+    if isinstance(X, Preferences):
+        return _features_of_preferences(estimator, X, n_threads, reset)
     with _as_data_error():
         found = _plain_features(estimator, X, reset)
         if found is None:
@@ -60,6 +64,17 @@ def features_and_labels(
             found, y = frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
     check_finite(estimator, found, n_threads)
     return found, y
+
+
+def _features_of_preferences(estimator: Any, data: Preferences, n_threads: int, reset: bool) -> Any:
+    """The rows of chosen and rejected answers; the names of the features are those of the chosen ones."""
+    blocks = []
+    for name, X, first in zip(("chosen", "rejected"), data.blocks, (reset, False), strict=True):
+        try:
+            blocks.append(features(estimator, X, n_threads=n_threads, reset=first))
+        except DataError as error:
+            raise DataError(f"{name}: {error}") from error
+    return TwoBlocks.joined(*blocks)
 
 
 def _plain_features(estimator: Any, X: Any, reset: bool) -> Any:
@@ -126,30 +141,35 @@ def queries(qid: Any, group: Any, n_rows: int) -> Queries:
     if group is None:
         return Queries.from_qid(qid, n_rows)
     if qid is not None:
-        raise DataError("Give qid (one query id per row) or group (sizes of consecutive queries), not both.")
+        raise DataError(
+            "Give qid (one query id per row; a column 'qid' of a DataFrame is that, too) or group (sizes of "
+            "consecutive queries), not both."
+        )
     return Queries.from_group(group, n_rows)
 
 
-def check_grouped(qid: Any, group: Any, n_rows: int) -> None:
-    """Warn where rows to learn from have neither query ids nor group sizes; with many rows, refuse them.
+def check_grouped(qid: Any, group: Any, n_rows: int, caller: str = "fit", done: str = "compared") -> None:
+    """Warn where rows have neither query ids nor group sizes; with many rows, refuse them.
 
-    Every two rows with different labels would be a pair. A few rows are plausibly one query, as in a first trial and in
-    scikit-learn's checks of estimators; beyond `MOST_ROWS_WITHOUT_QID` they are plausibly several, whose rows must not
-    be compared.
+    A few rows are plausibly one query, as in a first trial and in scikit-learn's checks of estimators; beyond
+    `MOST_ROWS_WITHOUT_QID` they are plausibly several, whose rows must not be compared. The message names the function,
+    ``caller``, and what is ``done`` with any two rows of a query.
     """
     if qid is not None or group is not None or n_rows < 2:
         return
+    ids = "one query id per row" + ("" if caller == "evaluate" else ", or the name of a DataFrame's column")
+    takes_group = caller in ("fit", "evaluate")
     cure = (
-        "Pass qid= (one query id per row, or the name of a DataFrame's column) or group= (sizes of consecutive "
-        f"queries). If all rows are one query, say so: group=[{n_rows}], or qid=np.zeros({n_rows})."
+        f"Pass qid= ({ids})" + " or group= (sizes of consecutive queries)" * takes_group + ". "
+        "If all rows are one query, say so: " + f"group=[{n_rows}], or " * takes_group + f"qid=np.zeros({n_rows})."
     )
     if n_rows > MOST_ROWS_WITHOUT_QID:
         raise DataError(
-            f"fit got {n_rows:,} rows without query ids: as one query, any two of them would be compared. {cure} "
+            f"{caller} got {n_rows:,} rows without query ids: as one query, any two of them would be {done}. {cure} "
             "Inside scikit-learn's searches and cross_val_score, sklearn.set_config(enable_metadata_routing=True) "
             "passes qid on; ranksvm.cross_validate needs no routing."
         )
-    message = f"fit got no query ids, so all {n_rows:,} rows are one query, and any two of them are compared. {cure}"
+    message = f"{caller} got no query ids, so all {n_rows:,} rows are one query, and any two of them are {done}. {cure}"
     warnings.warn(message, OneQueryWarning, stacklevel=_level_of_caller())
 
 
@@ -166,5 +186,6 @@ def check_finite(estimator: Any, X: Any, n_threads: int) -> None:
     values = X.data if is_sparse(X) else X.reshape(-1)
     chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
     if not all(parallel_map(linear.all_finite, chunks, n_threads)):
-        place = where_not_finite(X, getattr(estimator, "feature_names_in_", None))
+        pairwise = getattr(estimator, "kernel", None) == "precomputed"
+        place = where_not_finite(X, getattr(estimator, "feature_names_in_", None), pairwise=pairwise)
         raise DataError(f"Input X contains {place}: replace or drop such values.")

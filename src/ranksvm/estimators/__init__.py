@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from ranksvm.estimators.rank_svm_cv import RankSVMCV
     from ranksvm.estimators.regularized_rank_svm import RegularizedRankSVM
     from ranksvm.estimators.solar_ranker import SOLARRanker
-
-# public name -> module that defines it, which is loaded on first use
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "FactorizedRankSVM": "ranksvm.estimators.factorized_rank_svm",
-        "KernelRankSVM": "ranksvm.estimators.kernel_rank_svm",
-        "KernelRankSVMCV": "ranksvm.estimators.kernel_rank_svm_cv",
-        "PRanker": "ranksvm.estimators.p_ranker",
-        "RegularizationPath": "ranksvm.estimators.path",
-        "regularization_path": "ranksvm.estimators.path",
-        "CommitteePerceptronRanker": "ranksvm.estimators.perceptron_rankers",
-        "PairwisePerceptronRanker": "ranksvm.estimators.perceptron_rankers",
-        "RankSVM": "ranksvm.estimators.rank_svm",
-        "RankSVMCV": "ranksvm.estimators.rank_svm_cv",
-        "RegularizedRankSVM": "ranksvm.estimators.regularized_rank_svm",
-        "SOLARRanker": "ranksvm.estimators.solar_ranker",
-    },
-)
+else:
+    # public name -> module that defines it, which is loaded on first use
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "FactorizedRankSVM": "ranksvm.estimators.factorized_rank_svm",
+            "KernelRankSVM": "ranksvm.estimators.kernel_rank_svm",
+            "KernelRankSVMCV": "ranksvm.estimators.kernel_rank_svm_cv",
+            "PRanker": "ranksvm.estimators.p_ranker",
+            "RegularizationPath": "ranksvm.estimators.path",
+            "regularization_path": "ranksvm.estimators.path",
+            "CommitteePerceptronRanker": "ranksvm.estimators.perceptron_rankers",
+            "PairwisePerceptronRanker": "ranksvm.estimators.perceptron_rankers",
+            "RankSVM": "ranksvm.estimators.rank_svm",
+            "RankSVMCV": "ranksvm.estimators.rank_svm_cv",
+            "RegularizedRankSVM": "ranksvm.estimators.regularized_rank_svm",
+            "SOLARRanker": "ranksvm.estimators.solar_ranker",
+        },
+    )
 
 __all__ = [
     "CommitteePerceptronRanker",

@@ -2,35 +2,54 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ranksvm import _options
+from ranksvm._logging import Steps
 from ranksvm._schema import Array, Number, Schema
-from ranksvm.data import Queries, frames, validation
+from ranksvm._verbosity import verbosity
+from ranksvm.data import Queries, TwoBlocks, frames, validation
+from ranksvm.data.censoring import strata_or_rows
+from ranksvm.estimators.calibrated import CalibratedMixin
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.estimators.ranker import all_or_nothing
-from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
+from ranksvm.exceptions import NoComparablePairsError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, parse_metric
 from ranksvm.metrics.conventions import convention_named
+from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error, standard_error_over_queries
 from ranksvm.model_selection.cross_validation import query_splits
-from ranksvm.problems.evaluation import EvaluationSet, evals_result, evaluation_sets
+from ranksvm.problems.evaluation import EvaluationSet, EvaluationSets, PairEvaluationSet, Parts, evaluation_sets
+from ranksvm.problems.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
 from ranksvm.problems.problem import RankSVMProblem, interruptible_if
 from ranksvm.problems.records import Outcome, Record
-from ranksvm.problems.training_set import TrainingSet
+from ranksvm.problems.training_set import ListedPairs, TrainingSet
 from ranksvm.solvers import SolverResult, Status
 
 logger = logging.getLogger("ranksvm.estimators")
 
-# The evaluations of one solution, one for each test part.
-Parts = Sequence[Evaluation]
+
+# What a solution is evaluated on.
+Held = EvaluationSet | PairEvaluationSet
+# Makes the training and the test part of a fold.
+Fold = Callable[[], tuple[TrainingSet, Held]]
+
+
+@contextmanager
+def _naming_fold(number: int) -> Iterator[None]:
+    """Name the fold, numbered from 0, whose training part has no pair."""
+    try:
+        yield
+    except NoComparablePairsError as error:
+        raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +60,8 @@ class Choice(Record):
     ----------
     setting_number, C_number : int
         Indices of the chosen setting and of the chosen C.
+    best_iteration : int
+        The place of the chosen solution, from 1, among those tried, in their order.
     C : float
         The chosen C.
     best_score : float
@@ -53,6 +74,7 @@ class Choice(Record):
 
     setting_number: int
     C_number: int
+    best_iteration: int
     C: float
     best_score: float
     Cs: np.ndarray
@@ -60,7 +82,8 @@ class Choice(Record):
 
     def attributes(self) -> dict[str, Any]:
         """Name of each fitted attribute -> its value."""
-        return {"C_": self.C, "best_score_": self.best_score, "Cs_": self.Cs} | self.tried
+        best = {"best_score_": self.best_score, "best_iteration_": self.best_iteration}
+        return {"C_": self.C, **best, "Cs_": self.Cs} | self.tried
 
 
 class Chosen(NamedTuple):
@@ -72,7 +95,7 @@ class Chosen(NamedTuple):
     evals_result: dict[str, Any]
 
 
-class ChoosingRanker(DualMixin, BaseEstimator):
+class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
     """Base of the estimators that choose C, and other hyper-parameters of their problem, by a metric.
 
     A setting holds these other hyper-parameters: one value of gamma for a kernel, None for a linear model. Each setting
@@ -82,17 +105,25 @@ class ChoosingRanker(DualMixin, BaseEstimator):
     _fitted_schema: ClassVar[Schema] = {
         "C_": Number(least=0.0),
         "best_score_": Number(finite=False),
+        "best_iteration_": Number(integer=True, least=1, nullable=True, default=None),
         "Cs_": Array("n_Cs"),
     }
     # the estimator that is given C
     _with_one_c: ClassVar[Callable[..., Any]]
 
     C_: float
+    best_score_: float
+    best_iteration_: int
+    Cs_: np.ndarray
+    scores_: np.ndarray
+    mean_scores_: np.ndarray
+    standard_errors_: np.ndarray
     Cs: Any
     metric: Any
     cv: Any
     convention: Any
     rule: str
+    early_stopping_rounds: int | None
     keep_on_interrupt: bool
     verbose: int
 
@@ -108,15 +139,21 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         propensity: Any = None,
         pairs: Any = None,
         pair_weight: Any = None,
+        event: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
-    ) -> Any:
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = None,
+        callbacks: Any = None,
+    ) -> Self:
         """Choose C, and gamma if the kernel has one, and learn the scoring function.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
             Features, or a precomputed kernel matrix.
         y : array-like of shape (n_samples,)
             Labels.
@@ -126,12 +163,26 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             Weights, as in `RankSVM.fit`. In the score of a fold a query is weighted by the mean sample weight of its
             rows.
         pairs, pair_weight : array-like, optional
-            Explicit preferences instead of ``y``, as in `RankSVM.fit`; they need an ``eval_set`` with labels.
+            Explicit preferences instead of ``y``, as in `RankSVM.fit`. Folds divide the pairs: those of one query
+            (`Preferences`: prompt) stay together, or, if all rows are of one query, those that rows connect. A splitter
+            is given the pairs as rows, and a fold's score is its pairwise accuracy, by ``pair_weight``, whatever
+            ``metric`` says by default. The features are not copied.
+        event : array-like of bool, shape (n_samples,), optional
+            Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME. The score
+            is the concordance index; folds divide the queries (strata), or, if there is only one, the rows.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Validation data, as in LightGBM and XGBoost. The choice is made on the first set; on others the metric
-            is only recorded (``evals_result_``).
+            is only recorded (``evals_result_``). An item may also be ``(X, pairs)`` or `Preferences`, for the pairwise
+            accuracy, or ``(X, time, event)``, for the concordance index.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+        eval_names, eval_sample_weight, eval_at : optional
+            As in `RankSVM.fit`.
+        eval_metric : str, Metric, or list of either, optional
+            What to evaluate on the sets besides ``metric``, which comes first and decides.
+        callbacks : list of callable, optional
+            Functions called after each solution evaluated on an ``eval_set``, as in `FactorizedRankSVM.fit`. The
+            comparison stops after a function returns True.
 
         Returns
         -------
@@ -154,25 +205,35 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         """
         metric, convention = parse_metric(self.metric), convention_named(self.convention)
         _options.check(rule=_options.one_of(self.rule, RULES))
-        with all_or_nothing(self), _options.verbosity(self.verbose):
+        patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
+        if called and eval_set is None:
+            raise OptionError("callbacks follow the solutions along C on validation data: give eval_set=[(X, y)].")
+        with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             Cs = np.sort(c_values(self.Cs))
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+            weights["event"] = event
             arguments = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
             data = self._training_set(self, X, y, **arguments, **weights)
             settings = self._settings(data)
-            sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
+            given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
+            sets = evaluation_sets(self, data.n_queries, *given, deciding=metric, convention=convention)
             if sets:
-                chosen = self._choose_on_validation(data, settings, Cs, metric, convention, sets)
-            elif pairs is not None:
-                raise DataError("Pairs give no labels to evaluate folds with: give validation data (eval_set).")
+                metric = sets.metrics[0]
+                rounds = EvaluationRounds(self, sets, called, len(settings) * len(Cs), patience)
+                chosen = self._choose_on_validation(data, settings, Cs, metric, rounds)
+            elif data.listed is not None:
+                metric = only_metric("pairs", ACCURACY, metric)
+                parts = self._folds_of_pairs(data, data.listed)
+                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, parts)
             else:
-                grouping = validation.queries(qid, group, data.n_rows)
-                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, grouping, weights)
+                metric = metric if event is None else only_metric("censored times", CONCORDANCE, metric)
+                parts = self._folds_of_queries(data, validation.queries(qid, group, data.n_rows), weights)
+                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, parts)
             self._assign(chosen.model, chosen.outcome, chosen.choice)
             self.evals_result_ = chosen.evals_result
-            self.fitted_params_ = self._params_now()
+            self.fitted_params_ = self._params_now() | {"metric": metric.name}
         return self
 
     # ---- implemented by subclasses
@@ -208,20 +269,20 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         settings: list[Any],
         Cs: np.ndarray,
         metric: Metric,
-        convention: Convention,
-        sets: list[EvaluationSet],
+        rounds: EvaluationRounds,
     ) -> "Chosen":
         tried: list[tuple[RankSVMProblem, list[SolverResult]]] = []
         found: list[list[Parts]] = []
+        steps = Steps(len(settings) * len(Cs))
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             for setting in settings:
                 problem = self._problem(data, setting)
                 where = "validation data"
-                results, evaluations = self._along(problem, Cs, sets, metric, convention, where, interrupted)
+                results, evaluations = self._along(problem, Cs, rounds.sets, where, steps, rounds, interrupted)
                 problem.release()
                 tried.append((problem, results))
                 found.append(evaluations)
-                if interrupted is not None and interrupted.is_set():
+                if rounds.ended or (interrupted is not None and interrupted.is_set()):
                     break
         first_sets = [[parts[:1] for parts in evaluations] for evaluations in found]
         choice = self._choose(settings[: len(found)], Cs, metric, first_sets)
@@ -230,7 +291,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         outcome = problem.outcome(result)
         if interrupted is not None and interrupted.is_set():
             outcome = replace(outcome, status=Status.INTERRUPTED.value)
-        of_sets = evals_result([parts for evaluations in found for parts in evaluations])
+        of_sets = rounds.sets.evals_result([parts for evaluations in found for parts in evaluations])
         return Chosen(choice, problem.model(result.w), outcome, of_sets)
 
     def _choose_by_folds(
@@ -240,9 +301,32 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         Cs: np.ndarray,
         metric: Metric,
         convention: Convention,
-        grouping: Queries,
-        weights: dict[str, Any],
+        folds: list[Fold],
     ) -> "Chosen":
+        found: list[list[list[Evaluation]]] = [[[] for _ in Cs] for _ in settings]
+        steps = Steps(len(settings) * len(Cs) * len(folds))
+        for number, made in enumerate(folds):
+            with _naming_fold(number):
+                fold, held_out = made()
+            name = f"fold {number + 1}"
+            test_set = EvaluationSets([name], [held_out], [metric], convention)
+            for place, setting in enumerate(settings):
+                problem = self._problem(fold, setting)
+                where = f"{name} of {len(folds)}"
+                _, evaluations = self._along(problem, Cs, test_set, where, steps)
+                problem.release()
+                for parts, each in zip(found[place], evaluations, strict=True):
+                    parts.extend(each)
+        choice = self._choose(settings, Cs, metric, found)
+        problem = self._problem(data, settings[choice.setting_number])
+        line = "chosen: %sC = %.6g, %s %.4f; fitting it to all data"
+        logger.info(line, problem.label, choice.C, metric.name, choice.best_score)
+        with interruptible_if(self.keep_on_interrupt) as interrupted:
+            result = problem.solve(choice.C, interrupted=interrupted)
+        return Chosen(choice, problem.model(result.w), problem.outcome(result), {})
+
+    def _folds_of_queries(self, data: TrainingSet, grouping: Queries, weights: dict[str, Any]) -> list[Fold]:
+        """Folds whose training and test parts have copies of their rows."""
         X, y, numbers = data.X, data.labels, grouping.numbers()
         assert y is not None
 
@@ -250,46 +334,49 @@ class ChoosingRanker(DualMixin, BaseEstimator):
             there = {name: value for name, value in weights.items() if value is not None}
             return weights | {name: np.broadcast_to(np.asarray(value), len(y))[rows] for name, value in there.items()}
 
-        found: list[list[list[Evaluation]]] = [[[] for _ in Cs] for _ in settings]
-        for number, (train, test) in enumerate(query_splits(self.cv, X, y, grouping)):
+        def parts(train: np.ndarray, test: np.ndarray) -> tuple[TrainingSet, Held]:
             part = {"qid": numbers[train], "group": None, **divided(train)}
-            try:
-                fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)
-            except NoComparablePairsError as error:
-                raise NoComparablePairsError(f"training part of fold {number + 1}: {error}") from None
-            X_test = self._features_of(X, test, train)
-            held_out = EvaluationSet(X_test, y[test], numbers[test], divided(test)["sample_weight"])
-            for place, setting in enumerate(settings):
-                problem = self._problem(fold, setting)
-                _, evaluations = self._along(problem, Cs, [held_out], metric, convention, f"fold {number + 1}")
-                problem.release()
-                for parts, each in zip(found[place], evaluations, strict=True):
-                    parts.extend(each)
-        choice = self._choose(settings, Cs, metric, found)
-        problem = self._problem(data, settings[choice.setting_number])
-        with interruptible_if(self.keep_on_interrupt) as interrupted:
-            result = problem.solve(choice.C, interrupted=interrupted)
-        return Chosen(choice, problem.model(result.w), problem.outcome(result), {})
+            fold = self._training_set(self._ranker(), self._features_of(X, train, train), y[train], **part)
+            X_test, there = self._features_of(X, test, train), divided(test)
+            return fold, EvaluationSet(X_test, y[test], numbers[test], there["sample_weight"], there["event"])
+
+        divided_by = grouping if weights["event"] is None else strata_or_rows(grouping)
+        return [partial(parts, *split) for split in query_splits(self.cv, X, y, divided_by)]
+
+    def _folds_of_pairs(self, data: TrainingSet, listed: ListedPairs) -> list[Fold]:
+        """Folds whose training and test parts read their rows where they are."""
+        blocks = [data.X.first, data.X.second] if isinstance(data.X, TwoBlocks) else [data.X]
+        groups = listed.groups()
+
+        def parts(train: np.ndarray, test: np.ndarray) -> tuple[TrainingSet, Held]:
+            held_out = PairEvaluationSet(blocks, listed.rows[test], groups[test], listed.weight[test])
+            return replace(data, pairs=listed.taken(train)), held_out
+
+        splits = query_splits(self.cv, listed.rows, None, Queries.from_qid(groups))
+        return [partial(parts, *split) for split in splits]
 
     def _along(
         self,
         problem: RankSVMProblem,
         Cs: np.ndarray,
-        sets: list[EvaluationSet],
-        metric: Metric,
-        convention: Convention,
+        sets: EvaluationSets,
         where: str,
+        steps: Steps,
+        rounds: EvaluationRounds | None = None,
         interrupted: threading.Event | None = None,
     ) -> tuple[list[SolverResult], list[Parts]]:
-        """The solutions of a problem along C, and the evaluation of each on every set."""
+        """The solutions of a problem along C, until ``rounds`` end, and the evaluation of each on every set."""
+        name = sets.metrics[0].name
         results: list[SolverResult] = []
         evaluations: list[Parts] = []
         for C, result in solve_along(problem, Cs, interrupted):
-            scores = partial(problem.scores, result.w)
             results.append(result)
-            evaluations.append([each.evaluate(scores, metric, convention) for each in sets])
-            value = evaluations[-1][0].means[metric.name]
-            logger.info("%sC = %.6g: %s %.4f on %s", problem.label, C, metric.name, value, where)
+            evaluations.append(sets.evaluate(partial(problem.scores, result.w)))
+            values = [parts[0].means[name] for parts in evaluations]
+            line = "%sC = %.6g: %s %.4f on %s"
+            logger.info(line, problem.label, C, name, values[-1], where, extra=steps.next())
+            if rounds is not None and (rounds.called_back(evaluations[-1]) or rounds.exhausted(values)):
+                break
         return results, evaluations
 
     def _choose(
@@ -317,6 +404,7 @@ class ChoosingRanker(DualMixin, BaseEstimator):
         return Choice(
             setting_number,
             C_number,
+            best_iteration=sum(map(len, found[:setting_number])) + C_number + 1,
             C=float(Cs[C_number]),
             best_score=float(means[setting_number, C_number]),
             Cs=Cs,

@@ -36,6 +36,18 @@ class DualMixin(Ranker):
         "evals_result_": Trace(required=False),
     }
 
+    objective_: float
+    duality_gap_: float
+    converged_: bool
+    status_: str
+    n_iter_: int
+    solver_: str
+    history_: dict[str, list]
+    n_pairs_: int
+    width_: float | None
+    pair_alpha_: np.ndarray | None
+    evals_result_: dict[str, dict[str, list[float]]]
+
     def dual_coef(
         self,
         X: Any,
@@ -48,6 +60,7 @@ class DualMixin(Ranker):
         propensity: Any = None,
         pairs: Any = None,
         pair_weight: Any = None,
+        event: Any = None,
     ) -> DualCoef:
         """The optimal dual variables: one alpha for each pair, query by query, computed on access.
 
@@ -67,7 +80,7 @@ class DualMixin(Ranker):
             Their labels; omitted if ``pairs`` are given.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, as in `rank`.
-        group, sample_weight, query_weight, propensity, pairs, pair_weight : array-like, optional
+        group, sample_weight, query_weight, propensity, pairs, pair_weight, event : array-like, optional
             As in ``fit``, with the same values.
 
         Returns
@@ -103,6 +116,7 @@ class DualMixin(Ranker):
         queries = validation.queries(ids, group, X.shape[0])
         labels = None if pairs is not None else validation.labels(y, X.shape[0])
         weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+        weights["event"] = event
         n_threads = effective_n_jobs(self.n_jobs)
         how = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
         found = training_pairs(queries, labels, pairs, pair_weight, **how, **weights)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -12,13 +12,16 @@ from ranksvm import _options
 from ranksvm._parallel import effective_n_jobs, one_blas_thread
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Number, Schema
+from ranksvm._verbosity import verbosity
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix, frames
+from ranksvm.data.linear_scores import linear_scores
 from ranksvm.estimators.low_rank_ranker import LowRankRanker
 from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.exceptions import DataError
 from ranksvm.objectives import FactorizedDual
 from ranksvm.problems.dual import AlphaOfPairs
-from ranksvm.problems.evaluation_rounds import EvaluationRounds, evaluation_rounds
+from ranksvm.problems.evaluation import evaluation_sets
+from ranksvm.problems.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
 from ranksvm.problems.problem import interruptible_if
 from ranksvm.problems.training_set import TrainingSet
 from ranksvm.solvers import EpochStatus, minimise_in_epochs
@@ -60,6 +63,12 @@ class FactorizedRankSVM(LowRankRanker):
     learning_rate : {"auto"} or float, default "auto"
         "auto": an exact line search sets the length of each step, so the objective never rises. A number: every step is
         a projected gradient step of that length, as in Algorithm 1; the objective may rise, or fail to converge.
+    init : {"scaled", "uniform"}, default "scaled"
+        The initial factors, drawn from the uniform distribution: "uniform" on the box ``[0, sqrt(C / K)]``, the
+        constraint of Algorithm 1; "scaled" multiplied by the number that minimises the objective, which is then
+        negative, below its value at V = 0. From "uniform" w is about ``C / 4`` times the sum of all differences of
+        pairs, far too long on most data, and fixed steps of the published lengths jump from corner to corner of the
+        box.
     max_epochs : int, default 1000
         Largest number of passes over the queries.
     tol : float, default 1e-4
@@ -70,8 +79,9 @@ class FactorizedRankSVM(LowRankRanker):
     early_stopping_rounds : int or None, default None
         Stop after this number of epochs without a better value on the first set of ``eval_set``, and keep the model of
         the best epoch.
-    eval_metric : str or Metric, default "ndcg@10"
-        The metric evaluated on ``eval_set`` after each epoch, as in `ranksvm.metrics.evaluate`.
+    eval_metric : str, Metric, or list of either, default "ndcg@10"
+        What is evaluated on ``eval_set`` after each epoch, as in `ranksvm.metrics.evaluate`; the first metric decides
+        on early stopping.
     random_state : int, RandomState instance or None, default None
         Seed of the initial factors and of the order of the queries in each epoch.
     warm_start : bool, default False
@@ -106,7 +116,7 @@ class FactorizedRankSVM(LowRankRanker):
     best_iteration_ : int or None
         With ``early_stopping_rounds``: the epoch, from 1, whose model was kept.
     best_score_ : float or None
-        With ``early_stopping_rounds``: its value on the first set of ``eval_set``.
+        With ``early_stopping_rounds``: its value of the first metric on the first set of ``eval_set``.
     evals_result_ : dict
         The metric after each epoch on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10":
         [...]}}``.
@@ -123,7 +133,7 @@ class FactorizedRankSVM(LowRankRanker):
     frame_type_ : str or None
         Library of the DataFrame X, such as "polars".
     qid_column_ : str or None
-        Column of X that held the query ids, if ``qid`` named one.
+        Column of X that held the query ids: the one that ``qid`` named, or "qid".
 
     See Also
     --------
@@ -136,7 +146,7 @@ class FactorizedRankSVM(LowRankRanker):
     ``+ sum of alpha_ij`` where (4) has ``- sum of alpha_ij``, and ``- C`` instead of ``- 1`` in the gradient, whose
     rows are ``sum over lower-labelled j of v_j (s_i - s_j - 1) + sum over higher-labelled j of v_j (s_j - s_i - 1)``, s
     = X w. Steps go against the gradient; the paper prints ascent. V = 0 is a stationary point, so the initial factors
-    are drawn from the uniform distribution on [0, 1] and multiplied by the number that minimises the objective.
+    are random. ``init="uniform"`` with a number as ``learning_rate`` is Algorithm 1 as published but for the signs.
 
     With ``learning_rate="auto"`` the steps are those of Algorithm 1, a projected gradient step for one query after
     another, with spectral lengths (Barzilai & Borwein, IMA J. Numer. Anal. 8, 1988) shortened by an exact line search:
@@ -155,6 +165,10 @@ class FactorizedRankSVM(LowRankRanker):
     True
     """
 
+    factors_: np.ndarray
+    best_iteration_: int | None
+    best_score_: float | None
+
     _model_params = ("C", "n_components")
     _fitted_schema: ClassVar[Schema] = {
         "factors_": Array("n_samples", "n_components", least=0.0, most=1e150),
@@ -168,6 +182,7 @@ class FactorizedRankSVM(LowRankRanker):
         *,
         n_components: int = 5,
         learning_rate: str | float = "auto",
+        init: str = "scaled",
         max_epochs: int = 1000,
         tol: float = 1e-4,
         early_stopping_rounds: int | None = None,
@@ -181,6 +196,7 @@ class FactorizedRankSVM(LowRankRanker):
         self.C = C
         self.n_components = n_components
         self.learning_rate = learning_rate
+        self.init = init
         self.max_epochs = max_epochs
         self.tol = tol
         self.early_stopping_rounds = early_stopping_rounds
@@ -201,7 +217,12 @@ class FactorizedRankSVM(LowRankRanker):
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
-    ) -> "FactorizedRankSVM":
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = None,
+        callbacks: Any = None,
+    ) -> Self:
         """Learn the factors and the weights that follow from them.
 
         Parameters
@@ -212,15 +233,25 @@ class FactorizedRankSVM(LowRankRanker):
             Relevance labels: any real numbers; only their order within a query counts.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row: any dtype, in any order. The name of a column of a DataFrame X: that column, which is
-            then not a feature, here and in `predict`. None: all rows are one query, with a `OneQueryWarning`. More than
-            1,000 rows are refused then, because they are plausibly of several queries, whose rows must not be compared;
-            ``group=[n_samples]`` says that they are one query.
+            then not a feature, here and in `predict`. None: the column "qid" of a DataFrame, as in XGBoost. Without it
+            all rows are one query, with a `OneQueryWarning`. More than 1,000 rows are refused then, because they are
+            plausibly of several queries, whose rows must not be compared; ``group=[n_samples]`` says that they are one
+            query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on after each epoch, as in LightGBM and XGBoost.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+        eval_names, eval_sample_weight, eval_at : optional
+            As in `RankSVM.fit`.
+        eval_metric : str, Metric, or list of either, optional
+            What to evaluate on the sets besides the estimator's ``eval_metric``, which comes first and decides on early
+            stopping.
+        callbacks : list of callable, optional
+            Functions called after each epoch with an object that has the fields of LightGBM's ``CallbackEnv``:
+            ``iteration`` (from 0), ``end_iteration``, ``params`` and ``evaluation_result_list`` of tuples (set, metric,
+            value, True). The fit stops after a function returns True.
 
         Returns
         -------
@@ -246,14 +277,18 @@ class FactorizedRankSVM(LowRankRanker):
             C=_options.positive(self.C),
             n_components=_options.count(self.n_components),
             learning_rate=_step_length(self.learning_rate),
+            init=_options.one_of(self.init, ("scaled", "uniform")),
             max_epochs=_options.count(self.max_epochs),
             tol=_options.positive(self.tol),
         )
+        patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
         with all_or_nothing(self):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             data = self._training_set(X, y, qid, group)
-            rounds = evaluation_rounds(self, eval_set, eval_qid, eval_group, data.n_queries)
+            given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
+            sets = evaluation_sets(self, data.n_queries, *given, deciding=self.eval_metric)
+            rounds = EvaluationRounds(self, sets, called, int(self.max_epochs), patience)
             with one_blas_thread():
                 dual = self._dual(data)
                 result = self._learn(dual, rounds)
@@ -286,20 +321,25 @@ class FactorizedRankSVM(LowRankRanker):
                     f"data need {shape}."
                 )
             dual.start(self.factors_)
+        elif self.init == "uniform":
+            dual.start(dual.upper * random.uniform(size=shape))
         else:
             dual.start_along(random.uniform(size=shape))
         return dual
 
     def _learn(self, dual: FactorizedDual, rounds: EvaluationRounds) -> EpochResult:
         """Run the epochs; the dual ends at the last epoch, or at the best one with early stopping."""
-        with _options.verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
+        n_threads = effective_n_jobs(self.n_jobs)
+        with verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
             result = minimise_in_epochs(
                 dual,
                 tol=self.tol,
                 max_epochs=self.max_epochs,
                 interrupted=interrupted,
-                after_epoch=lambda: rounds.record(dual.w, lambda: dual.factors),
+                after_epoch=lambda: rounds.record(lambda X: linear_scores(X, dual.w, n_threads), lambda: dual.factors),
             )
+        if rounds.ended:
+            result.status = EpochStatus.STOPPED_BY_CALLBACK
         if rounds.best_model is not None:
             dual.start(rounds.best_model)
         return result

@@ -1,15 +1,17 @@
 """KernelRankSVM: the ranking support vector machine with a kernel."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from ranksvm import _options
 from ranksvm._registry import storable
+from ranksvm._verbosity import verbosity
 from ranksvm.data import frames
+from ranksvm.estimators.calibrated import CalibratedMixin
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.kernel_ranker import KernelRanker
-from ranksvm.estimators.ranker import SCORE_METRIC, all_or_nothing
-from ranksvm.problems.evaluation import evals_result, evaluation_sets
+from ranksvm.estimators.ranker import all_or_nothing
+from ranksvm.problems.evaluation import evaluation_sets
 from ranksvm.problems.kernel import kernel_problem, kernel_training_set
 from ranksvm.problems.kernel_options import gamma_of
 from ranksvm.problems.problem import interruptible_if
@@ -18,7 +20,7 @@ __all__ = ["KernelRankSVM"]
 
 
 @storable
-class KernelRankSVM(DualMixin, KernelRanker):
+class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     """Kernel RankSVM: large-margin learning to rank with a nonlinear scoring function, exact and certified.
 
     Minimises ``1/2 |f|^2 + C * sum of a_ij * loss(f(x_i) - f(x_j))`` over the functions f of the kernel's reproducing
@@ -221,15 +223,20 @@ class KernelRankSVM(DualMixin, KernelRanker):
         propensity: Any = None,
         pairs: Any = None,
         pair_weight: Any = None,
+        event: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
-    ) -> "KernelRankSVM":
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = None,
+    ) -> Self:
         """Learn the scoring function.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
             Features, as in `RankSVM.fit`; for a precomputed kernel the symmetric kernel matrix, dense, of shape
             (n_samples, n_samples).
         y : array-like of shape (n_samples,)
@@ -241,11 +248,15 @@ class KernelRankSVM(DualMixin, KernelRanker):
             Weights, as in `RankSVM.fit`.
         pairs, pair_weight : array-like, optional
             Explicit preferences instead of ``y``, as in `RankSVM.fit`.
+        event : array-like of bool, shape (n_samples,), optional
+            Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on, as in `RankSVM.fit`; for a precomputed kernel X holds the kernel values of
             its documents with those of the fit.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+        eval_names, eval_sample_weight, eval_metric, eval_at : optional
+            As in `RankSVM.fit`.
 
         Returns
         -------
@@ -268,19 +279,30 @@ class KernelRankSVM(DualMixin, KernelRanker):
             When the certificate does not meet ``tol``.
         """
         _options.check(C=_options.positive(self.C))
-        with all_or_nothing(self), _options.verbosity(self.verbose):
+        with all_or_nothing(self), verbosity(self.verbose):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+            weights["event"] = event
             data = kernel_training_set(
                 self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights
             )
-            sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
+            sets = evaluation_sets(
+                self,
+                data.n_queries,
+                eval_set,
+                eval_qid,
+                eval_group,
+                eval_names,
+                eval_sample_weight,
+                eval_metric,
+                eval_at,
+            )
             problem = kernel_problem(self, data, gamma_of(self.kernel, self.gamma, data.X))
             start = problem.start_from(self) if self.warm_start and hasattr(self, "gamma_") else None
             with interruptible_if(self.keep_on_interrupt) as interrupted:
                 result = problem.solve(self.C, start, interrupted)
             self._assign(problem.model(result.w), problem.outcome(result))
             self.fitted_params_ = self._params_now()
-            self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
+            self.evals_result_ = sets.evals_result([sets.evaluate(self._scores)])
         return self

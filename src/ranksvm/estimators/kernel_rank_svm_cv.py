@@ -40,12 +40,15 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     metric, cv, convention, rule : optional
         As in `RankSVMCV`. "one_standard_error" takes the smallest C, and for it the smallest gamma, whose mean score is
         at least the highest mean score minus its standard error.
+    early_stopping_rounds : int or None, default None
+        With an ``eval_set``: stop along C after this number of values of C without a better score on its first set;
+        the next gamma is tried then.
     kernel, degree, coef0, approximation, n_components, landmarks, random_state, memory_limit, kernel_dtype : optional
         As in `KernelRankSVM`. The memory limit applies to one kernel matrix: only one is in memory at a time.
-    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs, verbose : optional
+    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs : optional
         As in `KernelRankSVM`.
-    keep_on_interrupt : bool, default False
-        As in `RankSVMCV`.
+    keep_on_interrupt, verbose : optional
+        As in `RankSVMCV`; ``verbose=1`` shows the score of each gamma and C on each fold.
 
     Attributes
     ----------
@@ -53,17 +56,19 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         The chosen values; ``gamma_`` is None if the kernel has no gamma.
     best_score_ : float
         Their mean score.
+    best_iteration_ : int
+        Their place, from 1, among those tried, in the order of ``evals_result_``.
     Cs_ : ndarray of float64, shape (n_Cs,)
         The values of C tried, ascending.
     gammas_ : ndarray of float64, shape (n_gammas,)
         The values of gamma tried, ascending; empty if the kernel has no gamma, and ``n_gammas`` is then 1 below.
     scores_ : ndarray of float64, shape (n_gammas, n_Cs, n_folds)
         The metric of each gamma and C on each test part (one column with ``eval_set``: its first set); NaN for those
-        not tried before an interruption.
+        not tried because of early stopping or an interruption.
     mean_scores_, standard_errors_ : ndarray of float64, shape (n_gammas, n_Cs)
         Mean over the test parts, and its standard error, as in `RankSVMCV`.
     evals_result_ : dict
-        The metric on each set of ``eval_set`` for each gamma and each C, in LightGBM's form: ``{"valid_0": {"ndcg@10":
+        The metrics on each set of ``eval_set`` for each gamma and each C, in LightGBM's form: ``{"valid_0": {"ndcg@10":
         [...]}}``, all C for the first gamma, then for the next.
     dual_coef_, support_, support_vectors_, coef_, frequencies_, feature_coef_, n_kernel_products_
         As in `KernelRankSVM`, for the chosen values; the products are counted over the whole path along C.
@@ -74,6 +79,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     See Also
     --------
     KernelRankSVM : For one C and gamma.
+    GridDisplay : Plots the scores over C and gamma.
 
     Examples
     --------
@@ -85,6 +91,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     """
 
     _with_one_c = KernelRankSVM
+    gammas_: np.ndarray
     _fitted_schema: ClassVar[Schema] = {
         "gammas_": Array("n_gammas_listed"),
         "scores_": Array("n_gammas", "n_Cs", "n_folds", finite=False),
@@ -114,6 +121,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         cv: Any = 5,
         convention: Any = "default",
         rule: str = "best",
+        early_stopping_rounds: int | None = None,
         kernel: str | Callable[..., Any] = "rbf",
         degree: int = 3,
         coef0: float = 1.0,
@@ -140,6 +148,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         self.cv = cv
         self.convention = convention
         self.rule = rule
+        self.early_stopping_rounds = early_stopping_rounds
         self.kernel = kernel
         self.degree = degree
         self.coef0 = coef0

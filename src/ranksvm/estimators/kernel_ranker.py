@@ -47,6 +47,13 @@ class KernelRanker(Ranker, BaseEstimator):
     gamma_: float | None
     dual_coef_: np.ndarray
     support_: np.ndarray
+    support_vectors_: Any
+    coef_: np.ndarray
+    frequencies_: np.ndarray
+    feature_coef_: np.ndarray
+    kernel_dtype_: str
+    n_kernel_products_: int
+    pruned_: dict[str, Any]
 
     def prune(self, tol: float = 1e-3) -> Pruning:
         """Drop the least important support vectors, which makes the model smaller and prediction faster.

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 import ranksvm._compiled.linear as linear
+from ranksvm._features import feature_labels
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import Queries, frames, validation
 from ranksvm.data.linear_scores import linear_scores
@@ -25,13 +26,13 @@ class LinearRanker(Ranker):
         Returns
         -------
         DataFrame or structured ndarray, shape (n_features,)
-            Columns ``feature`` (the name, or ``x0``, ``x1``, ... if X had none), ``weight``, and ``rank`` by
-            ``|weight|``, from 1; ties in the order of the features. A DataFrame of the library of the DataFrame passed
-            to `fit` (if it is installed), else a structured array: ``table["weight"]``, ``table[:10]``.
+            Columns ``feature`` (the name; if X had none ``f1``, ``f2``, ..., numbered as in LETOR files), ``weight``,
+            and ``rank`` by ``|weight|``, from 1; ties in the order of the features. A DataFrame of the library of the
+            DataFrame passed to `fit` (if it is installed), else a structured array: ``table["weight"]``,
+            ``table[:10]``.
         """
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        names = np.array([f"x{number}" for number in range(len(self.coef_))] if names is None else names, dtype=str)
+        names = np.array(feature_labels(len(self.coef_), getattr(self, "feature_names_in_", None)), dtype=str)
         order = np.argsort(-np.abs(self.coef_), kind="stable")
         columns = {"feature": names[order], "weight": self.coef_[order], "rank": np.arange(1, len(order) + 1)}
         library = getattr(self, "frame_type_", None)
@@ -42,6 +43,17 @@ class LinearRanker(Ranker):
         for name, values in columns.items():
             table[name] = values
         return table
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """``|w_f|`` over their sum, as of XGBoost's linear booster; ndarray of float64, shape (n_features,).
+
+        They compare features of one scale only: `feature_importance` measures the spread that each gives to scores.
+        """
+        check_is_fitted(self)
+        sizes = np.abs(self.coef_)
+        total = sizes.sum()
+        return sizes / total if total > 0.0 else sizes
 
     def explain(self, X: Any, qid: Any = None, *, feature_names: Any = None) -> Explanation:
         """Per-feature attribution of score differences within queries.

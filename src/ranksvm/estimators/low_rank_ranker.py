@@ -35,10 +35,15 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         "fitted_params_": Plain(),
         "evals_result_": Trace(required=False),
     }
+    objective_: float
+    converged_: bool
+    status_: str
+    n_iter_: int
+    history_: dict[str, list]
     n_pairs_: int
-    n_queries_: int
+    evals_result_: dict[str, dict[str, list[float]]]
 
-    __metadata_request__fit: ClassVar = dict.fromkeys(("sample_weight", "query_weight", "propensity"), UNUSED)
+    __metadata_request__fit: ClassVar = dict.fromkeys(("sample_weight", "query_weight", "propensity", "event"), UNUSED)
 
     def dual_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
         """The learnt dual variables: one alpha for each pair, query by query, computed on access.

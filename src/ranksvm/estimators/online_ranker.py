@@ -1,6 +1,7 @@
 """Base of the online rankers: queries arrive one by one, and each is learnt from once, without retraining."""
 
 import copy
+import logging
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,8 +12,10 @@ from sklearn.utils.metadata_routing import UNUSED
 import ranksvm._compiled.online as online
 from ranksvm import _options
 from ranksvm._checks import is_sparse
+from ranksvm._logging import PASSING
 from ranksvm._parallel import effective_n_jobs
-from ranksvm._schema import Array, Number, Schema
+from ranksvm._schema import Array, Number, Schema, Trace, schema_of
+from ranksvm._verbosity import verbosity
 from ranksvm.data import Queries, as_design_matrix, frames, validation
 from ranksvm.data.design_matrix import csr_arrays
 from ranksvm.data.pair_list import row_numbers
@@ -22,6 +25,10 @@ from ranksvm.estimators.locks import lock_of
 from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.estimators.undo import as_before_if_refused, undone_if_not_finite
 from ranksvm.exceptions import DataError, OptionError
+from ranksvm.problems.evaluation import evaluation_sets
+from ranksvm.problems.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
+
+logger = logging.getLogger("ranksvm.estimators")
 
 _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
 
@@ -41,8 +48,14 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         "lag_": Array("n_features", nullable=True),
         "counts_": Array(4, least=0.0, most=2.0**63),
         "seed_": Number(integer=True, least=0, most=np.iinfo(np.int32).max),
+        "evals_result_": Trace(required=False),
+        "best_iteration_": Number(integer=True, least=1, nullable=True, required=False),
+        "best_score_": Number(finite=False, nullable=True, required=False),
     }
     n_passes: int
+    early_stopping_rounds: int | None
+    eval_metric: Any
+    verbose: int
     average: bool
     shuffle_pairs: bool
     random_state: Any
@@ -51,8 +64,11 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     lag_: np.ndarray | None
     counts_: np.ndarray
     seed_: int
+    evals_result_: dict[str, dict[str, list[float]]]
+    best_iteration_: int | None
+    best_score_: float | None
 
-    __metadata_request__fit: ClassVar = {"sample_weight": UNUSED}
+    __metadata_request__fit: ClassVar = {"sample_weight": UNUSED, "event": UNUSED}
     __metadata_request__partial_fit: ClassVar = _ROUTED
 
     # -- learning ----------------------------------------------------------------------------------------------------
@@ -66,6 +82,14 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         group: Any = None,
         query_weight: Any = None,
         propensity: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = None,
+        callbacks: Any = None,
     ) -> Self:
         """Learn from scratch, in ``n_passes`` passes over queries in the order in which they first appear.
 
@@ -76,9 +100,9 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query counts.
         qid : array-like of shape (n_samples,) or str, optional
-            Query of each row: any dtype, in any order; or the column of a DataFrame X that has them. None: all rows are
-            one query, with a `OneQueryWarning`; more than 1,000 rows are refused then, unless ``group=[n_samples]``
-            says that they are one query.
+            Query of each row: any dtype, in any order; or the column of a DataFrame X that has them. None: the column
+            "qid" of a DataFrame. Without it all rows are one query, with a `OneQueryWarning`; more than 1,000 rows are
+            refused then, unless ``group=[n_samples]`` says that they are one query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries.
         query_weight : array-like of shape (n_samples,), optional
@@ -86,6 +110,17 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         propensity : array-like of shape (n_samples,), optional
             Probability, in (0, 1], with which feedback on the row was observed: it divides the weight of the pairs in
             which the row is preferred.
+        eval_set : list of tuple (X, y), or one such tuple, optional
+            Data to evaluate the model on after each pass, as in LightGBM and XGBoost.
+        eval_qid, eval_group : list of array-like, or one for a single set, optional
+            Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+        eval_names, eval_sample_weight, eval_at : optional
+            As in `RankSVM.fit`.
+        eval_metric : str, Metric, or list of either, optional
+            What to evaluate on the sets besides the estimator's ``eval_metric``, which comes first and decides on early
+            stopping.
+        callbacks : list of callable, optional
+            Functions called after each pass, as in `FactorizedRankSVM.fit`; learning stops after one returns True.
 
         Returns
         -------
@@ -100,14 +135,25 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             When a hyper-parameter has an invalid value.
         """
         self._check_options()
-        with all_or_nothing(self):
+        patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
+        with all_or_nothing(self), verbosity(self.verbose):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=True)
             validation.check_grouped(qid, group, X.shape[0])
+            given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
+            sets = evaluation_sets(self, queries.n_queries, *given, deciding=self.eval_metric)
+            rounds = EvaluationRounds(self, sets, called, int(self.n_passes), patience, "pass")
             self._start(X.shape[1])
-            for _ in range(int(self.n_passes)):
+            for number in range(1, int(self.n_passes) + 1):
                 self._learn_queries(X, y, queries, preferred_weight)
+                logger.info("pass %d: cumulative loss %.9g", number, self.cumulative_loss_, extra=PASSING)
+                if rounds.record(self._scores, self._state):
+                    break
+            if rounds.best_model is not None:
+                with lock_of(self):
+                    self.__dict__.update(rounds.best_model)
+            self._assign(rounds.trace())
         return self
 
     def partial_fit(
@@ -377,6 +423,10 @@ class OnlineRanker(LinearRanker, BaseEstimator):
                     "or start again with fit or a clone."
                 )
         return False
+
+    def _state(self) -> dict[str, Any]:
+        """A copy of what has been learnt, by attribute."""
+        return copy.deepcopy({name: getattr(self, name) for name in schema_of(type(self)) if name in vars(self)})
 
     def _start(self, n_features: int) -> None:
         with lock_of(self):

@@ -32,10 +32,14 @@ class PRanker(OnlineRanker):
         Whether the documents of a query are visited in random order; otherwise in their own order.
     n_passes : int, default 1
         Passes that `fit` makes over the data.
+    early_stopping_rounds, eval_metric : optional
+        As in `SOLARRanker`.
     random_state : int, numpy.random.RandomState or None, default None
         Seed of the orders of documents.
     n_jobs : int or None, default None
         Number of threads for checking and scoring; learning uses one.
+    verbose : int, default 0
+        As in `SOLARRanker`.
 
     Attributes
     ----------
@@ -47,6 +51,8 @@ class PRanker(OnlineRanker):
         The labels, ascending.
     n_pairs_, n_updates_, n_queries_ : int
         Documents seen, documents whose level was wrong, queries learnt from.
+    evals_result_, best_iteration_, best_score_
+        As in `SOLARRanker`.
     n_features_in_ : int
         Number of features.
 
@@ -67,15 +73,21 @@ class PRanker(OnlineRanker):
         average: bool = False,
         shuffle_pairs: bool = True,
         n_passes: int = 1,
+        early_stopping_rounds: int | None = None,
+        eval_metric: Any = "ndcg@10",
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.levels = levels
         self.average = average
         self.shuffle_pairs = shuffle_pairs
         self.n_passes = n_passes
+        self.early_stopping_rounds = early_stopping_rounds
+        self.eval_metric = eval_metric
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _data(self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any, reset: bool) -> tuple:
         if query_weight is not None or propensity is not None:

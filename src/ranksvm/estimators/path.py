@@ -65,6 +65,7 @@ def regularization_path(
     propensity: Any = None,
     pairs: Any = None,
     pair_weight: Any = None,
+    event: Any = None,
     loss: Any = "squared_hinge",
     huber_width: float = 1.0,
     pair_selection: str = "all",
@@ -78,7 +79,7 @@ def regularization_path(
 
     Parameters
     ----------
-    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
         Features.
     y : array-like of shape (n_samples,)
         Labels.
@@ -90,6 +91,8 @@ def regularization_path(
         Weights, as in `RankSVM.fit`.
     pairs, pair_weight : array-like, optional
         Explicit preferences instead of ``y``, as in `RankSVM.fit`.
+    event : array-like of bool, shape (n_samples,), optional
+        Which of the times in ``y`` are observed, as in `RankSVM.fit`.
     loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs : optional
         As in `RankSVM`.
 
@@ -128,6 +131,7 @@ def regularization_path(
     )
     X, qid, _ = frames.split_qid(X, qid)
     weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+    weights["event"] = event
     problem = linear_problem(estimator, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
     values = np.sort(c_values(Cs))
     solutions = [result for _, result in solve_along(problem, values)]

@@ -26,10 +26,14 @@ class PairwisePerceptronRanker(OnlineRanker):
         first.
     n_passes : int, default 1
         Passes that `fit` makes over the data.
+    early_stopping_rounds, eval_metric : optional
+        As in `SOLARRanker`.
     random_state : int, numpy.random.RandomState or None, default None
         Seed of the orders of pairs.
     n_jobs : int or None, default None
         Number of threads for checking and scoring; learning uses one.
+    verbose : int, default 0
+        As in `SOLARRanker`.
 
     Attributes
     ----------
@@ -37,6 +41,8 @@ class PairwisePerceptronRanker(OnlineRanker):
         The weights, or their mean.
     n_pairs_, n_updates_, n_queries_ : int
         Pairs seen, misordered pairs, queries learnt from.
+    evals_result_, best_iteration_, best_score_
+        As in `SOLARRanker`.
     n_features_in_ : int
         Number of features.
 
@@ -52,14 +58,20 @@ class PairwisePerceptronRanker(OnlineRanker):
         average: bool = False,
         shuffle_pairs: bool = True,
         n_passes: int = 1,
+        early_stopping_rounds: int | None = None,
+        eval_metric: Any = "ndcg@10",
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.average = average
         self.shuffle_pairs = shuffle_pairs
         self.n_passes = n_passes
+        self.early_stopping_rounds = early_stopping_rounds
+        self.eval_metric = eval_metric
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _learn(self, rows: OnlineRows, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> None:
         learn = online.learn_dense if rows.dense else online.learn_sparse
@@ -83,10 +95,14 @@ class CommitteePerceptronRanker(OnlineRanker):
         first.
     n_passes : int, default 1
         Passes that `fit` makes over the data.
+    early_stopping_rounds, eval_metric : optional
+        As in `SOLARRanker`.
     random_state : int, numpy.random.RandomState or None, default None
         Seed of the orders of pairs.
     n_jobs : int or None, default None
         Number of threads for checking and scoring; learning uses one.
+    verbose : int, default 0
+        As in `SOLARRanker`.
 
     Attributes
     ----------
@@ -100,6 +116,8 @@ class CommitteePerceptronRanker(OnlineRanker):
         The current model.
     n_pairs_, n_updates_, n_queries_ : int
         Pairs seen, misordered pairs, queries learnt from.
+    evals_result_, best_iteration_, best_score_
+        As in `SOLARRanker`.
     n_features_in_ : int
         Number of features.
 
@@ -121,14 +139,20 @@ class CommitteePerceptronRanker(OnlineRanker):
         *,
         shuffle_pairs: bool = True,
         n_passes: int = 1,
+        early_stopping_rounds: int | None = None,
+        eval_metric: Any = "ndcg@10",
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.n_experts = n_experts
         self.shuffle_pairs = shuffle_pairs
         self.n_passes = n_passes
+        self.early_stopping_rounds = early_stopping_rounds
+        self.eval_metric = eval_metric
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @property
     def coef_(self) -> np.ndarray:  # type: ignore[override]

@@ -3,16 +3,17 @@
 It is for programs that fit, score and save, such as the command line.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from ranksvm import _options
 from ranksvm._registry import savable
 from ranksvm._schema import Array, Schema
+from ranksvm._verbosity import verbosity
 from ranksvm.data import frames
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.linear_ranker import LinearRanker
-from ranksvm.estimators.ranker import SCORE_METRIC, all_or_nothing
-from ranksvm.problems.evaluation import evals_result, evaluation_sets
+from ranksvm.estimators.ranker import all_or_nothing
+from ranksvm.problems.evaluation import evaluation_sets
 from ranksvm.problems.linear import linear_problem
 from ranksvm.problems.problem import interruptible_if
 
@@ -35,6 +36,7 @@ class RankSVM(DualMixin, LinearRanker):
         pair_selection: str = "all",
         pair_weighting: str = "uniform",
         solver: str = "auto",
+        stopping: str = "gap",
         tol: float = 1e-4,
         max_iter: int = 1000,
         warm_start: bool = False,
@@ -48,6 +50,7 @@ class RankSVM(DualMixin, LinearRanker):
         self.pair_selection = pair_selection
         self.pair_weighting = pair_weighting
         self.solver = solver
+        self.stopping = stopping
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
@@ -67,26 +70,33 @@ class RankSVM(DualMixin, LinearRanker):
         propensity: Any = None,
         pairs: Any = None,
         pair_weight: Any = None,
+        event: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
-    ) -> "RankSVM":
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = None,
+    ) -> Self:
         """Learn the weights.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Features. C-contiguous float32 or float64 arrays and CSR matrices are used without a copy; sums are in
-            float64 for any storage type. DataFrames (pandas, polars, pyarrow and others supported by narwhals) are
-            converted to one such array: float32 if that holds all their columns.
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
+            Features, or the features of chosen and rejected answers, which bring their pairs. C-contiguous float32 or
+            float64 arrays and CSR matrices are used without a copy; sums are in float64 for any storage type.
+            DataFrames (pandas, polars, pyarrow and others supported by narwhals) are converted to one such array:
+            float32 if that holds all their columns.
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query matters, unless ``pair_weighting`` uses
             them. Omitted if ``pairs`` are given.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row: any dtype, in any order. The name of a column of a DataFrame X: that column, which is
-            then not a feature, here and in `predict`. None: all rows are one query, with a `OneQueryWarning`. More than
-            1,000 rows are refused then, because they are plausibly of several queries, whose rows must not be compared;
-            ``group=[n_samples]`` says that they are one query.
+            then not a feature, here and in `predict`. None: the column "qid" of a DataFrame, as in XGBoost. Without it
+            all rows are one query, with a `OneQueryWarning`. More than 1,000 rows are refused then, because they are
+            plausibly of several queries, whose rows must not be compared; ``group=[n_samples]`` says that they are one
+            query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
         sample_weight : array-like of shape (n_samples,), optional
@@ -103,11 +113,26 @@ class RankSVM(DualMixin, LinearRanker):
             must be of one query. Only in this case is the work proportional to the number of pairs.
         pair_weight : array-like of shape (n_pairs,), optional
             Weight of each of the ``pairs``; other weights multiply it.
+        event : array-like of bool, shape (n_samples,), optional
+            ``y`` holds times: True (or 1) where the event was observed then, False (0) where the time is right-censored
+            (the event had not happened by then). A HIGHER SCORE MEANS A LONGER TIME, not a higher risk: documents are
+            ranked by their times, the longest first, as by labels. A pair is comparable, and learnt from, if the
+            smaller time is that of an observed event (of equal times, a censored one is longer); such pairs are not
+            listed. Without ``qid`` all rows are one query; with it, only times of one query (stratum) are compared.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on, as in LightGBM and XGBoost. The values are stored in ``evals_result_`` and do
-            not affect the fit.
+            not affect the fit. An item may also be ``(X, pairs)`` or `Preferences`, for the pairwise accuracy, or ``(X,
+            time, event)``, for the concordance index.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``. If ``qid`` named a column, the same column of the sets.
+        eval_names : list of str, or one for a single set, optional
+            Names of the sets in ``evals_result_``; None: ``valid_0``, ``valid_1``, ...
+        eval_sample_weight : list of array-like, or one for a single set, optional
+            Weight of each row of the sets: a query is weighted by the mean weight of its rows.
+        eval_metric : str, Metric, or list of either, optional
+            What to evaluate on the sets, as in `ranksvm.metrics.evaluate`; None: NDCG@10.
+        eval_at : int or list of int, optional
+            Cut-offs of the metrics that have none: "ndcg" (or None) with ``[5, 10]`` is NDCG@5 and NDCG@10.
 
         Returns
         -------
@@ -133,12 +158,23 @@ class RankSVM(DualMixin, LinearRanker):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+            weights["event"] = event
             problem = linear_problem(self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
-            sets = evaluation_sets(self, eval_set, eval_qid, eval_group, problem.n_queries)
+            sets = evaluation_sets(
+                self,
+                problem.n_queries,
+                eval_set,
+                eval_qid,
+                eval_group,
+                eval_names,
+                eval_sample_weight,
+                eval_metric,
+                eval_at,
+            )
             start = problem.start_from(self) if self.warm_start and hasattr(self, "coef_") else None
-            with _options.verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
+            with verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
                 result = problem.solve(self.C, start, interrupted)
             self._assign(problem.model(result.w), problem.outcome(result))
             self.fitted_params_ = self._params_now()
-            self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
+            self.evals_result_ = sets.evals_result([sets.evaluate(self._scores)])
         return self

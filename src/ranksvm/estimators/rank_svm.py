@@ -4,12 +4,13 @@ from sklearn.base import BaseEstimator
 
 from ranksvm._registry import storable
 from ranksvm.estimators import plain
+from ranksvm.estimators.calibrated import CalibratedMixin
 
 __all__ = ["RankSVM"]
 
 
 @storable
-class RankSVM(plain.RankSVM, BaseEstimator):  # numpydoc ignore=PR02
+class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore=PR02
     """Linear RankSVM: large-margin learning to rank, exact and certified.
 
     Minimises ``1/2 |w|^2 + C * sum of a_ij * loss(s_i - s_j)`` over the pairs of documents (i, j) of one query with
@@ -46,8 +47,15 @@ class RankSVM(plain.RankSVM, BaseEstimator):  # numpydoc ignore=PR02
         row; "auto" chooses by the size of the data. If neither "newton" nor "tron" is clearly faster, "auto" uses
         conjugate gradients that build a Hessian when this pays off ("adaptive" in ``solver_``). If "dual" converges
         slowly, "auto" continues with "tron".
+    stopping : {"gap", "gradient"}, default "gap"
+        "gap": stop when the certificate meets ``tol``. "gradient", for solver "tron" and losses other than "hinge":
+        when ``|gradient| <= tol * |gradient at w = 0|``, the rule of published figures (Lee & Lin 2014, with ``tol =
+        1e-3``), to obtain the published models. TRON then takes the published steps: without a preconditioner, and
+        rejecting what is too long. The rule bounds no distance from the optimum, and stops early if C is large (on
+        MQ2008 at C = 2^7 after 8 steps, 3e-4 above the optimum).
     tol : float, default 1e-4
-        Stop when ``duality_gap_ <= tol * objective_``.
+        Stop when ``duality_gap_ <= tol * objective_``; with ``stopping="gradient"`` the part of the gradient at 0 that
+        may be left.
     max_iter : int, default 1000
         Largest number of solver iterations.
     warm_start : bool, default False
@@ -74,8 +82,10 @@ class RankSVM(plain.RankSVM, BaseEstimator):  # numpydoc ignore=PR02
         objective at ``coef_`` differs from ``objective_`` by no more than the gap, and its minimum is neither below
         ``objective_ - duality_gap_`` nor further than the gap below the objective at ``coef_``.
     converged_ : bool
-        Whether the gap met ``tol``. Where C times the weights of the pairs at the margin exceeds the objective by far,
-        as for separable data, round-off alone may be more than ``tol`` allows: then False.
+        Whether the gap met ``tol``; with ``stopping="gradient"``, whether the gradient did. Then only ``duality_gap_``
+        says how far the objective may be from its minimum.
+        Where C times the weights of the pairs at the margin exceeds the objective by far, as for separable data,
+        round-off alone may be more than ``tol`` allows: then False.
     status_ : str
         A sentence that says why the solver stopped, and what to try if it did not converge; it says so where round-off
         is the limit.
@@ -104,7 +114,9 @@ class RankSVM(plain.RankSVM, BaseEstimator):  # numpydoc ignore=PR02
     frame_type_ : str or None
         Library of the DataFrame X, such as "polars".
     qid_column_ : str or None
-        Column of X that held the query ids, if ``qid`` named one.
+        Column of X that held the query ids: the one that ``qid`` named, or "qid".
+    calibration_slope_ : float
+        After `calibrate`: what `predict_proba` multiplies differences of scores by.
     evals_result_ : dict
         The metrics of the model on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10": [value]}}``.
 
@@ -118,6 +130,9 @@ class RankSVM(plain.RankSVM, BaseEstimator):  # numpydoc ignore=PR02
     rankSVM", Neural Computation 26 (2014), the squared hinge form and its computation by order statistics. The hinge
     is solved here in the primal, by Newton steps on smoothed problems (as Chapelle, Neural Computation 19, 2007,
     smooths the hinge of classification); the pairs are not listed there either.
+
+    There is no ``early_stopping_rounds`` and no callback: the objective is convex, and a fit ends with a certificate
+    that no further iteration could lower it by more than ``tol``. `RankSVMCV` stops early along C.
 
     Examples
     --------

@@ -6,11 +6,10 @@ import numpy as np
 
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Schema
-from ranksvm.data import as_design_matrix
 from ranksvm.estimators.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.linear_ranker import LinearRanker
 from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.problems.linear import LinearProblem
+from ranksvm.problems.linear import LinearProblem, linear_design
 from ranksvm.problems.problem import LINEAR_SOLVERS, problem_options
 from ranksvm.problems.training_set import TrainingSet, training_set
 
@@ -31,19 +30,26 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     Cs : array-like of float or None, default None
         Values of C to try; None: the powers of 2 from 2^-15 to 2^5.
     metric : str or Metric, default "ndcg@10"
-        The metric to maximise, as in `ranksvm.metrics.evaluate`.
+        The metric to maximise, as in `ranksvm.metrics.evaluate`. Pairs and `Preferences` have one of their own, the
+        pairwise accuracy, and censored times the concordance index: the default stands for them.
     cv : int or splitter, default 5
-        Number of folds of a `QueryKFold`, or an object with ``split(X, y, groups)``; unused with ``eval_set``.
+        Number of folds of a `QueryKFold`, or an object with ``split(X, y, groups)``, whose rows are pairs if pairs are
+        given; unused with ``eval_set``.
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
     rule : {"best", "one_standard_error"}, default "best"
         "best": the C of the highest mean score. "one_standard_error": the smallest C whose mean score is at least the
         highest mean score minus its standard error (see the notes).
-    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs, verbose : optional
+    early_stopping_rounds : int or None, default None
+        With an ``eval_set``: stop along C after this number of values of C without a better score on its first set.
+    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs : optional
         As in `RankSVM`.
     keep_on_interrupt : bool, default False
         As in `RankSVM`. With ``keep_on_interrupt``, Ctrl-C ends the comparison on validation data and keeps the best of
         the values tried; while folds are compared there is no model to keep, and KeyboardInterrupt is raised.
+    verbose : int, default 0
+        1 shows the score of each C on each fold, and a progress bar if stderr is a terminal; 2 shows also the
+        iterations of every fit. On stderr, or wherever `logging` is configured to send the logger "ranksvm".
 
     Attributes
     ----------
@@ -51,17 +57,19 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         The chosen C.
     best_score_ : float
         Its mean score.
+    best_iteration_ : int
+        Its place, from 1, among those tried: ``Cs_[best_iteration_ - 1]``.
     mean_scores_ : ndarray of float64, shape (n_Cs,)
         Mean of ``scores_`` for each C over the test parts where the metric is defined.
     standard_errors_ : ndarray of float64, shape (n_Cs,)
         Standard error of each mean: over the test parts, or over the queries if there is one test part. NaN if there
         are fewer than two values.
     Cs_ : ndarray of float64, shape (n_Cs,)
-        The values tried, ascending.
+        The values tried, ascending; without those that early stopping left out.
     scores_ : ndarray of float64, shape (n_Cs, n_folds)
         The metric of each C on each test part (one column with ``eval_set``: its first set).
     evals_result_ : dict
-        The metric on each set of ``eval_set`` for each C, in LightGBM's form: ``{"valid_0": {"ndcg@10": [...]}}``.
+        The metrics on each set of ``eval_set`` for each C, in LightGBM's form: ``{"valid_0": {"ndcg@10": [...]}}``.
     coef_, fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, n_pairs_,
     n_queries_
         As in `RankSVM`, for the chosen C.
@@ -105,6 +113,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         cv: Any = 5,
         convention: Any = "default",
         rule: str = "best",
+        early_stopping_rounds: int | None = None,
         loss: Any = "squared_hinge",
         huber_width: float = 1.0,
         pair_selection: str = "all",
@@ -121,6 +130,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         self.cv = cv
         self.convention = convention
         self.rule = rule
+        self.early_stopping_rounds = early_stopping_rounds
         self.loss = loss
         self.huber_width = huber_width
         self.pair_selection = pair_selection
@@ -140,7 +150,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         return [None]
 
     def _problem(self, data: TrainingSet, setting: None) -> LinearProblem:
-        return LinearProblem(data, as_design_matrix(data.X), **problem_options(self, LINEAR_SOLVERS))
+        return LinearProblem(data, linear_design(data.X, self.solver), **problem_options(self, LINEAR_SOLVERS))
 
     def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
         return {"scores_": scores[0], "mean_scores_": means[0], "standard_errors_": errors[0]}

@@ -9,14 +9,16 @@ import numpy as np
 
 from ranksvm._parallel import effective_n_jobs
 from ranksvm._schema import Number, Schema, Text, Texts
-from ranksvm.data import Queries, frames, validation
+from ranksvm.data import Preferences, Queries, frames, validation
 from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.metrics import evaluate
+from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, DEFAULT_METRIC
 from ranksvm.persistence import save
+from ranksvm.problems.evaluation import pairs_to_evaluate
 from ranksvm.problems.records import Record
 
-# The metric of `score`.
-SCORE_METRIC = "ndcg@10"
+# The metric of `score` for labels.
+SCORE_METRIC = DEFAULT_METRIC
 
 
 @contextmanager
@@ -50,7 +52,10 @@ class Ranker:
     _model_params: ClassVar[tuple[str, ...]] = ()
     fitted_params_: dict[str, Any]
     n_queries_: int
-    qid_column_: Any
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+    frame_type_: str | None
+    qid_column_: str | None
 
     _fitted_schema: ClassVar[Schema] = {
         "n_features_in_": Number(integer=True, least=1, size="n_features"),
@@ -63,8 +68,9 @@ class Ranker:
         "sample_weight": True,
         "query_weight": True,
         "propensity": True,
+        "event": True,
     }
-    __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True}
+    __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True, "event": True}
 
     def predict(self, X: Any) -> np.ndarray:
         """Score of each document; a higher score means a better rank.
@@ -72,7 +78,7 @@ class Ranker:
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Features. The column of query ids of a DataFrame, if one was named in `fit`, is ignored; the other columns
+            Features. The column of query ids of a DataFrame, the one of `fit` or "qid", is ignored; the other columns
             must be those of `fit`.
 
         Returns
@@ -100,8 +106,8 @@ class Ranker:
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Features.
         qid : array-like of shape (n_samples,) or str, optional
-            Query of each row, in any order, or the column of X that has them; None: the column named in `fit`, if X has
-            it, else all rows are one query, 0.
+            Query of each row, in any order, or the column of X that has them; None: the column of `fit`, or "qid", if X
+            has it, else all rows are one query, 0.
 
         Returns
         -------
@@ -114,41 +120,74 @@ class Ranker:
         ordered = (rows[np.argsort(-scores[rows], kind="stable")] for _, rows in grouping)
         return dict(zip(grouping.keys, ordered, strict=True))
 
-    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
+        event: Any = None,
+    ) -> float:
         """Mean NDCG@10 of the ranking (convention "default" of `ranksvm.metrics.evaluate`).
+
+        With pairs, or `Preferences`, it is the pairwise accuracy (`ranksvm.metrics.evaluate_pairs`), and for censored
+        times the concordance index.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
             Features.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels, or times with ``event``. Omitted if ``pairs`` are given.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row, as in `rank`.
         sample_weight : array-like of shape (n_samples,), optional
             A query is weighted by the mean weight of its rows.
+        pairs : array-like of int, shape (n_pairs, 2), optional
+            Instead of ``y``: row numbers (preferred, other), as in `RankSVM.fit`.
+        pair_weight : array-like of shape (n_pairs,), optional
+            Weight of each of the ``pairs``.
+        event : array-like of bool, shape (n_samples,), optional
+            Which of the times in ``y`` are observed, as in `RankSVM.fit`: the concordance index is 1 if every higher
+            score belongs to a longer time.
 
         Returns
         -------
         float
-            Mean NDCG@10 over the queries.
+            Mean NDCG@10 over the queries, pairwise accuracy, or concordance index.
 
         Raises
         ------
         DataError
             When the model was fitted with several queries and ``qid`` is missing.
         """
+        if pairs is not None or isinstance(X, Preferences):
+            if y is not None or event is not None or sample_weight is not None:
+                raise DataError("y, event and sample_weight are of labels: with pairs, give pair_weight.")
+            given = {"qid": self._query_ids(X, qid), "pairs": pairs, "pair_weight": pair_weight}
+            return pairs_to_evaluate(lambda block: block, X, **given).evaluate(self.predict).means[ACCURACY.name]
+        if pair_weight is not None:
+            raise DataError("pair_weight is given without pairs.")
+        if y is None:
+            raise DataError("score needs labels y, or pairs of rows.")
         scores = self.predict(X)
         qid = self._query_ids(X, qid)
+        metric = SCORE_METRIC if event is None else CONCORDANCE.name
         if qid is None and self.n_queries_ > 1:
             raise DataError(
                 "This model was fitted with qid, but score was called without: pass qid=... . Inside scikit-learn's "
                 "searches, sklearn.set_config(enable_metadata_routing=True) passes it on; "
                 "ranksvm.cross_validate needs no routing."
             )
-        return evaluate(y, scores, qid, [SCORE_METRIC], sample_weight=sample_weight).means[SCORE_METRIC]
+        # a model of one query is scored on one
+        grouping = {"group": [len(scores)]} if qid is None else {"qid": qid}
+        found = evaluate(y, scores, metrics=[metric], sample_weight=sample_weight, event=event, **grouping)
+        return found.means[metric]
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `ranksvm.load` reads.
 
         Parameters
@@ -163,6 +202,21 @@ class Ranker:
         """
         check_is_fitted(self)
         save(self, path)
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """`save`, under the name that it has in XGBoost and LightGBM; `ranksvm.load` reads the file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write.
+
+        Raises
+        ------
+        OptionError
+            As in `save`.
+        """
+        self.save(path)
 
     def _assign(self, *records: Record) -> None:
         """Set fitted attributes from the records of a fit."""
@@ -196,20 +250,26 @@ class Ranker:
     def _features(self, X: Any, finite: bool = True) -> Any:
         """X as in `fit`, validated, without query ids; finiteness is checked only if ``finite``."""
         check_is_fitted(self)
+        if isinstance(X, Preferences):
+            raise DataError(
+                "one array of features is needed, not Preferences: give data.chosen, data.rejected or data.X."
+            )
         X = self._without_qid_column(X)
         return validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
 
-    def _has_qid_column(self, X: Any) -> bool:
-        column = getattr(self, "qid_column_", None)
-        return column is not None and frames.has_column(X, column)
+    def _qid_column_of(self, X: Any) -> str | None:
+        """The column of X that has query ids: the one of `fit`, or else "qid", which is never a feature."""
+        column = getattr(self, "qid_column_", None) or frames.QID
+        return column if frames.has_column(X, column) else None
 
     def _without_qid_column(self, X: Any) -> Any:
-        return frames.drop_column(X, self.qid_column_) if self._has_qid_column(X) else X
+        column = self._qid_column_of(X)
+        return X if column is None else frames.drop_column(X, column)
 
     def _query_ids(self, X: Any, qid: Any) -> Any:
-        """The query ids: those given, those in the named column, or those in the column named in `fit`."""
-        if qid is None and self._has_qid_column(X):
-            return frames.column(X, self.qid_column_)
+        """The query ids: those given, those in the named column, or those in the column of `fit`."""
+        if qid is None and (column := self._qid_column_of(X)) is not None:
+            return frames.column(X, column)
         return frames.split_qid(X, qid)[1]
 
     def __sklearn_tags__(self):

@@ -4,7 +4,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -14,20 +14,22 @@ from ranksvm._memory import check_fits, memory_complaint
 from ranksvm._parallel import one_blas_thread
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Number, Schema
+from ranksvm._verbosity import verbosity
 from ranksvm.data import ComparablePairs, PairBlocks, Queries, as_design_matrix, frames
 from ranksvm.estimators.low_rank_ranker import LowRankRanker
-from ranksvm.estimators.ranker import SCORE_METRIC, all_or_nothing
+from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.losses import HuberHinge
 from ranksvm.objectives import LinearObjective
+from ranksvm.objectives.alternating_nuclear_norm import AlternatingNuclearNorm
 from ranksvm.objectives.nuclear_norm import NuclearNormObjective, required_bytes
 from ranksvm.objectives.query_matrices import QueryMatrices
-from ranksvm.problems.dual import AlphaOfPairs
-from ranksvm.problems.evaluation import evals_result, evaluation_sets
+from ranksvm.problems.dual import AlphaOfPairs, DualCoef, KeptDualCoef
+from ranksvm.problems.evaluation import evaluation_sets
 from ranksvm.problems.problem import interruptible_if
 from ranksvm.problems.records import Record
 from ranksvm.problems.training_set import TrainingSet
-from ranksvm.solvers import SolverResult, Status, douglas_rachford, newton, relative_gap, tron
+from ranksvm.solvers import SolverResult, Status, alternating, douglas_rachford, newton, relative_gap, tron
 from ranksvm.solvers.douglas_rachford import SplitResult
 
 __all__ = ["RegularizedRankSVM"]
@@ -63,10 +65,20 @@ class RegularizedRankSVM(LowRankRanker):
     lam : float, default 1.0
         Weight of the distance between dual variables and matrices, positive. Singular values of ``alpha_q`` below
         ``gamma / (2 lam)`` become 0, and those above are reduced by this amount.
+    solver : {"splitting", "alternating"}, default "splitting"
+        "splitting": Douglas-Rachford splitting. "alternating": Algorithm 2 of the paper, to obtain published models: it
+        starts with all variables at 0, and alternates a projected gradient step on alpha with thresholding of singular
+        values. It needs far more steps, and ``warm_start`` does not apply. The last step is the model, and the
+        certificate is computed for it all the same.
+    learning_rate : {"auto"} or float, default "auto"
+        For "alternating": length of the gradient steps. "auto": 1 over the Lipschitz constant of the gradient, with
+        which the objective never rises. The published lengths, 0.001 to 0.1, are far longer on OHSUMED and MQ2008: with
+        them it rises and falls.
     tol : float, default 1e-4
         Stop when ``duality_gap_ <= tol * |objective_|``.
     max_iter : int, default 1000
-        Largest number of steps, each of which thresholds the singular values of every query; at least two are taken.
+        Largest number of steps, each of which thresholds the singular values of every query; "splitting" takes at least
+        two.
     memory_limit : int, str or None, default None
         Memory the fit may use beyond the data, in bytes or as "4GB"; None: half of the free memory. A fit that may need
         more, at the highest ranks, is refused before it starts. For a query of m preferred by n other documents it
@@ -100,7 +112,8 @@ class RegularizedRankSVM(LowRankRanker):
     n_iter_ : int
         Number of steps.
     history_ : dict of list
-        Best values so far at each step: objective, duality_gap, mean_rank (of the A_q).
+        Best values so far at each step: objective, duality_gap, mean_rank (of the A_q); with "alternating" the values
+        of the step itself.
     ranks_ : ndarray of int64, shape (n_queries,)
         Rank of the matrix A_q of each query, in order of appearance; 0 for a query without pairs. `low_rank_coef` gives
         the matrices.
@@ -108,6 +121,8 @@ class RegularizedRankSVM(LowRankRanker):
         The singular values of the A_q, one query after another, and their left and right singular vectors,
         concatenated. A vector has an entry for each document of its query, in the order of its rows; it is 0 for
         documents that are never preferred (left) or never the other one (right).
+    pair_alpha_ : ndarray of float64, shape (n_pairs,), or None
+        With solver "alternating", the dual variables of the pairs, query by query; `dual_coef` presents them.
     fitted_params_ : dict
         C, gamma and lam, with their values in `fit`: `dual_coef` reads these.
     n_pairs_ : int
@@ -121,7 +136,7 @@ class RegularizedRankSVM(LowRankRanker):
     frame_type_ : str or None
         Library of the DataFrame X, such as "polars".
     qid_column_ : str or None
-        Column of X that held the query ids, if ``qid`` named one.
+        Column of X that held the query ids: the one that ``qid`` named, or "qid".
     evals_result_ : dict
         The metrics of the model on each set of ``eval_set``, in LightGBM's form: ``{"valid_0": {"ndcg@10": [value]}}``.
 
@@ -139,7 +154,8 @@ class RegularizedRankSVM(LowRankRanker):
     where alpha is 0.
 
     Algorithm 2 alternates gradient steps on alpha, whose length is bounded by the largest eigenvalue over all pair
-    differences, with thresholding. Here Douglas-Rachford splitting solves both parts of the problem exactly: the
+    differences, with thresholding; ``solver="alternating"`` is this algorithm, with the signs put right. By default
+    Douglas-Rachford splitting solves both parts of the problem exactly: the
     proximal step in alpha is the dual of a RankSVM in w with shifted margins, solved by a few Newton steps, and the
     other part is one thresholding of singular values. ``history_`` has the best values so far.
 
@@ -154,6 +170,12 @@ class RegularizedRankSVM(LowRankRanker):
     True
     """
 
+    duality_gap_: float
+    ranks_: np.ndarray
+    singular_values_: np.ndarray
+    left_factors_: np.ndarray
+    right_factors_: np.ndarray
+
     _model_params = ("C", "gamma", "lam")
     _fitted_schema: ClassVar[Schema] = {
         "duality_gap_": Number(finite=False),
@@ -161,6 +183,7 @@ class RegularizedRankSVM(LowRankRanker):
         "singular_values_": Array("n_values", least=0.0),
         "left_factors_": Array("n_entries"),
         "right_factors_": Array("n_entries"),
+        "pair_alpha_": Array("n_alpha", least=0.0, nullable=True, default=None),
     }
 
     def __init__(
@@ -169,6 +192,8 @@ class RegularizedRankSVM(LowRankRanker):
         *,
         gamma: float = 1.0,
         lam: float = 1.0,
+        solver: str = "splitting",
+        learning_rate: str | float = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
         memory_limit: int | str | None = None,
@@ -180,6 +205,8 @@ class RegularizedRankSVM(LowRankRanker):
         self.C = C
         self.gamma = gamma
         self.lam = lam
+        self.solver = solver
+        self.learning_rate = learning_rate
         self.tol = tol
         self.max_iter = max_iter
         self.memory_limit = memory_limit
@@ -198,7 +225,11 @@ class RegularizedRankSVM(LowRankRanker):
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
-    ) -> "RegularizedRankSVM":
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = None,
+    ) -> Self:
         """Learn the weights.
 
         Parameters
@@ -209,15 +240,18 @@ class RegularizedRankSVM(LowRankRanker):
             Relevance labels: any real numbers; only their order within a query counts.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row: any dtype, in any order. The name of a column of a DataFrame X: that column, which is
-            then not a feature, here and in `predict`. None: all rows are one query, with a `OneQueryWarning`. More than
-            1,000 rows are refused then, because they are plausibly of several queries, whose rows must not be compared;
-            ``group=[n_samples]`` says that they are one query.
+            then not a feature, here and in `predict`. None: the column "qid" of a DataFrame, as in XGBoost. Without it
+            all rows are one query, with a `OneQueryWarning`. More than 1,000 rows are refused then, because they are
+            plausibly of several queries, whose rows must not be compared; ``group=[n_samples]`` says that they are one
+            query.
         group : array-like of int, shape (n_queries,), optional
             Instead of ``qid``: sizes of consecutive queries, as in LightGBM.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on. The values are stored in ``evals_result_`` and do not affect the fit.
         eval_qid, eval_group : list of array-like, or one for a single set, optional
             Queries of each set, as ``qid`` or ``group``.
+        eval_names, eval_sample_weight, eval_metric, eval_at : optional
+            As in `RankSVM.fit`.
 
         Returns
         -------
@@ -242,6 +276,8 @@ class RegularizedRankSVM(LowRankRanker):
             C=_options.positive(self.C),
             gamma=_options.not_negative(self.gamma),
             lam=_options.positive(self.lam),
+            solver=_options.one_of(self.solver, ("splitting", "alternating")),
+            learning_rate=_step_length(self.learning_rate, self.solver),
             tol=_options.positive(self.tol),
             max_iter=_options.count(self.max_iter),
             memory_limit=memory_complaint(self.memory_limit),
@@ -250,7 +286,17 @@ class RegularizedRankSVM(LowRankRanker):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             data = self._training_set(X, y, qid, group)
-            sets = evaluation_sets(self, eval_set, eval_qid, eval_group, data.n_queries)
+            sets = evaluation_sets(
+                self,
+                data.n_queries,
+                eval_set,
+                eval_qid,
+                eval_group,
+                eval_names,
+                eval_sample_weight,
+                eval_metric,
+                eval_at,
+            )
             assert isinstance(data.pairs, ComparablePairs)
             blocks = PairBlocks(data.pairs)
             matrices = f"the matrices of {data.pairs.n_pairs} pairs ({blocks.n_entries} entries)"
@@ -260,27 +306,25 @@ class RegularizedRankSVM(LowRankRanker):
                 f"{matrices} may take, at the highest rank",
                 "Give a larger memory_limit, fewer documents per query, or use RankSVM or FactorizedRankSVM.",
             )
-            objective = NuclearNormObjective(
-                as_design_matrix(data.X),
-                data.pairs,
-                blocks,
-                self.C,
-                self.gamma,
-                self.lam,
-                _minimise,
-                data.n_threads,
-            )
+            problem = (as_design_matrix(data.X), data.pairs, blocks, self.C, self.gamma, self.lam)
             with (
-                _options.verbosity(self.verbose),
+                verbosity(self.verbose),
                 interruptible_if(self.keep_on_interrupt) as interrupted,
                 one_blas_thread(),
             ):
-                self._begin(objective, interrupted)
-                result = douglas_rachford(objective, tol=self.tol, max_iter=self.max_iter, interrupted=interrupted)
-            found = QueryMatrices.from_blocks(objective.blocks, data.pairs.pointers, result.point.matrices)
-            self._assign(_solution(data, found, result))
+                options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "interrupted": interrupted}
+                if self.solver == "alternating":
+                    length = None if isinstance(self.learning_rate, str) else float(self.learning_rate)
+                    published = AlternatingNuclearNorm(*problem, length, data.n_threads)
+                    result, pair_alpha = alternating(published, **options), published.pair_alpha()
+                else:
+                    objective = NuclearNormObjective(*problem, _minimise, data.n_threads)
+                    self._begin(objective, interrupted)
+                    result, pair_alpha = douglas_rachford(objective, **options), None
+            found = QueryMatrices.from_blocks(blocks, data.pairs.pointers, result.point.matrices)
+            self._assign(_solution(data, found, result, pair_alpha))
             self.fitted_params_ = self._params_now()
-            self.evals_result_ = evals_result([[each.evaluate(self._scores, SCORE_METRIC) for each in sets]])
+            self.evals_result_ = sets.evals_result([sets.evaluate(self._scores)])
         return self
 
     def _begin(self, objective: NuclearNormObjective, interrupted: threading.Event | None) -> None:
@@ -297,6 +341,24 @@ class RegularizedRankSVM(LowRankRanker):
                 "warm_start=False."
             )
         objective.begin(self.coef_, matrices.to_blocks(objective.blocks), interrupted)
+
+    def dual_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
+        """The learnt dual variables: see `FactorizedRankSVM.dual_coef`.
+
+        Parameters
+        ----------
+        X, y, qid, group : array-like
+            The data of ``fit``.
+
+        Returns
+        -------
+        DualCoef
+            A sequence with a `DualBlock` for each query, in order of appearance.
+        """
+        if getattr(self, "pair_alpha_", None) is None:
+            return super().dual_coef(X, y, qid, group=group)
+        _, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
+        return KeptDualCoef(pairs, queries, labels, self.pair_alpha_)
 
     def _alpha(self, X: Any, queries: Queries) -> AlphaOfPairs:
         entries, scores = self._entries(queries), self._scores(X)
@@ -326,6 +388,8 @@ class RegularizedRankSVM(LowRankRanker):
         n_values = len(self.singular_values_)
         if self.ranks_.max(initial=0) > n_values or int(self.ranks_.sum()) != n_values:
             raise ModelFileError(f"ranks_ do not add up to the {n_values} singular values.")
+        if self.pair_alpha_ is not None and len(self.pair_alpha_) != self.n_pairs_:
+            raise ModelFileError(f"pair_alpha_ has {len(self.pair_alpha_)} entries for {self.n_pairs_} pairs.")
 
     def _matrices(self, pointers: np.ndarray) -> QueryMatrices | None:
         """The matrices A for queries of these sizes; None if the last fit had other sizes."""
@@ -354,9 +418,12 @@ class _Solution(Record):
     singular_values: np.ndarray
     left_factors: np.ndarray
     right_factors: np.ndarray
+    pair_alpha: np.ndarray | None
 
 
-def _solution(data: TrainingSet, matrices: QueryMatrices, result: SplitResult) -> _Solution:
+def _solution(
+    data: TrainingSet, matrices: QueryMatrices, result: SplitResult, pair_alpha: np.ndarray | None
+) -> _Solution:
     """The solution of a fit; warns if it did not converge."""
     if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
         gap = f"relative duality gap {relative_gap(result.gap, result.point.value):.1e}"
@@ -375,7 +442,17 @@ def _solution(data: TrainingSet, matrices: QueryMatrices, result: SplitResult) -
         singular_values=matrices.values,
         left_factors=matrices.left,
         right_factors=matrices.right,
+        pair_alpha=pair_alpha,
     )
+
+
+def _step_length(value: Any, solver: str) -> str | None:
+    """The error of a step length; None if it is valid."""
+    if isinstance(value, str) and value == "auto":
+        return None
+    if _options.positive(value) is not None:
+        return f"must be 'auto' or a positive, finite number, got {value!r}"
+    return None if solver == "alternating" else "is the step of solver='alternating': choose that one, or leave 'auto'"
 
 
 def _minimise(

@@ -48,10 +48,17 @@ class SOLARRanker(OnlineRanker):
         first. Pairs given as such keep their order.
     n_passes : int, default 1
         Passes that `fit` makes over the data.
+    early_stopping_rounds : int or None, default None
+        `fit` stops after this number of passes without a better value on the first set of ``eval_set``, and keeps the
+        model of the best pass.
+    eval_metric : str, Metric, or list of either, default "ndcg@10"
+        What `fit` evaluates on ``eval_set`` after each pass; the first metric decides on early stopping.
     random_state : int, numpy.random.RandomState or None, default None
         Seed of the orders of pairs.
     n_jobs : int or None, default None
         Number of threads for checking and scoring; learning uses one.
+    verbose : int, default 0
+        1 shows every pass of `fit`, and its metrics on ``eval_set``.
 
     Attributes
     ----------
@@ -65,6 +72,10 @@ class SOLARRanker(OnlineRanker):
         ``order`` and ``covariance``, with their values when learning started.
     n_pairs_, n_updates_, n_queries_ : int
         Pairs seen, pairs that changed the model, queries learnt from.
+    evals_result_ : dict
+        After `fit`: the metrics after each pass on each set of ``eval_set``, in LightGBM's form.
+    best_iteration_, best_score_ : int and float, or None
+        After `fit` with ``early_stopping_rounds``: the pass, from 1, whose model was kept, and its value.
     cumulative_loss_ : float
         Sum over the pairs seen of weight times squared hinge, before the update.
     n_features_in_ : int
@@ -74,7 +85,7 @@ class SOLARRanker(OnlineRanker):
     frame_type_ : str or None
         Library of the DataFrame X, such as "polars".
     qid_column_ : str or None
-        Column of X that held the query ids, if ``qid`` named one.
+        Column of X that held the query ids: the one that ``qid`` named, or "qid".
 
     See Also
     --------
@@ -116,8 +127,11 @@ class SOLARRanker(OnlineRanker):
         average: bool = False,
         shuffle_pairs: bool = True,
         n_passes: int = 1,
+        early_stopping_rounds: int | None = None,
+        eval_metric: Any = "ndcg@10",
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ):
         self.order = order
         self.C = C
@@ -127,8 +141,11 @@ class SOLARRanker(OnlineRanker):
         self.average = average
         self.shuffle_pairs = shuffle_pairs
         self.n_passes = n_passes
+        self.early_stopping_rounds = early_stopping_rounds
+        self.eval_metric = eval_metric
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @property
     def covariance_(self) -> np.ndarray:

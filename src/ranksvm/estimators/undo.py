@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ranksvm._features import feature_label
 from ranksvm._schema import Array, schema_of
 from ranksvm.estimators.locks import lock_of
 from ranksvm.exceptions import DataError
@@ -45,7 +46,7 @@ def undone_if_not_finite(estimator: Any, X: Any, weights: np.ndarray | None) -> 
     with lock_of(estimator):
         for name, (values, _) in state.items():
             values[parts[name]] = before[name]
-    raise DataError(_reason(X, weights))
+    raise DataError(_reason(X, weights, getattr(estimator, "feature_names_in_", None)))
 
 
 @contextmanager
@@ -88,7 +89,7 @@ def _largest(values: Any) -> float:
     return 0.0 if values is None or values.size == 0 else max(float(values.max()), -float(values.min()))
 
 
-def _reason(X: Any, weights: np.ndarray | None) -> str:
+def _reason(X: Any, weights: np.ndarray | None, names: Any) -> str:
     text = "Learning from these documents overflows float64, and the model is as it was before: "
     if _largest(weights) > max(MODERATE, _largest(X)):
         return (
@@ -101,4 +102,5 @@ def _reason(X: Any, weights: np.ndarray | None) -> str:
         column = int(X.indices[place]) if values.size else 0
     else:
         row, column = divmod(place, X.shape[1])
-    return f"{text}row {row} (from 0) has the value {_largest(X):g} in column {column}. Scale the features."
+    value = f"the value {_largest(X):g} in feature {feature_label(column, names)}"
+    return f"{text}row {row} (from 0) has {value}. Scale the features."

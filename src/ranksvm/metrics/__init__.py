@@ -8,20 +8,28 @@ from ranksvm.metrics.cumulative import CumulativeMetrics
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation, evaluate
 from ranksvm.metrics.names import parse_metric, parse_metrics
-from ranksvm.metrics.significance import Comparison, compare
+from ranksvm.metrics.preferences import accuracy_interval, evaluate_pairs
+from ranksvm.metrics.runs import evaluate_run
+from ranksvm.metrics.significance import Comparison, SystemComparisons, adjust_p_values, compare, compare_systems
 
 if TYPE_CHECKING:
     from ranksvm.metrics.scorers import RankingScorer, scorer
-
-# They need scikit-learn, the slowest import.
-__getattr__ = lazy_names(__name__, dict.fromkeys(("RankingScorer", "scorer"), "ranksvm.metrics.scorers"))
+else:
+    # They need scikit-learn, the slowest import.
+    __getattr__ = lazy_names(__name__, dict.fromkeys(("RankingScorer", "scorer"), "ranksvm.metrics.scorers"))
 
 __all__ = [
     "evaluate",
+    "evaluate_pairs",
+    "accuracy_interval",
+    "evaluate_run",
     "Evaluation",
     "CumulativeMetrics",
     "compare",
+    "compare_systems",
+    "adjust_p_values",
     "Comparison",
+    "SystemComparisons",
     "scorer",
     "RankingScorer",
     "parse_metric",

@@ -1,6 +1,7 @@
 """The metrics: each is a small object with a name and a definition."""
 
 import dataclasses
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "Recall",
     "PairwiseAccuracy",
     "KendallTau",
+    "ConcordanceIndex",
 ]
 
 
@@ -31,6 +33,8 @@ class Metric:
     """
 
     label: ClassVar[str]
+    # value of a query without a ranking
+    of_nothing: ClassVar[float] = 0.0
 
     @property
     def name(self) -> str:
@@ -113,7 +117,7 @@ class NDCG(_AtCutoff):
 
     def values(self, rankings: Rankings) -> np.ndarray:
         dcg = rankings.sums(rankings.averaged(rankings.gains) * rankings.discounts, self.cutoff)
-        ideal = rankings.sums(rankings.ideal_gains * rankings.discounts, self.cutoff)
+        ideal = rankings.ideal_dcg(self.cutoff)
         values = _ratio(dcg, ideal, rankings.convention.no_relevant)
         if rankings.convention.short_ndcg_is_zero and self.cutoff is not None:
             values[rankings.sizes < self.cutoff] = 0.0
@@ -296,6 +300,7 @@ class PairwiseAccuracy(Metric):
     """
 
     label: ClassVar[str] = "pairwise_accuracy"
+    of_nothing: ClassVar[float] = math.nan
 
     def values(self, rankings: Rankings) -> np.ndarray:
         comparable, concordant = rankings.pair_counts[:2]
@@ -319,12 +324,41 @@ class KendallTau(Metric):
     """
 
     label: ClassVar[str] = "kendall_tau"
+    of_nothing: ClassVar[float] = math.nan
 
     def values(self, rankings: Rankings) -> np.ndarray:
         comparable, concordant, discordant, different = rankings.pair_counts.astype(np.float64)
         tau = _ratio(concordant - discordant, np.sqrt(comparable) * np.sqrt(different), 0.0)
         tau[comparable == 0] = np.nan
         return tau
+
+
+@dataclasses.dataclass(frozen=True)
+class ConcordanceIndex(Metric):
+    """Harrell's concordance index of right-censored times: a HIGHER score has to mean a LONGER time.
+
+    A pair of documents is comparable if the smaller time is that of an observed event (of equal times, an observed one
+    is smaller than a censored one; two observed ones are not comparable). The index is the share of the comparable
+    pairs whose scores are in the order of their times; equal scores count one half. Of risks, for which higher means
+    shorter, it is 1 minus that of the other packages: pass ``-risk``. Without ``event`` all times are observed.
+
+    The value of a query (a stratum) is the share of its own pairs, NaN if it has none. The mean pools the pairs of all
+    queries: it is weighted by their numbers. Conventions have no effect.
+
+    References
+    ----------
+    F. E. Harrell, R. M. Califf, D. B. Pryor, K. L. Lee, R. A. Rosati, "Evaluating the yield of medical tests", JAMA
+    247, 1982.
+    """
+
+    label: ClassVar[str] = "concordance_index"
+
+    def values(self, rankings: Rankings) -> np.ndarray:
+        comparable, concordant, discordant = rankings.concordance_counts
+        return _ratio(concordant + 0.5 * (comparable - concordant - discordant), comparable, np.nan)
+
+    def query_weights(self, rankings: Rankings) -> np.ndarray:
+        return rankings.concordance_counts[0].astype(np.float64)
 
 
 def _need_cutoff(metric: _AtCutoff) -> None:

@@ -8,12 +8,14 @@ import numpy as np
 
 from ranksvm._checks import check_one_per_row
 from ranksvm._plain import plain
-from ranksvm.data import Queries
+from ranksvm._tabular import Table, Tabular, frame_of
+from ranksvm.data import Queries, validation
+from ranksvm.data.censoring import checked_event
 from ranksvm.data.numeric_column import as_array
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics._columns import column, document_ids
 from ranksvm.metrics.conventions import Convention, convention_named
-from ranksvm.metrics.definitions import Metric
+from ranksvm.metrics.definitions import ConcordanceIndex, Metric
 from ranksvm.metrics.names import parse_metric, parse_metrics
 from ranksvm.metrics.rankings import Rankings
 
@@ -21,7 +23,7 @@ __all__ = ["Evaluation", "evaluate"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Tabular):
     """The result of `evaluate`.
 
     Parameters
@@ -40,6 +42,8 @@ class Evaluation:
         Number of queries without a relevant document, which have a fixed value.
     convention : str
         Name of the convention.
+    n_missing : int, default 0
+        Number of queries with judgements that the run lacks (`evaluate_run`).
     """
 
     means: dict[str, float]
@@ -49,6 +53,7 @@ class Evaluation:
     n_rows: int
     n_without_relevant: int
     convention: str
+    n_missing: int = 0
 
     @property
     def n_queries(self) -> int:
@@ -72,20 +77,61 @@ class Evaluation:
         Returns
         -------
         dict
-            ``convention``, ``n_queries``, ``n_rows``, ``n_without_relevant``, ``means`` and, on request, ``qid`` and
-            ``per_query``.
+            ``convention``, ``n_queries``, ``n_rows``, ``n_without_relevant``, ``n_missing``, ``means`` and, on request,
+            ``qid`` and ``per_query``.
         """
         out: dict[str, Any] = {
             "convention": self.convention,
             "n_queries": self.n_queries,
             "n_rows": self.n_rows,
             "n_without_relevant": self.n_without_relevant,
+            "n_missing": self.n_missing,
             "means": plain(self.means),
         }
         if per_query:
-            out["qid"] = self.qid.tolist()
+            out["qid"] = plain(self.qid)
             out["per_query"] = plain(self.per_query)
         return out
+
+    def to_frame(self, *, per_query: bool = False, library: str | None = None) -> Any:
+        """The means, or the values per query, as a DataFrame.
+
+        Parameters
+        ----------
+        per_query : bool, default False
+            Whether to have a row per query, with columns ``qid`` and one per metric, instead of a row per metric, with
+            columns ``metric``, ``mean`` and ``convention``.
+        library : {"pandas", "polars", "pyarrow"}, optional
+            Library of the DataFrame; None: the first of them that is installed.
+
+        Returns
+        -------
+        DataFrame
+            The values.
+
+        Raises
+        ------
+        MissingDependencyError
+            When the library, or each of them, is not installed.
+        """
+        return (
+            frame_of({"qid": self.qid, **self.per_query}, library) if per_query else super().to_frame(library=library)
+        )
+
+    def _table(self) -> Table:
+        caption = f"{self.n_queries} queries, {self.n_without_relevant} without a relevant document"
+        if self.n_missing:
+            caption += f", {self.n_missing} without a ranking"
+        return Table(
+            {
+                "metric": list(self.means),
+                "mean": list(self.means.values()),
+                "convention": [self.convention] * len(self.means),
+            },
+            f"{caption} (convention {self.convention})",
+            headings={"metric": f"metric ({self.convention})"},
+            hidden=("convention",),
+        )
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name}={value:.4f}" for name, value in self.means.items())
@@ -106,6 +152,8 @@ def evaluate(
     max_label: float | None = None,
     docid: Any = None,
     sample_weight: Any = None,
+    group: Any = None,
+    event: Any = None,
 ) -> Evaluation:
     """Quality of the rankings given by scores.
 
@@ -116,10 +164,11 @@ def evaluate(
     scores : array-like of shape (n_rows,)
         Scores: the documents of a query are ranked by them, the highest first.
     qid : array-like of shape (n_rows,), optional
-        Query of each row, in any order. None: one query.
+        Query of each row, in any order. None: all rows are one query, with a `OneQueryWarning`; more than 1,000 rows
+        are refused then, unless ``group=[n_rows]`` says that they are one query.
     metrics : str, Metric, or iterable of either, default ("ndcg@10", "map")
         What to compute: ``ndcg``, ``ndcg@k``, ``mean_ndcg``, ``map``, ``map@k``, ``mrr``, ``mrr@k``, ``err``,
-        ``err@k``, ``p@k``, ``r@k``, ``pairwise_accuracy``, ``kendall_tau``.
+        ``err@k``, ``p@k``, ``r@k``, ``pairwise_accuracy``, ``kendall_tau``, ``concordance_index``.
     convention : str or Convention, default "default"
         ``"default"`` (gain 2^y - 1, discount 1/log2(1 + rank), ties averaged, a query without a relevant document
         counts 0), or that of another tool: ``"letor"``, ``"mslr"``, ``"trec"``, ``"lightgbm"``, ``"xgboost"``,
@@ -134,6 +183,11 @@ def evaluate(
         Without ids, and under other conventions, ties are in the order of the rows or averaged.
     sample_weight : array-like of shape (n_rows,), optional
         In the means a query is weighted by the mean weight of its rows.
+    group : array-like of int, shape (n_queries,), optional
+        Number of rows of each query, in order, instead of ``qid``.
+    event : array-like of bool, shape (n_rows,), optional
+        ``y`` holds times: True where the event was observed then, False where the time is right-censored. Only for
+        ``concordance_index``, for which a HIGHER score has to mean a LONGER time.
 
     Returns
     -------
@@ -143,10 +197,11 @@ def evaluate(
     Raises
     ------
     DataError
-        When the lengths differ, there is no row, labels or weights are not finite, a score is NaN, or a weight is
-        negative.
+        When the lengths differ, there is no row, labels or weights are not finite, a score is NaN, a weight is
+        negative, or more than 1,000 rows have neither ``qid`` nor ``group``.
     OptionError
-        When a metric or convention is unknown, or ``max_label`` is below a label.
+        When a metric or convention is unknown, ``max_label`` is below a label, or a metric of labels is asked of
+        censored times.
 
     Examples
     --------
@@ -157,32 +212,52 @@ def evaluate(
     1
     """
     parsed = parse_metrics(metrics)
-    rules = convention_named(convention)
-    if relevance is not None:
-        rules = dataclasses.replace(rules, relevance=_number("relevance", relevance))
+    rules = with_relevance(convention_named(convention), relevance)
     labels = column("y", y)
     values = column("scores", scores, len(labels), finite=False)
     if len(labels) == 0:
         raise DataError("there is nothing to evaluate: y has no rows.")
-    queries = _queries(qid, len(labels))
+    if event is not None and qid is None and group is None:
+        group = [len(labels)]  # times of one study are one query
+    queries = _queries(qid, group, len(labels))
+    observed = None
+    if event is not None:
+        observed = checked_event(event, len(labels))
+        if others := [metric.name for metric in parsed if not isinstance(metric, ConcordanceIndex)]:
+            raise OptionError(f"{others[0]!r} is a metric of labels: for censored times ask 'concordance_index'.")
     ids = None if docid is None else document_ids(docid, len(labels))
     query_weight = _query_weight(sample_weight, queries)
-    highest = max(0.0, float(labels.max()))
-    if max_label is not None:
-        if _number("max_label", max_label) < highest:
-            raise OptionError(f"max_label is {max_label} but there is a label {highest:g}.")
-        highest = float(max_label)
-    rankings = Rankings(labels, values, queries, rules, highest, ids)
+    highest = scale_of_labels(labels, max_label)
+    rankings = Rankings(labels, values, queries, rules, highest, ids, observed)
     result = Evaluation({}, {}, {}, queries.ids, len(labels), int((rankings.n_relevant == 0).sum()), rules.name)
     for metric in parsed:
         per_query, weights = values_and_weights(metric, rankings)
-        weights = weights if query_weight is None else weights * query_weight
-        result.per_query[metric.name] = per_query
-        result.weights[metric.name] = weights
-        total = weights.sum()
-        mean = np.dot(weights, np.nan_to_num(per_query)) / total if total > 0 else np.nan
-        result.means[metric.name] = float(mean)
+        add_means(result, metric.name, per_query, weights if query_weight is None else weights * query_weight)
     return result
+
+
+def with_relevance(rules: Convention, relevance: float | None) -> Convention:
+    """A convention with another threshold for relevance, if one is given."""
+    return rules if relevance is None else dataclasses.replace(rules, relevance=_number("relevance", relevance))
+
+
+def scale_of_labels(labels: np.ndarray, max_label: float | None) -> float:
+    """Highest grade of the scale: the one given, or that of the labels, at least 0."""
+    highest = max(0.0, float(labels.max()))
+    if max_label is None:
+        return highest
+    if _number("max_label", max_label) < highest:
+        raise OptionError(f"max_label is {max_label} but there is a label {highest:g}.")
+    return float(max_label)
+
+
+def add_means(result: Evaluation, name: str, per_query: np.ndarray, weights: np.ndarray) -> None:
+    """Add a metric to an evaluation: its values, their weights, and their mean."""
+    result.per_query[name] = per_query
+    result.weights[name] = weights
+    total = weights.sum()
+    mean = np.dot(weights, np.nan_to_num(per_query)) / total if total > 0 else np.nan
+    result.means[name] = float(mean)
 
 
 def values_and_weights(metric: Metric, rankings: Rankings) -> tuple[np.ndarray, np.ndarray]:
@@ -191,10 +266,11 @@ def values_and_weights(metric: Metric, rankings: Rankings) -> tuple[np.ndarray, 
     return values, np.where(np.isnan(values), 0.0, np.ones(len(values)) if weights is None else weights)
 
 
-def _queries(qid: Any, n_rows: int) -> Queries:
+def _queries(qid: Any, group: Any, n_rows: int) -> Queries:
     if qid is not None and as_array("qid", qid).ndim == 1:
         check_one_per_row("qid", qid, n_rows, "y")
-    return Queries.from_qid(qid, n_rows)
+    validation.check_grouped(qid, group, n_rows, "evaluate", "ranked against each other")
+    return validation.queries(qid, group, n_rows)
 
 
 def _query_weight(sample_weight: Any, queries: Queries) -> np.ndarray | None:

@@ -8,6 +8,7 @@ from ranksvm.metrics.definitions import (
     ERR,
     NDCG,
     AveragePrecision,
+    ConcordanceIndex,
     KendallTau,
     MeanNDCG,
     Metric,
@@ -32,10 +33,32 @@ _KINDS: dict[str, type[Metric]] = {
         Recall,
         PairwiseAccuracy,
         KendallTau,
+        ConcordanceIndex,
     )
 }
-_ALIASES = {"precision": "p", "recall": "r"}
-_AVAILABLE = "ndcg, ndcg@k, mean_ndcg, map, map@k, mrr, mrr@k, err, err@k, p@k, r@k, pairwise_accuracy, kendall_tau"
+# Names that other tools use, in lower case: trec_eval (without its prefix ``-m``), ir_measures, XGBoost, LightGBM.
+_ALIASES = {
+    "ndcg_cut": "ndcg",
+    "ap": "map",
+    "map_cut": "map",
+    "mean_average_precision": "map",
+    "rr": "mrr",
+    "recip_rank": "mrr",
+    "reciprocal_rank": "mrr",
+    "pre": "p",
+    "prec": "p",
+    "precision": "p",
+    "rec": "r",
+    "recall": "r",
+    "tau": "kendall_tau",
+    "kendall": "kendall_tau",
+}
+# trec_eval prints ndcg_cut_10 and takes ndcg_cut.10, P.5,10
+_TREC_CUTOFF = re.compile(r"(.*[a-z])[._]([0-9]+)\Z", re.ASCII)
+_AVAILABLE = (
+    "ndcg, ndcg@k, mean_ndcg, map, map@k, mrr, mrr@k, err, err@k, p@k, r@k, pairwise_accuracy, kendall_tau, "
+    "concordance_index"
+)
 
 
 def parse_metric(name: str | Metric) -> Metric:
@@ -44,7 +67,10 @@ def parse_metric(name: str | Metric) -> Metric:
     Parameters
     ----------
     name : str or Metric
-        A name such as ``"ndcg@10"``, ``"map"``, ``"p@5"``, in upper or lower case; a `Metric` is returned unchanged.
+        A name such as ``"ndcg@10"``, ``"map"``, ``"p@5"``, in upper or lower case, or that of another tool:
+        ``"ndcg_cut_10"``, ``"P_5"``, ``"recall.100"``, ``"recip_rank"`` (trec_eval), ``"AP"``, ``"RR@10"``
+        (ir_measures), ``"pre@5"`` (XGBoost). A `Metric` is returned unchanged. A name says nothing about gains, ties
+        or queries without relevant documents: these are the convention's.
 
     Returns
     -------
@@ -61,7 +87,7 @@ def parse_metric(name: str | Metric) -> Metric:
         return name
     if not isinstance(name, str):
         raise OptionError(f"a metric is named by a string such as 'ndcg@10', got {name!r}.")
-    label, at, cutoff = name.strip().lower().partition("@")
+    label, at, cutoff = _TREC_CUTOFF.sub(r"\1@\2", name.strip().lower()).replace("-", "_").partition("@")
     kind = _KINDS.get(_ALIASES.get(label, label))
     if kind is None:
         raise OptionError(f"unknown metric {name!r}: choose from {_AVAILABLE}.")

@@ -6,6 +6,8 @@ import numpy as np
 
 import ranksvm._compiled.metrics as _loops
 from ranksvm.data import Queries
+from ranksvm.data.censoring import order_of_times
+from ranksvm.data.queries import descending_within_ties
 from ranksvm.metrics.conventions import Convention
 
 __all__ = ["Rankings"]
@@ -31,6 +33,8 @@ class Rankings:
         Highest grade of the scale of the labels, used by ERR.
     docid : ndarray, shape (n_rows,), optional
         Document ids, for conventions that break ties by them.
+    event : ndarray of float64, shape (n_rows,), optional
+        0 where the label is a right-censored time, 1 where it is that of an event; None: 1 everywhere.
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class Rankings:
         convention: Convention,
         max_label: float,
         docid: np.ndarray | None = None,
+        event: np.ndarray | None = None,
     ):
         self.convention = convention
         self.max_label = max_label
@@ -51,14 +56,12 @@ class Rankings:
         if convention.float32_scores:
             with np.errstate(over="ignore"):
                 scores = scores.astype(np.float32).astype(np.float64)
-        if convention.ties == "docid" and docid is not None:
-            # Rows of a query in descending order of id; the stable sort by score then keeps that order within ties.
-            first = _loops.descending_order(_rank_of_ids(queries.to_sorted(docid)), self.pointers)
-            order = first[_loops.descending_order(np.ascontiguousarray(scores[first]), self.pointers)]
-        else:
-            order = _loops.descending_order(np.ascontiguousarray(scores), self.pointers)
-        self.labels = self._labels[order]
+        order = _loops.descending_order(np.ascontiguousarray(scores), self.pointers)
         self._scores = scores[order]
+        if convention.ties == "docid" and docid is not None and self.equal_scores.any():
+            order = descending_within_ties(order, self.equal_scores.view(bool), queries.to_sorted(docid))
+        self.labels = self._labels[order]
+        self._event = np.ones(len(order)) if event is None else queries.to_sorted(event)[order]
 
     @property
     def n_queries(self) -> int:
@@ -156,6 +159,27 @@ class Rankings:
         """Comparable, concordant and discordant pairs, and pairs with different scores: shape (4, n_queries)."""
         return _loops.pair_counts(self.labels, self.equal_scores, self.pointers)
 
+    @cached_property
+    def concordance_counts(self) -> np.ndarray:
+        """Pairs whose smaller label is that of an event, concordant and discordant ones: shape (3, n_queries)."""
+        labels, observed = order_of_times(self.labels, self._event), self._event.astype(np.uint8)
+        return _loops.concordance_counts(labels, observed, self.equal_scores, self.pointers)
+
+    def ideal_dcg(self, cutoff: int | None) -> np.ndarray:
+        """The largest possible discounted gain of the first ``cutoff`` positions.
+
+        Parameters
+        ----------
+        cutoff : int or None
+            Number of positions that count; None: all.
+
+        Returns
+        -------
+        ndarray
+            The sums, per query.
+        """
+        return self.sums(self.ideal_gains * self.discounts, cutoff)
+
     def per_position(self, values: np.ndarray) -> np.ndarray:
         """A value of each query at all its positions.
 
@@ -222,8 +246,3 @@ class Rankings:
         """
         depth = int(self.sizes.max()) if cutoff is None else cutoff
         return _loops.expected_reciprocal_rank(np.ascontiguousarray(stop), self.tied, self.pointers, depth)
-
-
-def _rank_of_ids(docid: np.ndarray) -> np.ndarray:
-    """Ids as numbers in the same order (as text, like trec_eval's strcmp, unless they are text already)."""
-    return np.unique(docid.astype(str), return_inverse=True)[1].reshape(-1).astype(np.float64)

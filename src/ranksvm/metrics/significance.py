@@ -1,24 +1,29 @@
-"""Significance tests for the difference of two evaluations of the same queries."""
+"""Significance tests for the differences of evaluations of the same queries, with corrections for many comparisons."""
 
 import dataclasses
-from typing import Any
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from ranksvm._plain import plain
+from ranksvm._tabular import Table, Tabular
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation
 from ranksvm.metrics.names import parse_metric
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "SystemComparisons", "adjust_p_values", "compare", "compare_systems"]
 
 # Up to this number of queries all sign patterns (8,192) are tried instead of random ones.
 _EXHAUSTIVE = 13
+# Values permuted at a time: 16 MB.
+_CHUNK = 2_000_000
 
 
 @dataclasses.dataclass(frozen=True)
-class Comparison:
+class Comparison(Tabular):
     """Difference of two evaluations in one metric, ``b - a``.
 
     Parameters
@@ -41,6 +46,12 @@ class Comparison:
         Number of queries compared.
     wins, losses, ties : int
         Queries where b is better, worse, and the same.
+    convention : str, default "default"
+        Name of the convention of both evaluations.
+    system_a, system_b : str, optional
+        Names of the systems (`compare_systems`).
+    adjusted_p_value : float, optional
+        The p-value corrected for the number of comparisons (`compare_systems`).
     """
 
     metric: str
@@ -55,6 +66,10 @@ class Comparison:
     wins: int
     losses: int
     ties: int
+    convention: str = "default"
+    system_a: str | None = None
+    system_b: str | None = None
+    adjusted_p_value: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; an undefined value is None.
@@ -65,6 +80,9 @@ class Comparison:
             One entry per parameter.
         """
         return plain(dataclasses.asdict(self))
+
+    def _table(self) -> Table:
+        return _table([self], self.metric, self.convention)
 
 
 def compare(
@@ -104,29 +122,16 @@ def compare(
     Raises
     ------
     DataError
-        When the evaluations have different queries, or the metric is undefined for all queries.
+        When the evaluations have different queries or conventions, or the metric is undefined for all queries.
     OptionError
         When the metric was not evaluated, or an option is out of range.
     """
     name = parse_metric(metric).name
-    for evaluation in (a, b):
-        if name not in evaluation.per_query:
-            raise OptionError(f"{name!r} was not evaluated: choose from {', '.join(evaluation.per_query)}.")
     if not 0 < confidence < 1:
         raise OptionError(f"confidence must lie between 0 and 1, got {confidence!r}.")
-    if n_permutations < 1:
-        raise OptionError(f"n_permutations must be at least 1, got {n_permutations!r}.")
-    match = _matching(a.qid, b.qid)
-    value_a, value_b = a.per_query[name], b.per_query[name][match]
-    weight = np.where(np.isnan(value_b), 0.0, a.weights[name])
-    if not np.allclose(weight, b.weights[name][match]):
-        raise DataError("the evaluations weight the queries differently: they must use the same labels.")
-    counted = weight > 0
-    if not counted.any():
-        raise DataError(f"{name!r} is not defined for any query.")
-    value_a, value_b, weight = value_a[counted], value_b[counted], weight[counted]
-    n = len(weight)
-    share = weight / weight.sum()
+    _check_permutations(n_permutations)
+    (value_a, value_b), share = _aligned([a, b], name)
+    n = len(share)
     # n * share * gap: contributions whose plain mean is the difference of the weighted means
     gap = value_b - value_a
     contribution = n * share * gap
@@ -145,7 +150,288 @@ def compare(
         wins=int((gap > 0).sum()),
         losses=int((gap < 0).sum()),
         ties=int((gap == 0).sum()),
+        convention=a.convention,
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class SystemComparisons(Tabular):
+    """The result of `compare_systems`.
+
+    Parameters
+    ----------
+    metric : str
+        Name of the metric.
+    correction : str
+        How the p-values were corrected for their number.
+    means : dict of str to float
+        System -> mean over its queries.
+    comparisons : tuple of Comparison
+        The comparisons, each with the names of its systems and its corrected p-value.
+    """
+
+    metric: str
+    correction: str
+    means: dict[str, float]
+    comparisons: tuple[Comparison, ...]
+
+    def __len__(self) -> int:
+        return len(self.comparisons)
+
+    def __iter__(self) -> Iterator[Comparison]:
+        return iter(self.comparisons)
+
+    def __getitem__(self, systems: tuple[str, str]) -> Comparison:
+        for found in self.comparisons:
+            if (found.system_a, found.system_b) == tuple(systems):
+                return found
+        known = ", ".join(f"({found.system_a!r}, {found.system_b!r})" for found in self.comparisons)
+        raise OptionError(f"there is no comparison {systems!r}: choose from {known}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON; an undefined value is None.
+
+        Returns
+        -------
+        dict
+            One entry per parameter.
+        """
+        return plain(dataclasses.asdict(self))
+
+    def _table(self) -> Table:
+        convention = self.comparisons[0].convention
+        return _table(self.comparisons, self.metric, convention, _CORRECTED[self.correction])
+
+
+def compare_systems(
+    evaluations: Mapping[str, Evaluation],
+    metric: str | Metric,
+    *,
+    baseline: str | None = None,
+    correction: Literal["holm", "bonferroni", "tukey", "none"] = "holm",
+    n_permutations: int = 10_000,
+    confidence: float = 0.95,
+    random_state: int | np.random.Generator | None = 0,
+) -> SystemComparisons:
+    """Compare several systems: `compare` for every pair, with p-values corrected for the number of comparisons.
+
+    Of 20 comparisons of equal systems one is expected to have a p-value below 0.05. A corrected p-value below 0.05
+    bounds the probability that *any* comparison of equal systems is taken for a difference. The family is the
+    comparisons of one metric.
+
+    - ``"holm"``: the step-down procedure of Holm on the p-values of the randomisation tests; for any dependence.
+    - ``"bonferroni"``: p-values times their number; never more powerful than Holm.
+    - ``"tukey"``: the randomised version of Tukey's honestly significant difference. The values of all systems are
+      permuted within each query; the p-value of a pair is the share of permutations, the given one included, in which
+      the largest difference of any two means is at least that of the pair. It respects how systems depend on each
+      other, and is made for all pairs; with a baseline it is conservative.
+    - ``"none"``: p-values as they are.
+
+    Confidence intervals are not corrected.
+
+    Parameters
+    ----------
+    evaluations : mapping of str to Evaluation
+        System -> its evaluation; all of the same queries.
+    metric : str or Metric
+        A metric that all of them hold.
+    baseline : str, optional
+        The system with which each other one is compared; None: all pairs.
+    correction : {"holm", "bonferroni", "tukey", "none"}, default "holm"
+        How p-values are corrected.
+    n_permutations : int, default 10000
+        As in `compare`; also the number of permutations of Tukey's procedure.
+    confidence : float, default 0.95
+        As in `compare`.
+    random_state : int, Generator or None, default 0
+        Source of the random swaps and permutations.
+
+    Returns
+    -------
+    SystemComparisons
+        Means of the systems and their comparisons, ``b - a``.
+
+    Raises
+    ------
+    DataError
+        When the evaluations have different queries or conventions, or the metric is undefined for all queries.
+    OptionError
+        When there are fewer than two systems, the baseline or the metric is unknown, or an option is out of range.
+
+    References
+    ----------
+    Holm, Scandinavian Journal of Statistics 1979; Carterette, ACM TOIS 2012; Sakai, Laboratory Experiments in
+    Information Retrieval, 2018.
+
+    Examples
+    --------
+    >>> from ranksvm.metrics import evaluate
+    >>> y, qid = [1, 0, 0] * 20, np.repeat(np.arange(20), 3)
+    >>> scores = {"good": [3, 2, 1] * 20, "fair": [2, 3, 1] * 20, "same": [4, 5, 3] * 20}
+    >>> evaluations = {name: evaluate(y, values, qid, "mrr") for name, values in scores.items()}
+    >>> found = compare_systems(evaluations, "mrr", correction="tukey")
+    >>> [(test.system_a, test.system_b, test.adjusted_p_value < 0.05) for test in found]
+    [('good', 'fair', True), ('good', 'same', True), ('fair', 'same', False)]
+    """
+    name = parse_metric(metric).name
+    names = list(evaluations)
+    if len(names) < 2:
+        raise OptionError(f"there must be two systems or more to compare, got {len(names)}.")
+    if baseline is not None and baseline not in evaluations:
+        raise OptionError(f"the baseline {baseline!r} is not a system: choose from {', '.join(map(repr, names))}.")
+    if correction not in _CORRECTIONS:
+        raise OptionError(f"correction must be one of {', '.join(_CORRECTIONS)}, got {correction!r}.")
+    if baseline is None:
+        pairs = list(itertools.combinations(names, 2))
+    else:
+        pairs = [(baseline, other) for other in names if other != baseline]
+    found = [
+        compare(
+            evaluations[a],
+            evaluations[b],
+            name,
+            n_permutations=n_permutations,
+            confidence=confidence,
+            random_state=random_state,
+        )
+        for a, b in pairs
+    ]
+    if correction == "tukey":
+        values, share = _aligned(list(evaluations.values()), name)
+        matrix = _tukey(values * share * len(share), n_permutations, np.random.default_rng(random_state))
+        adjusted = [matrix[names.index(a), names.index(b)] for a, b in pairs]
+    else:
+        adjusted = adjust_p_values([test.p_value for test in found], correction).tolist()
+    return SystemComparisons(
+        metric=name,
+        correction=correction,
+        means={system: evaluation.means[name] for system, evaluation in evaluations.items()},
+        comparisons=tuple(
+            dataclasses.replace(test, system_a=a, system_b=b, adjusted_p_value=float(p))
+            for test, (a, b), p in zip(found, pairs, adjusted, strict=True)
+        ),
+    )
+
+
+def adjust_p_values(p_values: Any, correction: Literal["holm", "bonferroni", "none"] = "holm") -> np.ndarray:
+    """P-values corrected for their number: reject where they are below the family-wise error rate.
+
+    Parameters
+    ----------
+    p_values : array-like of shape (n,)
+        P-values, in [0, 1].
+    correction : {"holm", "bonferroni", "none"}, default "holm"
+        Holm: the i-th smallest of n times n - i + 1, and at least the one before it. Bonferroni: times n. At most 1.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        Corrected p-values, in the given order.
+
+    Raises
+    ------
+    OptionError
+        When the correction is unknown, or a value is not in [0, 1].
+
+    Examples
+    --------
+    >>> adjust_p_values([0.01, 0.04, 0.03, 0.005]).round(3).tolist()
+    [0.03, 0.06, 0.06, 0.02]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
+        raise OptionError("p-values must be a list of numbers from 0 to 1.")
+    if correction not in ("holm", "bonferroni", "none"):
+        raise OptionError(f"correction must be holm, bonferroni or none, got {correction!r}.")
+    if correction == "none":
+        return p.copy()
+    if correction == "bonferroni":
+        return np.minimum(p * len(p), 1.0)
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
+    return adjusted
+
+
+_CORRECTED = {"holm": "p (Holm)", "bonferroni": "p (Bonferroni)", "tukey": "p (Tukey HSD)", "none": ""}
+_CORRECTIONS = tuple(_CORRECTED)
+
+
+def _table(comparisons: Sequence[Comparison], metric: str, convention: str, corrected: str = "") -> Table:
+    """A row per comparison; without names of systems these columns are left out, and without a correction its own."""
+    columns: dict[str, list[Any]] = {"metric": [metric] * len(comparisons)}
+    names = ["mean_a", "mean_b", "difference"]
+    for name in [*(["system_a", "system_b"] if comparisons[0].system_a is not None else []), *names]:
+        columns[name] = [getattr(test, name) for test in comparisons]
+    columns["low"] = [test.confidence_interval[0] for test in comparisons]
+    columns["high"] = [test.confidence_interval[1] for test in comparisons]
+    for name in ["p_value", *(["adjusted_p_value"] if corrected else []), "wins", "losses", "ties", "n_queries"]:
+        columns[name] = [getattr(test, name) for test in comparisons]
+    columns["convention"] = [convention] * len(comparisons)
+    share = f"{100 * comparisons[0].confidence:g} %"
+    return Table(
+        columns,
+        f"differences b - a of {metric} (convention {convention}), paired over queries, with {share} intervals",
+        headings={
+            "metric": f"metric ({convention})",
+            "system_a": "a",
+            "system_b": "b",
+            "mean_a": "mean of a",
+            "mean_b": "mean of b",
+            "p_value": "p",
+            "adjusted_p_value": corrected,
+            "wins": "better",
+            "losses": "worse",
+            "ties": "same",
+            "n_queries": "queries",
+        },
+        hidden=("convention",),
+    )
+
+
+def _check_permutations(n_permutations: int) -> None:
+    if n_permutations < 1:
+        raise OptionError(f"n_permutations must be at least 1, got {n_permutations!r}.")
+
+
+def _aligned(evaluations: Sequence[Evaluation], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Values of the queries where all evaluations have one, shape (n_systems, n_queries); the weight of each query."""
+    for evaluation in evaluations:
+        if name not in evaluation.per_query:
+            raise OptionError(f"{name!r} was not evaluated: choose from {', '.join(evaluation.per_query)}.")
+    conventions = list(dict.fromkeys(evaluation.convention for evaluation in evaluations))
+    if len(conventions) > 1:
+        raise DataError(f"the evaluations have different conventions: {', '.join(conventions)}.")
+    places = [_matching(evaluations[0].qid, evaluation.qid) for evaluation in evaluations]
+    values = np.stack([each.per_query[name][place] for each, place in zip(evaluations, places, strict=True)])
+    weights = np.stack([each.weights[name][place] for each, place in zip(evaluations, places, strict=True)])
+    weights[:, np.isnan(values).any(axis=0)] = 0.0
+    if not np.allclose(weights, weights[0]):
+        raise DataError("the evaluations weight the queries differently: they must use the same labels.")
+    counted = weights[0] > 0
+    if not counted.any():
+        raise DataError(f"{name!r} is not defined for any query.")
+    weight = weights[0, counted]
+    return values[:, counted], weight / weight.sum()
+
+
+def _tukey(contributions: np.ndarray, n_permutations: int, generator: np.random.Generator) -> np.ndarray:
+    """P-value of every pair of systems, from the largest difference of means under permutations within queries."""
+    means = contributions.mean(axis=1)
+    n_systems, n_queries = contributions.shape
+    # what is the same for all systems of a query moves no difference
+    rows = np.ascontiguousarray(contributions.T[np.ptp(contributions, axis=0) > 0])
+    ranges = np.empty(n_permutations)
+    chunk = max(1, _CHUNK // max(rows.size, 1))
+    for start in range(0, n_permutations, chunk):
+        size = min(chunk, n_permutations - start)
+        permuted = generator.permuted(np.broadcast_to(rows, (size, *rows.shape)), axis=2)
+        ranges[start : start + size] = np.ptp(permuted.sum(axis=1), axis=1) / n_queries
+    gaps = np.abs(means[:, None] - means)
+    # sums in another order differ by round-off: those equal up to round-off count as large
+    slack = 1e-12 * np.abs(contributions).mean() * n_systems
+    as_large = n_permutations - np.searchsorted(np.sort(ranges), gaps - slack)
+    return (1 + as_large) / (1 + n_permutations)
 
 
 def _matching(ids_a: np.ndarray, ids_b: np.ndarray) -> np.ndarray:

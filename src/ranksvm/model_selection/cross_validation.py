@@ -1,6 +1,7 @@
 """cross_validate: fit and evaluate over query folds, with any setting of scikit-learn's metadata routing."""
 
 import dataclasses
+import inspect
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,24 +10,29 @@ import numpy as np
 import sklearn
 from sklearn.base import clone
 
-from ranksvm._checks import check_one_per_row, is_integer
+from ranksvm._checks import check_one_per_row, is_integer, n_rows_of
 from ranksvm._parallel import effective_n_jobs, parallel_map
 from ranksvm._plain import plain
-from ranksvm.data import Queries
+from ranksvm._tabular import Table, Tabular
+from ranksvm.data import Preferences, Queries
+from ranksvm.data.censoring import checked_event, strata_or_rows
 from ranksvm.data.frames import split_qid, take_rows
 from ranksvm.data.numeric_column import label_column
+from ranksvm.data.pair_list import groups_of_pairs, row_numbers
+from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.queries import QID_FROM_GROUP, id_array
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, parse_metrics
+from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, evaluate_pairs, parse_metrics
 from ranksvm.metrics.conventions import convention_named
 from ranksvm.metrics.scorers import predict_scores
+from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.model_selection.splitters import QueryKFold
 
 __all__ = ["CrossValidation", "cross_validate", "query_splits"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class CrossValidation:
+class CrossValidation(Tabular):
     """The result of `cross_validate`.
 
     Parameters
@@ -117,6 +123,27 @@ class CrossValidation:
             "predict_seconds": self.predict_seconds.tolist(),
         }
 
+    def _table(self) -> Table:
+        convention, n_folds = self.folds[0].convention, len(self.folds)
+        return Table(
+            {
+                "fold": list(range(n_folds)),
+                "queries": [fold.n_queries for fold in self.folds],
+                **self.scores,
+                "fit_seconds": self.fit_seconds,
+                "predict_seconds": self.predict_seconds,
+                "convention": [convention] * n_folds,
+            },
+            f"{n_folds} folds, metrics of the convention {convention}",
+            headings={
+                "fold": f"fold (convention {convention})",
+                "fit_seconds": "fit (s)",
+                "predict_seconds": "predict (s)",
+            },
+            hidden=("convention",),
+            footer=[{"fold": "mean", **self.means}, {"fold": "std", **self.stds}],
+        )
+
     def __repr__(self) -> str:
         stds = self.stds
         values = ", ".join(f"{name}={value:.4f}±{stds[name]:.4f}" for name, value in self.means.items())
@@ -126,9 +153,12 @@ class CrossValidation:
 def cross_validate(
     estimator: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
-    qid: Any,
+    qid: Any = None,
+    pairs: Any = None,
+    pair_weight: Any = None,
+    event: Any = None,
     metrics: str | Metric | Iterable[str | Metric] = ("ndcg@10",),
     cv: Any = 5,
     convention: str | Convention = "default",
@@ -149,17 +179,29 @@ def cross_validate(
     estimator : object
         Has ``fit(X, y, qid=...)`` and ``predict(X)``, and can be cloned; the queries are also passed to ``predict`` if
         it requests them, as a Pipeline with a `QueryStandardScaler` does. It is not fitted itself.
-    X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
+    X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features), or Preferences
         Features; for an estimator with a precomputed kernel the kernel values of the rows with each other.
     y : array-like of shape (n_rows,)
-        Labels.
-    qid : array-like of shape (n_rows,), or str
+        Labels, or times with ``event``. Omitted if ``pairs`` are given.
+    qid : array-like of shape (n_rows,), or str; optional only with pairs
         Query of each row, in any order, or the name of the column of a DataFrame that has them: the estimators receive
         its values separately from the other columns, so that a Pipeline needs no special step.
+    pairs : array-like of int, shape (n_pairs, 2), optional
+        Instead of ``y``: row numbers (preferred, other), passed to ``fit`` as ``pairs``. Folds divide the pairs: those
+        of one query (`Preferences`: prompt) stay together, or, if all rows are of one query, those that rows connect.
+        Each part has copies of the rows in its pairs alone. In a Pipeline they reach every step whose ``fit`` has the
+        argument.
+    pair_weight : array-like of shape (n_pairs,), optional
+        Weight of each of the ``pairs``, passed to ``fit`` and used in the accuracy.
+    event : array-like of bool, shape (n_rows,), optional
+        Which of the times in ``y`` are observed, as in `RankSVM.fit`; passed to ``fit``. Folds divide the queries
+        (strata), or, if there is only one, the rows.
     metrics : str, Metric, or iterable of either, default ("ndcg@10",)
-        As in `ranksvm.metrics.evaluate`.
+        As in `ranksvm.metrics.evaluate`. Pairs have one metric, ``pairwise_accuracy``, censored times another,
+        ``concordance_index``: the default stands for them.
     cv : int, splitter, or iterable of (train, test), default 5
-        Number of folds of a `QueryKFold`; an object with ``split(X, y, groups)``; or row numbers.
+        Number of folds of a `QueryKFold`; an object with ``split(X, y, groups)``; or row numbers. With pairs, the rows
+        of a split are pairs.
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
     sample_weight : array-like of shape (n_rows,), optional
@@ -189,12 +231,28 @@ def cross_validate(
     parsed = parse_metrics(metrics)
     rules = convention_named(convention)
     n_threads = effective_n_jobs(n_jobs)
-    X, qid, _ = split_qid(X, qid)
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if isinstance(X, Preferences):
+        qid, pairs, pair_weight = X.arguments(y=y, qid=qid, pairs=pairs, pair_weight=pair_weight)
+        n_rows = len(qid)
+    else:
+        X, qid, _ = split_qid(X, qid)
+        n_rows = n_rows_of(X)
     queries = Queries.from_qid(qid, n_rows)
     ids = id_array(qid).reshape(-1) if qid is not None else np.zeros(n_rows, dtype=np.int64)
-    y = _labels(y, n_rows)
-    per_row = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
+    listed = None if pairs is None else _Listed(pairs, pair_weight, queries)
+    if listed is None:
+        y = _labels(y, n_rows)
+        if pair_weight is not None:
+            raise DataError("pair_weight is given without pairs.")
+    elif y is not None or event is not None:
+        raise DataError("y and event are of labels and times: give them, or pairs.")
+    else:
+        parsed = [only_metric("pairs", ACCURACY, metric) for metric in parsed][:1]
+    if event is not None:
+        event = checked_event(event, n_rows)
+        parsed = [only_metric("censored times", CONCORDANCE, metric) for metric in parsed][:1]
+        queries = strata_or_rows(queries)
+    per_row = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity, "event": event}
     per_row = {name: _per_row(name, value, n_rows) for name, value in per_row.items() if value is not None}
     others: dict[str, Any] = {}
     for name, value in (fit_params or {}).items():
@@ -206,22 +264,32 @@ def cross_validate(
         (per_row if is_per_row else others)[name] = value
 
     def run(split: tuple[np.ndarray, np.ndarray]) -> tuple[Any, Evaluation, float, float]:
-        train, test = split
+        train, test = split if listed is None else map(listed.rows, split)
         params = others | {name: take_rows(value, train) for name, value in per_row.items()}
         params["qid"] = ids[train]
+        labels = [] if y is None else [y[train]]
+        if listed is not None:
+            params |= listed.arguments(split[0])
         # Here, not around all folds, because the configuration is local to a thread.
         with sklearn.config_context(enable_metadata_routing=True):
             started = time.perf_counter()
-            fitted = clone(estimator).fit(_part(estimator, X, train, train), y[train], **params)
+            fresh = clone(estimator)
+            if listed is not None:
+                _request_pairs(fresh)
+            fitted = fresh.fit(_part(estimator, X, train, train), *labels, **params)
             middle = time.perf_counter()
             scores = predict_scores(fitted, _part(estimator, X, test, train), ids[test])
             ended = time.perf_counter()
-        weight = None if sample_weight is None else take_rows(per_row["sample_weight"], test)
-        result = evaluate(y[test], scores, ids[test], parsed, convention=rules, sample_weight=weight)
+        if listed is None:
+            there = {name: per_row[name][test] for name in ("sample_weight", "event") if name in per_row}
+            result = evaluate(y[test], scores, ids[test], parsed, convention=rules, **there)
+        else:
+            result = listed.evaluate(scores, split[1])
         return fitted if return_estimator else None, result, middle - started, ended - middle
 
     estimators, folds, fit_seconds, predict_seconds = zip(
-        *parallel_map(run, query_splits(cv, X, y, queries), n_threads), strict=True
+        *parallel_map(run, query_splits(cv, X, y, queries) if listed is None else listed.splits(cv), n_threads),
+        strict=True,
     )
     return CrossValidation(
         folds=list(folds),
@@ -229,6 +297,48 @@ def cross_validate(
         predict_seconds=np.array(predict_seconds),
         estimators=list(estimators) if return_estimator else None,
     )
+
+
+class _Listed:
+    """Pairs of rows, divided into parts with rows of their own."""
+
+    def __init__(self, pairs: Any, pair_weight: Any, queries: Queries):
+        preferred, other = row_numbers(pairs, queries)
+        self._pairs = np.column_stack([preferred, other])
+        self._weight = None
+        if pair_weight is not None:
+            self._weight = checked_weights("pair_weight", pair_weight, len(preferred), "pairs")
+        self._groups = groups_of_pairs(queries, preferred, other)
+
+    def splits(self, cv: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Numbers of the pairs of each training and test part."""
+        return query_splits(cv, self._pairs, None, Queries.from_qid(self._groups))
+
+    def rows(self, numbers: np.ndarray) -> np.ndarray:
+        """The rows in some pairs, ascending."""
+        return np.unique(self._pairs[numbers])
+
+    def arguments(self, numbers: np.ndarray) -> dict[str, np.ndarray]:
+        """What ``fit`` is told of some pairs, the rows numbered as in `rows`."""
+        places = {"pairs": np.searchsorted(self.rows(numbers), self._pairs[numbers])}
+        return places if self._weight is None else places | {"pair_weight": self._weight[numbers]}
+
+    def evaluate(self, scores: np.ndarray, numbers: np.ndarray) -> Evaluation:
+        """The accuracy of some pairs from the scores of their rows."""
+        found = self.arguments(numbers)
+        places, groups = found.pop("pairs"), self._groups[numbers]
+        return evaluate_pairs(scores[places[:, 0]], scores[places[:, 1]], groups, **found)
+
+
+def _request_pairs(estimator: Any) -> None:
+    """Let pairs reach an estimator, or the steps of a Pipeline, whose fit has such an argument.
+
+    Estimators do not request them by default: scikit-learn's searches would divide them as rows.
+    """
+    params = estimator.get_params().values() if hasattr(estimator, "get_params") else []
+    for step in (estimator, *params):
+        if hasattr(step, "set_fit_request") and "pairs" in inspect.signature(step.fit).parameters:
+            step.set_fit_request(pairs=True, pair_weight=True)
 
 
 def query_splits(cv: Any, X: Any, y: Any, queries: Queries) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -284,10 +394,12 @@ def _part(estimator: Any, X: Any, rows: np.ndarray, training_rows: np.ndarray) -
     tags = getattr(estimator, "__sklearn_tags__", None)
     if tags is not None and tags().input_tags.pairwise:
         return np.asarray(X)[np.ix_(rows, training_rows)]
-    return take_rows(X, rows)
+    return X.rows(rows) if isinstance(X, Preferences) else take_rows(X, rows)
 
 
 def _labels(y: Any, n_rows: int) -> np.ndarray:
+    if y is None:
+        raise DataError("cross_validate needs labels y, or pairs of rows.")
     labels = label_column(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]

@@ -66,7 +66,7 @@ class _QuerySplitter(BaseCrossValidator):
         DataError
             When there are no query ids, their number is not that of the rows, or there are too few queries.
         """
-        ids = groups if qid is None else qid
+        ids = split_qid(X, groups if qid is None else qid)[1]
         if ids is None:
             raise DataError(
                 f"{type(self).__name__} needs the query of each row, but got neither qid nor groups. Inside "
@@ -74,7 +74,6 @@ class _QuerySplitter(BaseCrossValidator):
                 "fit and score alike (without it only groups=qid reaches the splitter, and nothing the score); "
                 "ranksvm.cross_validate needs no routing."
             )
-        ids = split_qid(X, ids)[1]
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         queries = Queries.from_qid(ids, n_rows)
         number = queries.numbers()

@@ -14,17 +14,17 @@ from ranksvm.objectives.threaded_term import ThreadedTerm
 if TYPE_CHECKING:
     from ranksvm.objectives.kernel import CoefficientObjective, KernelObjective, KernelPoint
     from ranksvm.objectives.landmarks import Landmarks
-
-# Linear models do without kernels, and without SciPy, which they load.
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "CoefficientObjective": "ranksvm.objectives.kernel",
-        "KernelObjective": "ranksvm.objectives.kernel",
-        "KernelPoint": "ranksvm.objectives.kernel",
-        "Landmarks": "ranksvm.objectives.landmarks",
-    },
-)
+else:
+    # Linear models do without kernels, and without SciPy, which they load.
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "CoefficientObjective": "ranksvm.objectives.kernel",
+            "KernelObjective": "ranksvm.objectives.kernel",
+            "KernelPoint": "ranksvm.objectives.kernel",
+            "Landmarks": "ranksvm.objectives.landmarks",
+        },
+    )
 
 __all__ = [
     "CoefficientObjective",

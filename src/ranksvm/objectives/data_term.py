@@ -126,8 +126,12 @@ class DataTerm(Protocol):
     def curvature_product(self, at: Any, v: np.ndarray) -> np.ndarray:
         """``X' H X v``, H the Hessian of the loss with respect to the scores, in one reduction."""
 
-    def curvature(self, at: Any, fraction: float, seed: int) -> np.ndarray:
-        """``X' H X``, or its estimate from a fraction of the rows, shape (n_variables, n_variables)."""
+    def curvature(self, at: Any, fraction: float, seed: int, double: bool = True) -> np.ndarray:
+        """``X' H X``, or its estimate from a fraction of the rows, shape (n_variables, n_variables).
+
+        The products are in float32 unless ``double``, or unless float32 cannot hold them: that is enough where the
+        matrix only preconditions.
+        """
 
     def curvature_diagonal(self, at: Any) -> np.ndarray:
         """The diagonal of ``X' H X``, or for sparse X an estimate of it, shape (n_variables,)."""

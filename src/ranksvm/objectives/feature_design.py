@@ -42,6 +42,7 @@ class ComputedDesign:
     """
 
     dense = True
+    dtype = np.dtype(np.float64)
 
     def __init__(self, X: Any, features: FeatureMap, chunk_rows: int | None = None):
         self.X = X

@@ -110,6 +110,7 @@ class LinearObjective(SmoothedObjective):
         self.positions_at_once = term.positions_at_once
         self.fraction_of = fraction_of
         self.hessian_fraction = fraction_of(term)
+        self._double = False  # whether explicit Hessians have all digits of float64
         self._curvature: np.ndarray | None = None  # Hessian of the loss at the last call of `hessian`
 
     @property
@@ -205,7 +206,7 @@ class LinearObjective(SmoothedObjective):
         ndarray of float64, shape (n_variables, n_variables)
             The Hessian.
         """
-        self._curvature = self.term.curvature(at, self.hessian_fraction, SEED)
+        self._curvature = self.term.curvature(at, self.hessian_fraction, SEED, self._double)
         return self._weigh_hessian(self._curvature)
 
     def earlier_hessian(self) -> np.ndarray | None:
@@ -213,9 +214,10 @@ class LinearObjective(SmoothedObjective):
         return None if self._curvature is None else self._weigh_hessian(self._curvature)
 
     def refine(self) -> bool:
-        """Use more of the rows in explicit Hessians from now on; False if all rows are already used."""
-        if self.hessian_fraction >= 1.0:
+        """Use more of the rows in explicit Hessians from now on, or float64; False if they use all that."""
+        if self.hessian_fraction >= 1.0 and self._double:
             return False
+        self._double = self.hessian_fraction >= 1.0
         self.hessian_fraction = part_of_rows(REFINEMENT * self.hessian_fraction)
         return True
 

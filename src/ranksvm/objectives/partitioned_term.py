@@ -108,9 +108,9 @@ class PartitionedTerm:
         """``X' H X v``."""
         return self._reduce([part.curvature_product(own, v) for part, own in self._with(at)])
 
-    def curvature(self, at: PartitionedPoint, fraction: float, seed: int) -> np.ndarray:
+    def curvature(self, at: PartitionedPoint, fraction: float, seed: int, double: bool = True) -> np.ndarray:
         """``X' H X``, or its estimate from a fraction of the rows of each part."""
-        return self._reduce([part.curvature(own, fraction, seed) for part, own in self._with(at)])
+        return self._reduce([part.curvature(own, fraction, seed, double) for part, own in self._with(at)])
 
     def curvature_diagonal(self, at: PartitionedPoint) -> np.ndarray:
         """The diagonal of ``X' H X``, or for sparse X an estimate of it."""

@@ -117,7 +117,7 @@ class HessianObjective(SampledObjective, Protocol):
         """Hessian at a point, from ``hessian_fraction`` of the data, shape (n_variables, n_variables)."""
 
     def refine(self) -> bool:
-        """Use more of the data in explicit Hessians from now on; False if all are already used."""
+        """Use more of the data, or more digits, in explicit Hessians from now on; False if they have all."""
 
     def earlier_hessian(self) -> np.ndarray | None:
         """The Hessian for the present weights with the curvature found by an earlier call of `hessian`, if any."""

@@ -212,18 +212,16 @@ class ThreadedTerm:
         """``X' H X v``, X read once."""
         return self._pass(v, self.loss.hessian(at.state))[1]
 
-    def curvature(self, at: Scored, fraction: float, seed: int) -> np.ndarray:
+    def curvature(self, at: Scored, fraction: float, seed: int, double: bool = True) -> np.ndarray:
         """``X' H X`` at some scores of the rows, or its estimate from a fraction of them."""
         if fraction >= 1.0:
-            return self._curvature(at, np.float64)
+            curvature = self._curvature(at, np.float64 if double else np.float32)
+            return curvature if double or np.isfinite(curvature).all() else self._curvature(at, np.float64)
         sampled = self._sampled(_rows_of(fraction, self.n_rows), seed)
         if sampled is None:
             return np.zeros((self.n_variables, self.n_variables))
         term, part = sampled.term, sampled.at(at)
-        # an estimate only preconditions, unless float32 cannot hold it at all
-        curvature = term._curvature(part, np.float32)
-        if not np.isfinite(curvature).all():
-            curvature = term._curvature(part, np.float64)
+        curvature = term.curvature(part, 1.0, seed, double)
         curvature *= self.weight / term.weight
         term.release(part)
         return curvature
@@ -304,11 +302,12 @@ class ThreadedTerm:
 
     def _curvature(self, at: Scored, dtype: type) -> np.ndarray:
         """``X' H X``, the products in float64 or float32 and their sum in float64."""
+        rows_dtype = dtype if self.design.dtype == dtype else np.float64
 
         def part(blocks: list[Block]) -> np.ndarray:
             total = np.zeros((self.n_variables, self.n_variables))
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows float32 is found in the sum
-                for A, B in self._curvature_factors(at, blocks):
+                for A, B in self._curvature_factors(at, blocks, rows_dtype):
                     total += _product(A, B, dtype)
             return total
 
@@ -318,10 +317,12 @@ class ThreadedTerm:
         with np.errstate(invalid="ignore"):
             return 0.5 * (total + total.T)
 
-    def _curvature_factors(self, at: Scored, blocks: list[Block]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _curvature_factors(
+        self, at: Scored, blocks: list[Block], dtype: type
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Matrices A and B with ``A'B + B'A = 2 X' H X``, block by block; one and the same where that is a square."""
-        Z_memory = self._block_memory(blocks)
-        for (first, last, _, _), X in self._gathered(blocks):
+        Z_memory = self._block_memory(blocks, dtype)
+        for (first, last, _, _), X in self._gathered(blocks, dtype):
             D = self.loss.curvature_differences(at.state, first, last, X)
             yield (D, D) if D is not None else (X, self._curvature_rows(at, first, last, X, Z_memory))
 
@@ -345,17 +346,17 @@ class ThreadedTerm:
         self.loss.curvature_rows(at.state, first, last, X, Z)
         return Z
 
-    def _gathered(self, blocks: list[Block]) -> Iterator[tuple[Block, np.ndarray]]:
-        """The rows of each block in float64, in the same memory."""
-        memory = self._block_memory(blocks)
+    def _gathered(self, blocks: list[Block], dtype: type = np.float64) -> Iterator[tuple[Block, np.ndarray]]:
+        """The rows of each block, in the same memory."""
+        memory = self._block_memory(blocks, dtype)
         for block in blocks:
             _, _, start, stop = block
             X = memory[: stop - start]
             self.design.gather(self.pairs.rows, start, stop, X)
             yield block, X
 
-    def _block_memory(self, blocks: list[Block]) -> np.ndarray:
-        return np.empty((max(stop - start for _, _, start, stop in blocks), self.n_variables))
+    def _block_memory(self, blocks: list[Block], dtype: type = np.float64) -> np.ndarray:
+        return np.empty((max(stop - start for _, _, start, stop in blocks), self.n_variables), dtype)
 
     def _hessian_rows(self) -> int:
         n = max(1, self.n_variables)

@@ -3,12 +3,14 @@
 from ranksvm.plotting.dimension_histogram import DimensionHistogramDisplay
 from ranksvm.plotting.dimensions import DimensionsDisplay
 from ranksvm.plotting.energy_curves import EnergyDisplay
+from ranksvm.plotting.grid_display import GridDisplay
 from ranksvm.plotting.path_display import PathDisplay
 from ranksvm.plotting.progressive_display import ProgressiveDisplay
 from ranksvm.plotting.weights import WeightsDisplay
 
 __all__ = [
     "PathDisplay",
+    "GridDisplay",
     "ProgressiveDisplay",
     "WeightsDisplay",
     "DimensionHistogramDisplay",

@@ -8,6 +8,7 @@ import numpy as np
 from ranksvm.exceptions import OptionError
 from ranksvm.plotting._spectra import Spectra, by_name, legend, percent
 from ranksvm.plotting.figures import axes_or_new
+from ranksvm.plotting.styles import BARS, colour
 
 __all__ = ["DimensionHistogramDisplay"]
 
@@ -128,7 +129,8 @@ class DimensionHistogramDisplay:
         middles = (np.arange(self.bins) + 0.5) / self.bins
         for model, (name, heights) in enumerate(zip(names, counts, strict=True)):
             places = middles + (model - (len(names) - 1) / 2) * width
-            ax.bar(places, heights, width, **({"color": f"C{model % 10}", "label": name or None} | bar_kw))
+            style = {"color": colour(model), "hatch": BARS[model % len(BARS)], "edgecolor": "white", "linewidth": 0}
+            ax.bar(places, heights, width, **(style | {"label": name or None} | bar_kw))
         ax.set_xlim(0, 1)
         ax.set_xticks(np.linspace(0, 1, 6), [f"{100 * x:.0f}" for x in np.linspace(0, 1, 6)])
         ax.set_xlabel("share of the dimensions (%)")

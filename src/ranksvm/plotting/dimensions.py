@@ -8,6 +8,7 @@ import numpy as np
 from ranksvm.exceptions import OptionError
 from ranksvm.plotting._spectra import Spectra, by_name, count_axis, legend, series_name
 from ranksvm.plotting.figures import axes_or_new
+from ranksvm.plotting.styles import MARKERS, colour
 
 __all__ = ["DimensionsDisplay"]
 
@@ -18,9 +19,9 @@ _ALL = {"marker": "_", "linestyle": "none", "color": "0.7", "zorder": 1, "label"
 class DimensionsDisplay:
     """Number of dimensions that the dual variables of each query need, against its documents or pairs, in log scale.
 
-    A grey dash marks the number of dimensions of each block, the upper bound of its rank. Each t has its own marker,
-    and each model the same colour as in `DimensionHistogramDisplay`; with one model each t has its own colour. Queries
-    without pairs are omitted, and those without energy have no points. `from_spectra` creates and draws it.
+    A grey dash marks the number of dimensions of each block, the upper bound of its rank. Each series has its own
+    marker, and each model the same colour as in `DimensionHistogramDisplay`; with one model each t has its own colour.
+    Queries without pairs are omitted, and those without energy have no points. `from_spectra` creates and draws it.
 
     Parameters
     ----------
@@ -111,8 +112,9 @@ class DimensionsDisplay:
         for model, (name, of_model) in enumerate(spectra.items()):
             counted = of_model.counted
             for place, t in enumerate(energy):
-                color = f"C{(model if len(spectra) > 1 else place) % 10}"
-                style = {"marker": "os^Dv"[place % 5], "linestyle": "none", "color": color, "alpha": 0.75}
+                color = colour(model if len(spectra) > 1 else place)
+                marker = MARKERS[(model * len(energy) + place) % len(MARKERS)]
+                style = {"marker": marker, "linestyle": "none", "color": color, "alpha": 0.75}
                 # the points of several models may coincide: later ones are smaller
                 size = 4.0 + min(1.25 * (len(spectra) - 1 - model), 4.0)
                 style |= {"markersize": size, "markeredgewidth": 0, "zorder": 2 + model}

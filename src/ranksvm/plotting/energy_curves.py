@@ -7,10 +7,10 @@ import numpy as np
 
 from ranksvm.plotting._spectra import Spectra, by_name, count_axis, legend
 from ranksvm.plotting.figures import axes_or_new
+from ranksvm.plotting.styles import DASHES, MARKERS, colour
 
 __all__ = ["EnergyDisplay"]
 
-_STYLES = ("-", "--", ":", "-.")
 _OTHER_QUERY = {"color": "0.8", "linewidth": 0.7, "zorder": 1}
 
 
@@ -18,7 +18,8 @@ class EnergyDisplay:
     """Share of the energy of the dual variables in the first dimensions, with a curve for each query.
 
     For one model all queries are drawn, the chosen ones in colour and the others in grey; for several models only the
-    chosen ones, with a colour for each query and a line style for each model. `from_spectra` creates and draws it.
+    chosen ones, with a colour and a marker for each query and dashes for each model. `from_spectra` creates and draws
+    it.
 
     Parameters
     ----------
@@ -110,10 +111,14 @@ class EnergyDisplay:
             ax.axhline(t, color="0.5", linewidth=0.8, linestyle=":", zorder=1)
         self.lines_ = []
         for (name, query), curve in named.items():
-            color, line = f"C{queries.index(query) % 10}", _STYLES[list(spectra).index(name) % len(_STYLES)]
+            place, model = queries.index(query), list(spectra).index(name)
+            points = _points(curve)
             label = f"query {query}, {name}" if name else f"query {query}"
-            style = {"color": color, "linestyle": line, "linewidth": 1.6, "label": label} | (line_kw or {})
-            self.lines_ += ax.plot(*_points(curve), **style)
+            style = {"color": colour(place), "linestyle": DASHES[model % len(DASHES)], "linewidth": 1.6, "label": label}
+            # some points only, evenly on the logarithmic axis, so that curves remain visible
+            marks = np.unique(np.geomspace(1, max(1, len(points[0])), 7).round().astype(int) - 1)
+            style |= {"marker": MARKERS[place % len(MARKERS)], "markersize": 5, "markevery": marks.tolist()}
+            self.lines_ += ax.plot(*points, **style | (line_kw or {}))
         count_axis(ax, "x")
         ax.set_xlim(left=1)
         ax.set_ylim(top=1.01)

@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ranksvm._features import feature_labels
 from ranksvm.estimators import RankSVMCV, RegularizationPath
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.model_selection.choice import mean_and_standard_error
+from ranksvm.plotting._end_labels import end_labels
 from ranksvm.plotting.figures import axes_or_new
+from ranksvm.plotting.styles import by_rule, c_axis, c_name, colour, legend_above, line_style
 
 __all__ = ["PathDisplay"]
 
@@ -35,7 +38,7 @@ class PathDisplay:
     coefs : ndarray of float64, shape (n_Cs, n_features), optional
         Weights for each C.
     feature_names : sequence of str, optional
-        Names of the features; by default ``x0``, ``x1``, ...
+        Names of the features; by default ``f1``, ``f2``, ..., numbered as in LETOR files
     chosen_C : float, optional
         The C to mark.
     rule : {"best", "one_standard_error"}, optional
@@ -57,10 +60,13 @@ class PathDisplay:
         The weight of each feature along C.
     chosen_line_ : matplotlib.lines.Line2D or None
         The chosen C.
+    labels_ : list of matplotlib.text.Annotation
+        Names of the features with the largest weights, beside the ends of their lines.
 
     See Also
     --------
     RankSVMCV : Chooses C.
+    GridDisplay : The scores of a KernelRankSVMCV over C and gamma.
     regularization_path : Weights along C.
 
     Examples
@@ -130,7 +136,8 @@ class PathDisplay:
         if not isinstance(estimator, RankSVMCV):
             raise OptionError(
                 f"PathDisplay.from_estimator shows how a RankSVMCV chose C, got a {type(estimator).__name__}. For a "
-                "Pipeline pass the last step, pipeline[-1]; PathDisplay.from_path shows a regularization_path."
+                "Pipeline pass the last step, pipeline[-1]; GridDisplay shows a KernelRankSVMCV, PathDisplay.from_path "
+                "a regularization_path."
             )
         check_is_fitted(estimator, "scores_")
         display = cls(
@@ -161,7 +168,7 @@ class PathDisplay:
         path : RegularizationPath
             The result of `regularization_path`.
         chosen_C : float, optional
-            The C to mark; the named features are those with the largest weights there, or else at the largest C.
+            The C to mark.
         feature_names : sequence of str, optional
             Names of the features; None: those of the DataFrame the path was computed from, if it was one.
         ax : matplotlib.axes.Axes, optional
@@ -202,7 +209,8 @@ class PathDisplay:
         ax : matplotlib.axes.Axes, optional
             Axes to draw on; None: those of a new figure.
         n_named : int, default 8
-            Number of features, by weight, that have a colour and a name; the others are grey.
+            Number of features that have a colour, dashes and a name; the others are grey. They are those with the
+            largest weights anywhere along the path: first what is largest at some C, then what is second, and so on.
         line_kw : dict, optional
             Passed to ``ax.plot`` for the mean score or the weights of the features named.
         fill_between_kw : dict, optional
@@ -223,19 +231,19 @@ class PathDisplay:
         self.line_ = self.fill_between_ = self.chosen_line_ = None
         self.fold_lines_: list[Any] = []
         self.coef_lines_: list[Any] = []
-        self.ax_.set_xscale("log", base=2)
-        self.ax_.set_xlabel("C")
+        self.labels_: list[Any] = []
+        c_axis(self.ax_)
         if self.scores is not None:
             named = self._plot_scores(line_kw or {}, fill_between_kw or {})
-            place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2}
         else:
             named = self._plot_coefs(n_named, line_kw or {})
-            place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
         if self.chosen_C is not None:
-            self.chosen_line_ = self.ax_.axvline(self.chosen_C, **_CHOSEN, label=self._chosen_name())
+            self.chosen_line_ = self.ax_.axvline(
+                self.chosen_C, **_CHOSEN, label=c_name(self.chosen_C) + by_rule(self.rule)
+            )
             named.append(self.chosen_line_)
-        # outside, because lines may be anywhere inside
-        self.ax_.legend(handles=named, fontsize="small", frameon=False, **place)
+        if named:
+            legend_above(self.ax_, named)
         return self
 
     def _plot_scores(self, line_kw: dict[str, Any], fill_between_kw: dict[str, Any]) -> list[Any]:
@@ -245,17 +253,27 @@ class PathDisplay:
             self.fold_lines_ = self.ax_.plot(self.Cs, self.scores, **_FOLD)
             self.fold_lines_[0].set_label(f"each of {n_parts} folds")
         label = f"mean of {n_parts} folds" if n_parts > 1 else "validation data"
-        style = {"marker": ".", "color": "C0", "zorder": 3, "label": label} | line_kw
+        style = {"marker": ".", "color": colour(0), "zorder": 3, "label": label} | line_kw
         (self.line_,) = self.ax_.plot(self.Cs, self.mean_scores, **style)
         named = [*self.fold_lines_[:1], self.line_]
         if not np.isnan(self.standard_errors).all():
             low, high = self.mean_scores - self.standard_errors, self.mean_scores + self.standard_errors
-            style = {"alpha": 0.2, "color": "C0", "linewidth": 0, "label": "± one standard error"} | fill_between_kw
+            style = {
+                "alpha": 0.2,
+                "color": colour(0),
+                "linewidth": 0,
+                "label": "± one standard error",
+            } | fill_between_kw
             self.fill_between_ = self.ax_.fill_between(self.Cs, low, high, **style)
             named.append(self.fill_between_)
             if self.rule == "one_standard_error":
                 limit = low[np.nanargmax(self.mean_scores)]
-                style = {"color": "C0", "linestyle": ":", "linewidth": 1.0, "label": "best minus its standard error"}
+                style = {
+                    "color": colour(0),
+                    "linestyle": ":",
+                    "linewidth": 1.0,
+                    "label": "best minus its standard error",
+                }
                 named.append(self.ax_.axhline(limit, **style))
         if self.chosen_C in self.Cs:
             score = self.mean_scores[np.flatnonzero(self.Cs == self.chosen_C)[0]]
@@ -264,23 +282,27 @@ class PathDisplay:
         return named
 
     def _plot_coefs(self, n_named: int, line_kw: dict[str, Any]) -> list[Any]:
-        """Draw the weights; returns the handles of the legend."""
-        n_features = self.coefs.shape[1]
-        names = [f"x{number}" for number in range(n_features)] if self.feature_names is None else self.feature_names
-        at = -1 if self.chosen_C is None else int(np.argmin(np.abs(np.log(self.Cs / self.chosen_C))))
-        named = np.argsort(-np.abs(self.coefs[at]), kind="stable")[:n_named]
-        # in the order of the right ends of the lines, next to the legend
-        named = named[np.argsort(-self.coefs[-1][named], kind="stable")]
+        """Draw the weights, and name the largest; returns the handles of the legend."""
+        names = feature_labels(self.coefs.shape[1], self.feature_names)
+        named = _largest_anywhere(self.coefs)[:n_named]
         self.coef_lines_ = self.ax_.plot(self.Cs, self.coefs, **_OTHER_FEATURE)
         for place, feature in enumerate(named):
-            style = {"color": f"C{place % 10}", "linewidth": 1.5, "zorder": 2, "label": str(names[feature])} | line_kw
+            style = {**line_style(place), "linewidth": 1.5, "zorder": 2, "label": names[feature]} | line_kw
             self.coef_lines_[feature].set(**style)
         self.ax_.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
         self.ax_.set_ylabel("weight")
-        return [self.coef_lines_[feature] for feature in named]
+        largest = np.abs(self.coefs).argmax(axis=1)
+        style = {"linestyle": "none", "marker": "o", "markersize": 4, "markerfacecolor": "white", "zorder": 3}
+        heights = self.coefs[np.arange(len(self.Cs)), largest]
+        (marks,) = self.ax_.plot(self.Cs, heights, **style, color="0.25", label="largest weight at this C")
+        # lines end at the right edge, beside their names
+        self.ax_.set_xlim(self.Cs[0] / 1.2, self.Cs[-1] * 1.2)
+        self.labels_ = end_labels(self.ax_, [self.coef_lines_[f] for f in named], [names[f] for f in named])
+        return [marks]
 
-    def _chosen_name(self) -> str:
-        exponent = np.log2(self.chosen_C)
-        power = f"2^{{{exponent:.0f}}}"
-        name = f"$C = {power}$" if exponent == round(exponent) else f"C = {self.chosen_C:.3g}"
-        return f"{name} (one-standard-error rule)" if self.rule == "one_standard_error" else name
+
+def _largest_anywhere(coefs: np.ndarray) -> np.ndarray:
+    """The features by their best place among the weights of one C; those of one place by how often they have it."""
+    places = np.argsort(np.argsort(-np.abs(coefs), axis=1, kind="stable"), axis=1)
+    best = places.min(axis=0)
+    return np.lexsort((-(places == best).sum(axis=0), best))

@@ -9,6 +9,7 @@ from scipy.ndimage import median_filter
 from ranksvm.exceptions import OptionError
 from ranksvm.model_selection import ProgressiveValidation
 from ranksvm.plotting.figures import axes_or_new
+from ranksvm.plotting.styles import MARKERS, line_style
 
 __all__ = ["ProgressiveDisplay"]
 
@@ -123,8 +124,13 @@ class ProgressiveDisplay:
         self.lines_, self.bands_, limits = [], [], []
         for place, (name, curve) in enumerate(curves.items()):
             queries, mean = np.arange(1, curve.shape[1] + 1), curve.mean(axis=0)
-            style = {"color": f"C{place % 10}", "linewidth": 1.4, "label": name or None} | (line_kw or {})
-            self.lines_ += ax.plot(queries, mean, **style)
+            style = {**line_style(place), "linewidth": 1.4, "label": name or None}
+            if len(curves) > 1:
+                # dashes of a jagged line are hard to tell; markers of several lines alternate
+                step = max(1, len(mean) // 8)
+                style |= {"marker": MARKERS[place % len(MARKERS)], "markersize": 7, "markeredgecolor": "white"}
+                style |= {"markevery": (min(place * step // len(curves), len(mean) - 1), step)}
+            self.lines_ += ax.plot(queries, mean, **style | (line_kw or {}))
             off = curve.std(axis=0, ddof=1) if len(curve) > 1 else np.zeros(len(mean))
             if len(curve) > 1:
                 band = {"color": self.lines_[-1].get_color(), "alpha": 0.18, "linewidth": 0}

@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._features import feature_label
 from ranksvm.analysis import BootstrapWeights
 from ranksvm.plotting.figures import axes_or_new
+from ranksvm.plotting.styles import colour, legend_above
 
 __all__ = ["WeightsDisplay"]
 
@@ -23,7 +25,7 @@ class WeightsDisplay:
     coef, low, high : ndarray of float64, shape (n_features,)
         Weights and the ends of their intervals.
     feature_names : array-like of str, shape (n_features,), or None
-        Names of the features; None: their columns.
+        Names of the features; None: ``f1``, ``f2``, ..., numbered as in LETOR files.
     level : float or None
         Confidence level of the intervals, for the label.
 
@@ -110,21 +112,18 @@ class WeightsDisplay:
         settled = (low > 0) | (high < 0)
         ax.axvline(0.0, color="0.3", linewidth=1.0, zorder=1)
         for chosen, color, face, text in (
-            (settled, "tab:blue", "tab:blue", "sign certain"),
+            (settled, colour(0), colour(0), "sign certain"),
             (~settled, "0.6", "white", "interval contains 0"),
         ):
             if chosen.any():
                 ax.hlines(places[chosen], low[chosen], high[chosen], color=color, linewidth=2)
                 ax.plot(coef[chosen], places[chosen], "o", color=color, markerfacecolor=face, markersize=5, label=text)
-        ax.set_yticks(places, [self._name(column) for column in largest])
+        ax.set_yticks(places, [feature_label(column, self.feature_names) for column in largest])
         ax.set_ylim(len(largest) - 0.4, -0.6)
-        ax.set_ylabel("column" if self.feature_names is None else None)
+        ax.set_ylabel("feature")
         ax.set_xlabel("weight" if self.level is None else f"weight, with its {100 * self.level:g} % interval")
         ax.grid(axis="x", color="0.9", zorder=-1)
         ax.set_axisbelow(True)
-        ax.legend(loc="best", frameon=False)
+        legend_above(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def _name(self, column: int) -> str:
-        return str(column) if self.feature_names is None else str(self.feature_names[column])

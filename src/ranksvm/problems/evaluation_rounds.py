@@ -1,19 +1,16 @@
-"""A fit in rounds, evaluated after each: the trace, early stopping, and the best model."""
+"""A fit in rounds, evaluated after each: the trace, callbacks, early stopping, and the best model."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ranksvm import _options
 from ranksvm._logging import PASSING
-from ranksvm._parallel import effective_n_jobs
-from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import OptionError
-from ranksvm.metrics import Evaluation, Metric, parse_metric
-from ranksvm.problems.evaluation import EvaluationSet, evals_result, evaluation_sets, set_name
+from ranksvm.problems.evaluation import EvaluationSets, Parts
 from ranksvm.problems.records import Record
 
 logger = logging.getLogger("ranksvm.estimators")
@@ -36,81 +33,198 @@ class Trace(Record):
     best_score: float | None
 
 
-class EvaluationRounds:
-    """Evaluation of the linear model of each round on evaluation sets.
+class RoundValue(NamedTuple):
+    """A metric of a round on a set: the fields of LightGBM's ``EvalResult``, and its older tuples."""
+
+    dataset_name: str
+    metric_name: str
+    metric_value: float
+    maximize: bool = True
+
+    @property
+    def metric_std_dev(self) -> None:
+        """None: the value is that of one model."""
+        return None
+
+    def is_cv_result(self) -> bool:
+        """False: the value is that of one model."""
+        return False
+
+
+@dataclass
+class CallbackEnv:
+    """What a callback is given: the fields of LightGBM's ``CallbackEnv``.
 
     Parameters
     ----------
-    sets : list of EvaluationSet
-        The sets; none: nothing is evaluated.
-    metric : Metric
-        The metric evaluated on each.
+    model : estimator
+        The estimator that is being fitted; it has no fitted attributes of this fit yet.
+    params : dict
+        Its hyper-parameters.
+    iteration : int
+        Number of the round, from 0.
+    begin_iteration, end_iteration : int
+        0, and the largest number of rounds.
+    evaluation_result_list : list of RoundValue
+        Set, metric and value of the round, and True, because higher is better.
+    """
+
+    model: Any
+    params: dict[str, Any]
+    iteration: int
+    begin_iteration: int
+    end_iteration: int
+    evaluation_result_list: list[RoundValue]
+
+
+Callbacks = Sequence[Callable[[CallbackEnv], Any]]
+
+
+class EvaluationRounds:
+    """Evaluation of the model of each round on evaluation sets, and what follows from it.
+
+    Parameters
+    ----------
+    estimator : object
+        The estimator that is being fitted.
+    sets : EvaluationSets
+        The sets and metrics; without sets nothing is evaluated.
+    callbacks : sequence of callable
+        Called with a `CallbackEnv` after each round.
+    most : int
+        The largest number of rounds.
     patience : int or None
         Number of rounds without a better value on the first set after which to stop; None: never stop, and keep no
         model.
-    n_threads : int
-        Number of threads for the scores.
+    what : str, default "epoch"
+        What a round is called in log records.
     """
 
-    def __init__(self, sets: list[EvaluationSet], metric: Metric, patience: int | None, n_threads: int):
+    def __init__(
+        self,
+        estimator: Any,
+        sets: EvaluationSets,
+        callbacks: Callbacks,
+        most: int,
+        patience: int | None,
+        what: str = "epoch",
+    ):
         self.sets = sets
-        self.metric = metric
         self.patience = patience
-        self.n_threads = n_threads
         self.best_model: Any = None
         self.best_round: int | None = None
         self.best_score: float | None = None
-        self._rounds: list[list[Evaluation]] = []
+        self.ended = False
+        self._estimator, self._callbacks, self._most, self._what = estimator, callbacks, most, what
+        self._rounds: list[Parts] = []
 
-    def record(self, coef: np.ndarray, model: Callable[[], Any]) -> bool:
-        """Evaluate the weights of a round; returns whether to stop after it.
+    def record(self, scores: Callable[[Any], Any], model: Callable[[], Any]) -> bool:
+        """Evaluate the model of a round; returns whether to stop after it.
 
         Parameters
         ----------
-        coef : ndarray of float64, shape (n_features,)
-            The weights.
+        scores : callable
+            Returns the scores of features.
         model : callable
             Returns what to keep of the round; called without arguments if it is the best one so far.
 
         Returns
         -------
         bool
-            Whether the last ``patience`` rounds brought no better value on the first set.
+            Whether a callback returned True, or the last ``patience`` rounds brought no better value on the first set.
         """
         if not self.sets:
-            return False
-        self._rounds.append(
-            [each.evaluate(lambda X: linear_scores(X, coef, self.n_threads), self.metric) for each in self.sets]
-        )
-        values = [next(iter(each.means.values())) for each in self._rounds[-1]]
-        words = (f"{set_name(number)} {self.metric.name} {value:.4f}" for number, value in enumerate(values))
-        logger.info("epoch %d: %s", len(self._rounds), ", ".join(words), extra=PASSING)
+            return self.called_back(())
+        parts = self.sets.evaluate(scores)
+        words = (f"{name} {metric} {value:.4f}" for name, metric, value, _ in self._values(parts))
+        logger.info("%s %d: %s", self._what, len(self._rounds) + 1, ", ".join(words), extra=PASSING)
+        ended = self.called_back(parts)
         if self.patience is None:
+            return ended
+        values = [parts[0].means[self.sets.metrics[0].name] for parts in self._rounds]
+        if _best(values) == len(values) - 1:
+            self.best_model, self.best_round, self.best_score = model(), len(values), values[-1]
+        return ended or self.exhausted(values)
+
+    def exhausted(self, values: Sequence[float]) -> bool:
+        """Whether the last ``patience`` of some rounds brought no better value.
+
+        Parameters
+        ----------
+        values : sequence of float
+            The values of the rounds; higher is better.
+
+        Returns
+        -------
+        bool
+            False without a patience.
+        """
+        return self.patience is not None and len(values) - _best(values) > self.patience
+
+    def called_back(self, parts: Parts) -> bool:
+        """Call the callbacks after a round that has been evaluated.
+
+        Parameters
+        ----------
+        parts : sequence of Evaluation
+            The evaluations of the round, one for each set.
+
+        Returns
+        -------
+        bool
+            Whether one of them returned True.
+        """
+        self._rounds.append(parts)
+        if not self._callbacks:
             return False
-        score = values[0]
-        if self.best_score is None or self.best_round is None or score > self.best_score:
-            self.best_model, self.best_round, self.best_score = model(), len(self._rounds), score
-        return len(self._rounds) - self.best_round >= self.patience
+        params = self._estimator.get_params(deep=False)
+        values = self._values(parts)
+        env = CallbackEnv(self._estimator, params, len(self._rounds) - 1, 0, self._most, values)
+        answers = [callback(env) for callback in self._callbacks]
+        self.ended = any(answer is True for answer in answers)
+        return self.ended
 
-    def trace(self) -> "Trace":
+    def trace(self) -> Trace:
         """The metrics of all rounds, and the best round."""
-        return Trace(evals_result(self._rounds), self.best_round, self.best_score)
+        return Trace(self.sets.evals_result(self._rounds), self.best_round, self.best_score)
+
+    def _values(self, parts: Parts) -> list[RoundValue]:
+        named = zip(self.sets.names, parts, strict=True) if parts else ()
+        return [RoundValue(name, metric, value) for name, part in named for metric, value in part.means.items()]
 
 
-def evaluation_rounds(
-    estimator: Any, eval_set: Any, eval_qid: Any, eval_group: Any, n_queries: int
-) -> EvaluationRounds:
-    """The rounds of a fit of an estimator with ``eval_metric`` and ``early_stopping_rounds``.
+def _best(values: Sequence[float]) -> int:
+    """Place of the best value, the first of equal ones; an undefined value (NaN) is worse than any other."""
+    return int(np.argmax([-np.inf if np.isnan(value) else value for value in values]))
 
-    ``n_queries`` is the number of queries of the training data. Raises OptionError or DataError if the sets, the metric
-    or the number of rounds cannot be used.
-    """
-    metric, patience = parse_metric(estimator.eval_metric), estimator.early_stopping_rounds
-    if patience is not None:
-        _options.check(early_stopping_rounds=_options.count(patience))
-        if eval_set is None:
+
+def checked_patience(early_stopping_rounds: Any, eval_set: Any) -> int | None:
+    """``early_stopping_rounds``; OptionError if it is not a whole number from 1, or there is no ``eval_set``."""
+    if early_stopping_rounds is None:
+        return None
+    _options.check(early_stopping_rounds=_options.count(early_stopping_rounds))
+    if eval_set is None:
+        raise OptionError(
+            f"early_stopping_rounds={early_stopping_rounds} needs data to evaluate on: fit(..., eval_set=[(X, y)])."
+        )
+    return int(early_stopping_rounds)
+
+
+def checked_callbacks(callbacks: Any) -> Callbacks:
+    """The callbacks of ``fit``; OptionError if they are not functions to call after each round."""
+    if callbacks is None:
+        return ()
+    if not isinstance(callbacks, list | tuple | set):
+        raise OptionError(f"callbacks must be a list of functions, got {callbacks!r}.")
+    for callback in callbacks:
+        if hasattr(callback, "stopping_rounds"):  # LightGBM's early_stopping
             raise OptionError(
-                f"early_stopping_rounds={patience} needs data to evaluate on: fit(..., eval_set=[(X, y)])."
+                f"callbacks has LightGBM's early_stopping: give early_stopping_rounds={callback.stopping_rounds} to "
+                "the constructor instead."
             )
-    sets = evaluation_sets(estimator, eval_set, eval_qid, eval_group, n_queries)
-    return EvaluationRounds(sets, metric, patience, effective_n_jobs(estimator.n_jobs))
+        if not callable(callback) or getattr(callback, "before_iteration", False):
+            raise OptionError(
+                f"callbacks has {callback!r}: a callback is a function of one argument, called after each round with "
+                "the fields of LightGBM's CallbackEnv; it returns True to stop."
+            )
+    return sorted(callbacks, key=lambda callback: getattr(callback, "order", 0))

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from ranksvm._checks import is_sparse
+from ranksvm._logging import PASSING
 from ranksvm._memory import memory_bytes
 from ranksvm._parallel import one_blas_thread
+from ranksvm.data import Preferences, TwoBlocks
 from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.exceptions import DataError
 from ranksvm.kernels import (
@@ -67,7 +69,11 @@ def kernel_training_set(estimator: Any, X: Any, y: Any, **data: Any) -> Training
     """
     check_kernel_options(estimator)
     problem_options(estimator)
+    if isinstance(X, Preferences) and is_precomputed(estimator.kernel):
+        raise DataError("kernel='precomputed' takes the matrix of all rows with each other, and pairs, no Preferences.")
     found = training_set(estimator, X, y, **data)
+    if isinstance(found.X, TwoBlocks):
+        found = replace(found, X=found.X.stacked())
     refuse_sparse_kernels(estimator.kernel, found.X)
     if is_precomputed(estimator.kernel):
         check_precomputed(found.X, found.n_threads)
@@ -163,7 +169,8 @@ class KernelProblem(RankSVMProblem):
             check_definite(matrix, PRECOMPUTED if self.kernel is None else self.kernel.name)
         self._products_before = matrix.n_products
         read = matrix.product_bytes / 1e6
-        logger.info("%skernel matrix of %d documents: a product reads %.4g MB", self.label, len(self.rows), read)
+        line = "%skernel matrix of %d documents: a product reads %.4g MB"
+        logger.info(line, self.label, len(self.rows), read, extra=PASSING)
         return matrix
 
     @cached_property

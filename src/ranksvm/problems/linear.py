@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, as_design_matrix
+from ranksvm import _options
+from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign, TwoBlocks, as_design_matrix
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.losses import LOSSES
 from ranksvm.objectives import DualPoint, DualSize, LinearObjective, PairDual, ThreadedTerm
 from ranksvm.objectives.hessian_cost import Size, worthwhile_fraction
-from ranksvm.problems.problem import LINEAR_SOLVERS, RankSVMProblem, problem_options
+from ranksvm.problems.problem import LINEAR_SOLVERS, STOPPING, RankSVMProblem, problem_options
 from ranksvm.problems.records import Linear, Record
 from ranksvm.problems.solver_choice import choose_solver
 from ranksvm.problems.training_set import TrainingSet, training_set
@@ -36,14 +37,19 @@ class LinearProblem(RankSVMProblem):
         Pairs, labels and options of the fit.
     design : DesignMatrix
         Features of its rows.
+    stopping : {"gap", "gradient"}
+        Stopping rule; "gradient" is for solver "tron".
     **options : optional
         Those of `RankSVMProblem`; solver "auto" uses the cheapest one.
     """
 
     continuation = True
 
-    def __init__(self, data: TrainingSet, design: DesignMatrix, **options: Any):
+    def __init__(self, data: TrainingSet, design: DesignMatrix, *, stopping: str = "gap", **options: Any):
         super().__init__(data, data.pairs, **options)
+        self.stopping = stopping
+        if stopping == "gradient":
+            self._check_gradient_rule()
         term = ThreadedTerm(design, self.pairwise, self.pass_threads)
         fraction_of: Callable[[Size], float] = worthwhile_fraction
         self._may_leave_dual = self.solver == "auto"
@@ -83,6 +89,14 @@ class LinearProblem(RankSVMProblem):
         logger.info("the dual converges slowly: TRON continues from relative gap %.2e", result.relative_gap)
         self.solver, self._dual = "tron", None
         return super().solve(C, result.w, interrupted).after(result)
+
+    def _check_gradient_rule(self) -> None:
+        if self.solver != "tron":
+            raise OptionError(
+                f"stopping='gradient' is the published rule of solver='tron', not of solver={self.solver!r}."
+            )
+        if self.loss.smoothed:
+            raise OptionError("stopping='gradient' is for losses with a gradient everywhere: the hinge has none.")
 
     def _solve_dual(
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, last: DualPoint | None
@@ -126,6 +140,19 @@ def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem
 
     ``data`` holds the other arguments, by the names of `training_set`.
     """
-    options = problem_options(estimator, LINEAR_SOLVERS)
+    _options.check(stopping=_options.one_of(estimator.stopping, STOPPING))
+    options = problem_options(estimator, LINEAR_SOLVERS) | {"stopping": estimator.stopping}
     found = training_set(estimator, X, y, **data)
-    return LinearProblem(found, as_design_matrix(found.X), **options)
+    return LinearProblem(found, linear_design(found.X, estimator.solver), **options)
+
+
+def linear_design(X: Any, solver: str) -> DesignMatrix:
+    """The design matrix of a linear model, for a solver of `LINEAR_SOLVERS`.
+
+    The dual reads one array: two blocks are stacked where it may be used, which "auto" does for no more rows than
+    features.
+    """
+    if not isinstance(X, TwoBlocks):
+        return as_design_matrix(X)
+    n_rows, n_features = X.shape
+    return as_design_matrix(X.stacked()) if solver == "dual" or n_rows <= n_features else TwoBlockDesign(X)

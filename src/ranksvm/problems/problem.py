@@ -15,10 +15,11 @@ from ranksvm.losses import LOSSES, LossSpec, Pairs
 from ranksvm.losses.margin_function import complaint_about
 from ranksvm.problems.records import Outcome, Record
 from ranksvm.problems.training_set import TrainingSet
-from ranksvm.solvers import SolverResult, Status, adaptive, interruptible, newton, tron
+from ranksvm.solvers import SolverResult, Status, adaptive, interruptible, newton, plain_tron, tron
 
 SOLVERS = ("auto", "newton", "tron")
 LINEAR_SOLVERS = (*SOLVERS, "dual")
+STOPPING = ("gap", "gradient")
 PAIR_SELECTIONS = ("all", "adjacent")
 PAIR_WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
 
@@ -84,6 +85,8 @@ class RankSVMProblem:
     label = ""
     # whether TRON may begin with smaller C
     continuation = False
+    # "gap": when the certificate meets tol; "gradient": when the gradient does, as published, with plain TRON
+    stopping = "gap"
     # the form of Newton's method that suits the objective
     newton: ClassVar[Callable[..., SolverResult]] = staticmethod(newton)
 
@@ -140,6 +143,8 @@ class RankSVMProblem:
                 result = self.newton(objective, begin, warm_start=warm, **options)
             elif self.solver == "adaptive":
                 result = adaptive(objective, begin, warm_start=warm, **options)
+            elif self.stopping == "gradient":
+                result = plain_tron(objective, begin, **options)
             else:
                 result = tron(objective, begin, continuation=not warm and self.continuation, **options)
         return replace(result, width=objective.width)
@@ -165,7 +170,7 @@ class RankSVMProblem:
         return Outcome(
             objective=float(result.value),
             duality_gap=float(result.gap),
-            converged=result.status is Status.CONVERGED,
+            converged=result.status in (Status.CONVERGED, Status.GRADIENT),
             status=result.status.value,
             n_iter=result.n_iter,
             solver=self.solver,

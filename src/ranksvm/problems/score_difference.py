@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._features import feature_label
 from ranksvm._plain import plain
 
 __all__ = ["QueryExplanation", "ScoreDifference"]
@@ -73,15 +74,16 @@ class ScoreDifference:
         Returns
         -------
         dict
-            The fields by name; "n_features", the number that contribute; under "features" one dict of column, name
-            (None if unknown), weight, value, other_value and contribution for each, and under "rest" the sum of the
-            omitted ones.
+            The fields by name; "n_features", the number that contribute; under "features" one dict of feature (its
+            name, or ``f1``, ``f2``, ...), column of X (from 0), name (None if unknown), weight, value, other_value and
+            contribution for each, and under "rest" the sum of the omitted ones.
         """
         names = [None] * len(self.columns) if self.names is None else self.names
+        labels = _labels(self.columns, self.names)
         of_features = zip(
-            self.columns, names, self.weights, self.values, self.other_values, self.contributions, strict=True
+            labels, self.columns, names, self.weights, self.values, self.other_values, self.contributions, strict=True
         )
-        keys = ("column", "name", "weight", "value", "other_value", "contribution")
+        keys = ("feature", "column", "name", "weight", "value", "other_value", "contribution")
         fields = ("query", "row", "other_row", "rank", "other_rank", "n_documents", "score", "other_score")
         return plain(
             {
@@ -104,10 +106,7 @@ class ScoreDifference:
         ]
         found = self.to_dict(LISTED)
         numbers = {"weight": ".4g", "value": ".4g", "other_value": ".4g", "contribution": "+.4g"}
-        rows = [
-            (label(x["name"], x["column"]), *(format(x[key], form) for key, form in numbers.items()))
-            for x in found["features"]
-        ]
+        rows = [(x["feature"], *(format(x[key], form) for key, form in numbers.items())) for x in found["features"]]
         left = len(self.columns) - LISTED
         if left > 0:
             rows.append((f"{left} more", "", "", "", f"{found['rest']:+.4g}"))
@@ -157,12 +156,14 @@ class QueryExplanation:
         Returns
         -------
         dict
-            Query, number of documents, "documents" (row, rank, score) and "features" (column, name, weight,
-            importance).
+            Query, number of documents, "documents" (row, rank, score) and "features" (feature, column, name,
+            weight, importance), called as in `ScoreDifference.to_dict`.
         """
         names = [None] * len(self.columns) if self.names is None else self.names
+        keys = ("feature", "column", "name", "weight", "importance")
         documents = list(zip(self.rows.tolist(), self.scores.tolist(), strict=True))[:top]
-        features = list(zip(self.columns, names, self.weights, self.importances, strict=True))[:top]
+        labels = _labels(self.columns, self.names)
+        features = list(zip(labels, self.columns, names, self.weights, self.importances, strict=True))[:top]
         return plain(
             {
                 "query": self.query,
@@ -170,9 +171,7 @@ class QueryExplanation:
                 "documents": [
                     {"row": row, "rank": rank, "score": score} for rank, (row, score) in enumerate(documents, 1)
                 ],
-                "features": [
-                    dict(zip(("column", "name", "weight", "importance"), row, strict=True)) for row in features
-                ],
+                "features": [dict(zip(keys, row, strict=True)) for row in features],
             }
         )
 
@@ -180,17 +179,16 @@ class QueryExplanation:
         found = self.to_dict(LISTED)
         best = ", ".join(f"{x['row']} ({x['score']:.4g})" for x in found["documents"])
         more = ", ..." if len(self.rows) > LISTED else ""
-        rows = [
-            (label(x["name"], x["column"]), f"{x['weight']:.4g}", f"{x['importance']:.4g}") for x in found["features"]
-        ]
+        rows = [(x["feature"], f"{x['weight']:.4g}", f"{x['importance']:.4g}") for x in found["features"]]
         if len(self.columns) > LISTED:
             rows.append((f"{len(self.columns) - LISTED} more", "", ""))
         title = f"Query {self.query!r}: {len(self.rows)} documents; rows (scores), best first: {best}{more}"
         return "\n".join([title, *aligned([("feature", "weight", "importance"), *rows])])
 
 
-def label(name: str | None, column: int) -> str:
-    return f"x{column}" if name is None else name
+def _labels(columns: np.ndarray, names: list[str] | None) -> list[str]:
+    """Labels of some columns, whose names are those given."""
+    return [feature_label(column) for column in columns.tolist()] if names is None else names
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:

@@ -6,7 +6,10 @@ from typing import Any
 import numpy as np
 
 from ranksvm._parallel import effective_n_jobs
-from ranksvm.data import ComparablePairs, PairList, Queries, validation
+from ranksvm.data import ComparablePairs, PairList, Preferences, Queries, validation
+from ranksvm.data.censoring import checked_event
+from ranksvm.data.pair_list import groups_of_pairs
+from ranksvm.data.pair_weights import checked_weights
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.losses import Pairs
 
@@ -29,6 +32,8 @@ class TrainingSet:
         Number of threads.
     labels : ndarray of float64, shape (n_rows,), or None
         Labels of the rows; None if pairs were given.
+    listed : ListedPairs or None
+        The pairs as they were given; None if labels were.
     """
 
     X: Any
@@ -36,11 +41,42 @@ class TrainingSet:
     n_queries: int
     n_threads: int
     labels: np.ndarray | None = None
+    listed: "ListedPairs | None" = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows of X."""
         return self.X.shape[0]
+
+
+@dataclass(frozen=True, eq=False)
+class ListedPairs:
+    """Pairs as they were given to ``fit``, validated, in their order: `PairList` has them in another one.
+
+    Parameters
+    ----------
+    queries : Queries
+        The rows' queries.
+    rows : ndarray of int64, shape (n_pairs, 2)
+        Row numbers (preferred, other).
+    weight : ndarray of float64, shape (n_pairs,)
+        ``pair_weight`` of each.
+    options : dict
+        Weighting, and weights by row.
+    """
+
+    queries: Queries
+    rows: np.ndarray
+    weight: np.ndarray
+    options: dict[str, Any]
+
+    def groups(self) -> np.ndarray:
+        """An id for each pair, the same for pairs that have to stay together in folds: see `groups_of_pairs`."""
+        return groups_of_pairs(self.queries, *self.rows.T)
+
+    def taken(self, numbers: np.ndarray) -> PairList:
+        """Some of the pairs, to learn from."""
+        return PairList.from_pairs(self.queries, self.rows[numbers], pair_weight=self.weight[numbers], **self.options)
 
 
 def training_set(
@@ -56,9 +92,12 @@ def training_set(
 ) -> TrainingSet:
     """The validated data of an estimator's ``fit``; the estimator stores the names of the features.
 
-    ``weights`` are ``sample_weight``, ``query_weight`` and ``propensity``.
+    ``weights`` are ``sample_weight``, ``query_weight``, ``propensity`` and ``event``.
     """
     n_threads = effective_n_jobs(estimator.n_jobs)
+    if isinstance(X, Preferences):
+        given = {"y": y, "qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
+        qid, pairs, pair_weight = X.arguments(**given)
     selection, weighting = estimator.pair_selection, estimator.pair_weighting
     check_source_of_pairs(selection, weighting, y, pairs, pair_weight)
     if y is None and pairs is None:
@@ -66,13 +105,20 @@ def training_set(
         raise DataError(f"{name} requires y to be passed, but the target y is None (or give pairs of rows instead).")
     if pairs is None:
         X, y = validation.features_and_labels(estimator, X, y, n_threads=n_threads)
-        validation.check_grouped(qid, group, X.shape[0])
+        if weights.get("event") is None:  # times of one study are one query
+            validation.check_grouped(qid, group, X.shape[0])
     else:
         X = validation.features(estimator, X, n_threads=n_threads, reset=True)
     grouping = validation.queries(qid, group, X.shape[0])
     how = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
     found = training_pairs(grouping, y, pairs, pair_weight, **how, **weights)
-    return TrainingSet(X, found, grouping.n_queries, n_threads, y)
+    listed = None
+    if pairs is not None:
+        rows = np.asarray(pairs, dtype=np.int64)
+        each = checked_weights("pair_weight", pair_weight, len(rows), "pairs")
+        by_row = {name: value for name, value in weights.items() if name != "event"}
+        listed = ListedPairs(grouping, rows, each, {"weighting": weighting, **by_row})
+    return TrainingSet(X, found, grouping.n_queries, n_threads, y, listed)
 
 
 def training_pairs(
@@ -84,9 +130,16 @@ def training_pairs(
     selection: str,
     weighting: str,
     n_threads: int,
+    event: Any = None,
     **weights: Any,
 ) -> Pairs:
     """The pairs that a fit learns from: those implied by labels, or those listed in ``pairs``."""
+    if event is not None:
+        if pairs is not None:
+            raise DataError("event says which times in y are observed: give y, not pairs.")
+        if selection != "all":
+            raise OptionError(f"pair_selection={selection!r} is for labels: with event, leave it at 'all'.")
+        weights["event"] = checked_event(event, grouping.n_rows)
     if pairs is None:
         return ComparablePairs.from_labels(
             grouping, y, selection=selection, weighting=weighting, n_threads=n_threads, **weights

@@ -1,11 +1,13 @@
 """Solvers that minimise an objective, one file per method; they depend only on the Objective protocol."""
 
 from ranksvm.solvers.adaptive import adaptive
+from ranksvm.solvers.alternating import alternating
 from ranksvm.solvers.douglas_rachford import douglas_rachford
 from ranksvm.solvers.dual_ascent import dual_ascent
 from ranksvm.solvers.epochs import EpochStatus, minimise_in_epochs
 from ranksvm.solvers.newton import newton
 from ranksvm.solvers.newton_cg import newton_cg
+from ranksvm.solvers.plain_tron import plain_tron
 from ranksvm.solvers.progress import interruptible
 from ranksvm.solvers.result import SolverResult, Status, relative_gap
 from ranksvm.solvers.tron import tron
@@ -15,12 +17,14 @@ __all__ = [
     "SolverResult",
     "Status",
     "adaptive",
+    "alternating",
     "douglas_rachford",
     "dual_ascent",
     "interruptible",
     "minimise_in_epochs",
     "newton",
     "newton_cg",
+    "plain_tron",
     "relative_gap",
     "tron",
 ]

@@ -192,7 +192,7 @@ class _Steps:
                 if newton_step.n_products > 0:
                     self._note(newton_step.left)
                 return newton_step.step
-            # A Hessian of so few rows that it hardly helps: better one of more of them.
+            # A Hessian of so few rows, or digits, that it hardly helps: better one of more of them.
             if patience > 0.0 and not objective.refine():
                 patience = np.inf
                 continue

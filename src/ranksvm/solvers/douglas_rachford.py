@@ -12,7 +12,7 @@ from ranksvm.exceptions import DataError
 from ranksvm.objectives.protocol import SplitObjective, SplitPoint
 from ranksvm.solvers.result import Status, relative_gap
 
-__all__ = ["SplitHistory", "SplitResult", "douglas_rachford"]
+__all__ = ["SplitHistory", "SplitResult", "check_point", "douglas_rachford", "why_stop"]
 
 logger = logging.getLogger("ranksvm.solvers")
 
@@ -104,14 +104,14 @@ def douglas_rachford(
     bound, gap, accuracy, last_progress = -np.inf, np.inf, np.inf, 0
     for n_iter in range(1, max_iter + 1):
         point = objective.step(accuracy, interrupted)
-        _check(point)
+        check_point(point)
         if best is None or point.value < best.value:
             best = point
         bound = max(bound, point.bound)
         if best.value - bound < gap:
             gap, last_progress = max(0.0, best.value - bound), n_iter
         history.record(best.value, gap, best.ranks)
-        status = _why_stop(best.value, gap, tol, interrupted)
+        status = why_stop(best.value, gap, tol, interrupted)
         if status is not None or n_iter >= max_iter - 1 or n_iter - last_progress >= PATIENCE:
             break
         scale = max(abs(best.value), gap)  # the first values may be 0
@@ -121,19 +121,21 @@ def douglas_rachford(
     history.record(final.value, gap, final.ranks)
     # the finished point decides, even if an earlier point met tol
     enough = status is not None or n_iter < max_iter - 1
-    status = _why_stop(final.value, gap, tol, interrupted)
+    status = why_stop(final.value, gap, tol, interrupted)
     if status is None:
         status = Status.PRECISION if enough else Status.MAX_ITERATIONS
     return SplitResult(final, gap, n_iter + 1, status, history)
 
 
-def _why_stop(value: float, gap: float, tol: float, interrupted: threading.Event | None) -> Status | None:
+def why_stop(value: float, gap: float, tol: float, interrupted: threading.Event | None) -> Status | None:
+    """The reason to stop at a value with a certificate, None to continue."""
     if gap <= tol * abs(value):
         return Status.CONVERGED
     return Status.INTERRUPTED if interrupted is not None and interrupted.is_set() else None
 
 
-def _check(point: SplitPoint) -> None:
+def check_point(point: SplitPoint) -> None:
+    """Raise DataError if the value or the bound at a point overflows."""
     if not (np.isfinite(point.value) and np.isfinite(point.bound)):
         raise DataError(
             f"The objective and its bound overflow float64 ({point.value:g}, {point.bound:g}): features or C are too "

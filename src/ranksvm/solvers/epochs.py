@@ -53,6 +53,7 @@ class EpochStatus(Enum):
         "tol allows: raise max_epochs or tol, lower C, scale the features alike, or leave learning_rate at 'auto'."
     )
     STOPPED_EARLY = "Stopped early: no better value on the first evaluation set in early_stopping_rounds epochs."
+    STOPPED_BY_CALLBACK = "Stopped by a callback of fit, which returned True."
     INTERRUPTED = "Interrupted: this is the model so far; fit again with warm_start=True to continue from it."
 
 

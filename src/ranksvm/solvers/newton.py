@@ -114,7 +114,7 @@ def newton(
         else:
             inexact = _inexact_step(objective, point, precondition, min(tolerance, 0.5 * SAMPLE_ACCURACY), monitor)
             step = inexact.step
-            # a Hessian of so few rows hardly helps, so more rows are used
+            # a Hessian of so few rows or digits hardly helps, so more are used
             misled = inexact.n_products == CG_PRODUCTS and objective.refine()
         w, slope_before = point.w, objective.inner(gradient, solve(gradient))
         point, end = take(objective, point, step, monitor)
@@ -122,6 +122,8 @@ def newton(
         trusted = trusted and abs(end) <= TRUSTED_SLOPE * abs(objective.inner(gradient, step))
         slope_after = objective.inner(point.gradient, solve(point.gradient))
         reduction = float(np.sqrt(slope_after / slope_before)) if slope_before > 0.0 else 0.0
+        if exact and reduction > POOR_REDUCTION:  # it may lack digits
+            misled = objective.refine()
     return monitor.result(point, status)
 
 

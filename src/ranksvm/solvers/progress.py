@@ -135,6 +135,8 @@ class Monitor:
 
     def result(self, point: Point, status: Status) -> SolverResult:
         """The outcome at the last iterate: its gap includes round-off."""
+        if self._proven is None:  # the solver has a rule of its own to stop
+            self._include_round_off(point, self.history.duality_gap[-1])
         gap = self.history.duality_gap[-1]
         return SolverResult(point.w, self.history.objective[-1], gap, self.n_iter, status, self.history, point)
 

@@ -13,6 +13,10 @@ class Status(Enum):
     """Why a solver stopped; the value is a sentence for the user."""
 
     CONVERGED = "Converged: the certificate meets tol."
+    GRADIENT = (
+        "Stopped by the rule asked for: |gradient| <= tol * |gradient at 0|, which says nothing about the distance "
+        "from the optimum; duality_gap_ does."
+    )
     MAX_ITERATIONS = (
         "Stopped at max_iter before the certificate met tol: raise max_iter, lower C, or scale the features alike."
     )

@@ -1,0 +1,76 @@
+"""The live line of a terminal: what happens now, and a progress bar while the number of steps is known."""
+
+import time
+from typing import Any
+
+__all__ = ["LiveLine", "terminal"]
+
+# characters of the bar
+BAR_WIDTH = 24
+
+
+def terminal() -> Any:
+    """A console of rich that writes to stderr."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class LiveLine:
+    """A line at the bottom of a terminal, which disappears in the end.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        The terminal, as `terminal` makes it.
+    """
+
+    def __init__(self, console: Any):
+        from rich.live import Live
+        from rich.spinner import Spinner
+
+        self.text = ""
+        self._console = console
+        self._spinner = Spinner("dots")
+        self._steps: tuple[int, int] | None = None
+        self._began = time.monotonic()
+        self._live = Live(get_renderable=self._line, console=console, transient=True, refresh_per_second=10)
+        self._live.start()
+
+    def steps(self, done: int, total: int) -> None:
+        """Show a bar with the number of steps done."""
+        if self._steps is None or done < self._steps[0]:
+            self._began = time.monotonic()
+        self._steps = (done, total)
+
+    def print(self, text: str) -> None:
+        """Print a permanent line above."""
+        self._console.print(text, markup=False)
+
+    def stop(self) -> None:
+        """Remove the line."""
+        self._live.stop()
+
+    def _line(self) -> Any:
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        cells: list[Any] = [self._spinner]
+        if self._steps is not None:
+            done, total = self._steps
+            cells += [ProgressBar(total, done, width=BAR_WIDTH), Text(f"{done} of {total}{self._left(done, total)}")]
+        line = Table.grid(padding=(0, 1))
+        for _ in cells:
+            line.add_column(no_wrap=True)
+        line.add_column(no_wrap=True, overflow="ellipsis")
+        line.add_row(*cells, Text(self.text, no_wrap=True, overflow="ellipsis"))
+        return line
+
+    def _left(self, done: int, total: int) -> str:
+        """The time left, at the mean pace since the first step: fits at larger C take longer."""
+        passed = time.monotonic() - self._began
+        if done < 2 or done == total or passed < 2.0:
+            return ""
+        minutes, seconds = divmod(round(passed / (done - 1) * (total - done)), 60)
+        return f", {minutes}:{seconds:02d} left"

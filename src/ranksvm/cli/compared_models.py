@@ -1,0 +1,140 @@
+"""The models that ``ranksvm tune`` compares: linear ones, kernels, and models of low rank."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ranksvm.cli.kernel_options import (
+    CHOICES,
+    KERNEL_OPTIONS,
+    OF_APPROXIMATIONS,
+    READ_BY,
+    common_kernel_options,
+    gamma_range_option,
+)
+from ranksvm.cli.low_rank_options import LOW_RANK_OPTIONS, MISSING, common_low_rank_options
+from ranksvm.cli.options import IntList, NameList, NumberRange, all_options, flag, list_option
+
+__all__ = ["MODEL_SETTINGS", "check_models", "compared_models", "in_words", "model_options"]
+
+# What makes a model: the settings of a combination that are not scaler, loss and pairs.
+MODEL_SETTINGS = tuple(
+    name
+    for name in dict.fromkeys(("kernel", *KERNEL_OPTIONS, "low_rank", *itertools.chain(*LOW_RANK_OPTIONS.values())))
+    if name != "max_iter"
+)
+# The models of low rank have these, and no choice.
+_OF_LOW_RANK = {"loss": "hinge", "huber_width": None, "pair_selection": "all", "pair_weighting": "uniform"}
+# Options of one kind of model, to refuse them where none of it is compared.
+_OF_KERNELS = tuple(name for name in KERNEL_OPTIONS if name not in ("gamma", "random_state", "memory_limit"))
+
+
+def model_options(command: Callable) -> Callable:
+    """Which models are compared."""
+    return all_options(
+        click.option("--linear/--no-linear", default=True, show_default=True, help="Compare linear models."),
+        list_option(
+            "--kernel",
+            type=NameList(CHOICES["kernel"]),
+            metavar="NAME,...",
+            help=f"Compare kernels, too.  [{', '.join(CHOICES['kernel'])}]",
+        ),
+        gamma_range_option,
+        list_option(
+            "--n-components",
+            type=IntList(),
+            metavar="N,...",
+            help="Numbers of features of --approximation to compare.  [1000]",
+        ),
+        common_kernel_options,
+        list_option(
+            "--low-rank",
+            type=NameList(list(LOW_RANK_OPTIONS)),
+            metavar="NAME,...",
+            help=f"Compare models of low rank, too.  [{', '.join(LOW_RANK_OPTIONS)}]",
+        ),
+        list_option("--rank", type=IntList(), metavar="N,...", help="Ranks of factorized to compare.  [5]"),
+        list_option(
+            "--gamma",
+            type=NumberRange(),
+            metavar="RANGE",
+            help="Weights of the nuclear norms of regularized to compare.  [1]",
+        ),
+        list_option(
+            "--lam",
+            type=NumberRange(),
+            metavar="RANGE",
+            help="Weights of the distance to low rank of regularized to compare.  [1]",
+        ),
+        common_low_rank_options,
+    )(command)
+
+
+def check_models(options: dict[str, Any]) -> None:
+    """Refuse options of models that are not compared, and what a model cannot do."""
+    kernels, low_rank = options["kernel"] or [], options["low_rank"] or []
+    if not (options["linear"] or kernels or low_rank):
+        raise click.UsageError("--no-linear leaves nothing to compare: give --kernel or --low-rank.")
+    for name in (*_OF_KERNELS, "gammas"):
+        if options[name] is not None and not kernels and name != "n_components":
+            raise click.UsageError(f"{flag(name)} is an option of kernels: give --kernel too.")
+        readers = READ_BY.get(name)
+        if options[name] is not None and readers is not None and not set(readers) & set(kernels):
+            raise click.UsageError(f"{flag(name)} is used by --kernel {' or '.join(readers)}.")
+    approximation = options["approximation"]
+    for name, readers in OF_APPROXIMATIONS.items():
+        random_too = name == "random_state" and "factorized" in low_rank
+        if options[name] is not None and approximation not in readers and not random_too:
+            raise click.UsageError(f"{flag(name)} is an option of --approximation {' or '.join(readers)}.")
+    unknown = [kernel for kernel in kernels if kernel not in ("rbf", "laplacian")]
+    if approximation == "fourier" and unknown:
+        raise click.UsageError(f"--approximation fourier is known for rbf and laplacian only, not for {unknown[0]}.")
+    of_low_rank = {"rank": "factorized", "gamma": "regularized", "lam": "regularized"}
+    of_low_rank |= dict.fromkeys(("learning_rate", "init", "max_epochs", "early_stopping_rounds"), "factorized")
+    for name, model in of_low_rank.items():
+        if options[name] is not None and model not in low_rank:
+            raise click.UsageError(f"{flag(name)} is an option of --low-rank {model}: give that option too.")
+    if low_rank:
+        for name in ("sample_weight", "query_weight", "propensity", "pairs"):
+            if options[name] is not None:
+                raise click.UsageError(f"--low-rank with {flag(name)}: {MISSING[name]}.")
+    if options["memory_limit"] is not None and not (kernels or "regularized" in low_rank):
+        raise click.UsageError("--memory-limit is an option of kernels, or of --low-rank regularized.")
+    if options["early_stopping_rounds"] is not None and options["valid"] is None:
+        raise click.UsageError("--early-stopping-rounds needs data to evaluate every epoch on: give --valid.")
+    if options["early_stopping_rounds"] is not None and options["convention"] != "default":
+        raise click.UsageError("--early-stopping-rounds evaluates epochs by the default convention only.")
+
+
+def compared_models(options: dict[str, Any]) -> list[dict[str, Any]]:
+    """The settings of each model: `MODEL_SETTINGS`, and those of loss and pairs if a model has no choice of them."""
+    nothing = dict.fromkeys(MODEL_SETTINGS)
+    models: list[dict[str, Any]] = [nothing] if options["linear"] else []
+    common = ("approximation", "landmarks", "random_state", "memory_limit", "kernel_dtype")
+    for kernel, size in itertools.product(options["kernel"] or [], options["n_components"] or [None]):
+        read = {name: options[name] for name in ("degree", "coef0") if kernel in READ_BY[name]}
+        if options["approximation"] is None:
+            read["random_state"] = None
+        given = {name: options[name] for name in common}
+        models.append({**nothing, **given, **read, "kernel": kernel, "n_components": size})
+    for model in options["low_rank"] or []:
+        given = {name: options[name] for name in LOW_RANK_OPTIONS[model] if name in MODEL_SETTINGS}
+        compared = {"n_components": "rank"} if model == "factorized" else {"gamma": "gamma", "lam": "lam"}
+        for values in itertools.product(*(options[source] or [None] for source in compared.values())):
+            settings = given | dict(zip(compared, values, strict=True))
+            models.append({**nothing, **settings, **_OF_LOW_RANK, "low_rank": model})
+    return models
+
+
+def in_words(settings: dict[str, Any]) -> str:
+    """The model of a combination as it is displayed."""
+    if settings["low_rank"] is not None:
+        named = {"n_components": "rank", "gamma": "gamma", "lam": "lam"}
+        values = [f"{word} {settings[name]:g}" for name, word in named.items() if settings[name] is not None]
+        return " ".join([settings["low_rank"], *values])
+    if settings["kernel"] is None:
+        return "linear"
+    words = [settings["kernel"], settings["approximation"], settings["n_components"]]
+    return " ".join(str(word) for word in words if word is not None)

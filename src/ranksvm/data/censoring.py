@@ -1,0 +1,80 @@
+"""Right-censored times: which of two documents is known to have the longer one."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm._checks import check_one_per_row
+from ranksvm.data.numeric_column import numeric_column
+from ranksvm.data.queries import Queries
+from ranksvm.exceptions import DataError
+
+__all__ = ["checked_event", "order_of_times", "strata_or_rows"]
+
+
+def checked_event(event: Any, n_rows: int) -> np.ndarray:
+    """Whether the event of each row was observed, validated.
+
+    Parameters
+    ----------
+    event : array-like of bool, shape (n_rows,)
+        True or 1 where the time is that of the event, False or 0 where it is that of the last observation.
+    n_rows : int
+        Number of rows.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_rows,)
+        1 or 0.
+
+    Raises
+    ------
+    DataError
+        When the length differs, or a value is neither 0 nor 1.
+    """
+    values = numeric_column("event", event, cure="it must be 1 (observed) or 0 (censored) in every row")
+    check_one_per_row("event", values, n_rows)
+    other = np.flatnonzero((values != 0.0) & (values != 1.0))
+    if len(other):
+        raise DataError(
+            f"event is {values[other[0]]:g} in row {other[0]} (from 0): it must be 1 or True (the time is that of the "
+            "event) or 0 or False (censored: the event had not happened by then)."
+        )
+    return values
+
+
+def order_of_times(time: np.ndarray, event: np.ndarray) -> np.ndarray:
+    """Labels that order documents as their times do; of equal times a censored one is the longer.
+
+    Document i is known to have a longer time than j if its label is greater and the event of j was observed.
+
+    Parameters
+    ----------
+    time : ndarray of float64, shape (n_rows,)
+        Time of the event or of the last observation.
+    event : ndarray of float64, shape (n_rows,)
+        1 if the event was observed, 0 if the time is censored.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_rows,)
+        Twice the rank of the time among all distinct times, from 0, and 1 more where it is censored.
+    """
+    _, rank = np.unique(time, return_inverse=True)
+    return 2.0 * rank.reshape(-1) + (1.0 - event)
+
+
+def strata_or_rows(queries: Queries) -> Queries:
+    """What folds of times divide: the strata; the rows of a single one, because rows are independent there.
+
+    Parameters
+    ----------
+    queries : Queries
+        The rows' strata.
+
+    Returns
+    -------
+    Queries
+        The strata if there are several, else one group for each row.
+    """
+    return queries if queries.n_queries > 1 else Queries.from_qid(np.arange(queries.n_rows))

@@ -1,0 +1,224 @@
+"""Preferences: the features of chosen and of rejected answers, as reward models are trained with."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm._checks import check_one_per_row, is_sparse
+from ranksvm.data import frames
+from ranksvm.data.pair_weights import checked_weights
+from ranksvm.data.queries import Queries, id_array
+from ranksvm.exceptions import DataError, NoComparablePairsError
+
+__all__ = ["Preferences"]
+
+
+class Preferences:
+    """Pairs of answers given as two arrays: row i of ``chosen`` is preferred to row i of ``rejected``.
+
+    Everything that takes ``X`` and ``pairs`` takes a ``Preferences`` instead of both: ``fit``, ``score`` and
+    ``calibrate`` of `RankSVM`, `RankSVMCV`, `KernelRankSVM` and `KernelRankSVMCV`, their ``eval_set``,
+    `cross_validate` and `regularization_path`.
+
+    An answer that is in several pairs is repeated in the arrays, once a pair.
+
+    Parameters
+    ----------
+    chosen, rejected : array-like, sparse matrix or DataFrame of shape (n_pairs, n_features)
+        Features of the preferred and of the other answer of each pair. `RankSVM` and `RankSVMCV` read two C-contiguous
+        arrays of one type, float32 or float64, where they are. What is copied: anything else is converted, once;
+        sparse matrices are stacked; so are arrays that have no more rows than features, or for ``solver="dual"``; and
+        kernels need the rows in one array.
+    prompt : array-like of shape (n_pairs,), optional
+        What the two answers of a pair answer: an id of any dtype. Folds keep the pairs of a prompt together, and
+        intervals treat prompts, not pairs, as independent. None: every pair has a prompt of its own; give the prompts
+        if some have several pairs, or a model is tested on prompts that it has seen.
+    weight : array-like of shape (n_pairs,), optional
+        Weight of each pair, finite and not negative; 1 by default.
+
+    Attributes
+    ----------
+    blocks : tuple of two arrays
+        The features as they were given, also those of the pairs that a part leaves out.
+
+    Raises
+    ------
+    DataError
+        When the arrays differ in their shapes, lengths differ, a prompt is missing, or a weight is negative or not
+        finite.
+    NoComparablePairsError
+        When there is no pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm import Preferences, RankSVM
+    >>> random = np.random.default_rng(0)
+    >>> chosen, rejected = random.normal(0.5, 1.0, (300, 8)), random.normal(0.0, 1.0, (300, 8))
+    >>> data = Preferences(chosen, rejected, prompt=np.arange(300) // 3)
+    >>> ranker = RankSVM(C=0.01).fit(data)
+    >>> ranker.score(data) > 0.7
+    True
+    """
+
+    def __init__(self, chosen: Any, rejected: Any, *, prompt: Any = None, weight: Any = None):
+        self.blocks = _rows_of("chosen", chosen), _rows_of("rejected", rejected)
+        shape, other = (block.shape for block in self.blocks)
+        if shape != other:
+            raise DataError(
+                f"chosen has shape {shape} and rejected {other}: row i of each is one pair, so they must agree."
+            )
+        n_pairs = shape[0]
+        if n_pairs == 0:
+            raise NoComparablePairsError("chosen and rejected have no rows: there is nothing to learn from.")
+        if isinstance(prompt, str):
+            raise DataError(f"prompt={prompt!r} must hold one id for each pair, such as table[{prompt!r}].")
+        if prompt is not None:
+            prompt = id_array(prompt)
+            check_one_per_row("prompt", prompt, n_pairs, "chosen")
+            Queries.from_qid(prompt)  # refuses missing ids
+        self._prompt = prompt
+        self._weight = None if weight is None else checked_weights("weight", weight, n_pairs, "chosen")
+        # numbers of the rows of the blocks that are pairs, None for all
+        self._kept: np.ndarray | None = None
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs."""
+        return self.blocks[0].shape[0] if self._kept is None else len(self._kept)
+
+    @property
+    def chosen(self) -> Any:
+        """Features of the preferred answers; of a part, a copy."""
+        return self._of_pairs(self.blocks[0])
+
+    @property
+    def rejected(self) -> Any:
+        """Features of the other answers; of a part, a copy."""
+        return self._of_pairs(self.blocks[1])
+
+    @property
+    def prompt(self) -> np.ndarray | None:
+        """Prompt of each pair, None if they were not given."""
+        return self._of_pairs(self._prompt)
+
+    @property
+    def weight(self) -> np.ndarray | None:
+        """Weight of each pair, None for 1."""
+        return self._of_pairs(self._weight)
+
+    @property
+    def X(self) -> Any:  # noqa: N802 (the field's own name)
+        """The rows of ``chosen``, then those of ``rejected``, in one array (CSR matrix, DataFrame): a copy."""
+        return frames.stacked(self.chosen, self.rejected)
+
+    @property
+    def qid(self) -> np.ndarray:
+        """Prompt of each row of ``X``; without prompts, the number of its pair."""
+        each = np.arange(self.n_pairs) if self.prompt is None else self.prompt
+        return np.concatenate([each, each])
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """Pairs (preferred, other) of row numbers of ``X``, shape (n_pairs, 2)."""
+        return np.arange(2 * self.n_pairs).reshape(2, -1).T
+
+    def taken(self, numbers: Any) -> "Preferences":
+        """Some of the pairs, without a copy of their features.
+
+        Parameters
+        ----------
+        numbers : array-like of int
+            Numbers of the pairs, from 0, as `QueryKFold` gives them: ``QueryKFold().split(data, qid=data.prompt)``.
+
+        Returns
+        -------
+        Preferences
+            These pairs.
+        """
+        numbers = np.asarray(numbers)
+        if numbers.size == 0:
+            raise NoComparablePairsError("no pairs are taken: there is nothing to learn from.")
+        part = object.__new__(Preferences)
+        part.__dict__.update(vars(self))
+        part._kept = np.arange(self.n_pairs)[numbers] if self._kept is None else self._kept[numbers]
+        return part
+
+    def arguments(self, **given: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """The arguments ``qid``, ``pairs`` and ``pair_weight`` of a call that has these preferences for X.
+
+        Rows are numbered through both ``blocks``, those of a part too.
+
+        Parameters
+        ----------
+        **given : object
+            Arguments of the call that they stand in for.
+
+        Returns
+        -------
+        qid : ndarray, shape (n_rows,)
+            Prompt of each row of the blocks.
+        pairs : ndarray of int64, shape (n_pairs, 2)
+            Row numbers (preferred, other).
+        pair_weight : ndarray of float64, shape (n_pairs,), or None
+            Weight of each pair.
+
+        Raises
+        ------
+        DataError
+            When such an argument was given, too.
+        """
+        for name, value in given.items():
+            if value is not None:
+                own = {"qid": "prompt", "group": "prompt", "pair_weight": "weight"}.get(name)
+                cure = f"say Preferences(..., {own}=...)" if own else "they are the pairs"
+                raise DataError(f"{name} is given beside Preferences: {cure}.")
+        n_rows = self.blocks[0].shape[0]
+        each = np.arange(n_rows) if self._prompt is None else self._prompt
+        kept = np.arange(n_rows) if self._kept is None else self._kept
+        return np.concatenate([each, each]), np.column_stack([kept, kept + n_rows]), self.weight
+
+    def rows(self, numbers: np.ndarray) -> Any:
+        """Some rows of the blocks: a copy of these alone.
+
+        Parameters
+        ----------
+        numbers : ndarray of int
+            Row numbers, ascending.
+
+        Returns
+        -------
+        ndarray, CSR matrix or DataFrame
+            The rows.
+        """
+        n_first = self.blocks[0].shape[0]
+        parts = numbers[numbers < n_first], numbers[numbers >= n_first] - n_first
+        return frames.stacked(*map(frames.take_rows, self.blocks, parts))
+
+    def __len__(self) -> int:
+        return self.n_pairs
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise DataError(
+            "Preferences are no array of features. What does not take them takes their arrays: X=data.X, "
+            "pairs=data.pairs, qid=data.qid."
+        )
+
+    def __repr__(self) -> str:
+        prompts = "" if self.prompt is None else f", n_prompts={Queries.from_qid(self.prompt).n_queries}"
+        return f"Preferences(n_pairs={self.n_pairs}, n_features={self.blocks[0].shape[1]}{prompts})"
+
+    def _of_pairs(self, values: Any) -> Any:
+        return values if values is None or self._kept is None else frames.take_rows(values, self._kept)
+
+
+def _rows_of(name: str, X: Any) -> Any:
+    """X with a two-dimensional shape: as it is, or lists as an array."""
+    if not (is_sparse(X) or frames.is_frame(X)):
+        try:
+            X = np.asarray(X)
+        except ValueError as error:
+            raise DataError(f"{name} must hold one row of features for each pair: {error}") from error
+    if len(X.shape) != 2:
+        raise DataError(f"{name} must have one row of features for each pair, got shape {X.shape}.")
+    return X

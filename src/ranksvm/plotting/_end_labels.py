@@ -1,0 +1,92 @@
+"""Names of lines, written beside their right ends without overlapping."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+
+__all__ = ["end_labels", "spread"]
+
+# distance of two labels, in heights of a letter
+_LEADING = 1.35
+# where the names begin, right of the axes, as a share of their width
+_LEFT = 1.05
+
+
+def spread(places: np.ndarray, distance: float) -> np.ndarray:
+    """The places nearest to those wished, by their squared distances, which are in [0, 1] and so far apart.
+
+    Parameters
+    ----------
+    places : ndarray of float64, shape (n,)
+        The wishes, in any order.
+    distance : float
+        The least distance of two places; if n of them do not fit into [0, 1], that at which they do.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+        The places.
+    """
+    n = len(places)
+    distance = min(distance, 1.0 / max(1, n - 1))
+    order = np.argsort(places, kind="stable")
+    offsets = distance * np.arange(n)
+    # distances of at least `distance` are an ascending order of what remains without the offsets
+    found = isotonic_regression(places[order] - offsets, y_min=0.0, y_max=max(0.0, 1.0 - distance * (n - 1)))
+    out = np.empty(n)
+    out[order] = found + offsets
+    return out
+
+
+def end_labels(ax: Any, lines: Sequence[Any], names: Sequence[str], fontsize: float = 8.0) -> list[Any]:
+    """Write the name of each line to the right of the axes, joined to the end of the line.
+
+    The limits of the axes are fixed: places depend on them.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        The axes.
+    lines : sequence of matplotlib Line2D
+        Lines with the same right end.
+    names : sequence of str
+        Their names.
+    fontsize : float
+        Size of the letters, in points.
+
+    Returns
+    -------
+    list of matplotlib Annotation
+        The names, in the order of the lines.
+    """
+    # asked for, the limits become those of the data; set, they stay
+    ax.set(xlim=ax.get_xlim(), ylim=ax.get_ylim())
+    ends = np.array([[line.get_xdata()[-1], line.get_ydata()[-1]] for line in lines])
+    if len(ends) == 0:
+        return []
+    in_axes = ax.transAxes.inverted().transform(ax.transData.transform(ends))[:, 1]
+    height = ax.get_window_extent().height * 72.0 / ax.figure.dpi
+    places = spread(in_axes, _LEADING * fontsize / height)
+    return [
+        ax.annotate(
+            name,
+            xy=end,
+            xytext=(_LEFT, place),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=fontsize,
+            annotation_clip=False,
+            # the join looks like its line
+            arrowprops={
+                "arrowstyle": "-",
+                "color": line.get_color(),
+                "linestyle": line.get_linestyle(),
+                "linewidth": 0.8,
+                "shrinkA": 1.0,
+                "shrinkB": 0.0,
+            },
+        )
+        for line, name, end, place in zip(lines, names, ends, places, strict=True)
+    ]

@@ -1,0 +1,66 @@
+"""How series differ in every plot, and how values of C are written."""
+
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "BARS",
+    "MARKERS",
+    "PALETTE",
+    "by_rule",
+    "c_axis",
+    "c_name",
+    "colour",
+    "legend_above",
+    "line_style",
+    "number_name",
+]
+
+# Colours that people with any kind of colour blindness can tell apart (Okabe & Ito, "Color Universal Design", 2008),
+# without the yellow, which is pale on white: blue, vermillion, bluish green, reddish purple, orange, sky blue, black.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# as many as share no divisor with the colours: 42 lines differ, and neighbours in both
+DASHES = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (5, 1.5, 1, 1.5)), (0, (9, 2)), (0, (4, 1.3, 1, 1.3, 1, 1.3)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+# fillings of bars
+BARS = ("", "///", "...", "\\\\\\", "xxx", "---")
+
+
+def colour(place: int) -> str:
+    """The colour of a series."""
+    return PALETTE[place % len(PALETTE)]
+
+
+def line_style(place: int) -> dict[str, Any]:
+    """Colour and dashes of a line; both differ from those of its neighbours."""
+    return {"color": colour(place), "linestyle": DASHES[place % len(DASHES)]}
+
+
+def c_axis(ax: Any) -> None:
+    """Make the horizontal axis that of C."""
+    ax.set_xscale("log", base=2)
+    ax.set_xlabel("C")
+
+
+def legend_above(ax: Any, handles: Any = None, ncols: int = 2) -> None:
+    """A legend above the axes, because lines may be anywhere inside."""
+    named = {} if handles is None else {"handles": handles}
+    ax.legend(**named, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=ncols, fontsize="small", frameon=False)
+
+
+def number_name(value: float) -> str:
+    """A value of C or gamma: as a power of 2 if it is one, in matplotlib's mathematical text."""
+    exponent = np.log2(value)
+    return f"$2^{{{exponent:.0f}}}$" if exponent == round(exponent) else f"{value:.3g}"
+
+
+def c_name(C: float) -> str:
+    """A value of C with its name."""
+    power = number_name(C)
+    return f"$C = {power[1:]}" if power.startswith("$") else f"C = {power}"
+
+
+def by_rule(rule: str | None) -> str:
+    """How a value was chosen, unless by the best score."""
+    return " (one-standard-error rule)" if rule == "one_standard_error" else ""

@@ -1,0 +1,54 @@
+"""Alternating minimisation: step after step as the objective takes them, with a certificate."""
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from ranksvm.solvers.douglas_rachford import SplitHistory, SplitResult, check_point, why_stop
+from ranksvm.solvers.result import Status
+
+__all__ = ["alternating"]
+
+
+def alternating(
+    objective: Any,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    interrupted: threading.Event | None = None,
+) -> SplitResult:
+    """Take the steps of an objective until its certificate meets ``tol``; the last one is the solution.
+
+    Unlike `douglas_rachford` it keeps no best point and finishes none: steps are those of a published algorithm, and so
+    is the result.
+
+    Parameters
+    ----------
+    objective : SplitObjective
+        The problem, initialised; only its steps are used.
+    tol : float
+        Stop when the duality gap is at most this part of the absolute value of the objective.
+    max_iter : int
+        Largest number of steps.
+    interrupted : threading.Event, optional
+        Stops the run after a step when set.
+
+    Returns
+    -------
+    SplitResult
+        The last point, its certificate and the reason for stopping.
+    """
+    history = SplitHistory()
+    bound = -np.inf
+    for _ in range(max_iter):
+        point = objective.step()
+        check_point(point)
+        bound = max(bound, point.bound)
+        gap = max(0.0, point.value - bound)
+        history.record(point.value, gap, point.ranks)
+        status = why_stop(point.value, gap, tol, interrupted)
+        if status is not None:
+            break
+    n_iter = len(history.objective)
+    return SplitResult(point, gap, n_iter, Status.MAX_ITERATIONS if status is None else status, history)

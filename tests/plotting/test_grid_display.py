@@ -1,0 +1,81 @@
+"""GridDisplay draws the scores of every gamma and C, and marks the choice."""
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from sklearn.exceptions import NotFittedError
+
+from ranksvm import GridDisplay, KernelRankSVMCV, RankSVMCV, make_ranking
+from ranksvm.exceptions import OptionError
+
+CS = 2.0 ** np.arange(-6, 2, 2)
+GAMMAS = [0.01, 0.1, 1.0]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_ranking(n_queries=20, n_docs=8, n_features=6, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return KernelRankSVMCV(CS, GAMMAS, cv=3, metric="map").fit(data.X, data.y, qid=data.qid)
+
+
+def names(display):
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+def test_a_line_for_every_gamma(model):
+    display = GridDisplay.from_estimator(model)
+    for line, scores in zip(display.lines_, model.mean_scores_, strict=True):
+        np.testing.assert_array_equal(line.get_xydata(), np.column_stack([CS, scores]))
+    assert names(display) == [
+        *("gamma = 0.01", "gamma = 0.1", "gamma = 1"),
+        "± one standard error of the chosen",
+        "chosen",
+    ]
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("C", "map")
+    looks = {(line.get_color(), line.get_marker(), str(line._dash_pattern)) for line in display.lines_}
+    assert all(len(set(each)) == 3 for each in zip(*looks, strict=True))
+    row = GAMMAS.index(model.gamma_)
+    corners = display.fill_between_.get_paths()[0].vertices
+    low = model.mean_scores_[row] - model.standard_errors_[row]
+    assert all(np.isclose(corners, corner).all(axis=1).any() for corner in np.column_stack([CS, low]))
+    assert f"gamma = {model.gamma_:.3g}" in display.ax_.get_title()
+
+
+def test_a_heat_map_with_numbers(model):
+    ax = pyplot.subplots()[1]
+    display = GridDisplay.from_estimator(model, kind="heatmap", ax=ax)
+    assert display.ax_ is ax
+    np.testing.assert_array_equal(display.image_.get_array(), model.mean_scores_)
+    assert [text.get_text() for text in display.texts_] == [
+        f"{score:.4f}".removeprefix("0") for score in model.mean_scores_.ravel()
+    ]
+    (frame,) = display.ax_.patches
+    row, column = GAMMAS.index(model.gamma_), CS.tolist().index(model.C_)
+    assert frame.get_xy() == (column - 0.5, row - 0.5)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["0.01", "0.1", "1"]
+    display.figure_.canvas.draw()
+
+
+@pytest.mark.parametrize("kind", ["lines", "heatmap"])
+def test_a_kernel_without_gamma_and_missing_scores(data, model, kind):
+    plain = KernelRankSVMCV(CS, kernel="cosine", cv=3).fit(data.X, data.y, qid=data.qid)
+    display = GridDisplay.from_estimator(plain, kind=kind)
+    assert (len(display.lines_), len(display.texts_)) == ((1, 0) if kind == "lines" else (0, 4))
+    scores = model.mean_scores_.copy()
+    scores[2, 1:] = np.nan
+    display = GridDisplay(CS, np.array(GAMMAS), scores).plot(kind=kind)
+    assert len(display.texts_) == (0 if kind == "lines" else 9)
+    display.figure_.canvas.draw()
+
+
+def test_errors(data):
+    with pytest.raises(OptionError, match=r"got a RankSVMCV. .* PathDisplay shows a RankSVMCV"):
+        GridDisplay.from_estimator(RankSVMCV())
+    with pytest.raises(NotFittedError):
+        GridDisplay.from_estimator(KernelRankSVMCV())
+    with pytest.raises(OptionError, match="kind must be one of 'lines', 'heatmap', got 'bars'"):
+        GridDisplay(CS, np.array(GAMMAS), np.zeros((3, 4))).plot(kind="bars")

@@ -1,0 +1,53 @@
+"""One palette for all plots: colours that colour-blind people can tell apart, and dashes beside them."""
+
+import itertools
+
+import numpy as np
+
+from ranksvm.plotting._end_labels import spread
+from ranksvm.plotting.styles import DASHES, PALETTE, c_name, line_style, number_name
+
+# from LMS colours of people without one kind of cone back to linear RGB (Vienot, Brettel & Mollon, 1999)
+BLIND = {
+    "red": np.array([[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]]),
+    "green": np.array([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]]),
+}
+
+
+def test_forty_two_lines_differ_and_neighbours_in_both():
+    styles = [line_style(place) for place in range(42)]
+    assert len({(style["color"], str(style["linestyle"])) for style in styles}) == 42
+    for one, other in itertools.pairwise(styles):
+        assert one["color"] != other["color"]
+        assert one["linestyle"] != other["linestyle"]
+    assert len(PALETTE) * len(DASHES) == 42
+
+
+def test_colours_differ_for_the_colour_blind():
+    rgb = np.array([[int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)] for colour in PALETTE])
+    for matrix in (np.eye(3), *BLIND.values()):
+        seen = np.clip(rgb**2.2 @ matrix.T, 0, 1) ** (1 / 2.2)
+        for one, other in itertools.combinations(seen, 2):
+            assert np.linalg.norm(one - other) > 0.1
+
+
+def test_numbers():
+    assert number_name(0.25) == "$2^{-2}$"
+    assert number_name(0.3) == "0.3"
+    assert c_name(8.0) == "$C = 2^{3}$"
+    assert c_name(0.1) == "C = 0.1"
+
+
+def test_spread_keeps_order_distance_and_bounds():
+    random = np.random.default_rng(0)
+    for n in (1, 2, 5, 20):
+        wishes = random.random(n)
+        for distance in (0.01, 0.05, 0.5):
+            found = spread(wishes, distance)
+            np.testing.assert_array_equal(np.argsort(found, kind="stable"), np.argsort(wishes, kind="stable"))
+            assert found.min() >= -1e-12
+            assert found.max() <= 1 + 1e-12
+            if n > 1:
+                assert np.diff(np.sort(found)).min() >= min(distance, 1 / (n - 1)) - 1e-12
+    np.testing.assert_allclose(spread(np.array([0.2, 0.8]), 0.1), [0.2, 0.8])
+    np.testing.assert_allclose(spread(np.array([0.5, 0.5]), 0.1), [0.45, 0.55])
