@@ -77,7 +77,7 @@ def test_missing_values_of_any_type_are_refused_with_their_place(make):
         if make is pd.DataFrame:
             frame["bm25"] = pd.array(values)
         for estimator in (RankSVM(), QueryMinMaxScaler()):
-            with pytest.raises(DataError, match=r"NaN in row 1, column 1 \('bm25'\)"):
+            with pytest.raises(DataError, match=r"NaN at X\[1, 1\] \(feature bm25\)"):
                 estimator.fit(frame, Y, qid=QID)
 
 

@@ -93,5 +93,5 @@ def test_names_of_an_earlier_fit_are_forgotten_and_compared():
 def test_values_that_are_not_finite_are_found(form):
     bad = X.copy()
     bad[2, 1] = np.nan
-    with pytest.raises(DataError, match="row 2"):
+    with pytest.raises(DataError, match=r"NaN at X\[2, 1\]"):
         validation.features(RankSVM(), form(bad), n_threads=1, reset=True)
