@@ -6,8 +6,7 @@ import pathlib
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from oracle import pairs_of
 from ranksvm import make_ranking, read_letor

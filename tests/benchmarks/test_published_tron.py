@@ -8,8 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from oracle import ExplicitPairs
 from ranksvm import RankingData, RankSVM, make_ranking, read_letor, write_letor

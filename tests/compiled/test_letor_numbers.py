@@ -5,8 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import ranksvm._compiled.letor as compiled
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ranksvm.data import read_letor, write_letor
 

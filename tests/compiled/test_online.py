@@ -7,8 +7,7 @@ import pytest
 import scipy.optimize
 import scipy.sparse as sp
 import scipy.stats
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from online_oracle import Committee, Perceptron, PRank, SolarFirst, SolarSecond, pairs_in_order
 from ranksvm._compiled import online

@@ -13,8 +13,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ranksvm.data import RankingData, _letor_text, letor, read_letor
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError

@@ -6,8 +6,7 @@ import os
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ranksvm.data import RankingData, letor_writer, make_ranking, read_letor, write_letor

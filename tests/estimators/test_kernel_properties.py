@@ -1,8 +1,7 @@
 """What changes nothing about a kernel model: the order of rows, names of queries, rows without pairs, repetition."""
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ranksvm import KernelRankSVM
 

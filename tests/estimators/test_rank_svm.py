@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -366,12 +365,12 @@ def test_a_value_that_is_not_finite_is_named_with_its_place(bad, name, storage, 
     model = fit(X, y, qid)
     X = X.astype(dtype)
     X[17, 2] = bad
-    with pytest.raises(DataError, match=f"{name} in row 17, column 2"):
+    with pytest.raises(DataError, match=rf"{name} at X\[17, 2\]"):
         fit(storage(X), y, qid)
-    with pytest.raises(DataError, match=f"{name} in row 17, column 2"):
+    with pytest.raises(DataError, match=rf"{name} at X\[17, 2\]"):
         model.predict(storage(X))
     model.coef_ = np.zeros(4)  # inf * 0 is not finite either
-    with pytest.raises(DataError, match=f"{name} in row 17, column 2"):
+    with pytest.raises(DataError, match=rf"{name} at X\[17, 2\]"):
         model.predict(storage(X))
 
 

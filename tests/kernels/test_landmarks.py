@@ -5,8 +5,7 @@ import pytest
 import scipy.sparse
 
 from ranksvm.exceptions import OptionError
-from ranksvm.kernels import LANDMARK_METHODS, NystroemFeatures, choose_landmarks, kernel_named
-from ranksvm.kernels import landmarks as module
+from ranksvm.kernels import LANDMARK_METHODS, NystroemFeatures, choose_landmarks, kernel_named, landmarks as module
 
 STORAGES = {"dense": np.asarray, "csr": scipy.sparse.csr_array}
 KERNELS = {

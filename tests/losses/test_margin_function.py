@@ -4,8 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from ranksvm.data import ComparablePairs, PairList, Queries
 from ranksvm.losses import FunctionLoss, LossSpec, SquaredHinge, margin_function

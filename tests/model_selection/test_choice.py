@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from ranksvm.model_selection.choice import choose, mean_and_standard_error, standard_error_over_queries
 

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import cross_val_score
 

@@ -6,8 +6,7 @@ import pytest
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, PairList, Queries, as_design_matrix
 from ranksvm.losses import HuberHinge, SquaredHinge
-from ranksvm.objectives import ThreadedTerm
-from ranksvm.objectives import threaded_term as threaded
+from ranksvm.objectives import ThreadedTerm, threaded_term as threaded
 
 
 def term_of_labels(X, y, qid, n_threads=1):

@@ -8,8 +8,7 @@ import pytest
 
 from ranksvm.data import as_design_matrix, partition
 from ranksvm.losses import LossSpec
-from ranksvm.objectives import LinearObjective, PartitionedTerm, ThreadedTerm
-from ranksvm.objectives import threaded_term as threaded_module
+from ranksvm.objectives import LinearObjective, PartitionedTerm, ThreadedTerm, threaded_term as threaded_module
 from ranksvm.objectives.partitioned_term import tree_sum
 from ranksvm.solvers import Status, newton, tron
 from term_checks import CHECKS, LOSSES, PROBLEMS, TermProblem, check_all

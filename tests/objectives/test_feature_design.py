@@ -10,9 +10,13 @@ from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels import FourierFeatures, NystroemFeatures, kernel_named
 from ranksvm.losses import SquaredHinge
-from ranksvm.objectives import LinearObjective, ThreadedTerm, hessian_cost
-from ranksvm.objectives import feature_design as module
-from ranksvm.objectives import threaded_term as threaded_module
+from ranksvm.objectives import (
+    LinearObjective,
+    ThreadedTerm,
+    feature_design as module,
+    hessian_cost,
+    threaded_term as threaded_module,
+)
 from ranksvm.objectives.feature_design import ComputedDesign, feature_design
 from ranksvm.solvers import newton
 

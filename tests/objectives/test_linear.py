@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.losses import SquaredHinge
-from ranksvm.objectives import LinearObjective, ThreadedTerm, hessian_cost
-from ranksvm.objectives import threaded_term as threaded_module
+from ranksvm.objectives import LinearObjective, ThreadedTerm, hessian_cost, threaded_term as threaded_module
 
 STORAGES = {"dense": np.ascontiguousarray, "csr": sp.csr_array}
 

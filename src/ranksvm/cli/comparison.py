@@ -267,8 +267,7 @@ class Comparison:
 
 def tell_cost(comparison: Comparison, data: TrainingData, options: dict[str, Any], progress: Progress) -> None:
     """Say how many fits are coming, and warn of kernel matrices that do not fit into memory."""
-    from ranksvm._memory import in_words as size_in_words
-    from ranksvm._memory import memory_bytes, memory_complaint
+    from ranksvm._memory import in_words as size_in_words, memory_bytes, memory_complaint
     from ranksvm._options import check
 
     check(memory_limit=memory_complaint(options["memory_limit"]))

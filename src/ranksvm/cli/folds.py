@@ -13,6 +13,7 @@ from ranksvm.cli.fit_report import fit_report
 from ranksvm.cli.fold_folders import Fold, find_folds
 from ranksvm.cli.kernel_options import check_kernel_options, kernel_options
 from ranksvm.cli.low_rank_options import check_low_rank_options, low_rank_options
+from ranksvm.cli.monotone import monotone_option
 from ranksvm.cli.options import (
     OUTPUT_FILE,
     Number,
@@ -73,6 +74,7 @@ class Tested(NamedTuple):
 @one_choice_option("pair_selection")
 @one_choice_option("pair_weighting")
 @one_choice_option("scaler")
+@monotone_option
 @kernel_options
 @low_rank_options
 @settings_option
@@ -164,7 +166,8 @@ def _test(fold: Fold, names: list[str], options: dict[str, Any], progress: Progr
     scaler, X = data.scaled(options["scaler"], watch)
     progress.now("Training")
     with watch("training"):
-        ranker = data.fit(make_ranker(options, only_fit=True), X, evaluates_while_fitting(options))
+        ranker = make_ranker(options, only_fit=True, monotone=data.signs(options["monotone"]))
+        ranker = data.fit(ranker, X, evaluates_while_fitting(options))
     test = data.parts["test"]
     with watch("evaluating"):
         scores = predict_scores(ranker, X["test"], query_ids(test))
