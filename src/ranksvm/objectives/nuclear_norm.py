@@ -1,7 +1,7 @@
 """The nuclear-norm RankSVM, split into its dual variables and a low-rank matrix for each query, with certificates."""
 
-import threading
 import math
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
