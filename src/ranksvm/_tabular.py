@@ -93,6 +93,21 @@ class Table:
         ]
         return "\n".join(lines) + "\n"
 
+    def to_text(self) -> str:
+        """Aligned columns as people see the table."""
+        rows, footer = self.body()
+        text = self.is_text()
+        lines = [self.head(), *rows, *footer]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        aligned = [
+            [
+                cell.ljust(width) if left else cell.rjust(width)
+                for cell, width, left in zip(line, widths, text, strict=True)
+            ]
+            for line in lines
+        ]
+        return "\n".join([self.caption, *("  ".join(cells).rstrip() for cells in aligned)])
+
     def to_html(self) -> str:
         """A ``table`` as people see the table."""
         rows, footer = self.body()

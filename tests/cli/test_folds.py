@@ -59,7 +59,11 @@ def test_one_table_at_the_end(official, ranksvm, tmp_path):
     heads = {".tex": "fold (convention letor) &", ".csv": "fold,queries,C,ndcg@5,convention", ".html": "<th>queries"}
     for suffix, text in heads.items():
         result = ranksvm(*arguments, "--table", tmp_path / f"t{suffix}")
-        assert text in (tmp_path / f"t{suffix}").read_text()
+        written = (tmp_path / f"t{suffix}").read_text()
+        assert text in written
+        # a caption for a paper, not the path on this machine
+        assert str(official) not in written
+        assert suffix == ".csv" or f"{official.name}: test data of 3 folds" in written
     lines = result.stdout.splitlines()
     assert "3 folds, 12 queries; test metrics (letor)" in lines[0]
     assert [line.split()[0] for line in lines[3:7]] == ["Fold8", "Fold9", "Fold10", "mean"]
@@ -67,13 +71,16 @@ def test_one_table_at_the_end(official, ranksvm, tmp_path):
     assert "Fold9: C = " in result.stderr
 
 
-def test_a_given_c_kernels_and_scalers(official, ranksvm_json):
+def test_a_given_c_kernels_and_scalers(official, ranksvm, ranksvm_json):
     linear = ranksvm_json("folds", official, "-C", "0.5", "--scaler", "query-standard", "--loss", "hinge")
     assert {fold["C"] for fold in linear["folds"]} == {0.5}
     assert linear["metric"] is None
     assert {fold["loss"] for fold in linear["folds"]} == {"hinge"}
     low_rank = ["--low-rank", "factorized", "--random-state", "0", "--early-stopping-rounds", "3", "--max-epochs", "20"]
     assert {fold["low_rank"]["model"] for fold in ranksvm_json("folds", official, *low_rank)["folds"]} == {"factorized"}
+    stopped = ranksvm("folds", official, *low_rank, "--tol", "1e-12").stdout
+    assert "Not converged" not in stopped
+    assert "Fold8, Fold9, Fold10: Stopped early: no better value" in stopped
     kernel = ranksvm_json("folds", official, "-C", "0.5", "--kernel", "rbf", "--gamma", "0.5")
     assert {fold["kernel"]["gamma"] for fold in kernel["folds"]} == {0.5}
 

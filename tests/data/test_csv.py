@@ -68,7 +68,10 @@ def test_a_stream_in_many_blocks_is_the_whole(monkeypatch, tmp_path):
     ("text", "message"),
     [
         ("label,qid,x\n1,1,0.5\n0,1,\n", "'x' of .* has missing values in 1 of 2 rows, the first is row 1"),
-        ("label,qid,x\n1,1,0.5\n0,1,many\n", "Row #3: CSV conversion error to float: invalid value 'many'"),
+        ("label,qid,x\n1,1,0.5\n0,1,many\n", "column 'x' of .* is not numeric: 'many' in line 3. .*--docid"),
+        ("label,qid,flag\n1,1,0.5\n0,1,true\n", "column 'flag' of .* is not numeric: 'true' in line 3"),
+        ("label,qid,flag\n1,1,True\n0,1,0.5\n", "column 'flag' of .* is not numeric: '0.5' in line 3"),
+        ("grade,qid,x\n1,1,0.5\n", "no column 'label' .*its columns are grade, qid, x. Name .*--label"),
         ("label,qid,x\n1,1,0.5\n0,1\n", "Expected 3 columns, got 2"),
         ("label,qid,x\n1,1,0.5\n0,,2\n", "'qid' of .* has no query id in row 1"),
         ("label,qid,x\nnan,1,0.5\n0,1,2\n", "'label' of .* in row"),
@@ -95,6 +98,14 @@ def test_a_column_that_is_named_or_left_out_is_no_feature(tmp_path):
     assert next(iter_data(path, qid="query_id", ignore=["session"])).feature_names == ("x",)
     with pytest.raises(OptionError, match="ignore must be a list"):
         read_data(path, ignore=[1])
+
+
+def test_booleans_are_zeros_and_ones(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("label,qid,new,old,x\n1,1,True,false,0.5\n0,1,False,true,1.5\n")
+    data = read_data(path)
+    assert data.X.tolist() == [[1.0, 0.0, 0.5], [0.0, 1.0, 1.5]]
+    assert [batch.X.tolist() for batch in iter_data(path)] == [data.X.tolist()]
 
 
 def test_letor_text_with_commas_is_letor(tmp_path):

@@ -164,6 +164,10 @@ def test_corrections_of_many_comparisons():
     assert [(test.system_a, test.system_b) for test in against] == [("s2", f"s{other}") for other in (0, 1, 3, 4)]
     document = json.loads(json.dumps(tukey.to_dict()))
     assert (document["correction"], document["comparisons"][0]["system_b"]) == ("tukey", "s1")
+    printed = str(tukey).splitlines()
+    assert len(printed) == 2 + len(tukey)
+    assert "p (Tukey HSD)" in printed[1]
+    assert "np.float64" not in repr(tukey)
 
 
 def test_few_false_alarms_in_families_of_equal_systems():

@@ -203,7 +203,7 @@ def _table(tested: list[Tested], options: dict[str, Any]) -> "Table":
     columns["convention"] = [convention] * len(tested)
     return Table(
         columns,
-        f"{options['folder']}: test data of {len(tested)} folds, metrics of the convention {convention}",
+        f"{options['folder'].resolve().name}: test data of {len(tested)} folds, metrics of the convention {convention}",
         headings={
             "fold": f"fold (convention {convention})",
             **{name: f"{name} (chosen)" for name in ("C", "gamma") if chooses(options)},
@@ -278,6 +278,15 @@ def _document(tested: list[Tested], written: list[Path], options: dict[str, Any]
     }
 
 
+def _open_fits(tested: list[Tested]) -> dict[str, list[str]]:
+    """Why fits ended that did not converge, such as early stopping -> their folds."""
+    found: dict[str, list[str]] = {}
+    for each in tested:
+        if not each.report["converged"]:
+            found.setdefault(each.report["status"], []).append(each.fold.name)
+    return found
+
+
 def _show(tested: list[Tested], table: "Table", options: dict[str, Any], written: list[Path], watch: Stopwatch) -> None:
     # the convention once, in the head: columns of numbers stay narrow
     names = [name for name in table.columns if name != "convention"]
@@ -298,9 +307,8 @@ def _show(tested: list[Tested], table: "Table", options: dict[str, Any], written
         click.echo(f"C was chosen by {options['metric']} {by} of each fold.")
     if note := note_on_no_relevant([each.evaluation for each in tested]):
         click.echo(note)
-    open_fits = [each.fold.name for each in tested if not each.report["converged"]]
-    if open_fits:
-        click.echo(f"Not converged: {', '.join(open_fits)}.")
+    for status, names in _open_fits(tested).items():
+        click.echo(f"{', '.join(names)}: {status}")
     click.echo(", ".join(f"{name} {seconds(value)}" for name, value in watch.seconds.items()))
     for path in written:
         click.echo(f"Wrote {path}", err=True)

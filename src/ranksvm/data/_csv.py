@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,12 @@ HEAD = 1 << 16
 _BLOCK = 1 << 20
 # rows written at a time
 _ROWS = 1 << 14
+# what the reader says of a value that is not a number
+_NOT_A_NUMBER = re.compile(
+    r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to \w+: invalid value '(.*)'", re.S
+)
+# how columns of booleans are written
+_BOOLEANS = ("true", "false")
 
 
 def is_csv(name: str, head: bytes, columns: Columns) -> bool:
@@ -39,7 +46,7 @@ def is_csv(name: str, head: bytes, columns: Columns) -> bool:
     """
     if _suffix(name) in _SUFFIXES:
         return True
-    names = _header(head)
+    names, _ = _records(head)
     # a comment of LETOR text may hold these words
     return not head.startswith(b"#") and len(names) > 1 and (columns.label in names or columns.qid in names)
 
@@ -69,16 +76,16 @@ def read_csv(content: Any, name: str, columns: Columns, dtype: Any) -> dict[str,
         Type of X.
     """
     pa = pyarrow_with("csv", "reading CSV and TSV")
-    stream, names, delimiter = _opened(content, name)
+    stream, names, first_row, delimiter = _opened(content, name)
     known = table(name, names, columns)
     try:
-        rows = pa.csv.read_csv(stream, **_options(pa, known, delimiter, dtype))
+        rows = pa.csv.read_csv(stream, **_options(pa, known, _booleans(names, first_row), delimiter, dtype))
     except (pa.ArrowInvalid, BrokenStreamError) as error:
         # the reader on several threads does not know the row, that of a stream does
         content.seek(0)
         for _ in read_csv_blocks(content, name, columns, dtype):
             pass
-        raise _refusal(name, error) from error
+        raise _refusal(name, error, names) from error
     return _fields(pa, rows, known, dtype, 0)
 
 
@@ -104,9 +111,9 @@ def _written(pa: Any, rows: Any, options: Any) -> Iterator[bytes]:
 def read_csv_blocks(content: Any, name: str, columns: Columns, dtype: Any) -> Iterator[dict[str, Any]]:
     """Fields of a RankingData for one block of rows after another, in memory independent of the file size."""
     pa = pyarrow_with("csv", "reading CSV and TSV")
-    stream, names, delimiter = _opened(content, name)
+    stream, names, first_row, delimiter = _opened(content, name)
     known = table(name, names, columns)
-    options = _options(pa, known, delimiter, dtype)
+    options = _options(pa, known, _booleans(names, first_row), delimiter, dtype)
     options["read_options"].block_size = _BLOCK
     # on several threads an error has no row
     options["read_options"].use_threads = False
@@ -116,7 +123,7 @@ def read_csv_blocks(content: Any, name: str, columns: Columns, dtype: Any) -> It
             yield _fields(pa, batch, known, dtype, row)
             row += len(batch)
     except (pa.ArrowInvalid, BrokenStreamError) as error:
-        raise _refusal(name, error) from error
+        raise _refusal(name, error, names) from error
 
 
 def _fields(pa: Any, rows: Any, known: Table, dtype: Any, first_row: int) -> dict[str, Any]:
@@ -141,13 +148,18 @@ def _whole_numbers(ids: np.ndarray) -> np.ndarray:
     return numbers if (numbers.astype(ids.dtype) == ids).all() else ids
 
 
-def _options(pa: Any, known: Table, delimiter: str, dtype: Any) -> dict[str, Any]:
+def _booleans(names: list[str], first_row: list[str]) -> set[str]:
+    """The columns whose first value is written as pandas and others write a boolean."""
+    return {name for name, value in zip(names, first_row, strict=False) if value.lower() in _BOOLEANS}
+
+
+def _options(pa: Any, known: Table, booleans: set[str], delimiter: str, dtype: Any) -> dict[str, Any]:
     if not known.features:
         raise DataError(f"{known.name} has no feature columns.")
     # Types are given, not guessed from the first rows: an id may be a number there and text later.
     number = pa.from_numpy_dtype(np.dtype(dtype))
     types = {known.label: pa.float64(), known.qid: pa.string(), known.docid: pa.string()}
-    types |= dict.fromkeys(known.features, number)
+    types |= {feature: pa.bool_() if feature in booleans else number for feature in known.features}
     types.pop(None, None)
     return {
         "read_options": pa.csv.ReadOptions(),
@@ -156,31 +168,32 @@ def _options(pa: Any, known: Table, delimiter: str, dtype: Any) -> dict[str, Any
     }
 
 
-def _opened(content: Any, name: str) -> tuple[Any, list[str], str]:
-    """The text of a file from its beginning, the names of its columns, and their delimiter."""
+def _opened(content: Any, name: str) -> tuple[Any, list[str], list[str], str]:
+    """The text of a file from its beginning, the names of its columns, its first row, and their delimiter."""
     head = content.read(HEAD)
     kind = compression_of(head)
     rest: Iterator[bytes] = iter(lambda: content.read(HEAD), b"")
     chunks = _chained(head, rest) if kind is None else decompressed(_File(_chained(head, rest)), kind)  # type: ignore[arg-type]
     first = b""
     try:
-        while b"\n" not in first and len(first) < HEAD and (chunk := next(chunks, b"")):
+        while first.count(b"\n") < 2 and len(first) < HEAD and (chunk := next(chunks, b"")):
             first += chunk
     except BrokenStreamError as error:
         raise _refusal(name, error) from error
-    names = _header(first, _SUFFIXES.get(_suffix(name)))
+    names, first_row = _records(first, _SUFFIXES.get(_suffix(name)))
     if not any(names):
         raise DataError(f"{name} is empty: expected a first line with the names of the columns.")
     delimiter = _SUFFIXES.get(_suffix(name)) or _delimiter(first)
-    return _File(_chained(first, chunks)), names, delimiter
+    return _File(_chained(first, chunks)), names, first_row, delimiter
 
 
-def _header(head: bytes, delimiter: str | None = None) -> list[str]:
-    """Fields of the first line."""
+def _records(head: bytes, delimiter: str | None = None) -> tuple[list[str], list[str]]:
+    """Fields of the first line, and of the next."""
     import csv
 
     text = head.decode("utf-8-sig", "replace")
-    return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(head)), [])
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(head))
+    return next(lines, []), next(lines, [])
 
 
 def _delimiter(head: bytes) -> str:
@@ -198,8 +211,16 @@ def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
-def _refusal(name: str, error: Exception) -> DataError:
-    return DataError(f"{name} cannot be read as a table of numbers: {error}")
+def _refusal(name: str, error: Exception, names: list[str] | None = None) -> DataError:
+    found = _NOT_A_NUMBER.search(str(error))
+    if found is None or names is None:
+        return DataError(f"{name} cannot be read as a table of numbers: {error}")
+    column, line, value = found.groups()
+    place = "" if line is None else f" in line {line}"
+    return DataError(
+        f"column {names[int(column)]!r} of {name} is not numeric: {value!r}{place}. If it holds ids, name it (qid, "
+        "docid; --qid, --docid at the command line); else leave it out (ignore, --ignore) or encode it as numbers."
+    )
 
 
 class _File(io.RawIOBase):

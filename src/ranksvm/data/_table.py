@@ -140,7 +140,8 @@ def table(name: str, names: list[str], columns: Columns, *, known_features: bool
     if columns.label not in names:
         if columns.require_labels or columns.label != _LABEL:
             raise DataError(
-                f"{name} has no column {columns.label!r} for the labels; {there}. Name the one that is, label=."
+                f"{name} has no column {columns.label!r} for the labels; {there}. Name the one that holds "
+                "them (label; --label at the command line)."
             )
         label = None
     for option, column, usual in (("qid", columns.qid, _QID), ("docid", columns.docid, _DOCID)):

@@ -145,7 +145,7 @@ def compare(
         difference=difference,
         p_value=_randomisation(contribution[contribution != 0], n_permutations, random_state),
         t_p_value=t_p_value,
-        confidence_interval=(low, high),
+        confidence_interval=(float(low), float(high)),
         confidence=confidence,
         n_queries=n,
         wins=int((gap > 0).sum()),
@@ -202,6 +202,9 @@ class SystemComparisons(Tabular):
     def _table(self) -> Table:
         convention = self.comparisons[0].convention
         return _table(self.comparisons, self.metric, convention, _CORRECTED[self.correction])
+
+    def __str__(self) -> str:
+        return self._table().to_text()
 
 
 def compare_systems(
