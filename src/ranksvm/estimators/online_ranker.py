@@ -24,7 +24,7 @@ from ranksvm.estimators.linear_ranker import LinearRanker
 from ranksvm.estimators.locks import lock_of
 from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.estimators.undo import as_before_if_refused, undone_if_not_finite
-from ranksvm.exceptions import DataError, OptionError
+from ranksvm.exceptions import OptionError
 from ranksvm.problems.evaluation import evaluation_sets
 from ranksvm.problems.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
 
