@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ranksvm import RankSVM, load, read_run
+from ranksvm.cli import folds
 from ranksvm.data import Qrels, read_data
 from ranksvm.metrics import evaluate, evaluate_run
 
@@ -131,3 +132,17 @@ def test_official_folds_of_letor(shared_data, ranksvm_json):
     document = ranksvm_json("folds", shared_data / "MQ2008", "--C-range", "2^-9:2^1:2", "--metrics", "ndcg@10,map")
     assert sum(fold["queries"] for fold in document["folds"]) == 784
     assert document["means"]["ndcg@10"] == pytest.approx(0.5010, abs=2e-3)
+
+
+def test_an_interrupt_says_which_models_are_written(official, ranksvm, tmp_path, monkeypatch):
+    train = folds._test
+
+    def interrupted(fold, *others):
+        if fold.name == "Fold9":
+            raise KeyboardInterrupt
+        return train(fold, *others)
+
+    monkeypatch.setattr(folds, "_test", interrupted)
+    result = ranksvm("folds", official, "-C", "1", "-o", tmp_path / "out", code=130)
+    assert f"Interrupted: {tmp_path / 'out'} has the models and scores of Fold8." in result.stderr.replace("\n", " ")
+    assert "nothing was written" in ranksvm("folds", official, "-C", "1", code=130).stderr

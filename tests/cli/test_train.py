@@ -1,5 +1,7 @@
 """``ranksvm train``."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -79,7 +81,8 @@ def test_progress_tells_of_every_c_and_iteration_unless_quiet(ranksvm, folder, t
     assert "0.5" in stderr
     assert stderr.count("\n") == 2 + 2 + 1  # files read, values of C, the model saved
     assert "iteration" not in stderr
-    assert ranksvm(*arguments, "-o", tmp_path / "model", "--verbose").stderr == stderr
+    again = ranksvm(*arguments, "-o", tmp_path / "model", "--verbose").stderr
+    assert re.sub(r"[\d.]+ s\b", "", again) == re.sub(r"[\d.]+ s\b", "", stderr)  # but for the seconds
     assert ranksvm(*arguments, "-o", tmp_path / "model", "-vv").stderr.count("  iteration ") >= 2
     one = ["train", folder / "train.txt", "-C", "0.25", "-o", tmp_path / "model"]
     assert "  iteration 1: objective" in ranksvm(*one).stderr

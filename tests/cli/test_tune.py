@@ -272,6 +272,13 @@ def test_signs_hold_for_every_combination_and_go_to_the_settings(ranksvm_json, f
     assert report["monotone"] == {"increasing": 0, "decreasing": 5}
 
 
+@pytest.mark.parametrize("other", [("--kernel", "rbf"), ("--low-rank", "factorized")])
+@pytest.mark.parametrize("linear", [(), ("--no-linear",)])
+def test_signs_are_refused_beside_models_that_cannot_keep_them(ranksvm, folder, other, linear):
+    result = ranksvm("tune", folder / "train.txt", *linear, *other, "--monotone", "increasing", code=2)
+    assert f"{other[0]} with --monotone" in result.stderr
+
+
 # ---- kernels and models of low rank
 
 KERNELS = ("--kernel", "rbf,cosine", "--gamma-range", "0.1,1", "--C-range", "0.01,1", "--folds", 2)

@@ -148,3 +148,21 @@ def test_what_is_refused():
     model.calibrate(data)
     with pytest.raises(DataError, match="chosen has 150 rows and rejected 149"):
         model.predict_proba(data.chosen, data.rejected[:-1])
+
+
+@pytest.mark.parametrize("kind", [RankSVM, lambda **options: RankSVMCV(Cs=[0.1], cv=3, **options)])
+def test_signs_are_those_of_the_fit_whatever_is_set_since(kind):
+    data = made()
+    ranker = kind(monotone="decreasing").fit(data)
+    slope = ranker.calibrate(data).calibration_slope_
+    assert kind().fit(data).calibrate(data).calibration_slope_ != slope
+    assert ranker.set_params(monotone=None).calibrate(data).calibration_slope_ == slope
+
+
+def test_a_pruned_model_has_to_be_calibrated_again():
+    data = made()
+    ranker = KernelRankSVM(C=0.1, gamma=0.05).fit(data).calibrate(data)
+    ranker.prune(0.1)
+    with pytest.raises(AttributeError, match="predict_proba") as caught:
+        ranker.predict_proba(data.chosen, data.rejected)
+    assert "or prune, needs a new calibration" in str(caught.value.__cause__ or caught.value)

@@ -151,6 +151,8 @@ def test_what_cannot_be_compared():
         RankSVM().fit(X, pairs=[[0, 1]], event=event)
     with pytest.raises(OptionError, match="'ndcg@5' needs labels: censored times"):
         RankSVMCV(metric="ndcg@5").fit(X, time, event=event, qid=np.arange(80) % 8)
+    with pytest.raises(OptionError, match="'ndcg@5' needs labels: censored times"):
+        RankSVMCV(Cs=[1.0]).fit(X, time, event=event, eval_set=(X, time, event), eval_metric="ndcg@5")
 
 
 @pytest.mark.parametrize("model", [RankSVM(C=0.1), RankSVMCV(Cs=[0.1], cv=2), KernelRankSVM(C=0.1)])

@@ -9,13 +9,16 @@ import scipy.sparse as sp
 
 from oracle import ExplicitPairs
 from ranksvm import (
+    FactorizedRankSVM,
     KernelRankSVM,
     KernelRankSVMCV,
     Preferences,
     QueryKFold,
     RankSVM,
     RankSVMCV,
+    RegularizedRankSVM,
     SOLARRanker,
+    make_ranking,
     regularization_path,
 )
 from ranksvm.exceptions import DataError, OptionError
@@ -227,12 +230,22 @@ def test_other_rankers_take_their_arrays():
         SOLARRanker().fit(made(), np.ones(240))
 
 
+@pytest.mark.parametrize("ranker", [SOLARRanker(), FactorizedRankSVM(), RegularizedRankSVM()])
+def test_rankers_that_learn_from_labels_say_who_learns_from_preferences(ranker):
+    with pytest.raises(DataError, match=r"requires y to be passed.* RankSVM, KernelRankSVM .* learn from Preferences"):
+        ranker.fit(made())
+
+
 def test_options_that_need_labels():
     data = made()
     with pytest.raises(OptionError, match="metric='map' needs labels: pairs are evaluated by 'pairwise_accuracy'"):
         RankSVMCV(metric="map").fit(data)
     with pytest.raises(OptionError, match="metric='map' needs labels"):
         RankSVMCV(metric="map").fit(data, eval_set=data)
+    with pytest.raises(OptionError, match="metric='map' needs labels"):
+        RankSVMCV(Cs=[1.0]).fit(data, eval_set=data, eval_metric="map")
+    with pytest.raises(OptionError, match="metric='map' needs labels"):
+        RankSVM().fit(data, eval_set=data, eval_metric=[PAIRWISE, "map"])
     with pytest.raises(DataError, match="takes the matrix of all rows"):
         KernelRankSVM(kernel="precomputed").fit(data)
     model = RankSVM().fit(data)
@@ -242,3 +255,13 @@ def test_options_that_need_labels():
         model.score(data.chosen, np.ones(120), pair_weight=np.ones(120))
     with pytest.raises(DataError, match="needs labels y, or pairs"):
         model.score(data.chosen)
+
+
+def test_a_metric_of_labels_is_that_of_the_sets_with_labels():
+    data, labelled = made(), make_ranking(n_queries=10, n_docs=8, n_features=6, random_state=0)
+    sets = {"eval_set": [data, (labelled.X, labelled.y)], "eval_qid": [None, labelled.qid]}
+    found = RankSVM().fit(data, **sets, eval_metric=[PAIRWISE, "map"]).evals_result_
+    assert {name: set(values) for name, values in found.items()} == {
+        "valid_0": {PAIRWISE},
+        "valid_1": {PAIRWISE, "map"},
+    }

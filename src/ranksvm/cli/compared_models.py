@@ -9,6 +9,7 @@ import click
 from ranksvm.cli.kernel_options import (
     CHOICES,
     KERNEL_OPTIONS,
+    NO_SIGNS,
     OF_APPROXIMATIONS,
     READ_BY,
     common_kernel_options,
@@ -83,6 +84,8 @@ def check_models(options: dict[str, Any]) -> None:
         readers = READ_BY.get(name)
         if options[name] is not None and readers is not None and not set(readers) & set(kernels):
             raise click.UsageError(f"{flag(name)} is used by --kernel {' or '.join(readers)}.")
+    if options["monotone"] is not None:
+        _check_signs(kernels, low_rank)
     approximation = options["approximation"]
     for name, readers in OF_APPROXIMATIONS.items():
         random_too = name == "random_state" and "factorized" in low_rank
@@ -106,6 +109,14 @@ def check_models(options: dict[str, Any]) -> None:
         raise click.UsageError("--early-stopping-rounds needs data to evaluate every epoch on: give --valid.")
     if options["early_stopping_rounds"] is not None and options["convention"] != "default":
         raise click.UsageError("--early-stopping-rounds evaluates epochs by the default convention only.")
+
+
+def _check_signs(kernels: list[str], low_rank: list[str]) -> None:
+    """Refuse signs of weights beside models that cannot keep them: the comparison would not be among equals."""
+    if kernels:
+        raise click.UsageError(NO_SIGNS)
+    if low_rank:
+        raise click.UsageError(f"--low-rank with --monotone: {MISSING['monotone']}.")
 
 
 def compared_models(options: dict[str, Any]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from ranksvm.cli.errors import debug_option
+from ranksvm.cli.errors import EXIT_INTERRUPTED, debug_option, is_debugging
 from ranksvm.cli.evaluation_notes import note_on_no_relevant
 from ranksvm.cli.files import query_ids, write_text
 from ranksvm.cli.fit_report import fit_report
@@ -28,7 +28,7 @@ from ranksvm.cli.options import (
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, with_scaler
 from ranksvm.cli.settings import settings_option
-from ranksvm.cli.tables import count, number, power, print_json, print_table, queries, seconds
+from ranksvm.cli.tables import count, counted, number, power, print_json, print_table, queries, seconds
 from ranksvm.cli.training_data import WEIGHTS, training_data
 from ranksvm.cli.training_options import c_range_option, choice_options, one_choice_option, solver_options
 
@@ -109,9 +109,16 @@ def folds_command(ctx: click.Context, **options: Any) -> None:
     _check_outputs(folds, options)
     watch, tested = Stopwatch(), []
     with Progress(options["quiet"], iterations_from=2, fits_from=1) as progress:
-        for fold in folds:
-            tested.append(_test(fold, names, options, progress, watch))
-            progress.line(_in_words(tested[-1]))
+        try:
+            for fold in folds:
+                tested.append(_test(fold, names, options, progress, watch))
+                progress.line(_in_words(tested[-1]))
+        except KeyboardInterrupt:
+            if is_debugging(ctx) or options["output"] is None or not tested:
+                raise
+            done = ", ".join(each.fold.name for each in tested)
+            click.echo(f"\nInterrupted: {options['output']} has the models and scores of {done}.", err=True)
+            ctx.exit(EXIT_INTERRUPTED)
     table = _table(tested, options)
     written = _write(tested, table, options)
     if options["as_json"]:
@@ -203,7 +210,8 @@ def _table(tested: list[Tested], options: dict[str, Any]) -> "Table":
     columns["convention"] = [convention] * len(tested)
     return Table(
         columns,
-        f"{options['folder'].resolve().name}: test data of {len(tested)} folds, metrics of the convention {convention}",
+        f"{options['folder'].resolve().name}: test data of {counted(len(tested), 'fold')}, metrics of the convention "
+        f"{convention}",
         headings={
             "fold": f"fold (convention {convention})",
             **{name: f"{name} (chosen)" for name in ("C", "gamma") if chooses(options)},
@@ -299,7 +307,8 @@ def _show(tested: list[Tested], table: "Table", options: dict[str, Any], written
     blank = [""] * (len(names) - 1 - len(tested[0].evaluation.means))
     rows.append(["mean", *blank, *(number(mean) for mean in _means(tested).values())])
     n_queries = sum(each.evaluation.n_queries for each in tested)
-    title = f"{options['folder']}: {len(tested)} folds, {queries(n_queries)}; test metrics ({options['convention']})"
+    found = f"{counted(len(tested), 'fold')}, {queries(n_queries)}"
+    title = f"{options['folder']}: {found}; test metrics ({options['convention']})"
     print_table(names, rows, title=title)
     click.echo()
     if chooses(options):

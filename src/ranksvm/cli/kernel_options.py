@@ -11,6 +11,7 @@ from ranksvm.cli.options import Name, Number, NumberRange, all_options, flag, li
 __all__ = [
     "CHOICES",
     "KERNEL_OPTIONS",
+    "NO_SIGNS",
     "OF_APPROXIMATIONS",
     "READ_BY",
     "check_kernel_options",
@@ -32,6 +33,7 @@ KERNEL_OPTIONS = (
     *("gamma", "degree", "coef0", "approximation", "n_components", "landmarks", "random_state"),
     *("memory_limit", "kernel_dtype"),
 )
+NO_SIGNS = "--kernel with --monotone: only the weights of linear models have signs."
 # Option -> the kernels that read it.
 READ_BY = {
     "gamma": ("rbf", "poly", "laplacian"),
@@ -125,7 +127,7 @@ def check_kernel_options(options: dict[str, Any]) -> None:
     kernel, approximation = options["kernel"], options["approximation"]
     given = [name for name in (*KERNEL_OPTIONS, "gammas") if options[name] is not None]
     if kernel is not None and options["monotone"] is not None:
-        raise click.UsageError("--kernel with --monotone: only the weights of linear models have signs.")
+        raise click.UsageError(NO_SIGNS)
     if kernel is None and given:
         raise click.UsageError(_without_model(given[0]))
     if options["gamma"] == 0.0:

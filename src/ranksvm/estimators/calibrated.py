@@ -27,7 +27,8 @@ def _is_calibrated(ranker: Any) -> bool:
     if hasattr(ranker, "calibration_slope_"):
         return True
     raise AttributeError(
-        "predict_proba needs a calibrated model: fit(data).calibrate(data) first. Every fit needs a new calibration."
+        "predict_proba needs a calibrated model: fit(data).calibrate(data) first. Every fit, or prune, needs a new "
+        "calibration."
     )
 
 
@@ -143,6 +144,8 @@ class CalibratedMixin(Ranker):
         given = ranker.get_params(deep=False) | self.fitted_params_
         if getattr(ranker, "gamma_", None) is not None:
             given["gamma"] = ranker.gamma_
+        if "monotone" in given:
+            given["monotone"] = ranker.monotone_
         given |= {"warm_start": False, "keep_on_interrupt": False}
         return clone(kind(**{name: value for name, value in given.items() if name in names}))
 

@@ -210,7 +210,7 @@ class FactorizedRankSVM(LowRankRanker):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         qid: Any = None,
         group: Any = None,

@@ -140,8 +140,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
     def _training_set(self, X: Any, y: Any, qid: Any, group: Any) -> TrainingSet:
         """The validated data of ``fit``; the estimator stores the names of the features."""
         n_threads = effective_n_jobs(self.n_jobs)
-        if y is None:
-            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        self._check_labels(X, y)
         X, labels = validation.features_and_labels(self, X, y, n_threads=n_threads)
         validation.check_grouped(qid, group, X.shape[0])
         queries = validation.queries(qid, group, X.shape[0])

@@ -24,7 +24,7 @@ from ranksvm.estimators.linear_ranker import LinearRanker
 from ranksvm.estimators.locks import lock_of
 from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.estimators.undo import as_before_if_refused, undone_if_not_finite
-from ranksvm.exceptions import DataError, OptionError
+from ranksvm.exceptions import OptionError
 from ranksvm.problems.evaluation import evaluation_sets
 from ranksvm.problems.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
 
@@ -440,8 +440,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         self, X: Any, y: Any, qid: Any, group: Any, query_weight: Any, propensity: Any, reset: bool
     ) -> tuple[Any, np.ndarray, Queries, np.ndarray | None]:
         """Validated features, labels, queries, and for each position the weight of pairs in which it is preferred."""
-        if y is None:
-            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        self._check_labels(X, y)
         if not reset:
             X = self._without_qid_column(X)
         n_threads = effective_n_jobs(self.n_jobs)

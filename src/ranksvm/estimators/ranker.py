@@ -264,6 +264,14 @@ class Ranker:
         X = self._without_qid_column(X)
         return validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), finite=finite)
 
+    def _check_labels(self, X: Any, y: Any) -> None:
+        """Refuse data without labels, for a ranker that learns from labels only."""
+        if y is None:
+            # the words for which scikit-learn's tests look
+            text = f"{type(self).__name__} requires y to be passed, but the target y is None."
+            also = " RankSVM, KernelRankSVM and their searches learn from Preferences."
+            raise DataError(text + also if isinstance(X, Preferences) else text)
+
     def _qid_column_of(self, X: Any) -> str | None:
         """The column of X that has query ids: the one of `fit`, or else "qid", which is never a feature."""
         column = getattr(self, "qid_column_", None) or frames.QID

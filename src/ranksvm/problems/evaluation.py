@@ -47,6 +47,11 @@ class EvaluationSet:
     sample_weight: Any = None
     event: Any = None
 
+    @property
+    def own_metric(self) -> Metric | None:
+        """The only metric of this set; None where labels allow any."""
+        return None if self.event is None else CONCORDANCE
+
     def metric_for(self, metric: Metric) -> Metric:
         """The metric that this set is evaluated by, if ``metric`` is what was asked for."""
         return metric if self.event is None else only_metric("censored times", CONCORDANCE, metric)
@@ -84,6 +89,11 @@ class PairEvaluationSet:
     rows: np.ndarray
     groups: np.ndarray
     weight: np.ndarray | None = None
+
+    @property
+    def own_metric(self) -> Metric:
+        """The pairwise accuracy, the only metric of pairs."""
+        return ACCURACY
 
     def metric_for(self, metric: Metric) -> Metric:
         """The pairwise accuracy, if ``metric`` allows it."""
@@ -218,6 +228,7 @@ def evaluation_sets(
         except DataError as error:
             raise DataError(f"eval_set, {name}: {error}") from error
     metrics[0] = sets[0].metric_for(metrics[0])
+    _check_evaluated(metrics[1:], sets)
     return EvaluationSets(names, sets, metrics, convention)
 
 
@@ -228,6 +239,16 @@ def _metrics(deciding: Any, eval_metric: Any, eval_at: Any) -> list[Metric]:
         return own or parse_metrics(DEFAULT_METRIC)
     asked = metrics_at(parse_metrics("ndcg" if eval_metric is None else eval_metric), eval_at)
     return list(dict.fromkeys(own + asked))
+
+
+def _check_evaluated(metrics: Iterable[Metric], sets: Sequence[EvaluationSet | PairEvaluationSet]) -> None:
+    """Refuse a metric that no set is evaluated by: without labels each set has one metric of its own."""
+    own = [each.own_metric for each in sets]
+    if None in own:
+        return
+    for metric in metrics:
+        if metric not in own:
+            sets[0].metric_for(metric)
 
 
 def _names(eval_names: Any, n_sets: int) -> list[str]:
