@@ -1,0 +1,106 @@
+"""A grid of settings that is widened until the best ones lie inside it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+
+class Axis(NamedTuple):
+    """The values of one parameter, and the part of them that a search begins with."""
+
+    # how a value is written: "C = 2^{:g}"
+    form: str
+    # all values that may be reached, ascending
+    values: Sequence[float]
+    # the first and the last value of the grid to begin with
+    first: float
+    last: float
+    # whether the parameter cannot be less than the first of all values
+    bounded: bool = False
+
+
+class Grid:
+    """A search on a grid whose axes grow where the best setting is at an end.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+        One axis for each parameter.
+    measures : sequence of str
+        What is maximised, each by itself.
+
+    Attributes
+    ----------
+    found : dict
+        What was found at each place (one index for each axis).
+    """
+
+    def __init__(self, axes: Sequence[Axis], measures: Sequence[str]):
+        self.axes = axes
+        self.measures = measures
+        self.found: dict[tuple[int, ...], Any] = {}
+        self._ends = [[list(axis.values).index(end) for end in (axis.first, axis.last)] for axis in axes]
+
+    def search(self, try_out: Callable[..., Any], scores: Callable[[Any], Mapping[str, float]]) -> None:
+        """Call ``try_out`` with the values of every setting; widen until the best of each measure are inside."""
+        self._scores = scores
+        widened = True
+        while widened:
+            for place in product(*(range(low, high + 1) for low, high in self._ends)):
+                if place not in self.found:
+                    self.found[place] = try_out(*self.values(place))
+            widened = self._widen([self.best(measure) for measure in self.measures])
+
+    def values(self, place: tuple[int, ...]) -> tuple[float, ...]:
+        """The parameters at a place."""
+        return tuple(axis.values[number] for axis, number in zip(self.axes, place, strict=True))
+
+    def label(self, place: tuple[int, ...]) -> str:
+        """The parameters at a place, in words."""
+        return ", ".join(axis.form.format(value) for axis, value in zip(self.axes, self.values(place), strict=True))
+
+    def ranges(self) -> str:
+        """What was searched, in words."""
+        parts = []
+        for axis, (low, high) in zip(self.axes, self._ends, strict=True):
+            first, last = axis.values[low], axis.values[high]
+            parts.append(axis.form.format(f"({first:g} to {last:g})" if low < high else first))
+        return ", ".join(parts)
+
+    def best(self, measure: str) -> tuple[int, ...]:
+        """The place with the best score; of equal ones, one inside: weak or strong penalties may all rank alike."""
+        return max(self.found, key=lambda place: (self._scores(self.found[place])[measure], not self._at_ends(place)))
+
+    def where(self, place: tuple[int, ...]) -> str:
+        """Whether a place is inside the grid, in words."""
+        ends = self._at_ends(place)
+        if ends:
+            return "**no**: " + ", ".join(self._part(place, number) for number in ends)
+        least = [
+            self._part(place, number) for number, axis in enumerate(self.axes) if axis.bounded and not place[number]
+        ]
+        return f"yes ({' and '.join(least)}: the least there is)" if least else "yes"
+
+    def _part(self, place: tuple[int, ...], number: int) -> str:
+        return self.axes[number].form.format(self.axes[number].values[place[number]])
+
+    def _at_ends(self, place: tuple[int, ...]) -> list[int]:
+        """The axes on which a place is at an end beyond which the parameter has further values."""
+        at_ends = []
+        for number, (axis, (low, high)) in enumerate(zip(self.axes, self._ends, strict=True)):
+            is_least = axis.bounded and place[number] == 0
+            if place[number] == high or (place[number] == low and not is_least):
+                at_ends.append(number)
+        return at_ends
+
+    def _widen(self, places: Sequence[tuple[int, ...]]) -> bool:
+        """Add a value at every end at which one of some places is; whether there was any to add."""
+        before = [list(ends) for ends in self._ends]
+        for axis, (low, high), ends, numbers in zip(
+            self.axes, before, self._ends, zip(*places, strict=True), strict=True
+        ):
+            if low in numbers:
+                ends[0] = max(0, low - 1)
+            if high in numbers:
+                ends[1] = min(len(axis.values) - 1, high + 1)
+        return before != self._ends
