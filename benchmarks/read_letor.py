@@ -5,8 +5,7 @@
     python benchmarks/read_letor.py --smoke         a small file, to see that it runs
 
 Each row is a process of its own, the best time of three with the file in the page cache. Memory is
-the largest growth of anonymous memory (Linux's RssAnon, sampled every 2 ms) over the size of the arrays returned; the
-mapping of a file is not anonymous.
+the largest growth of anonymous memory (Linux's RssAnon, sampled every 2 ms) over the size of the arrays returned.
 """
 
 import argparse

@@ -18,6 +18,7 @@ def test_data_against_a_count_by_hand(ranksvm_json, tmp_path):
     assert document["kind"] == "data"
     assert (document["rows"], document["queries"], document["features"]) == (7, 3, 3)
     assert document["pairs"] == 4
+    assert document["pairs_per_document"] == pytest.approx((4 / 4 + 0 + 0) / 3)
     assert document["queries_without_pairs"] == 2
     assert document["density"] == pytest.approx(8 / 21)
     assert document["levels"] == [
@@ -52,13 +53,15 @@ def test_pairs_against_all_pairs(ranksvm_json, folder):
     )
     document = ranksvm_json("info", folder / "train.txt")
     assert document["pairs"] == sum(pairs.values())
+    sizes = Counter(data.qid.tolist())
+    assert document["pairs_per_document"] == pytest.approx(np.mean([pairs[q] / n for q, n in sizes.items()]))
     assert document["queries_without_pairs"] == 30 - len(pairs)
     assert document["document_ids"] is True
 
 
 def test_a_person_sees_the_data(ranksvm, folder):
     stdout = ranksvm("info", folder / "train.txt").stdout
-    for text in ["240", "30", "queries without pairs", "level", "share", "%"]:
+    for text in ["240", "30", "queries without pairs", "pairs per document", "level", "share", "%"]:
         assert text in stdout
 
 

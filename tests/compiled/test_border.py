@@ -186,6 +186,7 @@ REFUSED = {
     "wide span": lambda: letor.widen(
         np.zeros(9, dtype=np.uint8), longs(1), ints(5), np.empty((1, 4), dtype=np.uint32)
     ),
+    "joined span": lambda: letor.joined_spans(np.zeros(3, dtype=np.uint8), longs(1), ints(3)),
     "labels of lines": lambda: letor.format_dense(X, 1, TWO, None, None, None),
 }  # fmt: skip
 

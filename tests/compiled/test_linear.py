@@ -100,3 +100,15 @@ def test_what_is_stored_as_it_should_be_is_not_copied():
     empty, out = as_design_matrix(sp.csr_array((4, 3))), np.ones(4)
     empty.products().scores(0, 4, np.ones(3), out)
     np.testing.assert_array_equal(out, 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_the_largest_values_tell_what_is_not_finite(dtype, bad):
+    X = np.random.default_rng(0).normal(size=(50, 7)).astype(dtype)
+    for n_threads in (1, 3):
+        np.testing.assert_array_equal(as_design_matrix(X).largest(n_threads), np.abs(X).max(axis=0))
+    X[17, 2] = bad
+    found = as_design_matrix(X).largest(3)
+    assert np.isnan(found[2])
+    assert np.isfinite(np.delete(found, 2)).all()

@@ -45,7 +45,7 @@ def slow_read(text):
 @pytest.fixture
 def many_ranges(monkeypatch):
     """Make even tiny texts go through several ranges and several windows."""
-    monkeypatch.setattr(_letor_text, "_SMALLEST_RANGE", 16)
+    monkeypatch.setattr(_letor_text, "_RANGE", 16)
     monkeypatch.setattr(letor, "WINDOW", 64)
 
 
@@ -75,8 +75,8 @@ def test_matches_plain_python(lines, newline, final_newline, mark, n_jobs):
     rows = slow_read("\n".join(lines))
     if not rows:
         return
-    smallest, window = _letor_text._SMALLEST_RANGE, letor.WINDOW
-    _letor_text._SMALLEST_RANGE, letor.WINDOW = 16, 64
+    smallest, window = _letor_text._RANGE, letor.WINDOW
+    _letor_text._RANGE, letor.WINDOW = 16, 64
     try:
         encoded = (b"\xef\xbb\xbf" if mark else b"") + text.encode()
         results = [
@@ -85,7 +85,7 @@ def test_matches_plain_python(lines, newline, final_newline, mark, n_jobs):
             for sparse in (None, True, False)
         ]
     finally:
-        _letor_text._SMALLEST_RANGE, letor.WINDOW = smallest, window
+        _letor_text._RANGE, letor.WINDOW = smallest, window
     n = max([1, *(i for _, _, pairs, _ in rows for i in map(int, pairs))])
     X = np.zeros((len(rows), n), dtype=np.float32)
     for row, (_, _, pairs, _) in enumerate(rows):
@@ -376,7 +376,7 @@ def test_real_data(name, shared_data):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc/self/status")
 @pytest.mark.parametrize(("suffix", "limit"), [("", 1.3), (".gz", 2.3)])
 def test_peak_memory(suffix, limit, tmp_path):
-    # Anonymous memory only: the mapping of the file is not counted. 8 MB of slack for threads and windows.
+    # Anonymous memory only: the page cache is not counted. 8 MB of slack for threads and windows.
     line = "1 qid:{} " + " ".join(f"{i}:0.{i:06d}" for i in range(1, 137)) + "\n"
     text = "".join(line.format(i // 100) for i in range(60000)).encode()
     path = tmp_path / f"data.txt{suffix}"

@@ -118,7 +118,7 @@ def test_zero_id_where_ids_are_said_to_count_from_one():
 
 @pytest.mark.parametrize("wrap", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_the_first_bad_line_is_named_whatever_the_threads(wrap, monkeypatch):
-    monkeypatch.setattr(_letor_text, "_SMALLEST_RANGE", 16)
+    monkeypatch.setattr(_letor_text, "_RANGE", 16)
     monkeypatch.setattr(letor, "WINDOW", 64)
     lines = [f"{i % 3} qid:{i} 1:1 2:0.5" for i in range(300)]
     for bad in ((298, 40, 41), (5,), (299,), (130, 131)):
@@ -132,7 +132,7 @@ def test_the_first_bad_line_is_named_whatever_the_threads(wrap, monkeypatch):
 
 
 def test_a_bad_line_before_the_first_zero_id_is_judged_with_ids_from_one(monkeypatch):
-    monkeypatch.setattr(_letor_text, "_SMALLEST_RANGE", 16)
+    monkeypatch.setattr(_letor_text, "_RANGE", 16)
     text = "1 1:1\n" * 5 + "1 1:x\n" + "1 1:1\n" * 50 + "1 0:1\n"
     for n_jobs in (1, 4):
         assert error_of(text, n_jobs=n_jobs).line == 6

@@ -112,3 +112,9 @@ def test_pairs_that_stay_together():
     assert groups_of_pairs(several, preferred, other).tolist() == ["a", "a", "b"]
     first, second, third = groups_of_pairs(Queries.from_qid(None, 6), preferred, other)
     assert first == second != third
+
+
+@pytest.mark.parametrize(("prompt", "word"), [([None, "a"], "missing"), ([0.0, np.nan], "NaN")])
+def test_a_missing_prompt_is_called_so(prompt, word):
+    with pytest.raises(DataError, match=f"prompt is {word} in row"):
+        Preferences(np.eye(2), np.eye(2), prompt=prompt)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from ranksvm import FactorizedRankSVM, RankSVM, RankSVMCV, SOLARRanker, cross_validate
 from ranksvm.data import RankingData, _cache, make_ranking, read_data, read_letor, write_data
 from ranksvm.data._cache import MAGIC
 from ranksvm.exceptions import DataError, MissingDependencyError, ModelFileError, OptionError
@@ -337,3 +338,20 @@ def test_real_data_through_every_form(shared_data, tmp_path):
             write_data(data, tmp_path / f"data.{suffix}")
             back = read_data(tmp_path / f"data.{suffix}")
             assert_same(data, back)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda data: RankSVM().fit(data),
+        lambda data: RankSVMCV().fit(data),
+        lambda data: FactorizedRankSVM().fit(data, None),
+        lambda data: SOLARRanker().fit(data),
+        lambda data: RankSVM().fit(data.X, data.y, qid=data.qid).predict(data),
+        lambda data: RankSVM().fit(data.X, data.y, qid=data.qid).score(data, data.y),
+        lambda data: cross_validate(RankSVM(), data),
+    ],
+)
+def test_it_is_no_features(call):
+    with pytest.raises(DataError, match=r"RankingData is no array of features: give X=data.X, y=data.y, qid=data.qid"):
+        call(make_ranking(n_queries=4, n_docs=5, n_features=3, random_state=0))

@@ -5,7 +5,7 @@ import pytest
 import sklearn
 from sklearn.model_selection import GridSearchCV
 
-from ranksvm import KernelRankSVM, QueryKFold, RankSVM, RankSVMCV, cross_validate, regularization_path
+from ranksvm import KernelRankSVM, QueryKFold, RankSVM, RankSVMCV, cross_validate, load, regularization_path
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics import evaluate
 
@@ -151,3 +151,18 @@ def test_what_cannot_be_compared():
         RankSVM().fit(X, pairs=[[0, 1]], event=event)
     with pytest.raises(OptionError, match="'ndcg@5' needs labels: censored times"):
         RankSVMCV(metric="ndcg@5").fit(X, time, event=event, qid=np.arange(80) % 8)
+
+
+@pytest.mark.parametrize("model", [RankSVM(C=0.1), RankSVMCV(Cs=[0.1], cv=2), KernelRankSVM(C=0.1)])
+def test_times_are_not_taken_for_labels(model, tmp_path):
+    X, time, event, _ = made()
+    model.fit(X, time, event=event).save(tmp_path / "model.rsvm")
+    for each in (model, load(tmp_path / "model.rsvm")):
+        assert each.censored_
+        with pytest.raises(DataError, match="fitted with event, but score was called without"):
+            each.score(X, time)
+    with pytest.raises(DataError, match=r"valid_0: the training data are censored times: give this set as \(X, time"):
+        model.fit(X, time, event=event, eval_set=[(X, time)])
+    qid = np.arange(len(X)) % 4
+    assert not model.fit(X, time, qid=qid).censored_
+    assert model.score(X, time, qid=qid) > 0.5

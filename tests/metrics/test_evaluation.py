@@ -146,3 +146,8 @@ def test_options_that_cannot_be(options, error, message):
 def test_a_metric_not_evaluated():
     with pytest.raises(OptionError, match=r"'mrr' was not evaluated: choose from ndcg@10, map"):
         metrics.evaluate([1], [1])["mrr"]
+
+
+def test_a_function_is_no_metric():
+    with pytest.raises(OptionError, match="a metric is named by a string such as 'ndcg@10', got <function"):
+        metrics.evaluate([1, 0], [1, 0], [0, 0], lambda labels, scores: 1.0)

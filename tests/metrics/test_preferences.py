@@ -110,3 +110,10 @@ def test_what_cannot_be_evaluated(arguments, message):
 def test_a_negative_weight_is_refused():
     with pytest.raises(DataError, match=r"pair_weight is -1\.0 in row 0"):
         evaluate_pairs([1.0], [0.0], pair_weight=[-1.0])
+
+
+def test_the_interval_of_a_number_is_refused():
+    with pytest.raises(
+        OptionError, match=r"the values of each query: give the result of evaluate_pairs, .* not a float"
+    ):
+        accuracy_interval(0.8)

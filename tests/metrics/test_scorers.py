@@ -5,14 +5,15 @@ import pickle
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ranksvm import metrics
+from ranksvm import RankSVM, make_ranking, metrics
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.model_selection import QueryKFold
 
@@ -103,3 +104,18 @@ def test_scorers_are_values():
     assert scorer != metrics.scorer("ndcg@10")
     with pytest.raises(OptionError, match="unknown metric"):
         metrics.scorer("accuracy")
+
+
+@pytest.mark.parametrize("column", ["qid", "query"])
+def test_the_column_of_ids_is_that_of_the_model(column):
+    data = make_ranking(n_queries=12, n_docs=8, n_features=3, random_state=0)
+    frame = pd.DataFrame(data.X, columns=["a", "b", "c"]).assign(**{column: data.qid})
+    ranker = RankSVM(C=0.1).fit(frame, data.y, qid=column)
+    assert metrics.scorer("ndcg@10")(ranker, frame, data.y) == ranker.score(frame, data.y)
+    with pytest.raises(DataError, match="was called without qid"):
+        metrics.scorer("ndcg@10")(ranker, frame.drop(columns=column), data.y)
+    if column == "qid":
+        values = cross_val_score(
+            ranker, frame, data.y, groups=data.qid, cv=GroupKFold(3), scoring=metrics.scorer("ndcg@10")
+        )
+        assert np.isfinite(values).all()

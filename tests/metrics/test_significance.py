@@ -195,3 +195,8 @@ def test_equal_systems_and_refusals():
         metrics.compare_systems(evaluations, "ndcg@10", correction="fdr")
     with pytest.raises(OptionError, match=r"no comparison \('s1', 's0'\)"):
         metrics.compare_systems(evaluations, "ndcg@10")["s1", "s0"]
+
+
+def test_the_interval_holds_plain_floats():
+    found = [metrics.evaluate([1, 0, 1, 0], scores, [0, 0, 1, 1], "ndcg") for scores in ([1, 0, 1, 0], [1, 0, 0, 1])]
+    assert [type(end) for end in metrics.compare(*found, "ndcg").confidence_interval] == [float, float]

@@ -385,6 +385,15 @@ inline void qid_spans(const char* text, int64_t size, int64_t start, int64_t sto
     });
 }
 
+// Spans of the text, one after another.
+inline void joined_spans(const char* text, const int64_t* offsets, const int32_t* lengths, int64_t rows,
+                         std::string& out) {
+    size_t size = 0;
+    for (int64_t row = 0; row < rows; ++row) size += static_cast<size_t>(lengths[row]);
+    out.reserve(size);
+    for (int64_t row = 0; row < rows; ++row) out.append(text + offsets[row], static_cast<size_t>(lengths[row]));
+}
+
 // ASCII spans as NumPy's fixed-width UCS-4 text, zero padded. False: some byte is not ASCII, nothing can be said.
 inline bool widen(const char* text, const int64_t* offsets, const int32_t* lengths, int64_t rows, int64_t width,
                   uint32_t* out) {

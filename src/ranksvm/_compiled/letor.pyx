@@ -57,6 +57,7 @@ cdef extern from "letor.hpp" namespace "letor" nogil:
         const char*, int64_t, int64_t, int64_t, int64_t, const Layout&, const Sink&, const RowInfo&
     )
     void c_qid_spans "letor::qid_spans"(const char*, int64_t, int64_t, int64_t, int64_t, int64_t*, int32_t*)
+    void c_joined_spans "letor::joined_spans"(const char*, const int64_t*, const int32_t*, int64_t, string&)
     cbool c_widen "letor::widen"(const char*, const int64_t*, const int32_t*, int64_t, int64_t, uint32_t*)
 
 cdef extern from "letor_format.hpp" namespace "letor" nogil:
@@ -196,23 +197,39 @@ def qid_spans(
             )
 
 
+cdef int _need_spans(const int64_t[::1] offsets, const int32_t[::1] lengths, int64_t size, int64_t longest) except -1:
+    cdef cbool within = True
+    cdef int64_t i
+    need("lengths", lengths.shape[0], offsets.shape[0])
+    for i in range(offsets.shape[0]):
+        within &= 0 <= lengths[i] <= longest and 0 <= offsets[i] <= size - lengths[i]
+    if not within:
+        raise ValueError("spans are not within the text, or wider than the output")
+    return 0
+
+
+def joined_spans(const unsigned char[::1] text, const int64_t[::1] offsets, const int32_t[::1] lengths):
+    """Spans of text, one after another, as bytes."""
+    cdef string out
+    _need_spans(offsets, lengths, text.shape[0], text.shape[0])
+    if text.shape[0] and offsets.shape[0]:
+        with nogil:
+            c_joined_spans(<const char*>&text[0], &offsets[0], &lengths[0], offsets.shape[0], out)
+    return out.data()[: out.size()]
+
+
 def widen(
     const unsigned char[::1] text, const int64_t[::1] offsets, const int32_t[::1] lengths, uint32_t[:, ::1] out
 ):
     """Spans of text as fixed-width UCS-4; False when some byte is not ASCII."""
     cdef cbool ascii = True
-    cdef cbool within = True
-    cdef int64_t i
-    need("lengths", lengths.shape[0], offsets.shape[0])
     need("out", out.shape[0], offsets.shape[0])
-    for i in range(offsets.shape[0]):
-        within &= 0 <= lengths[i] <= out.shape[1] and 0 <= offsets[i] <= text.shape[0] - lengths[i]
-    if not within:
-        raise ValueError("spans are not within the text, or wider than the output")
+    _need_spans(offsets, lengths, text.shape[0], out.shape[1])
     if out.shape[0] and out.shape[1]:
         with nogil:
             ascii = c_widen(
-                <const char*>&text[0], &offsets[0], &lengths[0], out.shape[0], out.shape[1], &out[0, 0]
+                <const char*>&text[0] if text.shape[0] else NULL, &offsets[0], &lengths[0], out.shape[0], out.shape[1],
+                &out[0, 0],
             )
     return ascii
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -170,19 +171,28 @@ RANKSVM_INLINE bool dense_finite(const Real *X, int64_t size) {
     return total == Real(0);
 }
 
-// out[f] = the largest |x[f]| of some rows, if it was not larger before.
+// out[f] = the largest |x[f]| of some rows, if it was not larger before; NaN where one is not finite (see dense_finite).
 template <class Real>
 RANKSVM_INLINE void dense_largest(const Real *X, int64_t n, int64_t start, int64_t stop, double *RANKSVM_RESTRICT out) {
-    Vector<Real> memory(static_cast<size_t>(n), Real(0));
+    constexpr int64_t kAhead = 8;
+    const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real));
+    Vector<Real> memory(static_cast<size_t>(2 * n), Real(0));
     Real *RANKSVM_RESTRICT largest = memory.data();
+    Real *RANKSVM_RESTRICT spoilt = memory.data() + n;
     for (int64_t t = start; t < stop; ++t) {
         const Real *x = X + t * n;
+        const char *later = reinterpret_cast<const char *>(X + std::min(t + kAhead, stop - 1) * n);
+        for (int64_t byte = 0; byte < row_bytes; byte += 64) RANKSVM_PREFETCH(later + byte);
         for (int64_t f = 0; f < n; ++f) {
             const Real size = std::fabs(x[f]);
             largest[f] = largest[f] < size ? size : largest[f];
+            spoilt[f] += x[f] * Real(0);
         }
     }
-    for (int64_t f = 0; f < n; ++f) out[f] = std::max(out[f], static_cast<double>(largest[f]));
+    for (int64_t f = 0; f < n; ++f) {
+        const double found = std::max(out[f], static_cast<double>(largest[f]));
+        out[f] = spoilt[f] == Real(0) ? found : std::numeric_limits<double>::quiet_NaN();
+    }
 }
 
 template <class Matrix, class Out>

@@ -203,7 +203,7 @@ def two_block_gather(const real[:, ::1] X, const real[:, ::1] second, const int6
 
 
 def dense_largest(const real[:, ::1] X, int64_t start, int64_t stop, double[::1] out):
-    """``out = max(out, |x|)`` over the rows ``start .. stop`` of X, column by column."""
+    """``out = max(out, |x|)`` over the rows ``start .. stop`` of X, column by column; NaN where one is not finite."""
     need_rows(None, start, stop, X.shape[0])
     need("out", out.shape[0], X.shape[1])
     if start == stop or X.shape[1] == 0:

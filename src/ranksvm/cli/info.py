@@ -96,10 +96,11 @@ def _describe_data(file: Path, data: Any) -> dict[str, Any]:
     import numpy as np
 
     from ranksvm._checks import is_sparse
+    from ranksvm.data import ComparablePairs, pairs_per_document
 
     n_rows, n_features = data.X.shape
     queries = data.queries
-    pairs = _pairs_per_query(data.y, queries)
+    pairs = ComparablePairs.from_labels(queries, data.y, may_be_empty=True)
     sparse = is_sparse(data.X)
     nonzero = data.X.count_nonzero() if sparse else np.count_nonzero(data.X)
     levels, counts = np.unique(data.y, return_counts=True)
@@ -122,8 +123,9 @@ def _describe_data(file: Path, data: Any) -> dict[str, Any]:
             "max": sizes.max(initial=0),
         },
         "levels": [{"level": float(level), "rows": int(n)} for level, n in zip(levels, counts, strict=True)],
-        "pairs": int(pairs.sum()),
-        "queries_without_pairs": int((pairs == 0).sum()),
+        "pairs": pairs.n_pairs,
+        "pairs_per_document": pairs_per_document(data.y, data.qid),
+        "queries_without_pairs": int((pairs.pairs_per_query == 0).sum()),
     }
 
 
@@ -140,21 +142,6 @@ def _shared(data: Any) -> dict[str, Any]:
     }
 
 
-def _pairs_per_query(y: Any, queries: Any) -> Any:
-    """Number of pairs of rows of each query whose labels differ."""
-    import numpy as np
-
-    query = queries.numbers()
-    order = np.lexsort((y, query))
-    query, y = query[order], y[order]
-    # rows of one query with one label are adjacent now
-    starts = np.flatnonzero(np.concatenate(([True], (query[1:] != query[:-1]) | (y[1:] != y[:-1]))))[: len(y)]
-    sizes = np.diff(starts, append=len(y))
-    tied = np.zeros(queries.n_queries, dtype=np.int64)
-    np.add.at(tied, query[starts], sizes * (sizes - 1) // 2)
-    return queries.sizes * (queries.sizes - 1) // 2 - tied
-
-
 def _show_data(report: dict[str, Any]) -> None:
     sizes = report["rows_per_query"]
     print_facts(
@@ -168,6 +155,7 @@ def _show_data(report: dict[str, Any]) -> None:
                 f"{count(sizes['min'])} to {count(sizes['max'])}, median {sizes['median']:g}, mean {sizes['mean']:.1f}",
             ),
             ("pairs", f"{count(report['pairs'])} with different labels"),
+            ("pairs per document", f"{report['pairs_per_document']:.3f}, mean over queries"),
             ("queries without pairs", count(report["queries_without_pairs"])),
             ("document ids", _documents(report["shared_documents"])),
         ],

@@ -13,6 +13,7 @@ from ranksvm.data.letor_writer import write_letor
 from ranksvm.data.pair_blocks import PairBlocks
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
+from ranksvm.data.pairs_per_document import pairs_per_document
 from ranksvm.data.partition import partition
 from ranksvm.data.preferences import Preferences
 from ranksvm.data.queries import Queries
@@ -54,6 +55,7 @@ __all__ = [
     "make_ranking",
     "make_ranking_stream",
     "pairs_from_clicks",
+    "pairs_per_document",
     "partition",
     "read_data",
     "read_letor",

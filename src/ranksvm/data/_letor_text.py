@@ -1,4 +1,4 @@
-"""A part of LETOR text in memory: counted, split into ranges at line ends, parsed by threads into one piece."""
+"""LETOR text counted, split into ranges at line ends, and parsed by threads into one piece."""
 
 import mmap
 from collections.abc import Callable, Sequence
@@ -11,12 +11,14 @@ import numpy as np
 import ranksvm._compiled.letor as _compiled
 from ranksvm._parallel import parallel_map
 from ranksvm.data._letor_reasons import refusal
-from ranksvm.exceptions import DataError
+from ranksvm.data._letor_source import ChangedTextError, Text, after_newline
+from ranksvm.exceptions import DataError, ParseError
 
 __all__ = ["Layout", "Piece", "Settings", "empty_pages", "pack_strings", "parse_text", "probe", "split", "widened"]
 
-# No range is smaller than this: starting a thread costs as much as parsing about 100 kB.
-_SMALLEST_RANGE = 1 << 20
+# Bytes that a thread reads and parses at a time: few enough for a near cache, many beside the cost of a call. For
+# 123 MB of dense text, ranges of 256 kB and 1 MB took 0.23 s of processor time each (a mapped file 0.22 s).
+_RANGE = 1 << 20
 _LARGEST_COLUMNS = (1 << 31) - 1
 
 
@@ -58,6 +60,10 @@ class Range(NamedTuple):
     rows: int
     colons: int
 
+    def most_entries(self, layout: Layout) -> int:
+        """Upper bound of the number of entries (a row without a qid, where others have one, is refused)."""
+        return max(0, self.colons - (self.rows if layout.has_qid else 0))
+
 
 class _Report(NamedTuple):
     rows: int
@@ -90,46 +96,46 @@ class Piece:
         return len(self.y)
 
 
-def split(text: np.ndarray, start: int, n_threads: int) -> list[Range]:
-    """``text[start:]`` split into ranges for the threads, each with its counts."""
-    size = len(text)
-    n_ranges = 1 if n_threads == 1 else max(1, min(4 * n_threads, (size - start) // _SMALLEST_RANGE))
+class _Rows(NamedTuple):
+    """What is kept of a parsed range beside its numbers; ids are the bytes of all, one after another."""
+
+    report: _Report
+    error: ParseError | None = None
+    docids: bytes = b""
+    qids: tuple[bytes, np.ndarray] | None = None  # bytes and lengths; None: all are integers
+
+
+def split(text: Text, start: int, n_threads: int) -> list[Range]:
+    """The text from ``start`` on, split into ranges for the threads, each with its counts."""
     cuts = [start]
-    for i in range(1, n_ranges):
-        cuts.append(max(cuts[-1], _after_newline(text, start + (size - start) * i // n_ranges)))
-    cuts.append(size)
-    bounds = [(a, b) for a, b in pairwise(cuts) if b > a]
-    counts = parallel_map(lambda bound: _compiled.count(text, *bound), bounds, n_threads)
-    return [Range(*bound, *count) for bound, count in zip(bounds, counts, strict=True)]
+    while cuts[-1] < text.size:
+        cuts.append(after_newline(text, cuts[-1] + _RANGE))
+
+    def count(bounds: tuple[int, int]) -> Range:
+        with text.part(*bounds) as part:
+            return Range(*bounds, *_compiled.count(part, 0, len(part)))
+
+    return parallel_map(count, list(pairwise(cuts)), n_threads)
 
 
-def _after_newline(text: np.ndarray, position: int) -> int:
-    """Start of the first line that begins after ``position``."""
-    while position < len(text):
-        hits = np.flatnonzero(text[position : position + 65536] == 10)
-        if len(hits):
-            return position + int(hits[0]) + 1
-        position += 65536
-    return len(text)
-
-
-def probe(text: np.ndarray, start: int, has_qid: bool, n_lines: int = 64) -> tuple[int, bool]:
+def probe(text: Text, start: int, has_qid: bool, n_lines: int = 64) -> tuple[int, bool]:
     """Largest feature id, and whether an id 0 occurs, in a few lines spread over the text (bad ones ignored)."""
     layout = (0, False, False, False, has_qid)
     nothing, label = np.empty((1, 0), dtype=np.float32), np.empty(1)
     largest, zero = -1, False
     for i in range(n_lines):
-        position = start + (len(text) - start) * i // n_lines
-        begin = position if position == start else _after_newline(text, position)
-        end = _after_newline(text, begin)
+        position = start + (text.size - start) * i // n_lines
+        begin = position if position == start else after_newline(text, position)
+        end = after_newline(text, begin)
         if begin < end:
-            report = _Report(*_compiled.parse_dense(text, begin, end, layout, nothing, label, None, None, None))
+            with text.part(begin, end) as line:
+                report = _Report(*_compiled.parse_dense(line, 0, len(line), layout, nothing, label, None, None, None))
             largest, zero = max(largest, report.largest_id), zero or report.zero_id
     return largest, zero
 
 
 def parse_text(
-    text: np.ndarray,
+    text: Text,
     ranges: Sequence[Range],
     layout: Layout,
     settings: Settings,
@@ -147,28 +153,38 @@ def parse_text(
     target = (_SparseTarget if layout.sparse else _DenseTarget)(ranges, layout, settings, empty)
     y = np.empty(rows)
     qid = np.empty(rows, dtype=np.int64) if layout.has_qid else None
-    offsets = np.empty(rows, dtype=np.int64) if settings.docids else None
     lengths = np.empty(rows, dtype=np.int32) if settings.docids else None
     row_starts = np.cumsum([0] + [part.rows for part in ranges])
+    line_starts = np.cumsum([lines_before] + [part.lines for part in ranges])
 
-    def parse_range(number: int) -> _Report:
+    def parse_range(number: int) -> _Rows:
         part, rows = ranges[number], slice(row_starts[number], row_starts[number + 1])
-        columns = [None if array is None else array[rows] for array in (y, qid, offsets, lengths)]
-        return _Report(*target.parse(text, part, number, rows, columns))
+        offsets = np.empty(part.rows, dtype=np.int64) if settings.docids else None
+        columns = [None if array is None else array[rows] for array in (y, qid)]
+        spans = offsets, None if lengths is None else lengths[rows]
+        with text.part(part.start, part.stop) as words:
+            report = _Report(*target.parse(words, number, rows, [*columns, *spans]))
+            if report.reason:
+                return _Rows(report, _error(words, report, layout, settings, int(line_starts[number])))
+            if report.rows != part.rows or report.entries > part.most_entries(layout):
+                raise ChangedTextError
+            docids = _compiled.joined_spans(words, *spans) if report.docid else b""
+            return _Rows(report, None, docids, _qids(words, part.rows) if report.string_qid else None)
 
-    reports = parallel_map(parse_range, range(len(ranges)), settings.n_threads)
-    for report in reports:
+    parsed = parallel_map(parse_range, range(len(ranges)), settings.n_threads)
+    reports = [each.report for each in parsed]
+    for each in parsed:
         # An id 0 before the first bad line determines the base of the ids; a bad line after it is reported when the
         # text is read again.
-        if report.zero_id:
+        if each.report.zero_id:
             return Piece(None, y, None, None, 0, 0, needs_zero_base=True)
-        if report.reason:
-            raise _error(text, report, layout, settings, lines_before)
+        if each.error is not None:
+            raise each.error
     if qid is not None and any(report.string_qid for report in reports):
-        qid = _string_qid(text, ranges, row_starts, settings.n_threads)
+        qid = _string_qid(qid, row_starts, [each.qids for each in parsed])
     docid = None
-    if offsets is not None and lengths is not None and any(report.docid for report in reports):
-        docid = _strings(text, offsets, lengths)
+    if lengths is not None and any(report.docid for report in reports):
+        docid = _strings(b"".join(each.docids for each in parsed), lengths)
     entries = sum(report.entries for report in reports)
     largest = max((report.largest_id for report in reports), default=-1)
     return Piece(target.finish(reports), y, qid, docid, entries, largest)
@@ -186,8 +202,8 @@ class _DenseTarget:
             ) from error
         self._layout = layout.compiled(settings)
 
-    def parse(self, text: np.ndarray, part: Range, number: int, rows: slice, columns: list) -> tuple:
-        return _compiled.parse_dense(text, part.start, part.stop, self._layout, self._X[rows], *columns)
+    def parse(self, text: np.ndarray, number: int, rows: slice, columns: list) -> tuple:
+        return _compiled.parse_dense(text, 0, len(text), self._layout, self._X[rows], *columns)
 
     def finish(self, reports: list[_Report]) -> np.ndarray:
         return self._X
@@ -195,20 +211,18 @@ class _DenseTarget:
 
 class _SparseTarget:
     def __init__(self, ranges: Sequence[Range], layout: Layout, settings: Settings, empty: Callable[..., np.ndarray]):
-        # (a row without a qid, where others have one, is refused when it is parsed)
-        room = [max(0, part.colons - (part.rows if layout.has_qid else 0)) for part in ranges]
-        self._starts = np.cumsum([0, *room])
+        self._starts = np.cumsum([0] + [part.most_entries(layout) for part in ranges])
         self._values = empty((self._starts[-1],), dtype=settings.dtype)
         self._indices = empty((self._starts[-1],), dtype=np.dtype(np.int32))
         self._pointers = np.zeros(sum(part.rows for part in ranges) + 1, dtype=np.int64)
         self._rows = np.cumsum([0] + [part.rows for part in ranges])
         self._layout = layout.compiled(settings)
 
-    def parse(self, text: np.ndarray, part: Range, number: int, rows: slice, columns: list) -> tuple:
-        room = slice(self._starts[number], max(self._starts[number], self._starts[number + 1]))
+    def parse(self, text: np.ndarray, number: int, rows: slice, columns: list) -> tuple:
+        room = slice(self._starts[number], self._starts[number + 1])
         pointers = self._pointers[1:][rows]
         return _compiled.parse_sparse(
-            text, part.start, part.stop, self._layout, self._indices[room], self._values[room], pointers, *columns
+            text, 0, len(text), self._layout, self._indices[room], self._values[room], pointers, *columns
         )
 
     def finish(self, reports: list[_Report]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -224,7 +238,7 @@ class _SparseTarget:
         return self._values[:size], self._indices[:size], self._pointers
 
 
-def _error(text: np.ndarray, report: _Report, layout: Layout, settings: Settings, lines_before: int) -> Exception:
+def _error(text: np.ndarray, report: _Report, layout: Layout, settings: Settings, lines_before: int) -> ParseError:
     number = lines_before + int(np.count_nonzero(text[: report.line] == 10)) + 1
     line = text[report.line : max(report.stop, report.at)].tobytes()
     return refusal(
@@ -233,27 +247,33 @@ def _error(text: np.ndarray, report: _Report, layout: Layout, settings: Settings
     )  # fmt: skip
 
 
-def _string_qid(text: np.ndarray, ranges: Sequence[Range], row_starts: np.ndarray, n_threads: int) -> np.ndarray:
-    offsets = np.empty(row_starts[-1], dtype=np.int64)
-    lengths = np.empty(row_starts[-1], dtype=np.int32)
-
-    def spans(number: int) -> None:
-        rows = slice(row_starts[number], row_starts[number + 1])
-        _compiled.qid_spans(text, ranges[number].start, ranges[number].stop, offsets[rows], lengths[rows])
-
-    parallel_map(spans, range(len(ranges)), n_threads)
-    return _strings(text, offsets, lengths)
+def _qids(text: np.ndarray, rows: int) -> tuple[bytes, np.ndarray]:
+    """Query ids of well-formed lines: their bytes, one after another, and their lengths."""
+    offsets, lengths = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int32)
+    _compiled.qid_spans(text, 0, len(text), offsets, lengths)
+    return _compiled.joined_spans(text, offsets, lengths), lengths
 
 
-def _strings(text: np.ndarray, offsets: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Spans of the text as an array of str: of fixed width, or of objects if a few are far longer than the rest."""
+def _string_qid(qid: np.ndarray, row_starts: np.ndarray, words: list[tuple[bytes, np.ndarray] | None]) -> np.ndarray:
+    """All query ids as str; ranges without words have integers only, whose str() is their text."""
+    for number, (start, stop) in enumerate(pairwise(row_starts)):
+        if words[number] is None:
+            integers = [b"%d" % value for value in qid[start:stop].tolist()]
+            words[number] = b"".join(integers), np.array([len(word) for word in integers], dtype=np.int32)
+    known = [each for each in words if each is not None]
+    return _strings(b"".join(each[0] for each in known), np.concatenate([each[1] for each in known]))
+
+
+def _strings(content: bytes, lengths: np.ndarray) -> np.ndarray:
+    """Words that follow one another, as an array of str: of fixed width, or of objects if a few are far longer."""
+    text, offsets = np.frombuffer(content, dtype=np.uint8), np.cumsum(lengths, dtype=np.int64) - lengths
     width = max(1, int(lengths.max(initial=0)))
     if width <= 32 + 4 * float(lengths.mean() if len(lengths) else 0):
         out = np.empty(len(offsets), dtype=f"=U{width}")
         if _compiled.widen(text, offsets, lengths, out.view(np.uint32).reshape(len(out), width)):
             return out
     words = [
-        text[start : start + length].tobytes().decode("utf-8", "backslashreplace")
+        content[start : start + length].decode("utf-8", "backslashreplace")
         for start, length in zip(offsets.tolist(), lengths.tolist(), strict=True)
     ]
     return pack_strings(words)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ranksvm._checks import is_integer
 from ranksvm._parallel import effective_n_jobs
+from ranksvm.data._letor_source import Text
 from ranksvm.data._letor_text import Layout, Piece, Settings, pack_strings, parse_text, probe, widened
 from ranksvm.data.compression import BrokenStreamError
 from ranksvm.data.ranking_data import RankingData
@@ -108,9 +109,7 @@ def windows(chunks: Iterable[bytes], first: int, later: int) -> Iterator[bytes |
     yield b"".join(parts)
 
 
-def parse_window(
-    text: np.ndarray, ranges: list, layout: Layout, settings: Settings, lines_before: int, empty: Any
-) -> Piece:
+def parse_window(text: Text, ranges: list, layout: Layout, settings: Settings, lines_before: int, empty: Any) -> Piece:
     """Parse, and repeat it if a feature id is larger than assumed."""
     piece = parse_text(text, ranges, layout, settings, lines_before, empty)
     if piece.needs_zero_base:
@@ -122,9 +121,10 @@ def parse_window(
     return piece
 
 
-def text_start(text: np.ndarray, settings: Settings) -> int:
+def text_start(text: Text, settings: Settings) -> int:
     """Start of the text, after a byte-order mark."""
-    head = text[:64].tobytes()
+    with text.part(0, min(64, text.size)) as first:
+        head = first.tobytes()
     if _MODEL.match(head):
         raise DataError(f"{settings.path} is a ranksvm model file, not data.")
     for magic, what in _NOT_TEXT.items():
@@ -133,9 +133,7 @@ def text_start(text: np.ndarray, settings: Settings) -> int:
     return len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
 
 
-def first_layout(
-    text: np.ndarray, start: int, rows: int, colons: int, settings: Settings, sparse: bool | None
-) -> Layout:
+def first_layout(text: Text, start: int, rows: int, colons: int, settings: Settings, sparse: bool | None) -> Layout:
     """The layout inferred from the beginning of the text."""
     has_qid = re.search(rb"(?:^|[ \t\r])qid:", _first_data_line(text, start)) is not None
     largest, zero = probe(text, start, has_qid)
@@ -145,12 +143,13 @@ def first_layout(
     return Layout(columns, zero_based, density < _DENSE_FROM if sparse is None else bool(sparse), has_qid)
 
 
-def _first_data_line(text: np.ndarray, start: int) -> bytes:
+def _first_data_line(text: Text, start: int) -> bytes:
     """The first line of data without its comment."""
     step = 1 << 16
     line = b""
-    for position in range(start, len(text), step):
-        *whole, line = (line + text[position : position + step].tobytes()).split(b"\n")
+    for position in range(start, text.size, step):
+        with text.part(position, min(position + step, text.size)) as block:
+            *whole, line = (line + block.tobytes()).split(b"\n")
         for candidate in whole:
             if content := candidate.partition(b"#")[0].strip():
                 return content
@@ -170,7 +169,7 @@ def check_density(
 
 
 def parse_whole(
-    text: np.ndarray, ranges: list, settings: Settings, sparse: bool | None, lines_before: int = 0
+    text: Text, ranges: list, settings: Settings, sparse: bool | None, lines_before: int = 0
 ) -> tuple[Piece, Layout]:
     """Parse a text that determines the layout completely; its ranges hold at least one row."""
     rows, colons = sum(part.rows for part in ranges), sum(part.colons for part in ranges)

@@ -81,12 +81,15 @@ class DenseDesign:
     ----------
     X : ndarray of float32 or float64, shape (n_rows, n_features)
         The features.
+    largest : ndarray of float64, shape (n_features,), optional
+        The largest absolute value of each column, if it is known.
     """
 
     dense = True
 
-    def __init__(self, X: np.ndarray):
+    def __init__(self, X: np.ndarray, largest: np.ndarray | None = None):
         self.X = X
+        self._largest = largest
         self.dtype = X.dtype
         self.n_features = X.shape[1]
         self.row_bytes = max(1, X.shape[1] * X.itemsize)
@@ -104,7 +107,9 @@ class DenseDesign:
         linear.dense_gather(self.X, rows, start, stop, out_range)
 
     def largest(self, n_threads=1):
-        return _largest(partial(linear.dense_largest, self.X), len(self.X), self.n_features, n_threads)
+        if self._largest is None:
+            self._largest = _largest(partial(linear.dense_largest, self.X), len(self.X), self.n_features, n_threads)
+        return self._largest
 
     @property
     def most_entries(self):
@@ -224,7 +229,8 @@ def _largest(visit: Callable[..., None], n_rows: int, n_features: int, n_threads
         visit(*rows, out)
         return out
 
-    ranges = list(pairwise(np.linspace(0, n_rows, n_threads + 1).astype(int).tolist()))
+    n_ranges = 4 * n_threads if n_threads > 1 else 1  # for even shares
+    ranges = list(pairwise(np.linspace(0, n_rows, n_ranges + 1).astype(int).tolist()))
     return np.max(parallel_map(part, ranges, n_threads), axis=0)
 
 
@@ -269,13 +275,15 @@ def stored_bytes(X: Any) -> int:
     return X.data.nbytes + X.indices.nbytes if is_sparse(X) else X.nbytes
 
 
-def as_design_matrix(X: Any) -> DenseDesign | SparseDesign:
+def as_design_matrix(X: Any, largest: np.ndarray | None = None) -> DenseDesign | SparseDesign:
     """The design matrix of a dense array or a sparse matrix, without copying C-contiguous floats or CSR.
 
     Parameters
     ----------
     X : ndarray or scipy.sparse matrix, shape (n_rows, n_features)
         The features.
+    largest : ndarray of float64, shape (n_features,), optional
+        The largest absolute value of each column of a dense X, if it is known.
 
     Returns
     -------
@@ -289,4 +297,4 @@ def as_design_matrix(X: Any) -> DenseDesign | SparseDesign:
         return SparseDesign(X)
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    return DenseDesign(np.ascontiguousarray(X))
+    return DenseDesign(np.ascontiguousarray(X), largest)

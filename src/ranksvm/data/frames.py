@@ -7,6 +7,7 @@ import numpy as np
 
 from ranksvm._checks import is_sparse
 from ranksvm.data.id_columns import looks_like_qid
+from ranksvm.data.ranking_data import RankingData
 from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.exceptions import DataError, MissingDependencyError
 
@@ -95,8 +96,10 @@ def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
     Raises
     ------
     DataError
-        When X has no such column.
+        When X has no such column, or is RankingData, which is no X.
     """
+    if isinstance(X, RankingData):
+        np.asarray(X)  # says what to give instead
     if qid is None and has_column(X, QID):
         qid = QID
     if not isinstance(qid, str):

@@ -1,7 +1,6 @@
 """Reading LETOR / SVMlight text."""
 
 import io
-import mmap
 import os
 import stat
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from ranksvm._parallel import parallel_map
+from ranksvm.data._letor_source import FileText, MemoryText, Text
 from ranksvm.data._letor_text import Layout, Piece, Settings, empty_pages, split, widened
 from ranksvm.data._letor_windows import (
     WINDOW,
@@ -51,8 +51,8 @@ def read_letor(
     Parameters
     ----------
     path : path-like or binary file object
-        The file. A plain file is mapped into memory and parsed in parallel: it must not be truncated or overwritten in
-        place meanwhile, or the system ends the process (bus error). Give an open file, or a pipe, to read a copy.
+        The file. A plain file is read twice, in parts and in parallel; if another process changes it meanwhile, that is
+        an error. Give an open file, or a pipe, to read it once.
     n_features : int, optional
         Number of columns of X; a larger feature id is then an error. None: as many as the largest id needs.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
@@ -80,7 +80,7 @@ def read_letor(
         When a line is malformed or compressed data end early; it names the file, line, column and reason. It reports
         the first bad line, for any number of threads.
     DataError
-        When the file holds no data or is of another kind.
+        When the file holds no data, is of another kind, or was changed by another process while it was read.
     OptionError
         When an option has an invalid value.
     MissingDependencyError
@@ -105,19 +105,18 @@ def read_letor(
             return _read_stream(file, kind, settings, sparse)
         if not head:
             raise DataError(f"{settings.path} is empty: it contains no data.")
-        # Unmapped when the last view is freed; an explicit close would fail while an error's traceback holds views.
-        text = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint8)
-    return _read_text(text, settings, sparse)
+        with FileText(file, settings.path) as text:
+            return _read_text(text, settings, sparse)
 
 
 def _read_bytes(content: bytes, settings: Settings, sparse: bool | None) -> RankingData:
     if (kind := compression_of(content)) is not None:
         return _read_stream(io.BytesIO(content), kind, settings, sparse)
-    return _read_text(np.frombuffer(content, dtype=np.uint8), settings, sparse)
+    return _read_text(MemoryText(np.frombuffer(content, dtype=np.uint8)), settings, sparse)
 
 
-def _read_text(text: np.ndarray, settings: Settings, sparse: bool | None) -> RankingData:
-    """Text that is completely in memory: counted exactly, then parsed directly into the result."""
+def _read_text(text: Text, settings: Settings, sparse: bool | None) -> RankingData:
+    """Text of known size: counted exactly, then parsed directly into the result."""
     start = text_start(text, settings)
     ranges = split(text, start, settings.n_threads)
     if sum(part.rows for part in ranges) == 0:
@@ -153,7 +152,7 @@ def _parse_stream(
     while window is not None:
         if isinstance(window, BrokenStreamError):
             raise ParseError(settings.path, lines + 1, 1, f"{window}; the lines before are well-formed")
-        text = np.frombuffer(window, dtype=np.uint8)
+        text = MemoryText(np.frombuffer(window, dtype=np.uint8))
         start = text_start(text, settings) if first else 0
         first = False
         ranges = split(text, start, 1)

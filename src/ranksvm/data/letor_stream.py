@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from ranksvm.data._letor_source import MemoryText, Text
 from ranksvm.data._letor_text import Layout, Settings, split
 from ranksvm.data._letor_windows import WINDOW, assemble, parse_whole, parse_window, settings_of, text_start, windows
 from ranksvm.data._whole_queries import checked_batch_queries, whole_queries
@@ -99,8 +100,8 @@ def _blocks(path: Any, settings: Settings, sparse: bool | None) -> Iterator[Rank
         for number, window in enumerate(texts):
             if isinstance(window, BrokenStreamError):
                 raise ParseError(settings.path, reader.lines + 1, 1, f"{window}; the lines before are well-formed")
-            text = np.frombuffer(window, dtype=np.uint8)
-            yield from reader.blocks(text, 0 if number else text_start(text, settings))
+            content = np.frombuffer(window, dtype=np.uint8)
+            yield from reader.blocks(content, 0 if number else text_start(MemoryText(content), settings))
         if reader.layout is None:
             raise DataError(f"{settings.path} has no line of data.")
 
@@ -144,21 +145,23 @@ class _Reader:
         self.layout: Layout | None = None
         self.lines = 0
 
-    def blocks(self, text: np.ndarray, start: int) -> Iterator[RankingData]:
+    def blocks(self, content: np.ndarray, start: int) -> Iterator[RankingData]:
         """The rows of one window, if any; those before a bad line are yielded before the error."""
+        text = MemoryText(content)
         ranges = split(text, start, 1)
         if any(part.rows for part in ranges):
             try:
                 block = self._parsed(text, ranges)
             except ParseError as error:
-                good = split(text[: _line_start(text, error.line - self.lines)], start, 1)
+                before = MemoryText(content[: _line_start(content, error.line - self.lines)])
+                good = split(before, start, 1)
                 if any(part.rows for part in good):
-                    yield self._parsed(text, good)
+                    yield self._parsed(before, good)
                 raise
             yield block
         self.lines += sum(part.lines for part in ranges)
 
-    def _parsed(self, text: np.ndarray, ranges: list) -> RankingData:
+    def _parsed(self, text: Text, ranges: list) -> RankingData:
         if self.layout is None:
             piece, self.layout = parse_whole(text, ranges, self.settings, self._sparse, self.lines)
             assumed = self.settings.n_features is None or self.settings.zero_based is None

@@ -76,7 +76,7 @@ class Preferences:
         if prompt is not None:
             prompt = id_array(prompt)
             check_one_per_row("prompt", prompt, n_pairs, "chosen")
-            Queries.from_qid(prompt)  # refuses missing ids
+            Queries.from_qid(prompt, name="prompt")  # refuses missing ids
         self._prompt = prompt
         self._weight = None if weight is None else checked_weights("weight", weight, n_pairs, "chosen")
         # numbers of the rows of the blocks that are pairs, None for all

@@ -44,7 +44,7 @@ class Queries:
         self.ids = ids
 
     @classmethod
-    def from_qid(cls, qid: Any, n_rows: int | None = None) -> "Queries":
+    def from_qid(cls, qid: Any, n_rows: int | None = None, *, name: str = "qid") -> "Queries":
         """Group rows by their query ids.
 
         Parameters
@@ -53,6 +53,8 @@ class Queries:
             Query id of each row: any dtype, any order, any range. None: all rows are one query.
         n_rows : int, optional
             Number of rows expected.
+        name : str, default "qid"
+            What errors call the ids.
 
         Returns
         -------
@@ -68,9 +70,9 @@ class Queries:
             if n_rows is None:
                 raise DataError("qid is None and the number of rows is not known.")
             return cls(np.array([0, n_rows], dtype=np.int64), None, np.zeros(1, dtype=np.int64))
-        qid = _as_ids(qid)
+        qid = _as_ids(qid, name)
         if n_rows is not None:
-            check_one_per_row("qid", qid, n_rows)
+            check_one_per_row(name, qid, n_rows)
         if len(qid) == 0:
             return cls(np.zeros(1, dtype=np.int64), None, qid)
         # Runs of equal ids are grouped, not rows, because real data have long runs. If each row is a separate run, the
@@ -296,17 +298,17 @@ def id_array(qid: Any) -> np.ndarray:
     return ids
 
 
-def _as_ids(qid: Any) -> np.ndarray:
+def _as_ids(qid: Any, name: str) -> np.ndarray:
     ids = id_array(qid)
     if ids.ndim == 2 and ids.shape[1] == 1:
         ids = ids[:, 0]
     if ids.ndim != 1:
-        raise DataError(f"qid must be one-dimensional, got shape {ids.shape}.")
+        raise DataError(f"{name} must be one-dimensional, got shape {ids.shape}.")
     missing = _missing(ids)
     if missing.any():
         row = int(missing.argmax())
         value = "NaT" if ids.dtype.kind in "mM" else "NaN" if ids.dtype.kind in "fc" else "missing"
-        raise DataError(f"qid is {value} in row {row}: every row needs a query id.")
+        raise DataError(f"{name} is {value} in row {row}: every row needs a query id.")
     return ids
 
 

@@ -88,6 +88,9 @@ class RankingData:
             self._queries = (self.qid, Queries.from_qid(self.qid, self.n_rows))
         return self._queries[1]
 
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise DataError("RankingData is no array of features: give X=data.X, y=data.y, qid=data.qid.")
+
     def select(self, rows: Any) -> "RankingData":
         """Some of the rows.
 

@@ -57,8 +57,9 @@ class SharedDocuments:
 def shared_documents(docid: Any, qid: Any = None) -> SharedDocuments:
     """Count the documents that occur in several queries.
 
-    The statistics of Table 1 of Xu et al. (IEEE TKDE 2019). A document that occurs twice in a query counts once. A row
-    with an empty id, as from `read_letor` for a line without one, is a separate document.
+    A document that occurs twice in a query counts once. A row with an empty id, as from `read_letor` for a line without
+    one, is a separate document. The statistic of Table 1 of Xu et al. (IEEE TKDE 2019) is another one,
+    `pairs_per_document`.
 
     Parameters
     ----------

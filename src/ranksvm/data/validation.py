@@ -13,6 +13,7 @@ from ranksvm._checks import check_one_per_row, is_sparse
 from ranksvm._parallel import parallel_map
 from ranksvm.data import Queries, frames
 from ranksvm.data._finite import where_not_finite
+from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.data.numeric_column import label_column
 from ranksvm.data.preferences import Preferences
 from ranksvm.data.sparse_format import check_sparse_format
@@ -51,7 +52,7 @@ def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False, fin
 
 
 def features_and_labels(
-    estimator: Any, X: Any, y: Any, *, n_threads: int, reset: bool = True
+    estimator: Any, X: Any, y: Any, *, n_threads: int, reset: bool = True, finite: bool = True
 ) -> tuple[Any, np.ndarray]:
     """X as `features` gives it, and y as float64.
 
@@ -62,7 +63,8 @@ def features_and_labels(
         found = _plain_features(estimator, X, reset) if frames.is_plain_vector(y, X) else None
         if found is None:
             found, y = frames.validated(estimator, X, y, reset=reset, y_numeric=True, **_FEATURE_CHECKS)
-    check_finite(estimator, found, n_threads)
+    if finite:
+        check_finite(estimator, found, n_threads)
     return found, y
 
 
@@ -186,9 +188,25 @@ def check_finite(estimator: Any, X: Any, n_threads: int) -> None:
     values = X.data if is_sparse(X) else X.reshape(-1)
     chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
     if not all(parallel_map(linear.all_finite, chunks, n_threads)):
-        pairwise = getattr(estimator, "kernel", None) == "precomputed"
-        place = where_not_finite(X, getattr(estimator, "feature_names_in_", None), pairwise=pairwise)
-        raise DataError(
-            f"Input X contains {place}: drop such rows, or replace the values, by sklearn.impute.SimpleImputer before "
-            "the ranker in a Pipeline, for instance."
-        )
+        raise _not_finite(estimator, X)
+
+
+def largest_values(estimator: Any, X: Any, n_threads: int) -> np.ndarray | None:
+    """The largest absolute value of each column, if X is an array, in the same reading as `check_finite`, else None."""
+    if not isinstance(X, np.ndarray):
+        if not isinstance(X, TwoBlocks):  # whose parts have been checked
+            check_finite(estimator, X, n_threads)
+        return None
+    largest = DenseDesign(X).largest(n_threads)
+    if not np.isfinite(largest).all():
+        raise _not_finite(estimator, X)
+    return largest
+
+
+def _not_finite(estimator: Any, X: Any) -> DataError:
+    pairwise = getattr(estimator, "kernel", None) == "precomputed"
+    place = where_not_finite(X, getattr(estimator, "feature_names_in_", None), pairwise=pairwise)
+    return DataError(
+        f"Input X contains {place}: drop such rows, or replace the values, by sklearn.impute.SimpleImputer before "
+        "the ranker in a Pipeline, for instance."
+    )

@@ -213,7 +213,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             self.frame_type_ = frames.library(X)
             Cs = np.sort(c_values(self.Cs))
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
-            weights["event"] = event
+            weights["event"], self.censored_ = event, event is not None
             arguments = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
             data = self._training_set(self, X, y, **arguments, **weights)
             settings = self._settings(data)

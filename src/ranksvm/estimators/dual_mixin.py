@@ -30,6 +30,7 @@ class DualMixin(Ranker):
         "history_": Trace(),
         "n_pairs_": Number(integer=True, least=0, size="n_pairs"),
         "n_queries_": Number(integer=True, least=0),
+        "censored_": Flag(default=False),
         "width_": Number(least=0.0, nullable=True, default=None),
         "pair_alpha_": Array("n_pairs", nullable=True, default=None),
         "fitted_params_": Plain(required=False),
@@ -44,6 +45,7 @@ class DualMixin(Ranker):
     solver_: str
     history_: dict[str, list]
     n_pairs_: int
+    censored_: bool
     width_: float | None
     pair_alpha_: np.ndarray | None
     evals_result_: dict[str, dict[str, list[float]]]

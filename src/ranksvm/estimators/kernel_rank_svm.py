@@ -117,7 +117,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     pruned_ : dict
         After `prune`: n_dropped, distance (an upper bound on the change of the function in the RKHS) and norm (of the
         function before).
-    objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_
+    objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_, censored_
         As in `RankSVM`. The gap is that of the kernel itself, not of its rounded matrix: the difference is measured
         with columns computed again in float64, all of them for up to 256 documents; for more it is estimated from 64
         drawn ones, with a margin. The gap of an approximation (``approximation``) is that of its features as stored.
@@ -283,7 +283,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
-            weights["event"] = event
+            weights["event"], self.censored_ = event, event is not None
             data = kernel_training_set(
                 self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights
             )

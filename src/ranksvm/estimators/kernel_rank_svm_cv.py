@@ -73,7 +73,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     dual_coef_, support_, support_vectors_, coef_, frequencies_, feature_coef_, n_kernel_products_
         As in `KernelRankSVM`, for the chosen values; the products are counted over the whole path along C.
     fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_,
-    n_queries_
+    n_queries_, censored_
         As in `RankSVM`, for the chosen values.
 
     See Also

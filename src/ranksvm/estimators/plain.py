@@ -160,7 +160,7 @@ class RankSVM(DualMixin, LinearRanker):
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
-            weights["event"] = event
+            weights["event"], self.censored_ = event, event is not None
             problem = linear_problem(self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
             sets = evaluation_sets(
                 self,

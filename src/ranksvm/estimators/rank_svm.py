@@ -116,6 +116,8 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
         Number of pairs.
     n_queries_ : int
         Number of queries.
+    censored_ : bool
+        Whether ``event`` was given: then `score`, and the sets of ``eval_set``, need it too.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str

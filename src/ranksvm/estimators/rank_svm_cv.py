@@ -70,7 +70,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     evals_result_ : dict
         The metrics on each set of ``eval_set`` for each C, in LightGBM's form: ``{"valid_0": {"ndcg@10": [...]}}``.
     coef_, monotone_, fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_,
-    n_pairs_, n_queries_
+    n_pairs_, n_queries_, censored_
         As in `RankSVM`, for the chosen C.
 
     See Also

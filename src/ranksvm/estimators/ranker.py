@@ -162,7 +162,7 @@ class Ranker:
         Raises
         ------
         DataError
-            When the model was fitted with several queries and ``qid`` is missing.
+            When the model was fitted with several queries, or with ``event``, and ``qid`` or ``event`` is missing.
         """
         if pairs is not None or isinstance(X, Preferences):
             if y is not None or event is not None or sample_weight is not None:
@@ -176,6 +176,13 @@ class Ranker:
         scores = self.predict(X)
         qid = self._query_ids(X, qid)
         metric = SCORE_METRIC if event is None else CONCORDANCE.name
+        if event is None and getattr(self, "censored_", False):
+            raise DataError(
+                "This model was fitted with event, but score was called without: pass event=..., np.ones(len(y)) if "
+                "all times are observed. Inside scikit-learn's Pipelines and searches, "
+                "sklearn.set_config(enable_metadata_routing=True) passes it on; ranksvm.cross_validate needs no "
+                "routing."
+            )
         if qid is None and self.n_queries_ > 1:
             raise DataError(
                 "This model was fitted with qid, but score was called without: pass qid=... . Inside scikit-learn's "

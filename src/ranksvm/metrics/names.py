@@ -120,7 +120,7 @@ def parse_metrics(names: str | Metric | Iterable[str | Metric]) -> list[Metric]:
     """
     if isinstance(names, str):
         names = [name for name in names.split(",") if name.strip()]
-    elif isinstance(names, Metric):
+    elif isinstance(names, Metric) or not isinstance(names, Iterable):
         names = [names]
     metrics = list(dict.fromkeys(parse_metric(name) for name in names))
     if not metrics:

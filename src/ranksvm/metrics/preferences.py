@@ -103,7 +103,8 @@ def accuracy_interval(evaluation: Evaluation, confidence: float = 0.95) -> tuple
     Raises
     ------
     OptionError
-        When the pairwise accuracy was not evaluated, or the level is not between 0 and 1.
+        When the pairwise accuracy was not evaluated, the level is not between 0 and 1, or ``evaluation`` is no
+        `Evaluation`, but a number, for instance.
 
     References
     ----------
@@ -118,6 +119,11 @@ def accuracy_interval(evaluation: Evaluation, confidence: float = 0.95) -> tuple
     >>> round(low, 3), round(high, 3)
     (0.825, 0.945)
     """
+    if not isinstance(evaluation, Evaluation):
+        raise OptionError(
+            "the interval needs the values of each query: give the result of evaluate_pairs, evaluate or "
+            f"CrossValidation.pooled(), not a {type(evaluation).__name__}."
+        )
     if not 0 < confidence < 1:
         raise OptionError(f"confidence must lie between 0 and 1, got {confidence!r}.")
     share = evaluation[PairwiseAccuracy()]

@@ -23,7 +23,7 @@ class RankingScorer:
     """A scikit-learn scorer: ``scorer(estimator, X, y, qid=...)`` is the mean of a metric; made by `scorer`.
 
     It requests ``qid`` and ``sample_weight``: with ``sklearn.set_config(enable_metadata_routing=True)`` they reach it
-    without a ``set_score_request``.
+    without a ``set_score_request``. Without ``qid`` it takes the column of a DataFrame X that `RankSVM.score` takes.
 
     Parameters
     ----------
@@ -37,6 +37,8 @@ class RankingScorer:
     convention: Convention
 
     def __call__(self, estimator: Any, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+        if qid is None:
+            qid = _column_of_ids(estimator, X)
         if qid is None:
             raise DataError(
                 f"the scorer of {self.metric.name!r} was called without qid. In scikit-learn's searches, call "
@@ -62,6 +64,13 @@ class RankingScorer:
         for param in ("qid", "sample_weight"):
             request.score.add_request(param=param, alias=True)
         return request
+
+
+def _column_of_ids(estimator: Any, X: Any) -> str | None:
+    """The column of X that has the query ids, as in the ``score`` of our estimators: the one of ``fit``, or "qid"."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    column = getattr(estimator, "qid_column_", None) or frames.QID
+    return column if frames.has_column(X, column) else None
 
 
 def predict_scores(estimator: Any, X: Any, qid: Any) -> np.ndarray:

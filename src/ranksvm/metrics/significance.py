@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -454,7 +455,7 @@ def _t_test(contribution: np.ndarray, confidence: float) -> tuple[float, float, 
     mean = float(contribution.mean())
     if n < 2:
         return np.nan, np.nan, np.nan
-    error = float(contribution.std(ddof=1)) / np.sqrt(n)
+    error = float(contribution.std(ddof=1)) / math.sqrt(n)
     if error == 0:
         return mean, mean, 1.0 if mean == 0 else 0.0
     # the t distribution from scipy.special: importing scipy.stats takes longer than most programs run

@@ -1,7 +1,7 @@
 """The nuclear-norm RankSVM, split into its dual variables and a low-rank matrix for each query, with certificates."""
 
-import threading
 import math
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -361,7 +361,8 @@ class NuclearNormObjective:
         # a dual variable moves by off / (2 lam) where its derivative is no more than off
         moved = self.pairs.n_pairs * off * min(off / self.lam, 2.0 * self.C)
         of_sums = sums.alpha + self.lam * sums.distance + 4.0 * self.gamma * sums.nuclear
-        of_sums += self.lam * math.sqrt(sums.distance) * sums.nuclear + sums.multipliers / self.lam + self.C * sums.hinge
+        of_sums += self.lam * math.sqrt(sums.distance) * sums.nuclear
+        of_sums += sums.multipliers / self.lam + self.C * sums.hinge
         return norm + moved + terms * of_sums + self.C * (self.pairs.n_pairs * off + sums.excess)
 
     def _by_query(self, work: Callable[[int], Any]) -> list[Any]:

@@ -293,6 +293,11 @@ def _checked(
     X = estimator._without_qid_column(X)
     if are_pairs:
         return pairs_to_evaluate(features, X, qid=qid, group=group, pairs=y)
+    if event is None and getattr(estimator, "censored_", False):
+        raise DataError(
+            "the training data are censored times: give this set as (X, time, event), "
+            "with np.ones(len(time)) for event if all its times are observed."
+        )
     X, y = validation.features_and_labels(estimator, X, y, n_threads=n_threads, reset=False)
     queries = validation.queries(qid, group, len(y))
     if sample_weight is not None:

@@ -192,16 +192,16 @@ def linear_problem_of(estimator: Any, data: TrainingSet, **options: Any) -> Line
     """The problem of a linear estimator for validated data, whose features it may name."""
     signs = monotone_signs(estimator.monotone, data.X.shape[1], getattr(estimator, "feature_names_in_", None))
     options |= problem_options(estimator, LINEAR_SOLVERS)
-    return LinearProblem(data, linear_design(data.X, estimator.solver), signs=signs, **options)
+    return LinearProblem(data, linear_design(data.X, estimator.solver, data.largest), signs=signs, **options)
 
 
-def linear_design(X: Any, solver: str) -> DesignMatrix:
+def linear_design(X: Any, solver: str, largest: np.ndarray | None) -> DesignMatrix:
     """The design matrix of a linear model, for a solver of `LINEAR_SOLVERS`.
 
     The dual reads one array: two blocks are stacked where it may be used, which "auto" does for no more rows than
     features.
     """
     if not isinstance(X, TwoBlocks):
-        return as_design_matrix(X)
+        return as_design_matrix(X, largest)
     n_rows, n_features = X.shape
     return as_design_matrix(X.stacked()) if solver == "dual" or n_rows <= n_features else TwoBlockDesign(X)

@@ -34,6 +34,8 @@ class TrainingSet:
         Labels of the rows; None if pairs were given.
     listed : ListedPairs or None
         The pairs as they were given; None if labels were.
+    largest : ndarray of float64, shape (n_features,), or None
+        The largest absolute value of each feature, where it is known.
     """
 
     X: Any
@@ -42,6 +44,7 @@ class TrainingSet:
     n_threads: int
     labels: np.ndarray | None = None
     listed: "ListedPairs | None" = None
+    largest: np.ndarray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -104,11 +107,12 @@ def training_set(
         name = type(estimator).__name__
         raise DataError(f"{name} requires y to be passed, but the target y is None (or give pairs of rows instead).")
     if pairs is None:
-        X, y = validation.features_and_labels(estimator, X, y, n_threads=n_threads)
-        if weights.get("event") is None:  # times of one study are one query
-            validation.check_grouped(qid, group, X.shape[0])
+        X, y = validation.features_and_labels(estimator, X, y, n_threads=n_threads, finite=False)
     else:
-        X = validation.features(estimator, X, n_threads=n_threads, reset=True)
+        X = validation.features(estimator, X, n_threads=n_threads, reset=True, finite=False)
+    largest = validation.largest_values(estimator, X, n_threads)
+    if pairs is None and weights.get("event") is None:  # times of one study are one query
+        validation.check_grouped(qid, group, X.shape[0])
     grouping = validation.queries(qid, group, X.shape[0])
     how = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
     found = training_pairs(grouping, y, pairs, pair_weight, **how, **weights)
@@ -118,7 +122,7 @@ def training_set(
         each = checked_weights("pair_weight", pair_weight, len(rows), "pairs")
         by_row = {name: value for name, value in weights.items() if name != "event"}
         listed = ListedPairs(grouping, rows, each, {"weighting": weighting, **by_row})
-    return TrainingSet(X, found, grouping.n_queries, n_threads, y, listed)
+    return TrainingSet(X, found, grouping.n_queries, n_threads, y, listed, largest)
 
 
 def training_pairs(

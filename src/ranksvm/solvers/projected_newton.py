@@ -131,17 +131,20 @@ class _SteppingByHessian(_SteppingByProducts):
         earlier = objective.earlier_hessian()
         self.near = None if earlier is None else HessianModel(objective.cone, earlier)
         self._n_before = 0  # products before the present Hessian
+        self._exact = False  # whether the last step took only a Hessian of all rows
 
     def step(self, point: Point, gap: float, tolerance: float, reduction: float) -> np.ndarray:
         objective, monitor = self.objective, self.monitor
+        if self._exact and reduction > POOR_REDUCTION:  # the Hessian may lack digits
+            objective.refine()
         first = monitor.n_iter == 0 and self.near is not None
         enough = monitor.n_products - self._n_before >= SPENT_SHARE * objective.hessian_cost
         poor = reduction > POOR_REDUCTION or (reduction > GOOD_REDUCTION and enough)
         if fresh := self.near is None or (poor and not first):
             self.near, self._n_before = HessianModel(objective.cone, objective.hessian(point)), monitor.n_products
         assert self.near is not None
-        exact = fresh and objective.hessian_fraction >= 1.0
-        if exact or ((fresh or first) and tolerance >= SAMPLE_ACCURACY):
+        self._exact = fresh and objective.hessian_fraction >= 1.0
+        if self._exact or ((fresh or first) and tolerance >= SAMPLE_ACCURACY):
             return self.near.minimiser(point.w, point.gradient) - point.w
         n_before = monitor.n_products
         step = self._by_products(point, self.near, tolerance**2 * gap)
