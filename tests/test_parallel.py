@@ -5,10 +5,13 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
+import ranksvm
 from ranksvm import _parallel
+from ranksvm._cached import cached_property
 from ranksvm._parallel import available_cpus, effective_n_jobs, parallel_map
 from ranksvm.exceptions import OptionError
 
@@ -202,3 +205,21 @@ def test_workers_of_joblib_have_one_thread_each(monkeypatch, backend, n_workers)
     # one worker is this process, which has all processors
     assert found == [(1, 1, 3) if n_workers > 1 else (2, 2, 3)] * 4
     assert effective_n_jobs(None) == 2
+
+
+def test_no_lock_of_the_standard_library_that_a_child_could_wait_for():
+    """``functools.cached_property`` holds one for all objects of a class before Python 3.12; ours has none."""
+    source = Path(ranksvm.__file__).parent
+    assert not [path for path in source.rglob("*.py") if "functools import cached_property" in path.read_text()]
+
+    class Counted:
+        calls = 0
+
+        @cached_property
+        def value(self):
+            """What it is."""
+            self.calls += 1
+            return 7
+
+    one = Counted()
+    assert (one.value, one.value, one.calls, Counted.value.__doc__) == (7, 7, 1, "What it is.")

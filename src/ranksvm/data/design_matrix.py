@@ -26,6 +26,10 @@ __all__ = [
 ]
 
 
+# From so many values on a second thread helps to look at them.
+SHARED_VALUES = 1 << 20
+
+
 class RowProducts(Protocol):
     """Products with some rows of features, numbered by position.
 
@@ -229,7 +233,8 @@ def _largest(visit: Callable[..., None], n_rows: int, n_features: int, n_threads
         visit(*rows, out)
         return out
 
-    n_ranges = 4 * n_threads if n_threads > 1 else 1  # for even shares
+    # small ones are not worth a second thread; several for each make even shares
+    n_ranges = 4 * n_threads if n_threads > 1 and n_rows * n_features >= SHARED_VALUES else 1
     ranges = list(pairwise(np.linspace(0, n_rows, n_ranges + 1).astype(int).tolist()))
     return np.max(parallel_map(part, ranges, n_threads), axis=0)
 

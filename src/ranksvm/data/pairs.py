@@ -1,13 +1,14 @@
 """The comparable pairs of a data set: preferred and other documents and their weights, without a list of pairs."""
 
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 import ranksvm._compiled.sweep as sweep
+from ranksvm._cached import cached_property
 from ranksvm._parallel import parallel_map
 from ranksvm.data.censoring import order_of_times
 from ranksvm.data.pair_weights import PairWeights, check_total

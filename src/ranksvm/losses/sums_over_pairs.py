@@ -5,13 +5,13 @@ products with the Laplacian of the graph whose edges are the pairs at which the 
 pairs in the form that suits the way.
 """
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 import ranksvm._compiled.pair_list as pair_list
 import ranksvm._compiled.sweep as sweep
+from ranksvm._cached import cached_property
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
 from ranksvm.losses.round_off import SumLengths

@@ -1,10 +1,9 @@
 """Rankings: labels in the order of the scores, and quantities that several metrics need, computed once."""
 
-from functools import cached_property
-
 import numpy as np
 
 import ranksvm._compiled.metrics as _loops
+from ranksvm._cached import cached_property
 from ranksvm.data import Queries
 from ranksvm.data.censoring import order_of_times
 from ranksvm.data.queries import descending_within_ties

@@ -2,11 +2,11 @@
 
 import dataclasses
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
+from ranksvm._cached import cached_property
 from ranksvm.data import Queries
 from ranksvm.data.runs import Qrels, Run, judgement_of
 from ranksvm.data.trec_files import as_qrels, as_run

@@ -3,11 +3,11 @@
 import logging
 import threading
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ranksvm._cached import cached_property
 from ranksvm._checks import is_sparse
 from ranksvm._logging import PASSING
 from ranksvm._memory import memory_bytes

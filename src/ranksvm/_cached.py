@@ -1,0 +1,40 @@
+"""Attributes that are computed on first use."""
+
+from collections.abc import Callable
+from typing import Any, Generic, Self, TypeVar, overload
+
+__all__ = ["cached_property"]
+
+Value = TypeVar("Value")
+
+
+class cached_property(Generic[Value]):  # noqa: N801 (the name of functools')
+    """`functools.cached_property` without its lock.
+
+    Before Python 3.12 that one holds a lock for all objects of a class: a child that is forked meanwhile waits for it
+    forever. Here two threads may compute the same value; one of them is kept.
+
+    Parameters
+    ----------
+    function : callable
+        Gives the value for an object.
+    """
+
+    def __init__(self, function: Callable[[Any], Value]):
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Value: ...
+
+    def __get__(self, instance: object | None, owner: type | None = None) -> Self | Value:
+        if instance is None:
+            return self
+        value = instance.__dict__[self.name] = self.function(instance)
+        return value
