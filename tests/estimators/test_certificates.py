@@ -195,3 +195,15 @@ def test_the_hinge_on_separable_data_where_all_weights_exceed_the_objective(solv
         assert "round-off" in model.status_
     elif C == 1e4 and solver == "dual":
         assert model.converged_
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_small_gaps_of_labels_do_not_spoil_the_certificate(seed):
+    """Weights are differences of labels, some of them tiny: these pairs weigh little."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(2000, 5))
+    y = np.exp(X[:, 0] + random.normal(size=2000))
+    for C in (1e-3, 1.0):
+        model = RankSVM(C=C, pair_weighting="label_gap").fit(X, y, group=[2000])
+        assert model.converged_
+        assert model.duality_gap_ <= 1e-4 * model.objective_

@@ -242,6 +242,22 @@ class ComparablePairs:
         rising = same & (step > 0.0)
         return float(((gain[1:] + gain[:-1])[rising] / step[rising]).max(initial=1.0))
 
+    @cached_property
+    def gain_sum(self) -> float:
+        """Bound on the sum of the gains of the two documents of each pair, times its other weights; inf without gains.
+
+        The weights of the pairs are differences of these.
+        """
+        if self.gain is None:
+            return np.inf
+        begin = self.pointers[:-1][np.diff(self.pointers) > 0]
+        if not len(begin):
+            return 0.0
+        largest = np.maximum.reduceat(np.abs(self.gain), begin)
+        ones = np.ones(self.n_rows)
+        sides = [np.add.reduceat(ones if side is None else side, begin) for side in (self.preferred, self.other)]
+        return float((2.0 * largest * sides[0] * sides[1]).sum())
+
     def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The pairs of one query as a list.
 

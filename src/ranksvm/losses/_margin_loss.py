@@ -69,9 +69,17 @@ class MarginLoss:
             if width is not None and off < width:
                 # what is summed up twice differs by round-off alone
                 ring += growth(lengths.of_all) * active - self._weight_below(scores, 1.0 - width - off)
-        spread = spread_of(scores, self.pairs.pointers) if lengths.swept else 0.0
-        weights = growth(OPERATIONS + lengths.of_document + lengths.swept + 2.0 * lengths.cancellation)
-        return LossRoundOff(*self._round_off(sums, width, off, active, max(ring, 0.0), spread), weights=weights)
+        gains = lengths.cancellation > 1.0
+        spread = spread_of(scores, self.pairs.pointers) if lengths.swept or gains else 0.0
+        weights = growth(OPERATIONS + lengths.of_document + lengths.swept)
+        found = LossRoundOff(*self._round_off(sums, width, off, active, max(ring, 0.0), spread), weights=weights)
+        if not gains:
+            return found
+        # The gains are rounded, and weights are their differences: what that adds to the loss, here and at the minimum,
+        # where a pair's loss is hardly larger than the largest one here.
+        largest = (1.0 + spread + off) ** 2
+        rounded = 4.0 * growth(2.0) * min(lengths.cancellation * (sums.value + sums.excess), lengths.gains * largest)
+        return found._replace(beyond=found.beyond + rounded)
 
     def _round_off(
         self, sums: LossSums, width: Any, off: float, active: float, ring: float, spread: float

@@ -68,11 +68,11 @@ class HuberHinge(MarginLoss):
         value = slack = 4.0 * growth(OPERATIONS + lengths.of_all) * target
         if lengths.swept:
             # Hinges of the ring are differences of terms as large as the spread of the scores, divided by the width.
-            sweep = growth(OPERATIONS + 2.0 * lengths.swept) * lengths.cancellation
-            size = 1.0 + 2.0 * spread
-            pull_sums += 2.0 * sweep * (active + size * ring / width)
-            value += sweep * (size * (size / width + 1.0) * ring + (size + width) * active)
-            slack += sweep * size * (size / width + 1.0) * ring
+            sweep, size = growth(OPERATIONS + 2.0 * lengths.swept), 1.0 + 2.0 * spread
+            of_ring, of_active = lengths.cancelled(ring), lengths.cancelled(active)
+            pull_sums += 2.0 * sweep * (of_active + size * of_ring / width)
+            value += sweep * (size * (size / width + 1.0) * of_ring + (size + width) * of_active)
+            slack += sweep * size * (size / width + 1.0) * of_ring
         # A kink is as far above its tangents as the margin is off, a parabola no farther than half the square over d.
         beyond = ring * off if self.smoothed else active * min(off * off / (2.0 * width), off)
         return pulls, pull_sums, beyond, value, slack

@@ -45,12 +45,30 @@ class SumLengths(NamedTuple):
     cancellation : float
         Sum of the gains of two documents over the difference that is the weight of their pair, at most; 1 without
         gains.
+    gains : float
+        Bound on the sum of the gains of the two documents over all pairs; infinite without gains.
     """
 
     of_document: int
     of_all: int
     swept: int = 0
     cancellation: float = 1.0
+    gains: float = np.inf
+
+    def cancelled(self, weight: float) -> float:
+        """Bound on the sum of the gains whose differences are the weights of some pairs.
+
+        Parameters
+        ----------
+        weight : float
+            Sum of the weights of these pairs.
+
+        Returns
+        -------
+        float
+            The bound.
+        """
+        return min(self.cancellation * weight, self.gains)
 
 
 class LossRoundOff(NamedTuple):

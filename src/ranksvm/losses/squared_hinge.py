@@ -51,7 +51,7 @@ class SquaredHinge(MarginLoss):
         pull_sums, value = 2.0 * growth(OPERATIONS + lengths.of_document) * pulls, growth(lengths.of_all) * sums.value
         if lengths.swept:
             # Differences of sums over up to all documents of a query, of terms as large as the spread of the scores.
-            weight = lengths.cancellation * active
+            weight = lengths.cancelled(active)
             pull_sums += 4.0 * growth(OPERATIONS + lengths.swept) * weight * (1.0 + spread)
             value += growth(OPERATIONS + 2.0 * lengths.swept) * weight * (1.0 + 2.0 * spread) ** 2
         return pulls, pull_sums, active * off * off, value, 0.0
