@@ -78,13 +78,14 @@ def check(problem):
     assert model.converged_ == (model.duality_gap_ <= options["tol"] * model.objective_)
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+# the same problems in every run: the fuzz target `certificates` searches for others, in extended precision
+@settings(max_examples=1500, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(problems())
 def test_certificates_bound_the_true_gap(problem):
     check(problem)
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1000, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 @given(problems(), st.sampled_from(["hinge", "huber"]), st.sampled_from([1e-3, 0.5, 3.0]))
 def test_certificates_of_the_hinge_losses_are_the_distance_to_a_dual_value(problem, loss, width):
     """Any dual value is below the optimum: primal less dual is a proof, here with every pair written out."""
@@ -92,8 +93,10 @@ def test_certificates_of_the_hinge_losses_are_the_distance_to_a_dual_value(probl
     model, oracle = fitted(problem, loss=loss, huber_width=width)
     C, w = options["C"], model.coef_
     value = oracle.hinge_value(w, C) if loss == "hinge" else oracle.value(w, C)
-    # a margin known to within eps times the spread of the scores is a part eps * spread / width of a ring
-    size = C * oracle.weight.sum() * (1.0 + np.ptp(X @ w)) ** 2 * max(1.0, 1.0 / model.width_)
+    # a margin known to within eps times the products it is made of is a part eps * products / width of a ring, and so
+    # are the dual variables of the oracle
+    products = 2.0 * float((np.abs(X.astype(float)) @ np.abs(w)).max())
+    size = C * oracle.weight.sum() * (1.0 + products) ** 2 * max(1.0, 1.0 / model.width_)
     assert model.objective_ == pytest.approx(value, rel=1e-12, abs=1e-14 * size)
     gap = value - oracle.dual_value(w, C, hinge=loss == "hinge")
     # what round-off may hide is in the gap: never less than the distance, and hardly more
