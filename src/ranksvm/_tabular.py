@@ -12,8 +12,10 @@ from typing import Any
 from ranksvm._plain import plain
 from ranksvm.exceptions import MissingDependencyError, OptionError
 
-__all__ = ["LIBRARIES", "Table", "Tabular", "frame_of"]
+__all__ = ["CORRECTIONS", "LIBRARIES", "Table", "Tabular", "frame_of"]
 
+# Corrections for many comparisons, and the heading of the column of p-values that they give.
+CORRECTIONS = {"holm": "p (Holm)", "bonferroni": "p (Bonferroni)", "tukey": "p (Tukey HSD)", "none": ""}
 # in the order in which they are tried
 LIBRARIES = ("pandas", "polars", "pyarrow")
 _LATEX = {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranksvm._plain import plain
+from ranksvm._tabular import CORRECTIONS
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.evaluation_notes import notes_on
 from ranksvm.cli.files import (
@@ -38,9 +39,6 @@ from ranksvm.cli.tables import count, number, print_json, print_table, queries
 if TYPE_CHECKING:
     from ranksvm.data import Qrels
     from ranksvm.metrics import Evaluation
-
-# what is displayed above the corrected p-values
-CORRECTIONS = {"holm": "p (Holm)", "bonferroni": "p (Bonferroni)", "tukey": "p (Tukey HSD)", "none": ""}
 
 
 @click.command("evaluate", short_help="Evaluate models, score files and TREC runs, side by side.")

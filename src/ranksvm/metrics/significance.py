@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ranksvm._plain import plain
-from ranksvm._tabular import Table, Tabular
+from ranksvm._tabular import CORRECTIONS, Table, Tabular
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation
@@ -201,7 +201,7 @@ class SystemComparisons(Tabular):
 
     def _table(self) -> Table:
         convention = self.comparisons[0].convention
-        return _table(self.comparisons, self.metric, convention, _CORRECTED[self.correction])
+        return _table(self.comparisons, self.metric, convention, CORRECTIONS[self.correction])
 
     def __str__(self) -> str:
         return self._table().to_text()
@@ -283,8 +283,8 @@ def compare_systems(
         raise OptionError(f"there must be two systems or more to compare, got {len(names)}.")
     if baseline is not None and baseline not in evaluations:
         raise OptionError(f"the baseline {baseline!r} is not a system: choose from {', '.join(map(repr, names))}.")
-    if correction not in _CORRECTIONS:
-        raise OptionError(f"correction must be one of {', '.join(_CORRECTIONS)}, got {correction!r}.")
+    if correction not in CORRECTIONS:
+        raise OptionError(f"correction must be one of {', '.join(CORRECTIONS)}, got {correction!r}.")
     if baseline is None:
         pairs = list(itertools.combinations(names, 2))
     else:
@@ -355,10 +355,6 @@ def adjust_p_values(p_values: Any, correction: Literal["holm", "bonferroni", "no
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
     return adjusted
-
-
-_CORRECTED = {"holm": "p (Holm)", "bonferroni": "p (Bonferroni)", "tukey": "p (Tukey HSD)", "none": ""}
-_CORRECTIONS = tuple(_CORRECTED)
 
 
 def _table(comparisons: Sequence[Comparison], metric: str, convention: str, corrected: str = "") -> Table:
