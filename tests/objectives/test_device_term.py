@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ranksvm.data import as_design_matrix, partition
-from ranksvm.device import HostDevice
+from ranksvm.device.host import HostDevice
 from ranksvm.objectives import LinearObjective, PartitionedTerm, ThreadedTerm
 from ranksvm.objectives.device_term import DeviceTerm
 from ranksvm.solvers import Status, newton, tron

@@ -22,11 +22,19 @@ class HostDevice:
         Whether threads and blocks have their turns in the opposite order: no result may depend on it.
     memory : int, optional
         Bytes that arrays may take, all together; None: as many as there are.
+    number : int
+        Number in its name.
     """
 
-    name = "host"
-
-    def __init__(self, n_blocks: int = 3, n_threads: int = 16, backwards: bool = False, memory: int | None = None):
+    def __init__(
+        self,
+        n_blocks: int = 3,
+        n_threads: int = 16,
+        backwards: bool = False,
+        memory: int | None = None,
+        number: int = 0,
+    ):
+        self.name = f"host:{number}"
         self.n_blocks = n_blocks
         self.n_threads = n_threads
         self.backwards = backwards

@@ -42,6 +42,7 @@ class RankSVM(DualMixin, LinearRanker):
         max_iter: int = 1000,
         warm_start: bool = False,
         keep_on_interrupt: bool = False,
+        device: Any = "cpu",
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -57,6 +58,7 @@ class RankSVM(DualMixin, LinearRanker):
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.keep_on_interrupt = keep_on_interrupt
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
 

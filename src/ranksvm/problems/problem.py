@@ -86,6 +86,8 @@ class RankSVMProblem:
     """
 
     objective: Any
+    # where it is computed
+    device: str | list[str] = "cpu"
     # prefix of C in the log
     label = ""
     # whether TRON may begin with smaller C
@@ -183,6 +185,7 @@ class RankSVMProblem:
             n_pairs=self.pairs.n_pairs,
             n_queries=self.n_queries,
             width=result.width,
+            device=self.device,
             pair_alpha=result.alpha,
         )
 
