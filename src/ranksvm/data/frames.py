@@ -31,6 +31,8 @@ QID = "qid"
 _COLUMNS = 16
 # Lower limit on the number of values written at a time; a copy of so few is small.
 _BLOCK_VALUES = 1 << 18
+# How pandas and polars select the features of a fit.
+_SELECTED = "X[model.feature_names_in_]"
 # Largest number of columns named in an error message.
 _NAMED = 5
 _NO_LABELS = object()
@@ -195,8 +197,8 @@ def validated(
     Raises
     ------
     ValueError
-        As raised by `validate_data`; DataError if a column is not numeric, or (with ``reset``) is named like ids of
-        queries.
+        As raised by `validate_data`; DataError if a column is not numeric, if the columns are not those of the fit, in
+        their order, or (with ``reset``) if one is named like ids of queries.
     """
     from sklearn.utils.validation import check_array, check_X_y, validate_data
 
@@ -216,7 +218,10 @@ def validated(
             f"X has a column {ids[0]!r}, which is named like ids of queries, not like a feature: name it, "
             f"qid={ids[0]!r}; or drop it if the ids are given apart; or rename it if it is a feature."
         )
-    validate_data(estimator, _named(X, frame), reset=reset, skip_check_array=True)
+    try:
+        validate_data(estimator, _named(X, frame), reset=reset, skip_check_array=True)
+    except ValueError as error:
+        raise _with_cure(error, estimator, frame) from error
     array = _features(frame)
     if y is _NO_LABELS:
         return check_array(array, estimator=estimator, input_name="X", **checks)
@@ -238,6 +243,20 @@ def _refuse_mixed_names(X: Any) -> None:
             f"X has {len(names) - len(others)} columns whose names are strings and {len(others)} whose names are not, "
             f"such as {others[0]!r}: rename them all to strings, X.columns = X.columns.astype(str)."
         )
+
+
+def _with_cure(error: ValueError, estimator: Any, frame: Any) -> ValueError:
+    """Scikit-learn's error about names of features, with the expression that selects those of the fit if X has them."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None or list(names) == list(frame.columns):
+        return error
+    if set(names) <= set(frame.columns):
+        selected = "X.select(model.feature_names_in_)" if frame.implementation.is_pyarrow() else _SELECTED
+        too = "" if getattr(estimator, "qid_column_", None) is None else ", and keep the column of query ids,"
+        cure = f"X has every feature of the fit: select these{too} with {selected} of the fitted model."
+    else:
+        cure = "X must have the columns of the fit, which are in feature_names_in_, by the same names."
+    return DataError(f"{str(error).rstrip()}\n{cure}")
 
 
 class _Names:
