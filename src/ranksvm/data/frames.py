@@ -1,5 +1,6 @@
 """DataFrames of pandas, polars, pyarrow and others, through narwhals: validation and conversion to arrays."""
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ __all__ = [
     "is_frame",
     "is_plain_vector",
     "library",
+    "refuse_containers",
     "split_qid",
     "stacked",
     "take_rows",
@@ -31,6 +33,8 @@ QID = "qid"
 _COLUMNS = 16
 # Lower limit on the number of values written at a time; a copy of so few is small.
 _BLOCK_VALUES = 1 << 18
+# What other packages of learning to rank wrap features, labels and queries in.
+_CONTAINERS = ("xgboost.DMatrix", "xgboost.QuantileDMatrix", "lightgbm.Dataset", "catboost.Pool")
 # How pandas and polars select the features of a fit.
 _SELECTED = "X[model.feature_names_in_]"
 # Largest number of columns named in an error message.
@@ -98,10 +102,9 @@ def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
     Raises
     ------
     DataError
-        When X has no such column, or is RankingData, which is no X.
+        When X has no such column, or is none (`refuse_containers`).
     """
-    if isinstance(X, RankingData):
-        np.asarray(X)  # says what to give instead
+    refuse_containers(X)
     if qid is None and has_column(X, QID):
         qid = QID
     if not isinstance(qid, str):
@@ -114,6 +117,38 @@ def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
     if not has_column(X, qid):
         raise DataError(f"qid={qid!r} names a column, but X has no such column: give one query id per row.")
     return drop_column(X, qid), column(X, qid), qid
+
+
+def refuse_containers(X: Any) -> None:
+    """Raise DataError for what holds features, but is no array of them, with what to pass instead.
+
+    Parameters
+    ----------
+    X : object
+        What was given for X.
+
+    Raises
+    ------
+    DataError
+        When X is RankingData, data of XGBoost, LightGBM or CatBoost, a path, or dicts.
+    """
+    if is_sparse(X):  # of which one format is a dict
+        return
+    if isinstance(X, RankingData):
+        np.asarray(X)  # says what to give instead
+    kind = f"{type(X).__module__.partition('.')[0]}.{type(X).__name__}"
+    if kind in _CONTAINERS:
+        raise DataError(
+            f"X is of type {kind}: pass the features that it was made of (an array, a sparse matrix or a DataFrame), "
+            "the labels as y, and the queries as qid= or group=."
+        )
+    if isinstance(X, str | os.PathLike):
+        raise DataError(
+            f"X is {os.fspath(X)!r}: read the file first, data = ranksvm.read_letor(path), and pass X=data.X, "
+            "y=data.y, qid=data.qid."
+        )
+    if isinstance(X, Mapping) or (isinstance(X, list) and X and isinstance(X[0], Mapping)):
+        raise DataError("X consists of dicts: pass a DataFrame, such as pandas.DataFrame(X), or an array.")
 
 
 def library(X: Any) -> str | None:
@@ -202,6 +237,7 @@ def validated(
     """
     from sklearn.utils.validation import check_array, check_X_y, validate_data
 
+    refuse_containers(X)
     if not is_frame(X):
         if is_sparse(X):
             check_sparse_format(X)
