@@ -15,7 +15,7 @@ from ranksvm.data.pair_blocks import PairBlocks
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
 from ranksvm.data.pairs_per_document import pairs_per_document
-from ranksvm.data.partition import partition
+from ranksvm.data.partition import joined, partition
 from ranksvm.data.preferences import Preferences
 from ranksvm.data.queries import Queries
 from ranksvm.data.ranking_data import RankingData
@@ -59,6 +59,7 @@ __all__ = [
     "make_ranking_stream",
     "pairs_from_clicks",
     "pairs_per_document",
+    "joined",
     "partition",
     "read_data",
     "read_letor",

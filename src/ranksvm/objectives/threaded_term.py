@@ -103,12 +103,16 @@ class ThreadedTerm:
         The loss over pairs of its rows.
     n_threads : int
         Number of threads.
+    repeatable : bool
+        Whether every result has the same bits whatever was evaluated before. Otherwise documents are sorted beginning
+        from an earlier order, which is faster, and decides in which order equal scores are added up.
     """
 
     # a position on a line costs as much as any other one
     positions_at_once = 1
+    most_fraction = 1.0
 
-    def __init__(self, design: DesignMatrix, loss: PairwiseLoss, n_threads: int = 1):
+    def __init__(self, design: DesignMatrix, loss: PairwiseLoss, n_threads: int = 1, repeatable: bool = False):
         self.design = design
         self.loss = loss
         self.pairs = loss.pairs
@@ -121,6 +125,7 @@ class ThreadedTerm:
         self._cache_rows = max(1, int(CACHE_BYTES / design.row_bytes))
         self.weight = self.pairs.weight
         self.n_threads = n_threads if worth_threads(design, self.n_rows) else 1
+        self.repeatable = repeatable
         self._probe: ThreadedPoint | None = None  # for the scores along a line
         self._spare: list[ThreadedPoint] = []
         self._sample: _Sample | None = None
@@ -133,7 +138,7 @@ class ThreadedTerm:
         design, loss = self.design, self.loss
         if self.pairs.rows is not None:
             design, loss = design.taken(self.pairs.rows), loss.over(self.pairs.renumbered())
-        return ThreadedTerm, (design, loss, self.n_threads)
+        return ThreadedTerm, (design, loss, self.n_threads, self.repeatable)
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
@@ -159,9 +164,8 @@ class ThreadedTerm:
         self, a: ThreadedPoint, b: ThreadedPoint, alphas: np.ndarray, width: float | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Values and slopes, from the scores alone: X is not read."""
-        if self._probe is None:
-            self._probe = self._new_point(width, a)
-        probe = self._probe
+        probe = self._new_point(width, a) if self._probe is None else self._probe
+        self._probe = None if self.repeatable else probe
         loss = self.loss.evaluation(probe.state, width)
 
         def part(blocks: list[Block]) -> np.ndarray:
@@ -204,7 +208,8 @@ class ThreadedTerm:
     def release(self, at: ThreadedPoint) -> None:
         """Mark an evaluation as no longer needed: its arrays over rows are reused by the next one."""
         at.gradient = NOTHING
-        self._spare.append(at)
+        if not self.repeatable:
+            self._spare.append(at)
 
     # -- curvature ---------------------------------------------------------------------------------------------------
 
@@ -379,7 +384,7 @@ class ThreadedTerm:
             point = self._spare.pop()
             point.width = width
             return point
-        state = self.loss.new_state(near.state if near else None, self.n_threads)
+        state = self.loss.new_state(near.state if near and not self.repeatable else None, self.n_threads)
         return ThreadedPoint(np.empty(self.n_rows), state, width)
 
     def _sampled(self, n_rows: int, seed: int) -> _Sample | None:
