@@ -24,7 +24,7 @@ from ranksvm.data.atomic_files import atomic_write
 from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.exceptions import DataError, ModelFileError
 
-__all__ = ["ALIGNMENT", "BLOCK", "MAGIC", "PREAMBLE_BYTES", "header_bytes", "read_cache", "row_arrays", "write_cache"]
+__all__ = ["ALIGNMENT", "BLOCK", "MAGIC", "PREAMBLE_BYTES", "header_bytes", "open_cache", "read_cache", "row_arrays", "words_of", "write_cache"]
 
 T = TypeVar("T")
 
@@ -97,12 +97,8 @@ def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool)
     """
     name = os.fspath(path)
     with open(path, "rb") as file:
-        header, start = _header(name, file)
-        entries = _entries(name, header, start)
+        header, entries = open_cache(name, file)
         size = os.fstat(file.fileno()).st_size
-        expected = start + header["size"]
-        if size != expected:
-            raise ModelFileError(f"{name} is truncated or altered: it has {size} bytes, its header says {expected}.")
         if mapped:
             content: Any = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
         else:
@@ -122,6 +118,16 @@ def read_cache(path: Any, make: Callable[..., T], *, mapped: bool, verify: bool)
 
 
 # ---- the header
+
+
+def open_cache(name: str, file: Any) -> tuple[dict[str, Any], list["_Entry"]]:
+    """The header of an open cache, and its arrays, which together have the size of the file."""
+    header, start = _header(name, file)
+    entries = _entries(name, header, start)
+    size, expected = os.fstat(file.fileno()).st_size, start + header["size"]
+    if size != expected:
+        raise ModelFileError(f"{name} is truncated or altered: it has {size} bytes, its header says {expected}.")
+    return header, entries
 
 
 def _header(name: str, file: Any) -> tuple[dict[str, Any], int]:
@@ -327,13 +333,13 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
         fields["X"] = X
     for field in ("qid", "docid"):
         if f"{field}.text" in arrays:
-            fields[field] = _words(arrays[f"{field}.text"], arrays[f"{field}.ends"])
+            fields[field] = words_of(arrays[f"{field}.text"], arrays[f"{field}.ends"])
         else:
             fields[field] = arrays.get(field)
     return fields
 
 
-def _words(text: np.ndarray, ends: np.ndarray) -> np.ndarray:
+def words_of(text: np.ndarray, ends: np.ndarray) -> np.ndarray:
     bounds = np.concatenate(([0], ends))
     if (np.diff(bounds) < 0).any() or bounds[-1] != len(text):
         raise ValueError("strings do not end one after another")
