@@ -153,7 +153,19 @@ class PartitionedTerm:
             The term, which shares the sample.
         """
         options = self.loss, self.n_threads, self.positions_at_once
-        return PartitionedTerm(backend, *options, info=self.parts_info, sample=self._fetch(), fit=self.fit)
+        return PartitionedTerm(backend, *options, info=self.parts_info, sample=self.fetch(), fit=self.fit)
+
+    def fetch(self) -> list[Part]:
+        """The sample, fetched on the first call.
+
+        Returns
+        -------
+        list of Part
+            Its rows, of each part that has pairs.
+        """
+        if self._fetched is None:
+            self._fetched = self.backend.sample(self._wanted, SEED) if self.weight > 0.0 else []
+        return self._fetched
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
@@ -242,13 +254,8 @@ class PartitionedTerm:
         self.n_reductions += 1
         return self.backend.round([Job(self.fit, self._owner, self.loss, tuple(sorted(self._live)), calls)])[0]
 
-    def _fetch(self) -> list[Part]:
-        if self._fetched is None:
-            self._fetched = self.backend.sample(self._wanted, SEED) if self.weight > 0.0 else []
-        return self._fetched
-
     def _sampled(self) -> _Sample | None:
-        if self._sample is None and (parts := self._fetch()):
+        if self._sample is None and (parts := self.fetch()):
             self._sample = _Sample(parts, self.loss, self.n_threads)
         return self._sample
 
