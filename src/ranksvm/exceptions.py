@@ -1,4 +1,4 @@
-"""The errors that ranksvm raises, and its warning.
+"""The errors that ranksvm raises, and its warnings.
 
 Each is also the built-in class that a user of scikit-learn would catch. A solver that stops early warns with
 scikit-learn's own ConvergenceWarning.
@@ -14,6 +14,7 @@ __all__ = [
     "DeviceError",
     "ModelFileError",
     "OneQueryWarning",
+    "UninformativeWarning",
 ]
 
 
@@ -70,3 +71,7 @@ class ModelFileError(RankSVMError, ValueError):
 
 class OneQueryWarning(UserWarning):
     """Rows without query ids were fitted, evaluated or scaled as one query; with many rows this is a DataError."""
+
+
+class UninformativeWarning(UserWarning):
+    """A fit or a calibration has learnt nothing: all weights, or the slope, are 0."""
