@@ -46,6 +46,7 @@ class DevicesTerm:
     """
 
     positions_at_once = POSITIONS_AT_ONCE
+    most_fraction = 1.0
 
     def __init__(self, parts: Sequence[DeviceTerm]):
         self.parts = list(parts)
