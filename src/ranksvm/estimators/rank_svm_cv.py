@@ -96,6 +96,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     """
 
     _with_one_c = RankSVM
+    _reads_devices = True
     _fitted_schema: ClassVar[Schema] = {
         "coef_": Array("n_features"),
         **SIGNS_SCHEMA,

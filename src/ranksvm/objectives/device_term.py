@@ -14,7 +14,7 @@ from ranksvm.losses.round_off import LossRoundOff, SumLengths
 from ranksvm.objectives.data_term import Sizes
 from ranksvm.objectives.device_long_queries import LongPoint, LongQueries, is_long
 from ranksvm.objectives.device_pairs import PairsOnDevice, order_on_device
-from ranksvm.objectives.device_rows import RowsOnDevice, SparseRows, rows_on
+from ranksvm.objectives.device_rows import DeviceDesign, RowsOnDevice, SparseRows, rows_on
 from ranksvm.objectives.threaded_term import DIAGONAL_ROWS, SEED
 
 __all__ = ["DevicePoint", "DeviceTerm"]
@@ -75,7 +75,7 @@ class DeviceTerm:
     ----------
     device : Device
         The device.
-    design : DesignMatrix
+    design : DesignMatrix or DeviceDesign
         The features.
     loss : SquaredHinge, HuberHinge or Hinge
         The loss over pairs of its rows.
@@ -90,7 +90,12 @@ class DeviceTerm:
     most_fraction = 1.0
 
     def __init__(
-        self, device: Device, design: DesignMatrix, loss: Any, n_threads: int = 1, rows: RowsOnDevice | None = None
+        self,
+        device: Device,
+        design: DesignMatrix | DeviceDesign,
+        loss: Any,
+        n_threads: int = 1,
+        rows: RowsOnDevice | None = None,
     ):
         self.device = device
         self.design = design
