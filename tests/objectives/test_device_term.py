@@ -1,11 +1,13 @@
 """The data term of a device against every property of data terms, and against the one on threads."""
 
+import logging
+
 import numpy as np
 import pytest
 
 from ranksvm.data import as_design_matrix, partition
 from ranksvm.device.host import HostDevice
-from ranksvm.objectives import LinearObjective, ThreadedTerm, device_long_queries
+from ranksvm.objectives import LinearObjective, ThreadedTerm, device_long_queries, device_rows, device_term
 from ranksvm.objectives.device_term import DeviceTerm
 from ranksvm.objectives.devices_term import DevicesTerm
 from ranksvm.solvers import Status, newton, tron
@@ -54,6 +56,48 @@ def test_every_property(term, loss, kind, check):
 def test_every_property_where_the_host_sweeps_some_queries_or_all(most_pairs, loss, kind, check, monkeypatch):
     monkeypatch.setattr(device_long_queries, "LONG_PAIRS", most_pairs)
     check_all(on(HostDevice()), loss, kind, check)
+
+
+@pytest.fixture
+def streaming(monkeypatch):
+    """X never fits: blocks of about 20 rows of 6 numbers go through."""
+    monkeypatch.setattr(device_rows, "RESIDENT_SHARE", 0.0)
+    for module in (device_rows, device_term):
+        monkeypatch.setattr(module, "STREAM_BYTES", 20 * 6 * 8)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("kind", [kind for kind, options in PROBLEMS.items() if options.get("storage") != "csr"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_property_of_rows_that_stream_through(loss, kind, check, streaming):
+    check_all(on(HostDevice()), loss, kind, check)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_stream_through_take_less_memory(streaming, caplog, dtype):
+    problem = TermProblem(n=2000)
+    X = np.tile(problem.X, 50).astype(dtype)
+    results = []
+    for memory in (None, 9 * X.nbytes // 10):
+        device = HostDevice(memory=memory)
+        with caplog.at_level(logging.INFO, logger="ranksvm"):
+            if memory is None:
+                with pytest.MonkeyPatch.context() as patched:
+                    patched.setattr(device_rows, "RESIDENT_SHARE", 0.8)
+                    term = on(device)(X, problem.spec, problem.pairs)
+            else:
+                term = on(device)(X, problem.spec, problem.pairs)
+        objective = LinearObjective(term, 0.01)
+        results.append(tron(objective, np.zeros(X.shape[1]), tol=1e-6))
+        # a sample of a sample reads its own rows
+        sample = term.sample(200, 0).sample(50, 1)
+        rows, w = sample.pairs.rows, np.linspace(-1.0, 1.0, X.shape[1])
+        np.testing.assert_allclose(
+            sample.scores(w), X[rows] @ w, rtol=1e-5 if dtype is np.float32 else 1e-12, atol=1e-9
+        )
+    assert results[0].value == pytest.approx(results[1].value, rel=1e-9)
+    assert "X stays there" in caplog.text
+    assert "rows stream through in blocks of" in caplog.text
 
 
 # -- beside the term on threads ----------------------------------------------------------------------------------------

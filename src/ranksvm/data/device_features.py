@@ -77,7 +77,7 @@ class DeviceFeatures:
         n_rows, n = self.shape
         run = self._run
         out, weights = self.device.empty((n_rows,), np.float64), run.copy_in(w)
-        run("scores", self.array, None, n, 0, n_rows, weights, out, work=LANES * n_rows)
+        run("scores", self.array, None, n, 0, 0, n_rows, weights, out, work=LANES * n_rows)
         return out
 
     def like(self, values: DeviceArray) -> Any:

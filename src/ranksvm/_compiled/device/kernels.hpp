@@ -28,9 +28,9 @@ using ranksvm::int64_t;
 #define RANKSVM_OF_ROWS \
     ranksvm::device::SparseRows<RANKSVM_REAL> { data, indices, indptr, rows, n_features }
 #else
-#define RANKSVM_ROWS const RANKSVM_REAL *X, const int32_t *rows, int64_t n_features
+#define RANKSVM_ROWS const RANKSVM_REAL *X, const int32_t *rows, int64_t n_features, int64_t first_row
 #define RANKSVM_OF_ROWS \
-    ranksvm::device::DenseRows<RANKSVM_REAL> { X, rows, n_features }
+    ranksvm::device::DenseRows<RANKSVM_REAL> { X, rows, n_features, first_row }
 #endif
 
 // ---------------------------------------------------------------------------------------------------------------------
