@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ranksvm._plain import plain
+from ranksvm._powers import is_power
 
 __all__ = [
     "aligned",
@@ -17,7 +18,6 @@ __all__ = [
     "counted",
     "json_text",
     "number",
-    "power",
     "print_bars",
     "print_facts",
     "print_json",
@@ -106,13 +106,8 @@ def number(value: float | None, digits: int = 4) -> str:
 
 def weights(values: Sequence[float]) -> list[str]:
     """Values of C as text; also as powers of two if all of them are such powers and one is not 1."""
-    as_powers = all(math.frexp(value)[0] == 0.5 for value in values) and any(value != 1 for value in values)
+    as_powers = all(map(is_power, values)) and any(value != 1 for value in values)
     return [f"{value:.4g} = 2^{math.frexp(value)[1] - 1}" if as_powers else f"{value:.4g}" for value in values]
-
-
-def power(value: float) -> str:
-    """A value of C in short form: as a power of two if it is one."""
-    return weights([value])[0].split(" = ")[-1]
 
 
 def aligned(values: Sequence[float]) -> list[str]:
