@@ -202,6 +202,7 @@ def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
     report["kernel"] = described_kernel(ranker) if hasattr(ranker, "n_kernel_products_") else None
     report["low_rank"] = described_low_rank(ranker)
     report["online"] = _stream(file)
+    report["signs"] = _signs(ranker, names_in(model))
     report["bytes"] = file.stat().st_size
     if hasattr(ranker, "coef_"):
         report.update(_weights(ranker, names_in(model), n_weights))
@@ -236,6 +237,14 @@ def _parameters(step: Any) -> dict[str, Any]:
     return {key: value for key, value in step.get_params(deep=False).items()}
 
 
+def _signs(ranker: Any, names: Sequence[str] | None) -> dict[str, int] | None:
+    """The features whose weights must have a sign, as they are called, and the signs; None without any."""
+    signs = getattr(ranker, "monotone_", None)
+    if signs is None:
+        return None
+    return {feature_label(place, names): int(sign) for place, sign in enumerate(signs) if sign}
+
+
 def _weights(ranker: Any, names: Sequence[str] | None, n_weights: int | None) -> dict[str, Any]:
     """The largest weights (all if ``n_weights`` is None), largest first, and totals over all weights."""
     import numpy as np
@@ -263,6 +272,8 @@ def _weights(ranker: Any, names: Sequence[str] | None, n_weights: int | None) ->
 def _show_model(report: dict[str, Any]) -> None:
     facts = [("class", report["class"]), ("written by", f"ranksvm {report['written_by']['ranksvm']}")]
     for step, parameters in report["parameters"].items():
+        if isinstance(parameters.get("monotone"), dict):
+            parameters = parameters | {"monotone": report["signs"]}
         facts.append((step, ", ".join(f"{key}={_short(value)}" for key, value in parameters.items())))
     if "C" in report:
         facts.append(("C chosen", _choice(report)))
