@@ -11,6 +11,7 @@ __all__ = [
     "NoComparablePairsError",
     "OptionError",
     "MissingDependencyError",
+    "DeviceError",
     "ModelFileError",
     "OneQueryWarning",
     "UninformativeWarning",
@@ -58,6 +59,10 @@ class OptionError(RankSVMError, ValueError):
 
 class MissingDependencyError(RankSVMError, ImportError):
     """An optional package is needed; the message names the ``pip install`` line."""
+
+
+class DeviceError(RankSVMError, RuntimeError):
+    """A device that was asked for is not there, is out of memory, or has failed."""
 
 
 class ModelFileError(RankSVMError, ValueError):

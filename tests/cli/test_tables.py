@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 
-from ranksvm._powers import power
+from ranksvm._words import power
 from ranksvm.cli.tables import (
     aligned,
     count,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ranksvm._powers import power
+from ranksvm._words import power
 from ranksvm.cli.compared_models import compared_models, in_words
 from ranksvm.cli.errors import warn
 from ranksvm.cli.files import query_ids

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from ranksvm._powers import power
+from ranksvm._words import power
 from ranksvm.cli.errors import EXIT_INTERRUPTED, debug_option, is_debugging
 from ranksvm.cli.evaluation_notes import note_on_no_relevant
 from ranksvm.cli.files import query_ids, write_text

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ranksvm._logging import Steps
-from ranksvm._powers import power
+from ranksvm._words import power
 
 if TYPE_CHECKING:
     import numpy as np

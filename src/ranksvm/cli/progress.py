@@ -110,6 +110,15 @@ class Progress:
         if self._live is not None:
             self._live.text = f"{self.heading}{text}"
 
+    def megabytes(self, done: int, total: int) -> None:
+        """Show how many of so many bytes are done, in MB, as a bar in the live line of a terminal."""
+        if self._live is None:
+            return
+        if done < total:
+            self._live.steps(done // 1_000_000, max(1, total // 1_000_000))
+        else:
+            self._live.no_steps()
+
     def iteration(self, text: str) -> None:
         """Show an iteration."""
         self._pass(text, self._iterations_from, passes=True)

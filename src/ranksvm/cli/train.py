@@ -5,7 +5,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ranksvm._powers import power
+from ranksvm._words import power
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
 from ranksvm.cli.kernel_options import check_kernel_options, kernel_options

@@ -6,7 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ranksvm._powers import power
+from ranksvm._words import power
 from ranksvm.cli.compared_models import check_models, model_options
 from ranksvm.cli.comparison import Comparison, Tried, chosen_values, combinations, described, tell_cost
 from ranksvm.cli.errors import debug_option

@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator
 
 from ranksvm import _options
 from ranksvm._logging import Steps
-from ranksvm._powers import power
 from ranksvm._schema import Array, Number, Schema
 from ranksvm._verbosity import verbosity
+from ranksvm._words import power
 from ranksvm.data import Queries, TwoBlocks, frames, validation
 from ranksvm.data.censoring import strata_or_rows
 from ranksvm.estimators.calibrated import CalibratedMixin

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ranksvm import _options
-from ranksvm._powers import power
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Schema
+from ranksvm._words import power
 from ranksvm.estimators.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
 from ranksvm.estimators.kernel_ranker import KernelRanker

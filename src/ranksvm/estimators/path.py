@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm import _options
 from ranksvm._logging import PASSING
-from ranksvm._powers import power
+from ranksvm._words import power
 from ranksvm.data import frames
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError

@@ -53,6 +53,11 @@ def loss_of(loss: Any, huber_width: float) -> LossSpec:
     return LossSpec(loss, float(huber_width) if loss == "huber" else None)
 
 
+def threads_for(loss: LossSpec, n_threads: int) -> int:
+    """How many of the threads may evaluate a loss: a function of the user may not be thread-safe."""
+    return n_threads if loss.function is None else 1
+
+
 def _complaint(loss: Any) -> str | None:
     """The error of a loss, by name or as a function of the margin; None if it is valid."""
     if isinstance(loss, str) or not any(hasattr(loss, name) for name in ("value", "derivative", "curvature")):
@@ -115,9 +120,6 @@ class RankSVMProblem:
         self.tol = tol
         self.max_iter = max_iter
         self.loss = loss
-        self.pairwise = loss.over(pairs)
-        # a function of the user may not be thread-safe
-        self.pass_threads = data.n_threads if loss.function is None else 1
         # the initial smoothing of the objective
         self.smoothing: dict[str, Any] = {"width": loss.first_width, "reducible": loss.smoothed}
 
