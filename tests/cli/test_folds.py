@@ -60,7 +60,7 @@ def test_every_fold_is_trained_chosen_and_tested(official, ranksvm_json, tmp_pat
 
 def test_one_table_at_the_end(official, ranksvm, tmp_path):
     arguments = ["folds", official, "--C-range", "2:4", "--metrics", "ndcg@5", "--convention", "letor"]
-    heads = {".tex": "fold (convention letor) &", ".csv": "fold,queries,C,ndcg@5,convention", ".html": "<th>queries"}
+    heads = {".tex": "fold (convention letor) &", ".csv": "fold,queries,C,ndcg@5,convention", ".html": ">queries</th>"}
     for suffix, text in heads.items():
         result = ranksvm(*arguments, "--table", tmp_path / f"t{suffix}")
         written = (tmp_path / f"t{suffix}").read_text()

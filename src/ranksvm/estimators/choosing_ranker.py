@@ -219,7 +219,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             data = self._training_set(self, X, y, **arguments, **weights)
             settings = self._settings(data)
             given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
-            sets = evaluation_sets(self, data.n_queries, *given, deciding=metric, convention=convention)
+            sets = evaluation_sets(self, X, data.n_queries, *given, deciding=metric, convention=convention)
             if sets:
                 metric = sets.metrics[0]
                 rounds = EvaluationRounds(self, sets, called, len(settings) * len(Cs), patience)
