@@ -58,7 +58,7 @@ def features_and_labels(
 
     The estimator stores the number and names of the features (``reset``), or X must agree with those stored.
     """
-    shape = getattr(y, "shape", ())
+    shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
         raise DataError(
             f"y must hold one label for each row of X, got shape {shape}. If X and y are chosen and rejected "
