@@ -14,6 +14,7 @@ __all__ = [
     "DeviceError",
     "ModelFileError",
     "OneQueryWarning",
+    "ScaleWarning",
     "UninformativeWarning",
 ]
 
@@ -71,6 +72,10 @@ class ModelFileError(RankSVMError, ValueError):
 
 class OneQueryWarning(UserWarning):
     """Rows without query ids were fitted, evaluated or scaled as one query; with many rows this is a DataError."""
+
+
+class ScaleWarning(UserWarning):
+    """The features of an evaluation set are not of the scale of the training data: one of them was scaled."""
 
 
 class UninformativeWarning(UserWarning):

@@ -58,6 +58,12 @@ def features_and_labels(
 
     The estimator stores the number and names of the features (``reset``), or X must agree with those stored.
     """
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        raise DataError(
+            f"y must hold one label for each row of X, got shape {shape}. If X and y are chosen and rejected "
+            "answers, pass both as X: fit(Preferences(chosen, rejected))."
+        )
     y = y if y is None else label_column(y)  # None is refused by scikit-learn, which names the estimator
     with _as_data_error():
         found = _plain_features(estimator, X, reset) if frames.is_plain_vector(y, X) else None

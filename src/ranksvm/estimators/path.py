@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm import _options
 from ranksvm._logging import PASSING
+from ranksvm._words import power
 from ranksvm.data import frames
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError
@@ -170,10 +171,10 @@ def solve_along(
         point = result.point
         # it holds arrays of one entry per row, which would waste memory when many solutions are kept
         result = replace(result, point=None)
-        line = "%sC = %.6g: objective %.9g, relative gap %.2e"
-        logger.info(line, problem.label, C, result.value, result.relative_gap, extra=PASSING)
+        line = "%sC = %s: objective %.9g, relative gap %.2e"
+        logger.info(line, problem.label, power(C), result.value, result.relative_gap, extra=PASSING)
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
-            warnings.warn(f"{problem.label}C = {C:g}: {result.status.value}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{problem.label}C = {power(C)}: {result.status.value}", ConvergenceWarning, stacklevel=3)
         yield float(C), result
         if interrupted is not None and interrupted.is_set():
             return

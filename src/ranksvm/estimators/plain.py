@@ -164,6 +164,7 @@ class RankSVM(DualMixin, LinearRanker):
             problem = linear_problem(self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
             sets = evaluation_sets(
                 self,
+                X,
                 problem.n_queries,
                 eval_set,
                 eval_qid,
