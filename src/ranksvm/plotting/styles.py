@@ -14,6 +14,7 @@ __all__ = [
     "colour",
     "legend_above",
     "line_style",
+    "literal",
     "number_name",
 ]
 
@@ -47,6 +48,11 @@ def legend_above(ax: Any, handles: Any = None, ncols: int = 2) -> None:
     """A legend above the axes, because lines may be anywhere inside."""
     named = {} if handles is None else {"handles": handles}
     ax.legend(**named, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=ncols, fontsize="small", frameon=False)
+
+
+def literal(name: str) -> str:
+    """A name as matplotlib shows it as it is: without the dollar signs that would make it mathematical text."""
+    return name.replace("$", r"\$")
 
 
 def number_name(value: float) -> str:
