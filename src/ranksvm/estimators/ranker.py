@@ -277,6 +277,7 @@ class Ranker:
     def _features(self, X: Any, finite: bool = True) -> Any:
         """X as in `fit`, validated, without query ids; finiteness is checked only if ``finite``."""
         check_is_fitted(self)
+        frames.refuse_containers(X)
         if isinstance(X, Preferences):
             raise DataError(
                 "one array of features is needed, not Preferences: give data.chosen, data.rejected or data.X."
