@@ -84,15 +84,15 @@ def _weights_table(subject: Subject) -> tuple[Table, int]:
         "feature": [feature_label(column, names) for column in chosen.tolist()],
         "importance": aligned(importance[chosen].tolist()),
         "share": importance[chosen] / total,
-        "weight": aligned(coef[chosen].tolist()),
     }
+    weights = {"weight": coef[chosen]}
     if subject.bootstrap is not None:
-        low, high = subject.bootstrap.interval()
-        columns |= {
-            "low": aligned(low[chosen].tolist()),
-            "high": aligned(high[chosen].tolist()),
-            "same sign": subject.bootstrap.sign_stability[chosen],
-        }
+        weights |= dict(zip(("low", "high"), (ends[chosen] for ends in subject.bootstrap.interval()), strict=True))
+    # with equally many decimals, to be compared
+    texts = np.array(aligned(np.concatenate(list(weights.values())).tolist()))
+    columns |= {name: part.tolist() for name, part in zip(weights, np.split(texts, len(weights)), strict=True)}
+    if subject.bootstrap is not None:
+        columns["same sign"] = subject.bootstrap.sign_stability[chosen]
     table = Table(
         columns,
         "Features, the most important first",
