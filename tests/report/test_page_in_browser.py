@@ -119,6 +119,9 @@ def test_print_opens_what_is_closed(page, tmp_path):
     page.emulate_media(media="print")
     assert not page.locator(".controls").first.is_visible()
     assert not page.locator("nav").is_visible()
+    head = page.locator(f"{TABLE} thead th").nth(0)
+    assert not head.locator("button").is_visible()
+    assert head.evaluate("head => getComputedStyle(head, '::before').content") == '"query"'
     page.pdf(path=tmp_path / "report.pdf")
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
 

@@ -34,6 +34,8 @@
       const button = document.createElement("button");
       button.type = "button";
       button.append(...head.childNodes);
+      // for print: browsers do not repeat, on the next page, the head of a table that has buttons
+      head.dataset.name = button.textContent;
       head.append(button);
       button.addEventListener("click", function () {
         const before = head.getAttribute("aria-sort");
