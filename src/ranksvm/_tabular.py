@@ -50,6 +50,8 @@ class Table:
         Rows for people only, such as means: name -> value.
     formats : mapping of str to str
         Formats of columns of numbers for people, other than four decimals; `POWER` for values of C and gamma.
+    numbers : tuple of str
+        Columns of text that is to be aligned, and sorted, like numbers.
     """
 
     columns: Mapping[str, Any]
@@ -58,6 +60,7 @@ class Table:
     hidden: tuple[str, ...] = ()
     footer: Sequence[Mapping[str, Any]] = ()
     formats: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
 
     def head(self) -> list[str]:
         """Headings of the columns that people see."""
@@ -72,7 +75,10 @@ class Table:
 
     def is_text(self) -> list[bool]:
         """Whether a column that people see holds text."""
-        return [any(isinstance(value, str) for value in _values(self.columns[name])) for name in self._shown()]
+        return [
+            name not in self.numbers and any(isinstance(value, str) for value in _values(self.columns[name]))
+            for name in self._shown()
+        ]
 
     def to_csv(self, footer: bool = False) -> str:
         """CSV with the names of all columns and all digits, the rows of the footer on request."""
