@@ -75,6 +75,7 @@ def regularization_path(
     solver: str = "auto",
     tol: float = 1e-4,
     max_iter: int = 1000,
+    device: Any = "cpu",
     n_jobs: int | None = None,
 ) -> RegularizationPath:
     """Fit `RankSVM` for several values of C in ascending order, each starting from the previous solution.
@@ -95,7 +96,7 @@ def regularization_path(
         Explicit preferences instead of ``y``, as in `RankSVM.fit`.
     event : array-like of bool, shape (n_samples,), optional
         Which of the times in ``y`` are observed, as in `RankSVM.fit`.
-    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, n_jobs : optional
+    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, device, n_jobs : optional
         As in `RankSVM`.
 
     Returns
@@ -130,6 +131,7 @@ def regularization_path(
         solver=solver,
         tol=tol,
         max_iter=max_iter,
+        device=device,
         n_jobs=n_jobs,
     )
     X, qid, _ = frames.split_qid(X, qid)
