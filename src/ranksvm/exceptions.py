@@ -12,6 +12,7 @@ __all__ = [
     "OptionError",
     "MissingDependencyError",
     "ModelFileError",
+    "ClusterError",
     "OneQueryWarning",
 ]
 
@@ -61,6 +62,10 @@ class MissingDependencyError(RankSVMError, ImportError):
 
 class ModelFileError(RankSVMError, ValueError):
     """A model or cache file is truncated, altered, of another kind, or of a newer version."""
+
+
+class ClusterError(RankSVMError, RuntimeError):
+    """A cluster does not answer any more, has no workers left, or has lost data that it cannot compute again."""
 
 
 class OneQueryWarning(UserWarning):
