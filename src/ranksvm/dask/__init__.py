@@ -3,14 +3,23 @@
 Nothing else in this package imports Dask.
 """
 
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from ranksvm._lazy import lazy_names
 from ranksvm.exceptions import MissingDependencyError
 
-try:
-    import distributed as _  # noqa: F401
-except ImportError:
-    raise MissingDependencyError("ranksvm.dask needs Dask and its scheduler: pip install 'ranksvm[dask]'") from None
+if find_spec("distributed") is None:
+    raise MissingDependencyError("ranksvm.dask needs Dask and its scheduler: pip install 'ranksvm[dask]'")
 
-from ranksvm.dask.rank_svm import DaskRankSVM
-from ranksvm.dask.rank_svm_cv import DaskRankSVMCV
+if TYPE_CHECKING:
+    from ranksvm.dask.rank_svm import DaskRankSVM
+    from ranksvm.dask.rank_svm_cv import DaskRankSVMCV
+else:
+    # Workers import modules of this package for their tasks, and do without estimators and scikit-learn.
+    __getattr__ = lazy_names(
+        __name__,
+        {"DaskRankSVM": "ranksvm.dask.rank_svm", "DaskRankSVMCV": "ranksvm.dask.rank_svm_cv"},
+    )
 
 __all__ = ["DaskRankSVM", "DaskRankSVMCV"]

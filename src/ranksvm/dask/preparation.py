@@ -14,7 +14,6 @@ from ranksvm.dask.inputs import Given
 from ranksvm.dask.rows import Columns, Report, Rows, part_of, together
 from ranksvm.dask.whole_queries import whole_parts
 from ranksvm.exceptions import ClusterError, DataError, RankSVMError
-from ranksvm.objectives import Part
 
 __all__ = ["Prepared", "check_recomputable", "parts_of_rows", "prepared_rows"]
 
@@ -72,7 +71,7 @@ def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> P
     whole = whole_parts(cluster, rows, reports)
     most = cluster.n_threads() if n_partitions is None else n_partitions
     if len(whole) > most:
-        sizes = cluster.results([cluster.client.submit(_n_rows, part, pure=False) for part in whole])
+        sizes = cluster.results([cluster.client.submit(Rows.__len__, part, pure=False) for part in whole])
         whole = _merged(cluster, whole, sizes, most)
     queries = np.concatenate([report.queries for report in reports])
     _, first = np.unique(queries, return_index=True)
@@ -98,7 +97,7 @@ def parts_of_rows(cluster: Cluster, prepared: Prepared, selection: str, weightin
         The `Part` of each.
     """
     options = selection, weighting, prepared.largest_label, prepared.columns.n_features
-    return [cluster.client.submit(_part_of, rows, *options, pure=False) for rows in prepared.rows]
+    return [cluster.client.submit(part_of, rows, *options, pure=False) for rows in prepared.rows]
 
 
 def check_recomputable(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> None:
@@ -151,7 +150,7 @@ def _from_scattered(keys: list[Any], dask_scheduler: Any) -> list[int]:
 
 def _reports(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> list[Report]:
     """What the parts have. An error of the collection itself is that of the part, too."""
-    asked = [cluster.client.submit(_report, part, pure=False) for part in rows]
+    asked = [cluster.client.submit(Rows.report, part, pure=False) for part in rows]
     try:
         return cluster.results(asked)
     except (RankSVMError, LostError):
@@ -190,23 +189,7 @@ def _merged(cluster: Cluster, rows: list[Future], sizes: Sequence[int], most: in
     groups = [[rows[place] for place in np.flatnonzero(group == number)] for number in range(most)]
     client = cluster.client
     return [
-        members[0] if len(members) == 1 else client.submit(_together, members, pure=False)
+        members[0] if len(members) == 1 else client.submit(together, members, pure=False)
         for members in groups
         if members
     ]
-
-
-def _report(rows: Rows) -> Report:
-    return rows.report()
-
-
-def _n_rows(rows: Rows) -> int:
-    return len(rows.y)
-
-
-def _together(parts: list[Rows]) -> Rows:
-    return together(parts)
-
-
-def _part_of(rows: Rows, selection: str, weighting: str, largest_label: float, n_features: int) -> Part:
-    return part_of(rows, selection, weighting, largest_label, n_features)

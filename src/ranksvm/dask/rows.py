@@ -14,7 +14,7 @@ from ranksvm.data.censoring import checked_event
 from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.data.pair_weights import PairWeights, checked_weights
 from ranksvm.data.queries import id_array
-from ranksvm.estimators.rank_svm import RankSVM
+from ranksvm.estimators.plain import RankSVM  # without scikit-learn, which takes a new worker seconds to import
 from ranksvm.exceptions import DataError, ParseError
 from ranksvm.objectives import Part
 
@@ -98,6 +98,9 @@ class Rows:
         vectors = sum(values.nbytes for values in (self.y, *self.weights.values()))
         ids = self.qid.nbytes if self.qid.dtype != object else 60 * len(self.qid)
         return object.__sizeof__(self) + stored_bytes(self.X) + vectors + ids
+
+    def __len__(self) -> int:
+        return len(self.y)
 
     def __reduce__(self):
         return Rows, (self.X, self.y, self.qid, self.weights, self.names)
