@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("distributed")
 
+import dask
 import dask.array as da
 from distributed import Client, LocalCluster
 
-import dask
 from ranksvm import make_ranking
 
 

@@ -3,6 +3,7 @@
 import pickle
 import warnings
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -11,7 +12,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-import dask
 import ranksvm
 from ranksvm import RankSVM
 from ranksvm.dask import DaskRankSVM

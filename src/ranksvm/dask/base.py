@@ -75,6 +75,7 @@ class DaskRanker(BaseEstimator):
             dask array, with the parts of X.
         """
         import dask
+
         from ranksvm.dask.inputs import are_files
 
         model = self.to_local()

@@ -4,10 +4,10 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import dask
 import dask.array as da
 import numpy as np
 
-import dask
 from ranksvm._checks import is_sparse
 from ranksvm.dask.rows import Columns, read_rows, rows_of
 from ranksvm.data import frames

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+import dask
 import dask.array as da
 import numpy as np
 
-import dask
 from ranksvm.dask.evaluation import Sums
 from ranksvm.dask.inputs import are_files, given_rows, is_dask_frame
 from ranksvm.dask.rows import Columns, Rows, read_rows, together
