@@ -308,3 +308,9 @@ def test_no_client(data, monkeypatch):
     monkeypatch.setattr("ranksvm.dask.base.default_client", none)
     with pytest.raises(ClusterError, match="there is no Dask client"):
         DaskRankSVM().fit(data.X, data.y, qid=data.qid)
+
+
+def test_workers_without_this_version(data, monkeypatch):
+    monkeypatch.setattr("ranksvm.dask.cluster.__version__", "99.0")
+    with pytest.raises(ClusterError, match=r"the worker tcp://.* has ranksvm .*, and this process has ranksvm 99.0"):
+        DaskRankSVM().fit(data.X, data.y, qid=data.qid)

@@ -61,8 +61,9 @@ class Cluster:
             return await self.client.run(version, "ranksvm", on_error="return")
 
         for worker, found in self._run(ask()).items():
-            if found != __version__:
-                what = "cannot import ranksvm" if isinstance(found, Exception) else f"has ranksvm {found}"
+            # (any other error is that of a worker which is about to leave)
+            if isinstance(found, ImportError) or (isinstance(found, str) and found != __version__):
+                what = "cannot import ranksvm" if isinstance(found, ImportError) else f"has ranksvm {found}"
                 raise ClusterError(
                     f"the worker {worker} {what}, and this process has ranksvm {__version__}: install that on every "
                     "worker, pip install 'ranksvm[dask]'."
