@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from ranksvm._lazy import lazy_names
 from ranksvm.data.clicks import pairs_from_clicks
+from ranksvm.data.conversion import ConvertedData, convert_to_cache
 from ranksvm.data.design_matrix import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign, as_design_matrix
 from ranksvm.data.files import read_data, write_data
 from ranksvm.data.generators import make_ranking, make_ranking_stream
@@ -34,6 +35,7 @@ else:
 
 __all__ = [
     "ComparablePairs",
+    "ConvertedData",
     "DenseDesign",
     "DesignMatrix",
     "PairBlocks",
@@ -50,6 +52,7 @@ __all__ = [
     "TwoBlockDesign",
     "TwoBlocks",
     "as_design_matrix",
+    "convert_to_cache",
     "iter_data",
     "iter_letor",
     "make_ranking",

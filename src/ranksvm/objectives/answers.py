@@ -75,6 +75,9 @@ class _Asked:
     def curvature_product(self, point: PointAt, v: np.ndarray) -> np.ndarray:
         return self.term.curvature_product(self.at(point), v)
 
+    def curvature(self, point: PointAt, fraction: float, seed: int, double: bool) -> np.ndarray:
+        return self.term.curvature(self.at(point), fraction, seed, double)
+
     def curvature_diagonal(self, point: PointAt) -> np.ndarray:
         return self.term.curvature_diagonal(self.at(point))
 
@@ -94,6 +97,7 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
         _Asked.evaluate,
         _Asked.along,
         _Asked.curvature_product,
+        _Asked.curvature,
         _Asked.curvature_diagonal,
         _Asked.sizes,
         _Asked.round_off,

@@ -89,6 +89,10 @@ class Part:
         """
         return self._points.setdefault((fit, owner), {})
 
+    def forget_points(self) -> None:
+        """Free all points."""
+        self._points.clear()
+
     def forget(self, fit: str) -> None:
         """Free what is kept for a fit.
 
