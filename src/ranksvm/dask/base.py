@@ -110,10 +110,7 @@ class DaskRanker(BaseEstimator):
             The same weights, certificate and model file.
         """
         check_is_fitted(self)
-        shared = self._local().get_params(deep=False).keys()
-        model = self._local(**{name: value for name, value in self.get_params(deep=False).items() if name in shared})
-        vars(model).update(self._fitted())
-        return model
+        return self._new_local()
 
     def save(self, path: Any) -> None:
         """Write the model to a file that `ranksvm.load` reads, as a model of one process.
@@ -126,6 +123,13 @@ class DaskRanker(BaseEstimator):
         self.to_local().save(path)
 
     # ---- for subclasses
+
+    def _new_local(self) -> Any:
+        """The estimator of one process, with what has been fitted so far."""
+        shared = self._local().get_params(deep=False).keys()
+        model = self._local(**{name: value for name, value in self.get_params(deep=False).items() if name in shared})
+        model.__dict__.update(self._fitted())
+        return model
 
     def _fitted(self) -> dict[str, Any]:
         """The fitted attributes that the model of one process has, too."""

@@ -204,8 +204,7 @@ class DaskRankSVM(DaskRanker):
             finally:
                 term.close()
             sets = self._evaluation_sets(cluster, eval_set, eval_qid, eval_names, eval_sample_weight)
-            model = RankSVM(**{name: getattr(self, name) for name in RankSVM().get_params()})
-            model.__dict__.update(self._fitted())
+            model = self._new_local()
             model._assign(problem.model(result.w), problem.outcome(result))
             model.fitted_params_ = model._params_now()
             model.evals_result_ = {}

@@ -217,8 +217,7 @@ class DaskRankSVMCV(DaskRanker):
                     choice = self._choice(Cs, tried)
                     result = problem.solve(choice.C, interrupted=interrupted)
             term.close()
-            model = RankSVMCV(**{name: getattr(self, name) for name in RankSVMCV().get_params()})
-            model.__dict__.update(self._fitted())
+            model = self._new_local()
             model._assign(problem.model(result.w), problem.outcome(result), choice)
             model.evals_result_ = evals_result
             model.fitted_params_ = model._params_now() | {"metric": metric.name}
