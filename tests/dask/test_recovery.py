@@ -1,5 +1,6 @@
 """Workers that are killed, leave, restart or are added: the same bits; a lost scheduler: an error in time."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -7,9 +8,10 @@ import sys
 import threading
 import time
 
+import dask
 import numpy as np
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 
 from ranksvm.dask import DaskRankSVM
 from ranksvm.dask.backend import DaskBackend
@@ -145,3 +147,25 @@ def test_a_hundred_kills_at_random_rounds(client, data, parts_of, undisturbed, m
             fit = DaskRankSVM(C=0.05, n_partitions=4).fit(X, y, qid=qid)
         np.testing.assert_array_equal(fit.coef_, undisturbed.coef_)
         client.wait_for_workers(2)
+
+
+@pytest.mark.slow
+def test_a_worker_that_falls_silent(data, parts_of, undisturbed, monkeypatch):
+    """As behind a network that is cut: the scheduler gives it up after its worker-ttl, and the fit goes on."""
+    X, y, qid = parts_of(data)
+    with (
+        dask.config.set({"distributed.scheduler.worker-ttl": "5s", "distributed.scheduler.allowed-failures": 10}),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        fit = DaskRankSVM(C=0.05, n_partitions=4)
+        fit.client = client
+        pids = client.run(os.getpid)
+        killed_at(client, 3, monkeypatch, how=signal.SIGSTOP)
+        try:
+            fit.fit(X, y, qid=qid)
+        finally:
+            for pid in pids.values():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        np.testing.assert_array_equal(fit.coef_, undisturbed.coef_)

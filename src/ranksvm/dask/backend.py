@@ -1,5 +1,6 @@
 """The backend of parts on a Dask cluster: futures, so that what a lost worker had is computed again."""
 
+import contextlib
 import logging
 import pickle
 from collections.abc import Callable, Sequence
@@ -78,8 +79,9 @@ class DaskBackend:
         if fit is None:
             self.parts = []
         else:
-            # nobody waits for it: a part also forgets by itself
-            self._forgetting = self.cluster.client.map(_forget, self.parts, fit=fit, pure=False)
+            # nobody waits for it: a part also forgets by itself, and the cluster may be gone
+            with contextlib.suppress(Exception):
+                self._forgetting = self.cluster.client.map(_forget, self.parts, fit=fit, pure=False)
 
     # -- private methods ---------------------------------------------------------------------------------------------
 
@@ -90,7 +92,7 @@ class DaskBackend:
                 return ask()
             except LostError as lost:
                 if self.again is None:
-                    raise ClusterError(f"the cluster has cancelled the futures of this fit: {lost}") from lost
+                    raise
                 logger.warning("the cluster has lost the data of this fit, which are made again: %s", lost)
                 self.parts = self.again()
             except KilledWorker as killed:

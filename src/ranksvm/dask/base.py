@@ -162,10 +162,10 @@ class DaskRanker(BaseEstimator):
     def _term(self, cluster: Cluster, given: Given, prepared: Prepared, checkpoint: Any = None) -> PartitionedTerm:
         """The loss over the parts, which are made now."""
         model: Any = self
-        how = model.pair_selection, model.pair_weighting
+        how, n_partitions = (model.pair_selection, model.pair_weighting), prepared.n_partitions
 
         def again() -> list[Any]:
-            return parts_of_rows(cluster, prepared_rows(cluster, given, self.n_partitions), *how)
+            return parts_of_rows(cluster, prepared_rows(cluster, given, n_partitions), *how)
 
         backend = DaskBackend(cluster, again)
         backend.put(parts_of_rows(cluster, prepared, *how))

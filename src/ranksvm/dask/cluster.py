@@ -24,8 +24,8 @@ LOOK = 0.5
 ASK = 5.0
 
 
-class LostError(Exception):
-    """Futures were cancelled, because the scheduler restarted or the user did it: their results can be asked again."""
+class LostError(ClusterError):
+    """Futures were cancelled, because the scheduler restarted or the user did it: data may be made again."""
 
 
 class Cluster:
@@ -106,10 +106,10 @@ class Cluster:
             return self._run(self.client.gather(list(futures), asynchronous=True))
         except (FutureCancelledError, FuturesCancelledError, CancelledError, asyncio.CancelledError) as error:
             self._wait_for_scheduler()
-            raise LostError(str(error)) from error
+            raise LostError(f"the cluster has cancelled results that a fit needs: {error}") from error
         except CommClosedError as error:
             self._wait_for_scheduler()
-            raise LostError(str(error)) from error
+            raise LostError(f"the connection to the cluster was closed during a fit: {error}") from error
 
     # -- private methods ---------------------------------------------------------------------------------------------
 

@@ -34,12 +34,15 @@ class Prepared:
         The largest label.
     queries : ndarray of uint64
         The hashes of all queries, in the order in which they first appear in the data.
+    n_partitions : int
+        Largest number of parts: with it the same data make the same parts again.
     """
 
     rows: list[Future]
     columns: Columns
     largest_label: float
     queries: np.ndarray
+    n_partitions: int
 
 
 def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> Prepared:
@@ -76,7 +79,7 @@ def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> P
     queries = np.concatenate([report.queries for report in reports])
     _, first = np.unique(queries, return_index=True)
     largest = max(report.largest_label for report in reports)
-    return Prepared(whole, columns, largest, queries[np.sort(first)])
+    return Prepared(whole, columns, largest, queries[np.sort(first)], most)
 
 
 def parts_of_rows(cluster: Cluster, prepared: Prepared, selection: str, weighting: str) -> list[Future]:
