@@ -13,6 +13,7 @@ __all__ = [
     "MissingDependencyError",
     "DeviceError",
     "ModelFileError",
+    "ClusterError",
     "OneQueryWarning",
     "ScaleWarning",
     "UninformativeWarning",
@@ -68,6 +69,10 @@ class DeviceError(RankSVMError, RuntimeError):
 
 class ModelFileError(RankSVMError, ValueError):
     """A model or cache file is truncated, altered, of another kind, or of a newer version."""
+
+
+class ClusterError(RankSVMError, RuntimeError):
+    """A cluster does not answer any more, has no workers left, or has lost data that it cannot compute again."""
 
 
 class OneQueryWarning(UserWarning):
