@@ -76,7 +76,7 @@ class FileRows:
         self.dtype, self.sparse, self.row_bytes = file.dtype, file.sparse, file.row_bytes
         self.n_queries, self.n_rows = runs.n_queries, file.n_rows
         self._y = y
-        self._how = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
+        self._how: dict[str, Any] = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
         self._weights = _checked(weights, file.n_rows)
         self._bytes_before = runs.values_before(file) * file.value_bytes
         self._largest = self._largest_label() if weighting == "gain_gap" else None
@@ -137,7 +137,7 @@ class FileRows:
         pointers = self.runs.pointers[first : last + 1]
         queries = Queries(pointers - pointers[0], None, self.runs.ids[first:last])
         segments = self.runs.segments(first, last)
-        weights = {
+        weights: dict[str, Any] = {
             name: np.concatenate([values[start:stop] for start, stop in segments.tolist()] or [values[:0]])
             for name, values in self._weights.items()
         }
@@ -177,9 +177,7 @@ class FileRows:
         """
         return int(self._bytes_before[block[1]] - self._bytes_before[block[0]]) + 16
 
-    def each(
-        self, blocks: Sequence[Block], n_threads: int, n_buffers: int, work: Callable[[int, Any], None]
-    ) -> None:
+    def each(self, blocks: Sequence[Block], n_threads: int, n_buffers: int, work: Callable[[int, Any], None]) -> None:
         """Read every block and do something with it, on several threads; other threads read ahead.
 
         Parameters
@@ -216,7 +214,10 @@ class FileRows:
 
         random = np.random.default_rng(seed)
         sizes = np.diff(self.runs.pointers)
-        chosen, limit = choose_queries(sizes, self.weight_per_query, n_rows, random)
+        if n_rows >= self.n_rows:
+            chosen, limit = np.flatnonzero(self.weight_per_query > 0.0), self.n_rows
+        else:
+            chosen, limit = choose_queries(sizes, self.weight_per_query, n_rows, random)
         segments, pairs = [], []
         for query in chosen.tolist():
             own, rows = self.pairs(query, query + 1), self.runs.segments(query, query + 1)
@@ -274,9 +275,7 @@ class Summary:
 class _Reading:
     """One pass over the blocks: some threads read, others work on what has been read."""
 
-    def __init__(
-        self, rows: FileRows, blocks: Sequence[Block], n_buffers: int, work: Callable[[int, Any], None]
-    ):
+    def __init__(self, rows: FileRows, blocks: Sequence[Block], n_buffers: int, work: Callable[[int, Any], None]):
         self._rows, self._blocks, self._work = rows, blocks, work
         self._n_buffers = min(n_buffers, len(blocks))
         self._next, self._left = iter(range(len(blocks))), len(blocks)
