@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "described",
+    "is_model",
     "load_model",
     "load_scorer",
     "model_scores",
@@ -152,6 +153,15 @@ def query_ids(data: "RankingData") -> "np.ndarray":
     import numpy as np
 
     return np.zeros(data.n_rows, dtype=np.int64) if data.qid is None else data.qid
+
+
+def is_model(path: Path) -> bool:
+    """Whether a file is a saved model, by its first bytes."""
+    # A pipe can be read only once, so it is left to the reader of data.
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(4) == b"PK\x03\x04"
 
 
 def load_model(path: Path) -> Any:
