@@ -69,6 +69,11 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
     keep_on_interrupt : bool, default False
         Whether Ctrl-C during ``fit`` stops at the next evaluation and keeps the best model so far, instead of raising
         KeyboardInterrupt.
+    memory_limit : int, str or None, default None
+        Memory that the process may take while it fits a file: RankingData that `RankingData.load` has mapped are fitted
+        as they are where a fit in memory stays below it, and otherwise read in passes, a block of whole queries at a
+        time. Bytes, or text such as "4GB" or "500MiB"; None: half of the free memory. It does not concern other X,
+        which are in memory already.
     n_jobs : int or None, default None
         Number of threads; None or -1 means all processors. Results depend on it only by round-off.
     verbose : int, default 0
