@@ -37,6 +37,7 @@ TABLES = {
     "regularized": "| Algorithm 2, safe step |",
     "online": "| RankSVM in hindsight",
     "online_speed": "| features | update | million pairs/s |",
+    "beyond_memory": "| file, GB | rows | limit, MB |",
     "model_selection": "| data | rows, train / valid | path, s |",
 }
 
