@@ -162,7 +162,6 @@ def test_a_scaler_goes_with_the_kernel(ranksvm_json, folder, tmp_path):
     ("options", "message"),
     [
         (["--degree", "2"], "--degree is an option of kernel models: give --kernel too."),
-        (["--memory-limit", "1GB"], "--memory-limit is an option of kernel models, or of --low-rank regularized"),
         (["--gamma-range", "0.1,1"], "--gamma-range is an option of kernel models"),
         (["--kernel", "sigmoid"], "is not one of"),
         (["--kernel", "precomputed"], "is not one of"),

@@ -351,6 +351,7 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
 
 
 def words_of(text: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The strings whose UTF-8 bytes follow one another in ``text``, by where each ends."""
     bounds = np.concatenate(([0], ends))
     if (np.diff(bounds) < 0).any() or bounds[-1] != len(text):
         raise ValueError("strings do not end one after another")

@@ -18,6 +18,7 @@ from ranksvm._verbosity import verbosity
 from ranksvm._words import power
 from ranksvm.data import Queries, TwoBlocks, frames, validation
 from ranksvm.data.censoring import strata_or_rows
+from ranksvm.data.file_data import FileData
 from ranksvm.estimators.calibrated import CalibratedMixin
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
@@ -155,7 +156,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
-            Features, or a precomputed kernel matrix.
+            Features, or a precomputed kernel matrix; for `RankSVMCV` also RankingData, as in `RankSVM.fit`, which need
+            an ``eval_set`` where they stay in their file.
         y : array-like of shape (n_samples,)
             Labels.
         qid, group : array-like (or for qid str), optional
@@ -210,6 +212,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         if called and eval_set is None:
             raise OptionError("callbacks follow the solutions along C on validation data: give eval_set=[(X, y)].")
         with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
+            X, y, qid = self._unpacked(X, y, qid, group, pairs)
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             Cs = np.sort(c_values(self.Cs))
@@ -224,6 +227,11 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                 metric = sets.metrics[0]
                 rounds = EvaluationRounds(self, sets, called, len(settings) * len(Cs), patience)
                 chosen = self._choose_on_validation(data, settings, Cs, metric, rounds)
+            elif isinstance(X, FileData):
+                raise OptionError(
+                    "folds divide rows in memory: give validation data (eval_set) for a file larger than memory_limit, "
+                    "or raise memory_limit."
+                )
             elif data.listed is not None:
                 metric = only_metric("pairs", ACCURACY, metric)
                 parts = self._folds_of_pairs(data, data.listed)
@@ -238,6 +246,10 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         return self
 
     # ---- implemented by subclasses
+
+    def _unpacked(self, X: Any, y: Any, qid: Any, group: Any, pairs: Any) -> tuple[Any, Any, Any]:
+        """X, y and qid as they are, or of RankingData."""
+        return X, y, qid
 
     def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
         """The data of a fit of an estimator (this one, or `_ranker`), and its hyper-parameters, checked."""

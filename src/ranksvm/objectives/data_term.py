@@ -111,6 +111,11 @@ class DataTerm(Protocol):
     most_fraction : float
         The largest part of the rows that an explicit Hessian can take: less than 1 where the rows are elsewhere, and
         only a sample of them here.
+    curvature_with_value : bool
+        Whether an evaluation finds the curvature, too, because reading the rows takes longer than that: a Hessian of
+        ``fraction`` 1 then costs nothing more, and may be an estimate that is good enough for a step.
+    sample_rows : int
+        Number of rows of the sample whose problem gives the starting point then.
     """
 
     n_variables: int
@@ -121,6 +126,8 @@ class DataTerm(Protocol):
     weight: float
     positions_at_once: int
     most_fraction: float
+    curvature_with_value: bool
+    sample_rows: int
 
     def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> Any:
         """The loss and its gradient at w, in one reduction; ``near`` is a `Term` evaluated nearby, if there is one."""

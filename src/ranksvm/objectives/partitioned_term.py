@@ -99,6 +99,9 @@ class PartitionedTerm:
         Numbers of queries and of pairs.
     """
 
+    curvature_with_value = False
+    sample_rows = 0
+
     def __init__(
         self,
         backend: Backend,

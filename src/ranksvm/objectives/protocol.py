@@ -106,7 +106,7 @@ class HessianObjective(SampledObjective, Protocol):
         Part of the data worth putting into an explicit Hessian: 1 all of it, 0 none, when building one costs more than
         it saves.
     hessian_cost : float
-        Cost of building a Hessian, in products with it; infinite if none is built.
+        Cost of building a Hessian, in products with it; infinite if none is built, 0 if there is one at every point.
     """
 
     n_variables: int
