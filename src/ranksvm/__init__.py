@@ -24,6 +24,8 @@ _API = {
     "Queries": "ranksvm.data",
     "load": "ranksvm.persistence",
     "save": "ranksvm.persistence",
+    "export": "ranksvm.exporting",
+    "Export": "ranksvm.exporting",
     "RankingData": "ranksvm.data",
     "Preferences": "ranksvm.data",
     "read_letor": "ranksvm.data",
@@ -89,6 +91,7 @@ if TYPE_CHECKING:
         SOLARRanker as SOLARRanker,
         regularization_path as regularization_path,
     )
+    from ranksvm.exporting import Export as Export, export as export
     from ranksvm.model_selection import (
         QueryKFold as QueryKFold,
         QueryShuffleSplit as QueryShuffleSplit,
