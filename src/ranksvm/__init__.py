@@ -17,6 +17,8 @@ _API = {
     "PRanker": "ranksvm.estimators",
     "PairwisePerceptronRanker": "ranksvm.estimators",
     "CommitteePerceptronRanker": "ranksvm.estimators",
+    "ImportedRanker": "ranksvm.estimators",
+    "import_model": "ranksvm.estimators",
     "regularization_path": "ranksvm.estimators",
     "PathDisplay": "ranksvm.plotting",
     "GridDisplay": "ranksvm.plotting",
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
     from ranksvm.estimators import (
         CommitteePerceptronRanker as CommitteePerceptronRanker,
         FactorizedRankSVM as FactorizedRankSVM,
+        ImportedRanker as ImportedRanker,
         KernelRankSVM as KernelRankSVM,
         KernelRankSVMCV as KernelRankSVMCV,
         PairwisePerceptronRanker as PairwisePerceptronRanker,
@@ -89,6 +92,7 @@ if TYPE_CHECKING:
         RankSVMCV as RankSVMCV,
         RegularizedRankSVM as RegularizedRankSVM,
         SOLARRanker as SOLARRanker,
+        import_model as import_model,
         regularization_path as regularization_path,
     )
     from ranksvm.exporting import Export as Export, export as export

@@ -1,5 +1,6 @@
 """`export`: a fitted model in the format of another program."""
 
+import copy
 import os
 import re
 from pathlib import Path
@@ -145,6 +146,9 @@ def _rows(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
     """Features and queries as arrays."""
     first = model.steps[0][1] if hasattr(model, "steps") else model
     X, qid, _ = frames.split_qid(X, qid)
+    if not frames.is_frame(X) and hasattr(first, "feature_names_in_"):
+        first = copy.copy(first)  # scikit-learn would warn that an array has no names
+        del first.feature_names_in_
     X = validation.features(first, X, n_threads=1)
     if qid is not None:
         check_one_per_row("qid", qid, X.shape[0])

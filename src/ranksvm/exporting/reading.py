@@ -101,9 +101,7 @@ def sum_of_vectors(path: str, terms: list[tuple[float, list[tuple[int, float]]]]
         raise ModelFileError(f"{path}: the model has no weights.")
     coef = np.zeros(max(1, largest if n_features is None else n_features))
     if largest > len(coef):
-        raise ModelFileError(
-            f"{path}: the model has a feature {largest}, more than the {len(coef)} features asked for."
-        )
+        raise ModelFileError(f"{path}: the model has a feature {largest}, but {len(coef)} features were asked for.")
     for alpha, vector in terms:
         for label, value in vector:
             coef[label - 1] += alpha * value

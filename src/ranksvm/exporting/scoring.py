@@ -1,7 +1,7 @@
 """What a fitted model computes, read from its attributes: names, scaler, and a function of the scaled features."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,7 +9,9 @@ from ranksvm._checks import is_sparse
 from ranksvm._features import feature_labels
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.scaling import QueryScaling, Scaling, scaling_of
-from ranksvm.kernels import FourierFeatures, Kernel, kernel_named
+
+if TYPE_CHECKING:  # linear models load no kernels
+    from ranksvm.kernels import Kernel
 
 __all__ = ["Fourier", "KernelSum", "Linear", "Scoring", "scoring_of"]
 
@@ -45,7 +47,7 @@ class KernelSum:
         Their coefficients.
     """
 
-    kernel: Kernel
+    kernel: "Kernel"
     vectors: np.ndarray
     coef: np.ndarray
 
@@ -71,6 +73,8 @@ class Fourier:
 
     def __call__(self, Z: np.ndarray) -> np.ndarray:
         """Score of each row."""
+        from ranksvm.kernels import FourierFeatures
+
         return FourierFeatures(self.frequencies).basis(Z) @ self.coef
 
 
@@ -164,6 +168,8 @@ def _function_of(ranker: Any) -> Linear | KernelSum | Fourier:
     fitted = ranker.fitted_params_
     if callable(fitted["kernel"]):
         raise OptionError("a kernel that is a Python function cannot be exported: use a kernel that has a name.")
+    from ranksvm.kernels import kernel_named
+
     parameters = {"degree": fitted["degree"], "coef0": fitted["coef0"]}
     kernel = kernel_named(fitted["kernel"], gamma=ranker.gamma_, **parameters)
     vectors = ranker.support_vectors_
