@@ -106,6 +106,7 @@ def test_libsvm(file):
         ("\n".join(SVM_LIGHT.splitlines()[:12]), "1 support vectors, but line 10 says 2: is it truncated"),
         (SVM_LIGHT.replace("3:1e-1", "3:x"), "model:12: 'x' is not a number"),
         (SVM_LIGHT.replace("3:1e-1", "3:nan"), "model:12: 'nan' is not finite"),
+        (SVM_LIGHT.replace("3:1e-1", "99999999999:1"), "it has a feature 99999999999. If the file is not damaged"),
         (SVM_LIGHT.replace("3:1e-1", "0:1"), "model:12: expected ID:VALUE with an id from 1, got '0:1'"),
         (LIBLINEAR.replace("nr_class 2", "nr_class 3"), "a model of 3 classes is no ranking"),
         (LIBLINEAR[:-5], "weights, but 4 were announced: is it truncated"),

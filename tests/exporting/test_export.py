@@ -9,13 +9,14 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
 import ranksvm
 from export_runtimes import RUNTIMES, elasticsearch, need, python, scores_of, solr, sql_statements, vespa
-from ranksvm import KernelRankSVM, RankSVM, export, make_ranking
+from ranksvm import KernelRankSVM, RankSVM, export, make_ranking, metrics
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.exporting.registry import TARGETS
 
@@ -57,6 +58,15 @@ def test_a_model_that_is_not_fitted():
         RankSVM().export(to="solr")
     with pytest.raises(Exception, match="not fitted"):
         export(RankSVM(), to="solr")
+
+
+def test_the_best_model_of_a_search(data):
+    from sklearn.model_selection import GridSearchCV
+
+    search = GridSearchCV(RankSVM(), {"C": [0.1, 1.0]}, cv=ranksvm.QueryKFold(2), scoring=metrics.scorer("ndcg@5"))
+    with config_context(enable_metadata_routing=True):
+        search.fit(data.X, data.y, qid=data.qid)
+    assert export(search, to="solr").content == export(search.best_estimator_, to="solr").content
 
 
 def test_what_is_no_ranker():
@@ -466,6 +476,8 @@ def test_many_features_in_sql():
 def test_the_column_of_queries_is_no_feature():
     with pytest.raises(OptionError, match="'qid' is the column of query ids and a feature"):
         export(with_weights([1.0, 2.0], names=["qid", "a"]), to="sql")
+    with pytest.raises(OptionError, match="a feature is called 'score'"):
+        export(with_weights([1.0, 2.0], names=["Score", "a"]), to="sql")
 
 
 def test_vespa_evaluates_many_features():

@@ -126,6 +126,7 @@ def test_kernels_elsewhere_are_refused(kernel_cases):
 
 
 def test_the_batch_of_onnx_is_of_any_size(linear_cases):
+    pytest.importorskip("onnx", reason="onnx is not installed")
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     model, X, _, expected = linear_cases["standard"]
     session = onnxruntime.InferenceSession(export(model, to="onnx").content)

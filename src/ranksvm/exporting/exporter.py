@@ -46,7 +46,7 @@ def export(
     ----------
     model : estimator
         A fitted ranker, or a fitted Pipeline of scalers (StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler of
-        scikit-learn, QueryMinMaxScaler, QueryStandardScaler) that ends with one.
+        scikit-learn, QueryMinMaxScaler, QueryStandardScaler) that ends with one, or a search of scikit-learn over them.
     path : str or path-like, optional
         File to write, atomically; None: the result has the content.
     to : str
@@ -96,6 +96,7 @@ def export(
     """
     if to not in TARGETS:
         raise OptionError(f"to must be one of {', '.join(map(repr, TARGETS))}, got {to!r}.")
+    model = getattr(model, "best_estimator_", model)
     target, scoring = TARGETS[to], scoring_of(model)
     _check_expressible(target, scoring)
     if non_negative and not target.non_negative:

@@ -9,6 +9,9 @@ from ranksvm.exceptions import ModelFileError
 
 __all__ = ["LinearFile", "broken", "entries", "for_larger_label", "number", "settings_until", "sum_of_vectors"]
 
+# A larger id is taken for damage unless the number of features is given: its weights would fill the memory.
+MOST_FEATURES = 100_000_000
+
 
 @dataclass(frozen=True)
 class LinearFile:
@@ -99,6 +102,8 @@ def sum_of_vectors(path: str, terms: list[tuple[float, list[tuple[int, float]]]]
     largest = max((label for _, vector in terms for label, _ in vector), default=0)
     if largest < 1 and n_features is None:
         raise ModelFileError(f"{path}: the model has no weights.")
+    if n_features is None and largest > MOST_FEATURES:
+        raise ModelFileError(f"{path}: it has a feature {largest}. If the file is not damaged, say how many there are.")
     coef = np.zeros(max(1, largest if n_features is None else n_features))
     if largest > len(coef):
         raise ModelFileError(f"{path}: the model has a feature {largest}, but {len(coef)} features were asked for.")

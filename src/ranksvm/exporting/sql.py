@@ -32,6 +32,8 @@ def write(request: Request) -> bytes:
         raise OptionError(f"the view and the table are both called {request.table!r}: give another name.")
     if request.query_column in [request.names[column] for column in columns]:
         raise OptionError(f"{request.query_column!r} is the column of query ids and a feature: name it (names=...).")
+    if "score" in [request.names[column].lower() for column in columns]:
+        raise OptionError("a feature is called 'score', as the column of scores of the view: name it (names=...).")
     by_query = request.query_scaling is not None
     lines = [
         f'-- A {request.scoring.model} as SQL, written by ranksvm: the view {view} adds a column "score".',
@@ -87,7 +89,7 @@ def _standard(request: Request, columns: list[int], names: list[str], table: str
     inner, terms = [], []
     for column, name in zip(columns, names, strict=True):
         low, high = (f'{function}({name}) OVER "per_query"' for function in ("MIN", "MAX"))
-        deviation = f'"deviation_{column}"'
+        deviation = f'"deviation of column {column}"'
         inner.append(
             f'CASE WHEN {low} = {high} THEN 0e0 ELSE 1e0 * {name} - AVG({name}) OVER "per_query" END AS {deviation}'
         )
@@ -107,10 +109,10 @@ def _self_test(request: Request, columns: list[int]) -> str:
         f"    ({', '.join(['1', str(number), _number(score), *(_number(x[j]) for j in columns)])})"
         for number, (x, score) in enumerate(zip(request.test.X, _expected(request), strict=True), 1)
     ]
-    header = ", ".join([_quoted(request.query_column), '"document"', '"expected"', *names])
+    header = ", ".join([_quoted(request.query_column), '"test document"', '"test expected"', *names])
     values = ",\n".join(rows)
-    query = _select(request, columns, _quoted("test_rows"), '"document", "expected"')
-    return f'WITH "test_rows"({header}) AS (VALUES\n{values})\n{query}\nORDER BY "document";'
+    query = _select(request, columns, _quoted("test_rows"), '"test document", "test expected"')
+    return f'WITH "test_rows"({header}) AS (VALUES\n{values})\n{query}\nORDER BY "test document";'
 
 
 def _expected(request: Request) -> list[float]:
