@@ -13,6 +13,7 @@ from sklearn.svm import SVC, LinearSVC, LinearSVR
 import ranksvm
 from ranksvm import ImportedRanker, RankSVM, export, import_model, make_ranking
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
+from ranksvm.problems.fit_in_words import certificate_in_words
 
 SVM_LIGHT = """SVM-light Version V6.20
 0 # kernel type
@@ -269,6 +270,8 @@ def test_everything_that_a_ranker_can(data, tmp_path):
     assert back.source == "weights"
     np.testing.assert_array_equal(back.coef_, ranker.coef_)
     np.testing.assert_array_equal(back.feature_names_in_, ranker.feature_names_in_)
+    assert "fitted by" in ranker._repr_html_()
+    assert certificate_in_words(ranker).startswith("The model was fitted by another program (weights)")
     assert repr(ranker) == "ImportedRanker(source='weights')"
     piped = import_model(make_pipeline(StandardScaler(), Ridge()).fit(data.X, data.y))
     ranksvm.save(piped, tmp_path / "piped.rsvm")
