@@ -49,6 +49,7 @@ def test_the_method_of_a_model_is_the_function(ranker, tmp_path):
     assert one.content == other.content
     assert (tmp_path / "model.json").read_bytes() == one.content
     assert json.loads(one.text)["name"] == "model"
+    assert repr(one) == f"Export('solr', {len(one.content):,} bytes, 4 features)"
     one.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == one.content
 

@@ -20,7 +20,7 @@ N_INVENTED = 20
 STEPS = (0.25, 1.0, -0.5)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SelfTest:
     """Documents of one query and their scores.
 

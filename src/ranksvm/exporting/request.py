@@ -135,7 +135,7 @@ class Target:
     check_name: Callable[[str], None] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Export:
     """A model in another format.
 
@@ -158,6 +158,9 @@ class Export:
     features: list[str]
     notes: list[str]
     test: SelfTest
+
+    def __repr__(self) -> str:
+        return f"Export({self.target!r}, {len(self.content):,} bytes, {_features(len(self.features))})"
 
     @property
     def text(self) -> str:
