@@ -17,6 +17,8 @@ _API = {
     "PRanker": "ranksvm.estimators",
     "PairwisePerceptronRanker": "ranksvm.estimators",
     "CommitteePerceptronRanker": "ranksvm.estimators",
+    "ImportedRanker": "ranksvm.estimators",
+    "import_model": "ranksvm.estimators",
     "regularization_path": "ranksvm.estimators",
     "PathDisplay": "ranksvm.plotting",
     "GridDisplay": "ranksvm.plotting",
@@ -24,6 +26,8 @@ _API = {
     "Queries": "ranksvm.data",
     "load": "ranksvm.persistence",
     "save": "ranksvm.persistence",
+    "export": "ranksvm.exporting",
+    "Export": "ranksvm.exporting",
     "RankingData": "ranksvm.data",
     "Preferences": "ranksvm.data",
     "read_letor": "ranksvm.data",
@@ -80,6 +84,7 @@ if TYPE_CHECKING:
     from ranksvm.estimators import (
         CommitteePerceptronRanker as CommitteePerceptronRanker,
         FactorizedRankSVM as FactorizedRankSVM,
+        ImportedRanker as ImportedRanker,
         KernelRankSVM as KernelRankSVM,
         KernelRankSVMCV as KernelRankSVMCV,
         PairwisePerceptronRanker as PairwisePerceptronRanker,
@@ -88,8 +93,10 @@ if TYPE_CHECKING:
         RankSVMCV as RankSVMCV,
         RegularizedRankSVM as RegularizedRankSVM,
         SOLARRanker as SOLARRanker,
+        import_model as import_model,
         regularization_path as regularization_path,
     )
+    from ranksvm.exporting import Export as Export, export as export
     from ranksvm.model_selection import (
         QueryKFold as QueryKFold,
         QueryShuffleSplit as QueryShuffleSplit,

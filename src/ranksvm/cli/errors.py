@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import importlib
+import keyword
 import shlex
 import sys
 import warnings
@@ -68,7 +69,9 @@ class Program(click.Group):
         # for an unknown name click suggests one of all commands
         for name in [cmd_name] if known else self._modules:
             if name not in self.commands:
-                self.add_command(getattr(importlib.import_module(f"ranksvm.cli.{name}"), f"{name}_command"))
+                # a keyword names no module
+                module = f"{name}_model" if keyword.iskeyword(name) else name
+                self.add_command(getattr(importlib.import_module(f"ranksvm.cli.{module}"), f"{name}_command"))
         return super().get_command(ctx, cmd_name)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:

@@ -42,6 +42,8 @@ def described_fit(ranker: Any) -> dict[str, Any]:
         found["relative_gap"] = certificate(ranker)["relative_gap"]
     found["kernel"] = described_kernel(ranker) if hasattr(ranker, "n_kernel_products_") else None
     found["low_rank"] = described_low_rank(ranker)
+    # an imported model
+    found |= {"source": ranker.source} if hasattr(ranker, "source") else {}
     # PRank learns from documents
     found["learnt_from"] = "document" if hasattr(ranker, "thresholds_") else "pair"
     return found
@@ -58,6 +60,8 @@ def fit_facts(fit: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("certificate", f"relative duality gap {fit['relative_gap']:.1e}"))
     if "relative_gap" in fit:
         facts.append(("objective", f"{fit['objective']:.10g}"))
+    if fit.get("source"):
+        facts.append(("fitted by", fit["source"]))
     if fit["low_rank"] is not None:
         facts.append(("low rank", low_rank_in_words(fit["low_rank"])))
     if fit["kernel"] is not None:
@@ -79,6 +83,8 @@ def certificate_in_words(ranker: Any) -> str:
     gap = getattr(ranker, "duality_gap_", None)
     if gap is None:
         name = type(ranker).__name__
+        if hasattr(ranker, "source"):
+            return f"The model was fitted by another program ({ranker.source}): nothing is known about its fit."
         if hasattr(ranker, "n_updates_"):
             return f"A {name} learns from one query after another: there is no optimum from which to measure it."
         return f"The problem of a {name} is not convex: the fit has no certificate, and may be a local minimum."
