@@ -248,7 +248,7 @@ CHECKS = {
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(("library", "name", "their_line", "our_line"), rows())
+@pytest.mark.parametrize(("library", "name", "their_line", "our_line"), list(rows()))
 def test_row(library, name, their_line, our_line, models, data, tmp_path, capfd, caplog):
     theirs, ours = names_of(library, data, tmp_path, models)
     row = SimpleNamespace(library=library, data=data, their_names=theirs, our_names=ours)

@@ -9,7 +9,7 @@ import pytest
 
 import ranksvm
 from ranksvm import metrics
-from ranksvm._tabular import Table, frame_of
+from ranksvm._tabular import Table, facts_html, frame_of
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 
 
@@ -56,6 +56,27 @@ def test_the_numbers_of_an_evaluation(results):
     np.testing.assert_array_equal(queries["map"], found.per_query["map"])
     assert f"{found.means['map']:.4f}" in found._repr_html_()
     assert str(found.means["map"]) in found.to_csv()
+
+
+def test_an_evaluation_shows_intervals_in_a_notebook(results):
+    found = results[0]
+    low, high = found.interval("map")
+    assert f"{low:.4f} to {high:.4f}" in found._repr_html_()
+    assert "20 queries, 0 without a relevant document" in found._repr_html_()
+
+
+def test_names_and_values_are_escaped():
+    html = facts_html([("<b>", "1 < 2 & 3")], "<i>")
+    assert '<th scope="row" style="text-align: left">&lt;b&gt;</th>' in html
+    assert "1 &lt; 2 &amp; 3" in html
+    assert "<caption>&lt;i&gt;</caption>" in html
+
+
+def test_a_table_for_a_page_with_a_style_sheet():
+    html = Table({"name": ["a"], "n": [1]}, "caption").to_html(classes=True)
+    assert '<th scope="col">name</th><th scope="col" class="number">n</th>' in html
+    assert '<td>a</td><td class="number">1</td>' in html
+    assert "style" not in html
 
 
 def test_the_numbers_of_a_cross_validation(results):

@@ -43,6 +43,10 @@ class LiveLine:
             self._began = time.monotonic()
         self._steps = (done, total)
 
+    def no_steps(self) -> None:
+        """Show no bar any more."""
+        self._steps = None
+
     def print(self, text: str) -> None:
         """Print a permanent line above."""
         self._console.print(text, markup=False)

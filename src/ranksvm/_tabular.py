@@ -6,13 +6,13 @@ import html
 import importlib
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ranksvm._plain import plain
 from ranksvm.exceptions import MissingDependencyError, OptionError
 
-__all__ = ["CORRECTIONS", "LIBRARIES", "Table", "Tabular", "frame_of"]
+__all__ = ["CORRECTIONS", "LIBRARIES", "Table", "Tabular", "facts_html", "frame_of"]
 
 # Corrections for many comparisons, and the heading of the column of p-values that they give.
 CORRECTIONS = {"holm": "p (Holm)", "bonferroni": "p (Bonferroni)", "tukey": "p (Tukey HSD)", "none": ""}
@@ -110,16 +110,24 @@ class Table:
         ]
         return "\n".join([self.caption, *("  ".join(cells).rstrip() for cells in aligned)])
 
-    def to_html(self) -> str:
-        """A ``table`` as people see the table."""
+    def to_html(self, *, classes: bool = False) -> str:
+        """A ``table`` as people see the table.
+
+        Numbers are aligned by styles of their own, or, in a page that has a style sheet, by the class ``number``.
+        """
         rows, footer = self.body()
         text = self.is_text()
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.head())
+        aligned = _by_class if classes else _by_style
+        kinds = [' class="number"' if classes and not is_text else "" for is_text in text]
+        head = [
+            f'<th scope="col"{kind}>{html.escape(name)}</th>' for name, kind in zip(self.head(), kinds, strict=True)
+        ]
+        cells = [aligned(is_text) for is_text in text]
         parts = [
             f"<table><caption>{html.escape(self.caption)}</caption>",
-            f"<thead><tr>{head}</tr></thead>",
-            f"<tbody>{''.join(_html_row(row, text) for row in rows)}</tbody>",
-            f"<tfoot>{''.join(_html_row(row, text) for row in footer)}</tfoot>" if footer else "",
+            f"<thead><tr>{''.join(head)}</tr></thead>",
+            f"<tbody>{''.join(_html_row(row, cells) for row in rows)}</tbody>",
+            f"<tfoot>{''.join(_html_row(row, cells) for row in footer)}</tfoot>" if footer else "",
             "</table>",
         ]
         return "".join(parts)
@@ -181,6 +189,16 @@ class Tabular:
         return self._table().to_html()
 
 
+def facts_html(facts: Iterable[tuple[str, str]], caption: str) -> str:
+    """Names and values as a ``table``, one pair per row."""
+    rows = [
+        f'<tr><th scope="row" style="text-align: left">{html.escape(name)}</th>'
+        f'<td style="text-align: left">{html.escape(value)}</td></tr>'
+        for name, value in facts
+    ]
+    return f'<table class="facts"><caption>{html.escape(caption)}</caption><tbody>{"".join(rows)}</tbody></table>'
+
+
 def frame_of(columns: Mapping[str, Any], library: str | None = None) -> Any:
     """A DataFrame of columns, of a library of that name or the first one that is installed.
 
@@ -223,9 +241,14 @@ def _latex_row(cells: list[str]) -> str:
     return " & ".join("".join(_LATEX.get(character, character) for character in cell) for cell in cells) + r" \\"
 
 
-def _html_row(cells: list[str], text: list[bool]) -> str:
-    sides = ["left" if is_text else "right" for is_text in text]
-    found = [
-        f'<td style="text-align: {side}">{html.escape(cell)}</td>' for cell, side in zip(cells, sides, strict=True)
-    ]
+def _by_style(is_text: bool) -> str:
+    return f'<td style="text-align: {"left" if is_text else "right"}">'
+
+
+def _by_class(is_text: bool) -> str:
+    return "<td>" if is_text else '<td class="number">'
+
+
+def _html_row(cells: list[str], starts: list[str]) -> str:
+    found = [f"{start}{html.escape(cell)}</td>" for cell, start in zip(cells, starts, strict=True)]
     return f"<tr>{''.join(found)}</tr>"

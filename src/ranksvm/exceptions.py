@@ -1,4 +1,4 @@
-"""The errors that ranksvm raises, and its warning.
+"""The errors that ranksvm raises, and its warnings.
 
 Each is also the built-in class that a user of scikit-learn would catch. A solver that stops early warns with
 scikit-learn's own ConvergenceWarning.
@@ -11,8 +11,10 @@ __all__ = [
     "NoComparablePairsError",
     "OptionError",
     "MissingDependencyError",
+    "DeviceError",
     "ModelFileError",
     "OneQueryWarning",
+    "UninformativeWarning",
 ]
 
 
@@ -59,9 +61,17 @@ class MissingDependencyError(RankSVMError, ImportError):
     """An optional package is needed; the message names the ``pip install`` line."""
 
 
+class DeviceError(RankSVMError, RuntimeError):
+    """A device that was asked for is not there, is out of memory, or has failed."""
+
+
 class ModelFileError(RankSVMError, ValueError):
     """A model or cache file is truncated, altered, of another kind, or of a newer version."""
 
 
 class OneQueryWarning(UserWarning):
     """Rows without query ids were fitted, evaluated or scaled as one query; with many rows this is a DataError."""
+
+
+class UninformativeWarning(UserWarning):
+    """A fit or a calibration has learnt nothing: all weights, or the slope, are 0."""

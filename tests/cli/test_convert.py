@@ -55,3 +55,26 @@ def test_of_a_comment_the_document_id_is_kept_alone(ranksvm, tmp_path):
     source.write_text("# head\n1 qid:1 1:1 # docid = D-1 inc = 1 prob = 0.5\n0 qid:1 1:2 #D-2 more\n")
     ranksvm("convert", source, target)
     assert target.read_text() == "1 qid:1 1:1 #docid = D-1\n0 qid:1 1:2 #docid = D-2\n"
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".csv", ".parquet"])
+def test_data_that_may_not_fit_memory_go_through_a_cache(ranksvm_json, folder, tmp_path, monkeypatch, suffix):
+    import ranksvm._memory as memory
+
+    expected, found = tmp_path / f"expected{suffix}", tmp_path / f"found{suffix}"
+    before = ranksvm_json("convert", folder / "train.txt", expected)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1000)
+    document = ranksvm_json("convert", folder / "train.txt", found)
+    assert found.read_bytes() == expected.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([expected.name, found.name])
+    for name in ("rows", "queries", "features", "bytes"):
+        assert document[name] == before[name]
+
+
+def test_labels_of_judgements_in_a_cache(ranksvm, tmp_path):
+    source, qrels, target = tmp_path / "in.txt", tmp_path / "q.qrels", tmp_path / "out.rsd"
+    source.write_text("0 qid:1 1:1 # a\n0 qid:1 1:2 # b\n0 qid:1 1:3 # c\n")
+    qrels.write_text("1 0 a 2\n1 0 c 1\n")
+    result = ranksvm("convert", source, "--qrels", qrels, target)
+    assert package.RankingData.load(target).y.tolist() == [2.0, 0.0, 1.0]
+    assert "1 row without a judgement, taken as not relevant (label 0)" in result.stderr

@@ -64,6 +64,32 @@ def test_lines_from_a_level_of_verbose(capsys, logger, verbose, expected):
     assert capsys.readouterr().err.splitlines() == ["C = 0.5", "  iteration 1"][:expected]
 
 
+def test_a_long_silence_ends_with_what_passes(capsys, logger, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    fits, steps = logging.getLogger("ranksvm.estimators"), Steps(2)
+    with Progress(iterations_from=2, fits_from=1) as progress:
+        progress.n_fits = 30
+        progress.heading = "1 of 3 compared "
+        for _ in range(2):
+            now[0] += module.LONGEST_SILENCE - 1.0
+            fits.info("C = 0.5: map 0.4 on fold 1", extra=steps.next())
+        iteration(logger, "iteration %d", 7)
+        now[0] += module.LONGEST_SILENCE + 1.0
+        iteration(logger, "iteration %d", 8)
+    assert capsys.readouterr().err.splitlines() == [
+        "1 of 3 compared C = 0.5: map 0.4 on fold 1 (2 of 30 fits done)",
+        "1 of 3 compared iteration 8 (2 of 30 fits done)",
+    ]
+
+
+def test_quiet_stays_silent_for_long(capsys, logger, monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_SILENCE", -1.0)
+    with Progress(quiet=True, iterations_from=2):
+        iteration(logger, "iteration 1")
+    assert capsys.readouterr() == ("", "")
+
+
 def test_the_logger_is_left_as_it_was(logger):
     root = logging.getLogger("ranksvm")
     before = root.level, list(root.handlers)

@@ -27,3 +27,34 @@ def test_a_signal_while_data_are_read(number, code, delay, tmp_path):
     assert "Traceback" not in stderr
     assert stderr.strip().splitlines()[-1].startswith(("Terminated: ", "Interrupted: "))
     assert os.listdir(tmp_path) == ["data.txt"]
+
+
+# The main thread blocks the signal and reads; another thread receives it. So the main thread is in the state of one
+# that the signal has reached just before its read.
+_READS_PAST_A_SIGNAL = """
+import os, signal, sys, threading
+from ranksvm.cli.signals import TerminatedError, terminable
+
+number = int(sys.argv[1])
+reader, writer = os.pipe()
+with terminable():
+    receiver = threading.Thread(target=lambda: threading.Event().wait(20), daemon=True)
+    receiver.start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+    threading.Timer(0.2, os.kill, (os.getpid(), number)).start()
+    try:
+        os.read(reader, 1)
+    except (TerminatedError, KeyboardInterrupt) as error:
+        print(type(error).__name__)
+assert signal.getsignal(signal.SIGURG) is signal.SIG_DFL
+print([thread.name for thread in threading.enumerate() if "ranksvm" in thread.name])
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "raised"), [(signal.SIGTERM, "TerminatedError"), (signal.SIGINT, "KeyboardInterrupt")]
+)
+def test_a_signal_just_before_a_read_that_blocks(number, raised):
+    command = [sys.executable, "-c", _READS_PAST_A_SIGNAL, str(int(number))]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == [raised, "[]"], done.stderr

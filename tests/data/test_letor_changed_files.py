@@ -1,5 +1,6 @@
 """A text file that another process changes while it is read: an error that names it, and the process lives on."""
 
+import gzip
 import os
 import subprocess
 import sys
@@ -7,7 +8,17 @@ import sys
 import numpy as np
 import pytest
 
-from ranksvm.data import _letor_source, _letor_text, letor, read_letor
+from ranksvm.data import (
+    _csv,
+    _letor_source,
+    _letor_text,
+    compression,
+    iter_data,
+    iter_letor,
+    letor,
+    letor_stream,
+    read_letor,
+)
 from ranksvm.exceptions import DataError
 
 LINES = [f"{i % 3} qid:{i // 10} 1:{i} 2:0.5 # docid = d{i}\n" for i in range(2000)]
@@ -170,3 +181,36 @@ print(messages)
     result = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert "data.txt was changed by another process while it was read" in result.stdout
+
+
+CSV_LINES = ["label,qid,f1\n"] + [f"{i % 3},{i // 10},{i}.5\n" for i in range(20000)]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize(("name", "lines"), [("data.txt", LINES * 40), ("data.csv", CSV_LINES)])
+def test_a_stream_that_is_shortened(tmp_path, monkeypatch, name, lines, pack):
+    monkeypatch.setattr(letor_stream, "WINDOW", 1 << 12)
+    monkeypatch.setattr(compression, "_CHUNK", 1 << 12)
+    monkeypatch.setattr(_csv, "HEAD", 1 << 12)
+    monkeypatch.setattr(_csv, "_BLOCK", 1 << 12)
+    path = tmp_path / name
+    content = pack("".join(lines).encode())
+    path.write_bytes(content)
+    queries = iter_data(path, batch_queries=5)
+    next(queries)
+    # in the middle of a line
+    os.truncate(path, len(content) - 20)
+    message = rf"{name} was shortened by another process while it was read \(it had {len(content)} bytes"
+    with pytest.raises(DataError, match=message):
+        list(queries)
+
+
+def test_a_stream_that_grows(tmp_path, monkeypatch):
+    monkeypatch.setattr(letor_stream, "WINDOW", 1 << 12)
+    path = tmp_path / "data.txt"
+    path.write_text("".join(LINES))
+    queries = iter_letor(path)
+    first = next(queries)
+    with open(path, "a") as file:
+        file.write("1 qid:x 1:1\n" * 3)
+    assert first.n_rows + sum(query.n_rows for query in queries) == len(LINES) + 3

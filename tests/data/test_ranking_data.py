@@ -120,7 +120,7 @@ def test_without_verification_only_the_values_of_a_mapped_X_are_not_compared(tmp
 
 @pytest.mark.parametrize("block", [64, 100, 4096])
 def test_blocks_under_one_checksum(block, tmp_path, monkeypatch):
-    monkeypatch.setattr(_cache, "_BLOCK", block)
+    monkeypatch.setattr(_cache, "BLOCK", block)
     path = tmp_path / "data.rsd"
     example().save(path)
     monkeypatch.undo()

@@ -153,8 +153,9 @@ def test_what_is_refused():
 @pytest.mark.parametrize("kind", [RankSVM, lambda **options: RankSVMCV(Cs=[0.1], cv=3, **options)])
 def test_signs_are_those_of_the_fit_whatever_is_set_since(kind):
     data = made()
-    ranker = kind(monotone="decreasing").fit(data)
+    ranker = kind(monotone={0: "decreasing"}).fit(data)
     slope = ranker.calibrate(data).calibration_slope_
+    assert slope > 0.0
     assert kind().fit(data).calibrate(data).calibration_slope_ != slope
     assert ranker.set_params(monotone=None).calibrate(data).calibration_slope_ == slope
 
@@ -166,3 +167,12 @@ def test_a_pruned_model_has_to_be_calibrated_again():
     with pytest.raises(AttributeError, match="predict_proba") as caught:
         ranker.predict_proba(data.chosen, data.rejected)
     assert "or prune, needs a new calibration" in str(caught.value.__cause__ or caught.value)
+
+
+def test_predict_proba_takes_preferences():
+    data = made()
+    model = RankSVM(C=0.1).fit(data).calibrate(data)
+    part = data.taken(np.arange(10))
+    np.testing.assert_array_equal(model.predict_proba(part), model.predict_proba(part.chosen, part.rejected))
+    with pytest.raises(DataError, match=r"predict_proba\(chosen, rejected\)"):
+        model.predict_proba(data.chosen)

@@ -9,7 +9,18 @@ import pyarrow as pa
 import pytest
 
 import ranksvm
-from ranksvm import QueryKFold, QueryShuffleSplit, RankSVM, RankSVMCV, cross_validate, make_ranking, regularization_path
+from ranksvm import (
+    KernelRankSVM,
+    QueryKFold,
+    QueryMinMaxScaler,
+    QueryShuffleSplit,
+    RankSVM,
+    RankSVMCV,
+    SOLARRanker,
+    cross_validate,
+    make_ranking,
+    regularization_path,
+)
 from ranksvm.exceptions import DataError
 
 LIBRARIES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
@@ -67,6 +78,35 @@ def test_other_features_than_those_of_fit_are_refused(data, frame, library):
     others = LIBRARIES[library]({name: data.X[:, 0] for name in ["length", "bm25", "pagerank"]})
     with pytest.raises(DataError, match="feature names should match"):
         model.predict(others)
+
+
+@ANY_LIBRARY
+def test_columns_in_another_order_or_beside_others_are_refused_with_the_expression_that_selects_them(data, library):
+    values = dict(zip(NAMES, data.X.T, strict=True))
+    X = LIBRARIES[library](values)
+    select = "select" if library == "pyarrow" else "__getitem__"
+    models = [
+        RankSVM().fit(X, data.y, qid=data.qid),
+        KernelRankSVM().fit(X, data.y, qid=data.qid),
+        SOLARRanker().partial_fit(X, data.y, qid=data.qid),
+    ]
+    for columns in (list(reversed(NAMES)), [*NAMES, "url"]):
+        other = LIBRARIES[library]({name: values.get(name, data.y) for name in columns})
+        for model in models:
+            with pytest.raises(DataError, match=r"(?s)feature names should match.*select these with X.*_names_in_"):
+                model.predict(other)
+            selected = getattr(other, select)(model.feature_names_in_)
+            np.testing.assert_array_equal(model.predict(selected), model.predict(X))
+        with pytest.raises(DataError, match=r"(?s)eval_set.*feature names should match.*_names_in_"):
+            RankSVM().fit(X, data.y, qid=data.qid, eval_set=(other, data.y), eval_qid=data.qid)
+        with pytest.raises(DataError, match=r"feature_names_in_"):
+            QueryMinMaxScaler().fit(X, qid=data.qid).transform(other, qid=data.qid)
+
+
+def test_columns_that_lack_a_feature_are_refused(data):
+    model = RankSVM().fit(pd.DataFrame(data.X, columns=NAMES), data.y, qid=data.qid)
+    with pytest.raises(DataError, match=r"(?s)now missing:\n- bm25\nX must have the columns of the fit"):
+        model.predict(pd.DataFrame(data.X[:, :2], columns=[name for name in NAMES if name != "bm25"]))
 
 
 @ANY_LIBRARY

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from ranksvm import metrics
 from ranksvm.exceptions import DataError, OneQueryWarning, OptionError
@@ -151,3 +152,29 @@ def test_a_metric_not_evaluated():
 def test_a_function_is_no_metric():
     with pytest.raises(OptionError, match="a metric is named by a string such as 'ndcg@10', got <function"):
         metrics.evaluate([1, 0], [1, 0], [0, 0], lambda labels, scores: 1.0)
+
+
+def test_the_interval_of_a_mean_is_that_of_the_t_distribution():
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(40), rng.integers(2, 9, 40))
+    y = rng.integers(0, 3, len(qid))
+    found = metrics.evaluate(y, y + 3 * rng.normal(size=len(y)), qid, ["ndcg@10", "pairwise_accuracy"])
+    values = found.per_query["ndcg@10"]
+    expected = stats.t.interval(0.9, 39, values.mean(), stats.sem(values))
+    assert found.interval("ndcg@10", confidence=0.9) == pytest.approx(expected)
+    low, high = found.interval("pairwise_accuracy")  # pooled over pairs
+    assert (low + high) / 2 == pytest.approx(found.means["pairwise_accuracy"])
+    counted = found.weights["pairwise_accuracy"] > 0
+    shares = found.weights["pairwise_accuracy"][counted]
+    parts = found.per_query["pairwise_accuracy"][counted] * shares / shares.mean()
+    assert (low, high) == pytest.approx(stats.t.interval(0.95, len(parts) - 1, parts.mean(), stats.sem(parts)))
+
+
+def test_an_interval_needs_two_queries_and_a_level():
+    found = metrics.evaluate([1, 0], [2, 1], ["a", "a"])
+    assert np.isnan(found.interval("map")).all()
+    with pytest.raises(OptionError, match="'mrr' was not evaluated"):
+        found.interval("mrr")
+    with pytest.raises(OptionError, match=r"confidence must lie between 0 and 1, got 1\."):
+        found.interval("map", confidence=1.0)
+    assert np.isnan(metrics.evaluate([0, 0], [2, 1], ["a", "a"], "pairwise_accuracy").interval("pairwise_accuracy")[0])

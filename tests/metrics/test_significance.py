@@ -200,3 +200,10 @@ def test_equal_systems_and_refusals():
 def test_the_interval_holds_plain_floats():
     found = [metrics.evaluate([1, 0, 1, 0], scores, [0, 0, 1, 1], "ndcg") for scores in ([1, 0, 1, 0], [1, 0, 0, 1])]
     assert [type(end) for end in metrics.compare(*found, "ndcg").confidence_interval] == [float, float]
+
+
+def test_the_other_side_of_a_comparison():
+    a, b = two_evaluations(20)
+    found = metrics.compare(a, b, "ndcg@10")
+    assert found.swapped() == metrics.compare(b, a, "ndcg@10")
+    assert found.swapped().swapped() == found

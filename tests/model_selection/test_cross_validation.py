@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse
 import sklearn
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -186,3 +187,46 @@ def test_pooled_is_one_evaluation_of_all_test_queries():
     assert pooled.means == pytest.approx(expected.means)
     assert (pooled.n_rows, pooled.n_without_relevant) == (expected.n_rows, expected.n_without_relevant)
     assert metrics.compare(expected, pooled, "ndcg@5").difference == pytest.approx(0, abs=1e-12)
+
+
+class GroupRanker(MeanDifferenceRanker):
+    """As a ranker of LightGBM: the rows of a query are consecutive, and their numbers are given."""
+
+    def fit(self, X, y, sample_weight=None, group=None):
+        super().fit(X, y, sample_weight=sample_weight)
+        self.given_ = X, y, sample_weight, group
+        return self
+
+
+def test_an_estimator_that_takes_group_gets_rows_by_query_and_sizes(data):
+    X, y, qid = data
+    weight = np.arange(1.0, 121.0)
+    given = {"qid": qid, "sample_weight": weight, "cv": 4, "return_estimator": True}
+    found = ranksvm.cross_validate(GroupRanker(), X, y, **given)
+    expected = ranksvm.cross_validate(MeanDifferenceRanker(), X, y, **given)
+    np.testing.assert_allclose(found.scores["ndcg@10"], expected.scores["ndcg@10"])
+    for model, (train, _) in zip(found.estimators, QueryKFold(4).split(X, qid=qid), strict=True):
+        X_given, y_given, weight_given, group = model.given_
+        rows = [np.flatnonzero((row == X).all(axis=1))[0] for row in X_given]
+        assert sorted(rows) == sorted(train)
+        np.testing.assert_array_equal(y_given, y[rows])
+        np.testing.assert_array_equal(weight_given, weight[rows])
+        parts = np.split(qid[rows], np.cumsum(group)[:-1])
+        assert [len(set(part)) for part in parts] == [1] * 15
+        assert len({part[0] for part in parts}) == 15
+
+
+def test_an_estimator_that_takes_no_queries_is_refused(data):
+    X, y, qid = data
+    with pytest.raises(OptionError, match=r"Ridge.fit takes neither qid nor group.*metrics.evaluate"):
+        ranksvm.cross_validate(Ridge(), X, y, qid=qid)
+    for estimator in (RankSVM, "ranksvm"):
+        with pytest.raises(OptionError, match="must be an object with fit and predict"):
+            ranksvm.cross_validate(estimator, X, y, qid=qid)
+
+
+def test_lightgbm(data):
+    lightgbm = pytest.importorskip("lightgbm")
+    X, y, qid = data
+    found = ranksvm.cross_validate(lightgbm.LGBMRanker(n_estimators=5, verbose=-1, n_jobs=1), X, y, qid=qid, cv=3)
+    assert 0.0 < found.means["ndcg@10"] < 1.0

@@ -64,6 +64,50 @@ def test_the_hessian_of_queries_of_two_documents_and_fewer(loss, weighted, monke
         np.testing.assert_allclose(np.eye(4) + expected, oracle.hessian(w, 1.0), rtol=1e-10, atol=1e-12)
 
 
+def term_of_queries(rng, n_levels, loss, scale=1.0, **options):
+    """60 rows in queries of 1 to 12, some of one level, and w with which the margins are small."""
+    X, y = rng.normal(size=(60, 4)) + 100.0, rng.integers(0, n_levels, 60).astype(float)
+    qid = np.sort(rng.choice([1, 2, 3, 5, 8, 13], 60))
+    qid[:3], y[:3] = 0, 1.0
+    options = {name: value[qid] if name == "query_weight" else value for name, value in options.items()}
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, 60), y, **options)
+    return ThreadedTerm(as_design_matrix(X), loss(pairs)), rng.normal(size=4) * scale
+
+
+@pytest.mark.parametrize("loss", [SquaredHinge, HuberHinge])
+@pytest.mark.parametrize("n_levels", [2, 3, 60])
+@pytest.mark.parametrize("weighted", ["no", "by query", "by document"])
+@pytest.mark.parametrize("scale", [0.0, 1e-3, 2.0])
+@pytest.mark.parametrize("block_rows", [7, 1000])
+def test_the_hessian_where_all_pairs_are_active(loss, n_levels, weighted, scale, block_rows, monkeypatch):
+    """By squares where they all are (at 0 and near it) and weigh the same in a query, else by rows: the same."""
+    monkeypatch.setattr(threaded, "HESSIAN_BLOCK_ROWS", block_rows)
+    rng = np.random.default_rng(n_levels)
+    weights = {"by query": {"query_weight": rng.random(14) + 0.1}, "no": {}}
+    weights["by document"] = {"sample_weight": rng.random(60) + 0.1}
+    term, w = term_of_queries(rng, n_levels, loss, scale, **weights[weighted])
+    width = None if loss is SquaredHinge else 1.5
+    point = term.evaluate(w, width)
+    n_queries, rows = term.pairs.n_queries, np.full((120, 4), np.nan)
+    square = term.loss.curvature_square(point.state, 0, n_queries, np.ascontiguousarray(term.design.X), rows)
+    assert (square is not None) == (scale < 0.1 and weighted != "by document")
+    expected = np.column_stack([term.curvature_product(point, v) for v in np.eye(4)])
+    np.testing.assert_allclose(term.curvature(point, 1.0, 0), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(term.curvature(point, 1.0, 0, double=False), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("options", [{"selection": "adjacent"}, {"weighting": "label_gap"}, {"weighting": "per_query"}])
+def test_squares_of_pairs_that_are_selected_or_weighted(options):
+    term, w = term_of_queries(np.random.default_rng(0), 4, SquaredHinge, 0.0, **options)
+    point = term.evaluate(w, None)
+    square = term.loss.curvature_square(
+        point.state, 0, term.pairs.n_queries, np.ascontiguousarray(term.design.X), np.empty((120, 4))
+    )
+    assert (square is not None) == ("per_query" in options.values())
+    expected = np.column_stack([term.curvature_product(point, v) for v in np.eye(4)])
+    np.testing.assert_allclose(term.curvature(point, 1.0, 0), expected, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("storage", [np.float32, np.float64])
 @pytest.mark.parametrize("fraction", [0.5, 1.0])
 def test_products_in_float32_where_that_is_enough(storage, fraction):

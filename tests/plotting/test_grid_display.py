@@ -79,3 +79,22 @@ def test_errors(data):
         GridDisplay.from_estimator(KernelRankSVMCV())
     with pytest.raises(OptionError, match="kind must be one of 'lines', 'heatmap', got 'bars'"):
         GridDisplay(CS, np.array(GAMMAS), np.zeros((3, 4))).plot(kind="bars")
+
+
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_a_legend_does_not_cover_the_axes_beside_it(model, layout):
+    figure, axes = pyplot.subplots(1, 2, figsize=(10, 4), layout=layout)
+    for ax in axes:
+        GridDisplay.from_estimator(model, ax=ax)
+    figure.canvas.draw()
+    legend, own, beside = (each.get_window_extent() for each in (axes[0].get_legend(), *axes))
+    assert legend.x1 <= beside.x0
+    assert (legend.x1 <= own.x1) == (layout is None)
+
+
+def test_ticks_of_the_heat_map_are_all_powers_or_all_decimal(model):
+    for Cs, expected in ((CS, "$2^{-6}$"), ([0.01, 0.1, 1.0, 10.0], "0.01")):
+        display = GridDisplay(np.array(Cs), np.array(GAMMAS), model.mean_scores_).plot(kind="heatmap")
+        texts = [tick.get_text() for tick in display.ax_.get_xticklabels()]
+        assert texts[0] == expected
+        assert len({text.startswith("$") for text in texts}) == 1

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from ranksvm.plotting._end_labels import spread
-from ranksvm.plotting.styles import DASHES, PALETTE, c_name, line_style, number_name
+from ranksvm.plotting.styles import DASHES, PALETTE, c_name, line_style, number_names
 
 # from LMS colours of people without one kind of cone back to linear RGB (Vienot, Brettel & Mollon, 1999)
 BLIND = {
@@ -32,8 +32,9 @@ def test_colours_differ_for_the_colour_blind():
 
 
 def test_numbers():
-    assert number_name(0.25) == "$2^{-2}$"
-    assert number_name(0.3) == "0.3"
+    assert number_names([0.25, 1.0]) == ["$2^{-2}$", "$2^{0}$"]
+    assert number_names([0.25, 0.3]) == ["0.25", "0.3"]
+    assert number_names([1.0]) == ["1"]
     assert c_name(8.0) == "$C = 2^{3}$"
     assert c_name(0.1) == "C = 0.1"
 

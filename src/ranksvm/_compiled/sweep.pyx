@@ -71,6 +71,8 @@ cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
     cppclass SweepRowLoops[Real]:
         void (*laplacian_rows)(const Pairs &, const PairState &, int64_t, int64_t, const Real *, int64_t, double, Real *,
                                SortedQuery &) except +
+        int64_t (*complete_rows)(const Pairs &, const double *, int64_t, int64_t, const Real *, int64_t, double,
+                                 Real *) except +
 
     const Loops &loops_of[Loops](int)
 
@@ -337,6 +339,25 @@ def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t 
                 scratch.query())
     finally:
         del scratch
+
+
+def complete_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const real[:, ::1] X_range,
+                  double factor, real[:, ::1] D):
+    """Rows with ``D'D = factor * X' L X`` for a range of queries; returns their number.
+
+    It is -1 where not all pairs of the queries are active, or where those of a query do not all weigh the same.
+    """
+    cdef int64_t n_rows
+    arrays.need_state(state)
+    arrays.need_rows_of("X_range", X_range.shape[0], first, last)
+    need("D", D.shape[0], 2 * X_range.shape[0])
+    need("a row of D", D.shape[1], X_range.shape[1])
+    if X_range.shape[0] == 0 or X_range.shape[1] == 0:
+        return 0
+    with nogil:
+        n_rows = loops_of[SweepRowLoops[real]](chosen).complete_rows(
+            arrays.pairs, state.state.degrees, first, last, &X_range[0, 0], X_range.shape[1], factor, &D[0, 0])
+    return n_rows
 
 
 def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, const double[::1] y,

@@ -1,4 +1,4 @@
-// The loops of sweep.hpp and levels.hpp as a table, for each instruction set.
+// The loops of sweep.hpp, complete_queries.hpp and levels.hpp as a table, for each instruction set.
 #ifndef RANKSVM_SWEEP_LOOPS_HPP
 #define RANKSVM_SWEEP_LOOPS_HPP
 
@@ -33,6 +33,8 @@ template <class Real>
 struct SweepRowLoops {
     void (*laplacian_rows)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                            const Real *X_range, int64_t n, double factor, Real *Z_range, SortedQuery &scratch);
+    int64_t (*complete_rows)(const Pairs &pairs, const double *degrees, int64_t first_query, int64_t last_query,
+                             const Real *X_range, int64_t n, double factor, Real *D);
 };
 RANKSVM_DECLARE_LOOPS(SweepLoops)
 RANKSVM_DECLARE_LOOPS(SweepRowLoops<double>)

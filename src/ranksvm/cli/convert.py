@@ -1,18 +1,22 @@
 """``ranksvm convert``: a data file in another format."""
 
+import contextlib
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ranksvm._special_files import is_special
 from ranksvm.cli.errors import debug_option, warn
-from ranksvm.cli.files import read, read_judgements
+from ranksvm.cli.files import read, read_judgements, to_cache
 from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, qrels_option, quiet_option, reading_options
-from ranksvm.cli.paths import titled
+from ranksvm.cli.paths import STDIN, titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import print_json
+
+if TYPE_CHECKING:
+    from ranksvm.data import ConvertedData
 
 # suffixes of the formats that hold the names of features
 _NAMING = (".rsd", ".parquet", ".pq", ".csv", ".tsv")
@@ -31,6 +35,8 @@ def convert_command(
 ) -> None:
     """Convert the data file IN to OUT; the file name extension of OUT selects the format.
 
+    IN may be larger than memory: it is read a part at a time.
+
     \b
     .rsd                     binary cache, which is memory-mapped instead of read
     .parquet, .pq            Parquet (needs pip install "ranksvm[parquet]")
@@ -44,17 +50,16 @@ def convert_command(
     ranksvm convert features.parquet --qrels qrels.txt train.rsd
     ranksvm convert test.txt test.qrels
     """
-    from ranksvm.data import write_data
-
     _try(target)
     watch = Stopwatch()
+    judgements = read_judgements(qrels)
     with Progress(quiet) as progress:
-        data = read(source, progress, watch, reading, qrels=read_judgements(qrels))
-        progress.now(f"Writing {target}")
-        with watch("writing"):
-            write_data(data, target)
+        if target.suffix.lower() == ".rsd" and not is_special(target):
+            converted = to_cache(source, target, progress, watch, reading, qrels=judgements)
+        else:
+            converted = _through_memory(source, target, progress, watch, reading, judgements)
         suffixes = [suffix.lower() for suffix in target.suffixes[-2:]]
-        if data.feature_names is not None and not {*_NAMING, ".qrels"} & set(suffixes):
+        if converted.feature_names is not None and not {*_NAMING, ".qrels"} & set(suffixes):
             warn(f"{target} is text, which has no feature names: those of {titled(source)} are lost.")
         size = None if is_special(target) else target.stat().st_size
         amount = "" if size is None else f"{size:,} bytes, "
@@ -65,13 +70,37 @@ def convert_command(
                 "command": "convert",
                 "source": str(source),
                 "target": str(target),
-                "rows": data.n_rows,
-                "queries": data.queries.n_queries,
-                "features": data.n_features,
+                "rows": converted.n_rows,
+                "queries": converted.n_queries,
+                "features": converted.n_features,
                 "bytes": size,
                 "seconds": watch.seconds,
             }
         )
+
+
+def _through_memory(
+    source: Path, target: Path, progress: Progress, watch: Stopwatch, reading: dict[str, Any], qrels: Any
+) -> "ConvertedData":
+    """Convert data that are read, or, where they may be too large for that, mapped from a temporary cache."""
+    from ranksvm._checks import is_sparse
+    from ranksvm._memory import memory_bytes
+    from ranksvm.data import ConvertedData, RankingData, write_data
+    from ranksvm.data.conversion import memory_to_read
+
+    with contextlib.ExitStack() as stack:
+        if source != STDIN and memory_to_read(source) > memory_bytes(None):
+            beside = None if is_special(target) else target.parent
+            cache = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=beside)), "data.rsd")
+            to_cache(source, cache, progress, watch, reading, qrels=qrels)
+            data = RankingData.load(cache, verify=False)
+        else:
+            data = read(source, progress, watch, reading, qrels=qrels)
+        progress.now(f"Writing {target}")
+        with watch("writing"):
+            write_data(data, target)
+        counts = data.n_rows, data.queries.n_queries, data.n_features
+        return ConvertedData(*counts, is_sparse(data.X), data.qid is not None, data.feature_names)
 
 
 def _try(target: Path) -> None:

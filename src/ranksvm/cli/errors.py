@@ -3,15 +3,14 @@
 import contextlib
 import errno
 import importlib
-import signal
 import sys
-import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
+from ranksvm.cli.signals import TerminatedError, terminable
 from ranksvm.exceptions import OptionError, RankSVMError
 
 __all__ = ["EXIT_INTERRUPTED", "Program", "debug_option", "is_debugging", "warn"]
@@ -96,30 +95,15 @@ class Program(click.Group):
                 raise _as_click_exception(error) from error
 
 
-class _TerminatedError(BaseException):
-    """SIGTERM was received."""
-
-
 @contextlib.contextmanager
 def _one_line_for_sigterm() -> Iterator[None]:
-    """Raise SIGTERM in the main thread, so that temporary files are removed, and end with one line on stderr."""
-    before = None
-    if threading.current_thread() is threading.main_thread():
-        before = signal.signal(signal.SIGTERM, _raise_terminated)
+    """End with one line on stderr and the exit code of shells when SIGTERM is received."""
     try:
-        yield
-    except _TerminatedError:
+        with terminable():
+            yield
+    except TerminatedError:
         _say("Terminated: files that were being written are as they were.")
         sys.exit(EXIT_TERMINATED)
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)
-
-
-def _raise_terminated(*_: Any) -> None:
-    # one is enough: a second signal must not end the removal of files with a traceback
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise _TerminatedError
 
 
 def _say(line: str) -> None:

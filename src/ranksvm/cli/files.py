@@ -19,10 +19,11 @@ from ranksvm.cli.tables import count, counted, queries
 if TYPE_CHECKING:
     import numpy as np
 
-    from ranksvm.data import Qrels, Queries, RankingData
+    from ranksvm.data import ConvertedData, Qrels, Queries, RankingData
 
 __all__ = [
     "described",
+    "is_model",
     "load_model",
     "load_scorer",
     "model_scores",
@@ -33,6 +34,7 @@ __all__ = [
     "read_numbers",
     "read_pairs",
     "row_labels",
+    "to_cache",
     "write_text",
 ]
 
@@ -62,26 +64,72 @@ def read(
         data = read_data("-" if path == STDIN else path, require_labels=require_labels, **reading)
     progress.line(f"Read {name}: {described(data)}, {watch.seconds['reading'] - before:.2f} s")
     if qrels is not None:
-        data.y = _judged(data, qrels, name, progress)
+        judged = _Judged(qrels, name)
+        data.y = judged(data)
+        judged.report(progress)
     if data.qid is None:
         warn(f"{name} has no query ids (qid:...): all its {count(data.n_rows)} rows are treated as one query.")
     return data
 
 
-def _judged(data: "RankingData", qrels: "Qrels", name: str, progress: Progress) -> "np.ndarray":
-    """The judged label of each row; 0 without a judgement."""
-    import numpy as np
+def to_cache(
+    source: Path,
+    target: Path,
+    progress: Progress,
+    watch: Stopwatch,
+    reading: dict[str, Any],
+    qrels: "Qrels | None" = None,
+) -> "ConvertedData":
+    """Write the cache of a data file of any format, a part at a time, with what `read` prints."""
+    from ranksvm.data import convert_to_cache
 
-    from ranksvm.exceptions import DataError
+    name = titled(source)
+    progress.now(f"MB of {name}")
+    judged = None if qrels is None else _Judged(qrels, name)
+    with watch("writing"), _naming(source):
+        converted = convert_to_cache(
+            "-" if source == STDIN else source,
+            target,
+            require_labels=qrels is None,
+            relabel=judged,
+            progress=progress.megabytes,
+            **reading,
+        )
+    kind = "sparse" if converted.sparse else "dense"
+    counts = f"{counted(converted.n_rows, 'row')}, {queries(converted.n_queries)}"
+    progress.line(f"Read {name}: {counts}, {counted(converted.n_features, 'feature')} ({kind})")
+    if judged is not None:
+        judged.report(progress)
+    if not converted.has_qid:
+        warn(f"{name} has no query ids (qid:...): all its {count(converted.n_rows)} rows are treated as one query.")
+    return converted
 
-    try:
-        labels = qrels.labels_of(data, unjudged=np.nan)
-    except DataError as error:
-        raise DataError(f"{name}: {error}") from None
-    unjudged = np.isnan(labels)
-    if unjudged.any():
-        progress.line(f"{name}: {counted(unjudged.sum(), 'row')} without a judgement, taken as not relevant (label 0)")
-    return np.where(unjudged, 0.0, labels)
+
+class _Judged:
+    """Labels of relevance judgements for the rows of a file, some at a time; 0 without a judgement."""
+
+    def __init__(self, qrels: "Qrels", name: str):
+        self._qrels, self._name = qrels, name
+        self._n_unjudged = 0
+
+    def __call__(self, data: "RankingData") -> "np.ndarray":
+        import numpy as np
+
+        from ranksvm.exceptions import DataError
+
+        try:
+            labels = self._qrels.labels_of(data, unjudged=np.nan)
+        except DataError as error:
+            raise DataError(f"{self._name}: {error}") from None
+        unjudged = np.isnan(labels)
+        self._n_unjudged += int(unjudged.sum())
+        return np.where(unjudged, 0.0, labels)
+
+    def report(self, progress: Progress) -> None:
+        """Say how many rows had no judgement."""
+        if self._n_unjudged:
+            rows = counted(self._n_unjudged, "row")
+            progress.line(f"{self._name}: {rows} without a judgement, taken as not relevant (label 0)")
 
 
 def read_judgements(path: Path | None) -> "Qrels | None":
@@ -105,6 +153,15 @@ def query_ids(data: "RankingData") -> "np.ndarray":
     import numpy as np
 
     return np.zeros(data.n_rows, dtype=np.int64) if data.qid is None else data.qid
+
+
+def is_model(path: Path) -> bool:
+    """Whether a file is a saved model, by its first bytes."""
+    # A pipe can be read only once, so it is left to the reader of data.
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(4) == b"PK\x03\x04"
 
 
 def load_model(path: Path) -> Any:

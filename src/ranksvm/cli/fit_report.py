@@ -9,23 +9,25 @@ import click
 from ranksvm.cli.progress import Stopwatch
 from ranksvm.cli.tables import count, counted, number, print_facts, print_table, seconds, weights
 from ranksvm.cli.training_data import TrainingData
+from ranksvm.problems.fit_in_words import (
+    certificate,
+    described_kernel,
+    described_low_rank,
+    kernel_in_words,
+    loss_in_words,
+    low_rank_in_words,
+    size_in_words,
+)
 
 __all__ = [
     "by_rule",
     "c_names",
     "candidates",
-    "certificate",
     "described_data",
-    "described_kernel",
-    "described_low_rank",
     "edges",
     "fit_report",
-    "kernel_in_words",
-    "loss_in_words",
-    "low_rank_in_words",
     "score",
     "show_fit",
-    "size_in_words",
 ]
 
 
@@ -69,16 +71,6 @@ def fit_report(ranker: Any, scaler: str, means: dict[str, dict[str, float]], con
     }
 
 
-def certificate(ranker: Any) -> dict[str, float | None]:
-    """The duality gap, absolute and relative to the objective; None for a model without a certificate."""
-    gap = getattr(ranker, "duality_gap_", None)
-    if gap is None:
-        return {"duality_gap": None, "relative_gap": None}
-    from ranksvm.solvers import relative_gap
-
-    return {"duality_gap": float(gap), "relative_gap": float(relative_gap(gap, ranker.objective_))}
-
-
 def _loss_and_pairs(ranker: Any) -> dict[str, Any]:
     """The loss and its pairs; low-rank models have only one choice, which is not a parameter."""
     fitted = ranker.fitted_params_
@@ -97,84 +89,6 @@ def _signs(ranker: Any) -> dict[str, int] | None:
     if signs is None:
         return None
     return {"increasing": int((signs > 0).sum()), "decreasing": int((signs < 0).sum())}
-
-
-def described_low_rank(ranker: Any) -> dict[str, Any] | None:
-    """The kind of low-rank model, and its ranks; None for any other model."""
-    if hasattr(ranker, "factors_"):
-        from ranksvm.metrics import parse_metric
-
-        best = ranker.best_iteration_
-        return {
-            "model": "factorized",
-            "n_components": ranker.fitted_params_["n_components"],
-            "best_iteration": best,
-            "best_score": ranker.best_score_,
-            "metric": None if best is None else parse_metric(ranker.eval_metric).name,
-        }
-    if hasattr(ranker, "ranks_"):
-        return {
-            "model": "regularized",
-            "gamma": float(ranker.fitted_params_["gamma"]),
-            "lam": float(ranker.fitted_params_["lam"]),
-            "mean_rank": float(ranker.ranks_.mean()),
-            "largest_rank": int(ranker.ranks_.max()),
-        }
-    return None
-
-
-def low_rank_in_words(low_rank: dict[str, Any]) -> str:
-    """The low-rank model and its ranks, in words."""
-    if low_rank["model"] == "factorized":
-        words = f"factorized, {counted(low_rank['n_components'], 'component')}"
-        if low_rank["best_iteration"] is None:
-            return words
-        score = f"{low_rank['metric']} {number(low_rank['best_score'])} on validation data"
-        return f"{words}; epoch {low_rank['best_iteration']} kept: {score}"
-    return (
-        f"regularized, gamma {low_rank['gamma']:.6g}, lam {low_rank['lam']:.6g}; mean rank of a query "
-        f"{low_rank['mean_rank']:.1f}, largest {low_rank['largest_rank']}"
-    )
-
-
-def described_kernel(ranker: Any) -> dict[str, Any] | None:
-    """The kernel of a model and its size; None for a linear model."""
-    if not hasattr(ranker, "kernel"):
-        return None
-    fitted = ranker.fitted_params_
-    kernel = fitted["kernel"]
-    name = kernel if isinstance(kernel, str) else getattr(kernel, "__qualname__", "callable")
-    approximation = fitted["approximation"]
-    coef = ranker.feature_coef_ if approximation == "fourier" else ranker.dual_coef_
-    return {
-        "name": name,
-        "gamma": ranker.gamma_,
-        "degree": fitted["degree"] if name == "poly" else None,
-        "coef0": float(fitted["coef0"]) if name == "poly" else None,
-        "approximation": approximation,
-        "n_components": None if approximation is None else fitted["n_components"],
-        "landmarks": fitted["landmarks"] if approximation == "nystroem" else None,
-        "terms": len(coef),
-        "products": ranker.n_kernel_products_,
-        "pruned": getattr(ranker, "pruned_", {}).get("n_dropped", 0),
-    }
-
-
-def kernel_in_words(kernel: dict[str, Any]) -> str:
-    """The kernel, its parameters and its approximation, in words."""
-    parameters = [f"{name} {kernel[name]:.6g}" for name in ("gamma", "degree", "coef0") if kernel[name] is not None]
-    words = [" ".join([kernel["name"], *parameters[:1]]), *parameters[1:]]
-    if kernel["approximation"] is not None:
-        words.append(f"approximated by {kernel['approximation']}")
-    return ", ".join(words)
-
-
-def size_in_words(kernel: dict[str, Any]) -> str:
-    """The number of terms of a score, and their kind."""
-    if kernel["approximation"] == "fourier":
-        return counted(kernel["terms"], "random feature")
-    words = f"{kernel['landmarks']} landmark" if kernel["approximation"] == "nystroem" else "support vector"
-    return counted(kernel["terms"], words) + (f", {count(kernel['pruned'])} pruned" if kernel["pruned"] else "")
 
 
 def candidates(ranker: Any) -> list[dict[str, Any]]:
@@ -253,13 +167,6 @@ def show_fit(
             *files,
         ]
     )
-
-
-def loss_in_words(loss: str, huber_width: float | None, width: float | None) -> str:
-    """The loss, with its own width, or the width over which it was smoothed."""
-    if loss == "huber":
-        return f"huber of width {huber_width:g}"
-    return loss if width is None else f"{loss}, smoothed over a width of {width:.1e}"
 
 
 def _signs_in_words(signs: dict[str, int]) -> str:

@@ -12,8 +12,12 @@ import click
 
 from ranksvm._live_line import LiveLine, terminal
 from ranksvm._logging import is_passing, steps_of
+from ranksvm.cli.tables import counted
 
 __all__ = ["Progress", "Stopwatch"]
+
+# Without a terminal, what passes is printed once nothing has been for so many seconds: a log shows how far it is.
+LONGEST_SILENCE = 10.0
 
 
 class Stopwatch:
@@ -35,7 +39,7 @@ class Progress:
     """Shows steps, and the log records of ``ranksvm``, within a block.
 
     What passes is shown in the live line of a terminal; from a level of ``verbose`` on it is printed. Without a
-    terminal nothing passes, so level 0 prints, too.
+    terminal nothing passes, so level 0 prints, too, and what it leaves out is printed after `LONGEST_SILENCE`.
 
     Parameters
     ----------
@@ -64,6 +68,8 @@ class Progress:
         self._iterations_from = iterations_from
         self._fits_from = fits_from
         self._n_done = 0
+        self._done = ""
+        self._printed_at = 0.0
         self._console: Any = None
         self._live: LiveLine | None = None
         self._handler = _Handler(self)
@@ -73,6 +79,7 @@ class Progress:
     def __enter__(self) -> "Progress":
         if self.quiet:
             return self
+        self._printed_at = time.monotonic()
         if sys.stderr.isatty():
             self._console = terminal()
             self._live = LiveLine(self._console)
@@ -92,6 +99,7 @@ class Progress:
 
     def line(self, text: str) -> None:
         """Print a permanent line."""
+        self._printed_at = time.monotonic()
         if self._console is not None:
             self._console.print(text, markup=False)
         elif not self.quiet:
@@ -102,23 +110,40 @@ class Progress:
         if self._live is not None:
             self._live.text = f"{self.heading}{text}"
 
+    def megabytes(self, done: int, total: int) -> None:
+        """Show how many of so many bytes are done, in MB, as a bar in the live line of a terminal."""
+        if self._live is None:
+            return
+        if done < total:
+            self._live.steps(done // 1_000_000, max(1, total // 1_000_000))
+        else:
+            self._live.no_steps()
+
     def iteration(self, text: str) -> None:
         """Show an iteration."""
-        self._pass(text, self._iterations_from)
+        self._pass(text, self._iterations_from, passes=True)
 
     def fit(self, text: str, steps: tuple[int, int] | None) -> None:
         """Show one of many fits, of which so many are done."""
+        self._n_done += steps is not None
+        if steps is not None and self.n_fits is not None:
+            steps = self._n_done, self.n_fits
         if steps is not None and self._live is not None:
-            self._n_done += 1
-            self._live.steps(*(steps if self.n_fits is None else (self._n_done, self.n_fits)))
+            self._live.steps(*steps)
+        self._done = "" if steps is None else f" ({steps[0]} of {counted(steps[1], 'fit')} done)"
         self._pass(text, self._fits_from, passes=steps is not None)
 
-    def _pass(self, text: str, level: int, passes: bool = True) -> None:
-        """Print a text from a level on, which on a terminal is at least 1 for what passes; below, show it now."""
+    def _pass(self, text: str, level: int, *, passes: bool) -> None:
+        """Print a text from a level on, which on a terminal is at least 1 for what passes; below, show it now.
+
+        Without a terminal it is shown after a long silence, with the number of fits done so far.
+        """
         if self._verbose >= (max(1, level) if passes and self._live is not None else level):
             self.line(text)
-        else:
+        elif self._live is not None:
             self.now(text)
+        elif time.monotonic() - self._printed_at > LONGEST_SILENCE:
+            self.line(f"{self.heading}{text.strip()}{self._done}")
 
 
 class _Handler(logging.Handler):

@@ -1,7 +1,6 @@
 """Results on stdout: tables for people, one JSON document for machines."""
 
 import json
-import math
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -10,6 +9,7 @@ from typing import Any
 import click
 
 from ranksvm._plain import plain
+from ranksvm._words import aligned, count, counted, number, power, queries, seconds, weights
 
 __all__ = [
     "aligned",
@@ -97,49 +97,6 @@ def print_json(document: dict[str, Any]) -> None:
 def json_text(document: dict[str, Any]) -> str:
     """The document as JSON; numbers that JSON cannot express (nan, inf) become null."""
     return json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False, default=str)
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """A measured value with fixed digits; a dash if there is none."""
-    return "-" if value is None or math.isnan(value) else f"{value:.{digits}f}"
-
-
-def weights(values: Sequence[float]) -> list[str]:
-    """Values of C as text; also as powers of two if all of them are such powers and one is not 1."""
-    as_powers = all(math.frexp(value)[0] == 0.5 for value in values) and any(value != 1 for value in values)
-    return [f"{value:.4g} = 2^{math.frexp(value)[1] - 1}" if as_powers else f"{value:.4g}" for value in values]
-
-
-def power(value: float) -> str:
-    """A value of C in short form: as a power of two if it is one."""
-    return weights([value])[0].split(" = ")[-1]
-
-
-def aligned(values: Sequence[float]) -> list[str]:
-    """Numbers with equally many decimals, such that the largest has five significant digits."""
-    largest = max((abs(value) for value in values), default=0.0)
-    digits = 4 - math.floor(math.log10(largest)) if 0 < largest < math.inf else 4
-    return [f"{value:.{min(max(digits, 0), 15)}f}" for value in values]
-
-
-def count(value: float) -> str:
-    """An integer with separated thousands."""
-    return f"{int(value):,}"
-
-
-def counted(value: float, word: str) -> str:
-    """A number and its noun; ``word`` is the singular of a noun with a plural in s."""
-    return f"{count(value)} {word}" if value == 1 else f"{count(value)} {word}s"
-
-
-def queries(value: int) -> str:
-    """A number of queries, with the noun."""
-    return "1 query" if value == 1 else f"{count(value)} queries"
-
-
-def seconds(value: float) -> str:
-    """A duration for people."""
-    return f"{value:.2f} s" if value < 100 else f"{value:.0f} s"
 
 
 def _table(columns: Sequence[str], left: int = 1) -> Any:

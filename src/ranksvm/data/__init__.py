@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from ranksvm._lazy import lazy_names
 from ranksvm.data.clicks import pairs_from_clicks
+from ranksvm.data.conversion import ConvertedData, convert_to_cache
 from ranksvm.data.design_matrix import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign, as_design_matrix
 from ranksvm.data.files import read_data, write_data
 from ranksvm.data.generators import make_ranking, make_ranking_stream
@@ -14,7 +15,7 @@ from ranksvm.data.pair_blocks import PairBlocks
 from ranksvm.data.pair_list import PairList
 from ranksvm.data.pairs import ComparablePairs
 from ranksvm.data.pairs_per_document import pairs_per_document
-from ranksvm.data.partition import partition
+from ranksvm.data.partition import joined, partition
 from ranksvm.data.preferences import Preferences
 from ranksvm.data.queries import Queries
 from ranksvm.data.ranking_data import RankingData
@@ -34,6 +35,7 @@ else:
 
 __all__ = [
     "ComparablePairs",
+    "ConvertedData",
     "DenseDesign",
     "DesignMatrix",
     "PairBlocks",
@@ -50,12 +52,14 @@ __all__ = [
     "TwoBlockDesign",
     "TwoBlocks",
     "as_design_matrix",
+    "convert_to_cache",
     "iter_data",
     "iter_letor",
     "make_ranking",
     "make_ranking_stream",
     "pairs_from_clicks",
     "pairs_per_document",
+    "joined",
     "partition",
     "read_data",
     "read_letor",

@@ -1,4 +1,4 @@
-"""Where LETOR text is: in memory, or in a file that is read part by part."""
+"""Where text is: in memory, in a file that is read part by part, or in one that may still grow."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ import numpy as np
 
 from ranksvm.exceptions import DataError
 
-__all__ = ["ChangedTextError", "FileText", "MemoryText", "Text", "after_newline"]
+__all__ = ["ChangedTextError", "FileText", "GrowingFile", "MemoryText", "Text", "after_newline"]
 
 
 class Text(Protocol):
@@ -95,6 +95,35 @@ class FileText:
         with self._seek_and_read:  # Windows
             self._file.seek(offset)
             return self._file.readinto(view)  # type: ignore[attr-defined]
+
+
+class GrowingFile:
+    """A binary file read from its beginning to its end, which may grow meanwhile, but must not become shorter.
+
+    Its end raises `DataError` if fewer bytes were read than there were at first: text that was cut off would be taken
+    for the last line. A pipe has no size.
+    """
+
+    def __init__(self, file: IO[bytes], path: str):
+        self._file, self._path = file, path
+        self._size_at_first, self._n_read = os.fstat(file.fileno()).st_size, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, as those of the file."""
+        return self._counted(self._file.read(size), size)
+
+    def read1(self, size: int = -1) -> bytes:
+        """The next bytes, as those of the file."""
+        return self._counted(self._file.read1(size), size)  # type: ignore[attr-defined]
+
+    def _counted(self, content: bytes, size: int) -> bytes:
+        self._n_read += len(content)
+        if (size < 0 or not content) and self._n_read < self._size_at_first:
+            raise DataError(
+                f"{self._path} was shortened by another process while it was read (it had {self._size_at_first} bytes, "
+                f"{self._n_read} were read): read it again when it is complete."
+            )
+        return content
 
 
 class ChangedTextError(Exception):

@@ -16,7 +16,7 @@ from ranksvm.exceptions import DataError
 if TYPE_CHECKING:
     from scipy import sparse
 
-__all__ = ["read_blocks", "read_parquet", "write_parquet"]
+__all__ = ["number_of_rows", "read_blocks", "read_parquet", "write_parquet"]
 
 _ROWS = 1 << 16
 _STREAM_ROWS = 1 << 12
@@ -104,6 +104,16 @@ def read_blocks(path: Any, columns: Columns, dtype: Any) -> Iterator[dict[str, A
                 row += len(batch)
     except pa.ArrowInvalid as error:
         raise DataError(f"{name} is not a Parquet file, or is damaged: {error}") from error
+
+
+def number_of_rows(path: Any) -> int:
+    """Number of rows of a file, from its metadata."""
+    pa = _pyarrow()
+    try:
+        with open(path, "rb") as handle:
+            return int(pa.parquet.read_metadata(handle).num_rows)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{os.fspath(path)} is not a Parquet file, or is damaged: {error}") from error
 
 
 def _read_columns(pa: Any, file: Any, name: str, columns: Columns, dtype: Any) -> dict[str, Any]:

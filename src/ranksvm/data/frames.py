@@ -1,5 +1,6 @@
 """DataFrames of pandas, polars, pyarrow and others, through narwhals: validation and conversion to arrays."""
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ __all__ = [
     "is_frame",
     "is_plain_vector",
     "library",
+    "refuse_containers",
     "split_qid",
     "stacked",
     "take_rows",
@@ -31,6 +33,10 @@ QID = "qid"
 _COLUMNS = 16
 # Lower limit on the number of values written at a time; a copy of so few is small.
 _BLOCK_VALUES = 1 << 18
+# What other packages of learning to rank wrap features, labels and queries in.
+_CONTAINERS = ("xgboost.DMatrix", "xgboost.QuantileDMatrix", "lightgbm.Dataset", "catboost.Pool")
+# How pandas and polars select the features of a fit.
+_SELECTED = "X[model.feature_names_in_]"
 # Largest number of columns named in an error message.
 _NAMED = 5
 _NO_LABELS = object()
@@ -96,10 +102,9 @@ def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
     Raises
     ------
     DataError
-        When X has no such column, or is RankingData, which is no X.
+        When X has no such column, or is none (`refuse_containers`).
     """
-    if isinstance(X, RankingData):
-        np.asarray(X)  # says what to give instead
+    refuse_containers(X)
     if qid is None and has_column(X, QID):
         qid = QID
     if not isinstance(qid, str):
@@ -112,6 +117,38 @@ def split_qid(X: Any, qid: Any) -> tuple[Any, Any, str | None]:
     if not has_column(X, qid):
         raise DataError(f"qid={qid!r} names a column, but X has no such column: give one query id per row.")
     return drop_column(X, qid), column(X, qid), qid
+
+
+def refuse_containers(X: Any) -> None:
+    """Raise DataError for what holds features, but is no array of them, with what to pass instead.
+
+    Parameters
+    ----------
+    X : object
+        What was given for X.
+
+    Raises
+    ------
+    DataError
+        When X is RankingData, data of XGBoost, LightGBM or CatBoost, a path, or dicts.
+    """
+    if is_sparse(X):  # of which one format is a dict
+        return
+    if isinstance(X, RankingData):
+        np.asarray(X)  # says what to give instead
+    kind = f"{type(X).__module__.partition('.')[0]}.{type(X).__name__}"
+    if kind in _CONTAINERS:
+        raise DataError(
+            f"X is of type {kind}: pass the features that it was made of (an array, a sparse matrix or a DataFrame), "
+            "the labels as y, and the queries as qid= or group=."
+        )
+    if isinstance(X, str | os.PathLike):
+        raise DataError(
+            f"X is {os.fspath(X)!r}: read the file first, data = ranksvm.read_letor(path), and pass X=data.X, "
+            "y=data.y, qid=data.qid."
+        )
+    if isinstance(X, Mapping) or (isinstance(X, list) and X and isinstance(X[0], Mapping)):
+        raise DataError("X consists of dicts: pass a DataFrame, such as pandas.DataFrame(X), or an array.")
 
 
 def library(X: Any) -> str | None:
@@ -195,11 +232,12 @@ def validated(
     Raises
     ------
     ValueError
-        As raised by `validate_data`; DataError if a column is not numeric, or (with ``reset``) is named like ids of
-        queries.
+        As raised by `validate_data`; DataError if a column is not numeric, if the columns are not those of the fit, in
+        their order, or (with ``reset``) if one is named like ids of queries.
     """
     from sklearn.utils.validation import check_array, check_X_y, validate_data
 
+    refuse_containers(X)
     if not is_frame(X):
         if is_sparse(X):
             check_sparse_format(X)
@@ -216,7 +254,10 @@ def validated(
             f"X has a column {ids[0]!r}, which is named like ids of queries, not like a feature: name it, "
             f"qid={ids[0]!r}; or drop it if the ids are given apart; or rename it if it is a feature."
         )
-    validate_data(estimator, _named(X, frame), reset=reset, skip_check_array=True)
+    try:
+        validate_data(estimator, _named(X, frame), reset=reset, skip_check_array=True)
+    except ValueError as error:
+        raise _with_cure(error, estimator, frame) from error
     array = _features(frame)
     if y is _NO_LABELS:
         return check_array(array, estimator=estimator, input_name="X", **checks)
@@ -238,6 +279,20 @@ def _refuse_mixed_names(X: Any) -> None:
             f"X has {len(names) - len(others)} columns whose names are strings and {len(others)} whose names are not, "
             f"such as {others[0]!r}: rename them all to strings, X.columns = X.columns.astype(str)."
         )
+
+
+def _with_cure(error: ValueError, estimator: Any, frame: Any) -> ValueError:
+    """Scikit-learn's error about names of features, with the expression that selects those of the fit if X has them."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None or list(names) == list(frame.columns):
+        return error
+    if set(names) <= set(frame.columns):
+        selected = "X.select(model.feature_names_in_)" if frame.implementation.is_pyarrow() else _SELECTED
+        too = "" if getattr(estimator, "qid_column_", None) is None else ", and keep the column of query ids,"
+        cure = f"X has every feature of the fit: select these{too} with {selected} of the fitted model."
+    else:
+        cure = "X must have the columns of the fit, which are in feature_names_in_, by the same names."
+    return DataError(f"{str(error).rstrip()}\n{cure}")
 
 
 class _Names:

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from ranksvm.data._letor_source import MemoryText, Text
+from ranksvm.data._letor_source import GrowingFile, MemoryText, Text
 from ranksvm.data._letor_text import Layout, Settings, split
 from ranksvm.data._letor_windows import WINDOW, assemble, parse_whole, parse_window, settings_of, text_start, windows
 from ranksvm.data._whole_queries import checked_batch_queries, whole_queries
@@ -67,7 +67,8 @@ def iter_letor(
         When a line is malformed or compressed data end early; it names the file, line, column and reason, as in
         `read_letor`. Complete queries before that line are yielded first.
     DataError
-        When the file holds no data, is of another kind, or has no query ids.
+        When the file holds no data, is of another kind, or has no query ids, or another process shortens it meanwhile
+        (it may grow).
     OptionError
         When an option has an invalid value; raised at once, before the first query is read.
     MissingDependencyError
@@ -96,7 +97,8 @@ def iter_letor(
 def _blocks(path: Any, settings: Settings, sparse: bool | None) -> Iterator[RankingData]:
     """The rows of each window of text."""
     with contextlib.nullcontext(path) if hasattr(path, "read") else open(os.fspath(path), "rb") as file:
-        texts, reader = _texts(file, settings, sparse), _Reader(settings, sparse)
+        source = file if file is path else GrowingFile(file, settings.path)
+        texts, reader = _texts(source, settings, sparse), _Reader(settings, sparse)
         for number, window in enumerate(texts):
             if isinstance(window, BrokenStreamError):
                 raise ParseError(settings.path, reader.lines + 1, 1, f"{window}; the lines before are well-formed")
@@ -106,7 +108,9 @@ def _blocks(path: Any, settings: Settings, sparse: bool | None) -> Iterator[Rank
             raise DataError(f"{settings.path} has no line of data.")
 
 
-def _texts(file: IO[bytes], settings: Settings, sparse: bool | None) -> Iterator[bytes | BrokenStreamError]:
+def _texts(
+    file: IO[bytes] | GrowingFile, settings: Settings, sparse: bool | None
+) -> Iterator[bytes | BrokenStreamError]:
     head = b""
     while len(head) < 6 and (part := file.read(6 - len(head))):
         head += part
@@ -119,7 +123,7 @@ def _texts(file: IO[bytes], settings: Settings, sparse: bool | None) -> Iterator
     return windows(_as_it_comes(head, file), 0 if known else WINDOW, 0)
 
 
-def _as_it_comes(head: bytes, file: IO[bytes]) -> Iterator[bytes]:
+def _as_it_comes(head: bytes, file: IO[bytes] | GrowingFile) -> Iterator[bytes]:
     yield head
     read = getattr(file, "read1", file.read)
     while chunk := read(WINDOW):
@@ -129,7 +133,7 @@ def _as_it_comes(head: bytes, file: IO[bytes]) -> Iterator[bytes]:
 class _Rejoined:
     """A file whose first bytes were already read."""
 
-    def __init__(self, head: bytes, file: IO[bytes]):
+    def __init__(self, head: bytes, file: IO[bytes] | GrowingFile):
         self._head, self._file = head, file
 
     def read(self, size: int) -> bytes:

@@ -65,6 +65,8 @@ class ComparablePairs:
 
     Attributes
     ----------
+    by_level : ndarray of int32, shape (n_rows,)
+        Documents of each query, numbered within it, the lowest level first; those of a level in order.
     n_swept : int
         Number of queries that are swept.
     """
@@ -98,9 +100,9 @@ class ComparablePairs:
         self.pairs_per_query = np.empty(self.n_queries)
         self.weight_per_query = np.empty(self.n_queries)
         sweep.count_pairs(self.arrays, 0, self.n_queries, self.pairs_per_query, self.weight_per_query)
-        by_level, visited = np.empty(len(levels), dtype=np.int32), np.empty(self.n_queries, dtype=np.uint8)
-        self.visited = visited
-        self.n_swept = self.arrays.choose(self.pairs_per_query, visit_limit, by_level, visited)
+        self.by_level = np.empty(len(levels), dtype=np.int32)
+        self.visited = np.empty(self.n_queries, dtype=np.uint8)
+        self.n_swept = self.arrays.choose(self.pairs_per_query, visit_limit, self.by_level, self.visited)
         # a document that is preferred to others, but to which none is: a censored time
         self._never_other = other is not None and not other.all()
         if self._never_other:

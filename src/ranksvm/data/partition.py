@@ -1,10 +1,15 @@
-"""Partition of whole queries into parts for the processes, machines or devices that share a problem."""
+"""Partition of whole queries into parts for the processes, machines or devices that share a problem, and back."""
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-__all__ = ["partition"]
+from ranksvm.data.pair_list import PairList
+from ranksvm.data.pairs import ComparablePairs
+
+__all__ = ["joined", "partition"]
 
 
 def partition(pairs: Any, n_parts: int) -> list[Any]:
@@ -38,3 +43,56 @@ def partition(pairs: Any, n_parts: int) -> list[Any]:
     middle = 0.5 * (pairs.pointers[:-1] + pairs.pointers[1:])
     part_of_query = np.minimum((middle * n_parts / max(1, pairs.n_rows)).astype(np.int64), n_parts - 1)
     return [pairs.of_queries(np.flatnonzero(part_of_query == part)) for part in range(n_parts)]
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """The pairs of several parts together, whose rows of X are stacked in this order.
+
+    Parameters
+    ----------
+    parts : sequence of ComparablePairs or PairList
+        The pairs of each part, all of one kind, rows numbered by position (`ComparablePairs.renumbered`); at least one.
+
+    Returns
+    -------
+    ComparablePairs or PairList
+        The pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm.data import ComparablePairs, Queries
+    >>> queries = Queries.from_group([3, 2, 4], 9)
+    >>> pairs = ComparablePairs.from_labels(queries, np.array([0, 1, 2, 0, 1, 0, 0, 1, 1.0]))
+    >>> joined([part.renumbered() for part in partition(pairs, 2)]).pointers.tolist()
+    [0, 3, 5, 9]
+    """
+    if len(parts) == 1:
+        return parts[0]
+    pointers = _pointers([part.pointers for part in parts])
+    if isinstance(parts[0], PairList):
+        ends = _pointers([part.pair_pointers for part in parts])
+        names = "preferred", "other", "pair_weight"
+        preferred, other, weight = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+        return PairList(pointers, None, ends, preferred, other, weight)
+    levels, n_levels = (np.concatenate([getattr(part, name) for part in parts]) for name in ("levels", "n_levels"))
+    preferred, other, gain = (_or_ones(parts, name) for name in ("preferred", "other", "gain"))
+    how = parts[0].adjacent, parts[0].direct_limit
+    return ComparablePairs(pointers, None, levels, n_levels, preferred, other, gain, *how)
+
+
+def _pointers(parts: list[np.ndarray]) -> np.ndarray:
+    """First positions of the queries of all parts, from those of each."""
+    begins = accumulate((int(part[-1]) for part in parts[:-1]), initial=0)
+    first = [part[:-1] + begin for part, begin in zip(parts, begins, strict=True)]
+    return np.concatenate([*first, [sum(int(part[-1]) for part in parts)]]).astype(np.int64)
+
+
+def _or_ones(parts: Sequence[Any], name: str) -> Any:
+    """An array of each part, ones where a part has none; None if no part has one."""
+    values = [getattr(part, name) for part in parts]
+    if all(value is None for value in values):
+        return None
+    return np.concatenate(
+        [np.ones(part.n_rows) if value is None else value for part, value in zip(parts, values, strict=True)]
+    )

@@ -9,6 +9,7 @@ import numpy as np
 
 from ranksvm.data import _parquet
 from ranksvm.data._csv import HEAD, first_bytes, is_csv, read_csv_blocks
+from ranksvm.data._letor_source import GrowingFile
 from ranksvm.data._table import Columns
 from ranksvm.data._whole_queries import checked_batch_queries, whole_queries
 from ranksvm.data.letor_stream import iter_letor
@@ -86,7 +87,8 @@ def iter_data(
 
 def _csv_blocks(path: Any, columns: Columns, dtype: Any) -> Iterator[RankingData]:
     with open(path, "rb") as file:
-        for fields in read_csv_blocks(file, os.fspath(path), columns, dtype):
+        source = GrowingFile(file, os.fspath(path))
+        for fields in read_csv_blocks(source, os.fspath(path), columns, dtype):
             yield RankingData(**fields)
 
 

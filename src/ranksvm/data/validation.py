@@ -172,10 +172,10 @@ def check_grouped(qid: Any, group: Any, n_rows: int, caller: str = "fit", done: 
             "passes qid on; ranksvm.cross_validate needs no routing."
         )
     message = f"{caller} got no query ids, so all {n_rows:,} rows are one query, and any two of them are {done}. {cure}"
-    warnings.warn(message, OneQueryWarning, stacklevel=_level_of_caller())
+    warnings.warn(message, OneQueryWarning, stacklevel=level_of_caller())
 
 
-def _level_of_caller() -> int:
+def level_of_caller() -> int:
     """The level of the first function outside this package, for a warning of the function that calls this one."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ranksvm."):

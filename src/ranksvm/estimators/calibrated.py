@@ -1,5 +1,6 @@
 """Probabilities of preferences, as Bradley and Terry have them, for rankers that are fitted to pairs."""
 
+import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,12 +16,17 @@ from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.queries import id_array
 from ranksvm.data.row_scores import scores_of_rows
 from ranksvm.estimators.ranker import Ranker, check_is_fitted
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, UninformativeWarning
 from ranksvm.model_selection.calibration import platt_slope
 from ranksvm.model_selection.cross_validation import query_splits
 from ranksvm.problems.records import Record
 
 __all__ = ["CalibratedMixin"]
+
+_NO_SLOPE = (
+    "calibrate found a slope of 0, so that every probability is one half: of the held-out pairs, {}. "
+    "Look whether chosen and rejected are exchanged, and whether the features tell them apart."
+)
 
 
 def _is_calibrated(ranker: Any) -> bool:
@@ -75,6 +81,11 @@ class CalibratedMixin(Ranker):
         NoComparablePairsError
             When no pair of a training part has a positive weight.
 
+        Warns
+        -----
+        UninformativeWarning
+            When the slope is 0.
+
         References
         ----------
         J. C. Platt, "Probabilistic outputs for support vector machines and comparisons to regularized likelihood
@@ -102,10 +113,12 @@ class CalibratedMixin(Ranker):
                 tested.append(test)
             margins, numbers = np.concatenate(found), np.concatenate(tested)
         self.calibration_slope_ = platt_slope(margins, held.weight[numbers])
+        if self.calibration_slope_ == 0.0:
+            warnings.warn(_NO_SLOPE.format(_order_of(margins)), UninformativeWarning, stacklevel=2)
         return self
 
     @available_if(_is_calibrated)
-    def predict_proba(self, chosen: Any, rejected: Any) -> np.ndarray:
+    def predict_proba(self, chosen: Any, rejected: Any = None) -> np.ndarray:
         """Probability that the document of each row of ``chosen`` is preferred to that of ``rejected``.
 
         The model has to be calibrated first (`calibrate`); every `fit` needs a new calibration.
@@ -114,7 +127,7 @@ class CalibratedMixin(Ranker):
         ----------
         chosen, rejected : array-like, sparse matrix or DataFrame of shape (n_pairs, n_features)
             Features of the two documents of each pair. (The names are those of the training data: which of the two is
-            preferred need not be known.)
+            preferred need not be known.) `Preferences`, alone, have both.
 
         Returns
         -------
@@ -126,6 +139,12 @@ class CalibratedMixin(Ranker):
         DataError
             When the numbers of rows differ, or the features are not those of the model.
         """
+        if isinstance(chosen, Preferences) and rejected is None:
+            chosen, rejected = chosen.chosen, chosen.rejected
+        if rejected is None:
+            raise DataError(
+                "predict_proba compares two documents: predict_proba(chosen, rejected), or predict_proba(Preferences)."
+            )
         if n_rows_of(chosen) != n_rows_of(rejected):
             raise DataError(
                 f"chosen has {n_rows_of(chosen)} rows and rejected {n_rows_of(rejected)}: row i of each is one pair."
@@ -148,6 +167,12 @@ class CalibratedMixin(Ranker):
             given["monotone"] = ranker.monotone_
         given |= {"warm_start": False, "keep_on_interrupt": False}
         return clone(kind(**{name: value for name, value in given.items() if name in names}))
+
+
+def _order_of(margins: np.ndarray) -> str:
+    """How many margins are positive, and how many 0, in words."""
+    n_right, n_tied = np.count_nonzero(margins > 0.0), np.count_nonzero(margins == 0.0)
+    return f"{n_right:,} of {len(margins):,} are in the right order and {n_tied:,} have equal scores"
 
 
 class _Pairs:

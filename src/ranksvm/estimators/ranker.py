@@ -9,12 +9,14 @@ import numpy as np
 
 from ranksvm._parallel import effective_n_jobs
 from ranksvm._schema import Number, Schema, Text, Texts
+from ranksvm._tabular import facts_html
 from ranksvm.data import Preferences, Queries, frames, validation
 from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.metrics import evaluate
 from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, DEFAULT_METRIC
 from ranksvm.persistence import save
 from ranksvm.problems.evaluation import pairs_to_evaluate
+from ranksvm.problems.fit_in_words import described_fit, fit_facts
 from ranksvm.problems.records import Record
 
 # The metric of `score` for labels.
@@ -33,9 +35,14 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         raise
 
 
+def is_fitted(ranker: Any) -> bool:
+    """Whether a ranker has a fitted attribute."""
+    return any(name.endswith("_") and not name.startswith("__") for name in vars(ranker))
+
+
 def check_is_fitted(ranker: Any) -> None:
     """Raise scikit-learn's NotFittedError if a ranker has no fitted attribute."""
-    if not any(name.endswith("_") and not name.startswith("__") for name in vars(ranker)):
+    if not is_fitted(ranker):
         from sklearn.utils import validation as sklearn_validation
 
         sklearn_validation.check_is_fitted(ranker)
@@ -225,6 +232,19 @@ class Ranker:
         """
         self.save(path)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: scikit-learn's diagram of the parameters, and the facts of the fit."""
+        # scikit-learn's is a property, which is not there where its users asked for text
+        diagram = getattr(super(), "_repr_html_", None)
+        facts = ""
+        if is_fitted(self):
+            facts = facts_html(fit_facts(described_fit(self)), f"The fit of this {type(self).__name__}")
+        return ("" if diagram is None else diagram()) + facts
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """The forms of `_repr_html_` and `repr`, of which a notebook chooses one."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     def _assign(self, *records: Record) -> None:
         """Set fitted attributes from the records of a fit."""
         for record in records:
@@ -257,6 +277,7 @@ class Ranker:
     def _features(self, X: Any, finite: bool = True) -> Any:
         """X as in `fit`, validated, without query ids; finiteness is checked only if ``finite``."""
         check_is_fitted(self)
+        frames.refuse_containers(X)
         if isinstance(X, Preferences):
             raise DataError(
                 "one array of features is needed, not Preferences: give data.chosen, data.rejected or data.X."

@@ -114,9 +114,7 @@ class MarginLoss:
     def curvature_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray) -> None:
         self.sums.hessian_rows(state, first, last, X_range, Z_range)
 
-    def curvature_differences(self, state: Any, first: int, last: int, X_range: np.ndarray) -> np.ndarray | None:
-        if not self.sums.few_pairs:
-            return None
-        D = self.sums.differences(state, first, last, X_range)
-        D *= np.sqrt(state.curvature)
-        return D
+    def curvature_square(
+        self, state: Any, first: int, last: int, X_range: np.ndarray, memory: np.ndarray
+    ) -> np.ndarray | None:
+        return self.sums.square(state, first, last, X_range, memory)

@@ -150,7 +150,9 @@ class FunctionLoss:
             # half of X' L X is in either triangle: twice one of them will do, once X'Z + Z'X is formed
             Z_range -= sparse.csr_array((2.0 * curvature, (i, j)), shape=(n, n)) @ X_range
 
-    def curvature_differences(self, state: FunctionState, first: int, last: int, X_range: np.ndarray) -> None:
+    def curvature_square(
+        self, state: FunctionState, first: int, last: int, X_range: np.ndarray, memory: np.ndarray
+    ) -> None:
         return None
 
     def _degrees(self, state: FunctionState, first: int, last: int) -> np.ndarray:

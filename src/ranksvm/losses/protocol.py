@@ -135,5 +135,10 @@ class PairwiseLoss(Protocol):
     def curvature_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray) -> None:
         """Write Z with ``X'Z + Z'X = 2 X' H X`` for the Hessian H with respect to the scores; X centred by query."""
 
-    def curvature_differences(self, state: Any, first: int, last: int, X_range: np.ndarray) -> np.ndarray | None:
-        """D, a row for each active pair, with ``D'D = X' H X``; None where `curvature_rows` is the cheaper way."""
+    def curvature_square(
+        self, state: Any, first: int, last: int, X_range: np.ndarray, memory: np.ndarray
+    ) -> np.ndarray | None:
+        """D with ``D'D = X' H X``; None where `curvature_rows` is the cheaper way.
+
+        It may be in ``memory``, which has twice the rows of X.
+        """

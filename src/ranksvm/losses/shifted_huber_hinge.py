@@ -118,7 +118,9 @@ class ShiftedHuberHinge:
             Z_range[preferred] -= 2.0 * (active @ X_range[other])
         Z_range /= self.width
 
-    def curvature_differences(self, state: ShiftedState, first: int, last: int, X_range: np.ndarray) -> None:
+    def curvature_square(
+        self, state: ShiftedState, first: int, last: int, X_range: np.ndarray, memory: np.ndarray
+    ) -> None:
         return None
 
     def alpha(self, scores: np.ndarray, query: int, out: np.ndarray | None = None) -> np.ndarray:

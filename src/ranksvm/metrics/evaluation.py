@@ -1,7 +1,7 @@
 """Evaluation: means and values per query of metrics, from labels and scores."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from ranksvm.data.censoring import checked_event
 from ranksvm.data.numeric_column import as_array
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics._columns import column, document_ids
+from ranksvm.metrics._t_test import t_test
 from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import ConcordanceIndex, Metric
 from ranksvm.metrics.names import parse_metric, parse_metrics
@@ -65,6 +66,38 @@ class Evaluation(Tabular):
         if name not in self.means:
             raise OptionError(f"{name!r} was not evaluated: choose from {', '.join(self.means)}.")
         return self.means[name]
+
+    def interval(self, metric: str | Metric, *, confidence: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of a mean over queries, from the t distribution.
+
+        The queries are taken for a sample; where the mean weights them (pairwise accuracy: by pairs), the weights are
+        taken as fixed, as in `compare`.
+
+        Parameters
+        ----------
+        metric : str or Metric
+            A metric that was evaluated.
+        confidence : float, default 0.95
+            Its level.
+
+        Returns
+        -------
+        low, high : float
+            The ends; NaN where fewer than two queries have a value.
+
+        Raises
+        ------
+        OptionError
+            When the metric was not evaluated, or the level is not between 0 and 1.
+        """
+        name = parse_metric(metric).name
+        self[name]  # refuses a metric that was not evaluated
+        check_confidence(confidence)
+        counted = self.weights[name] > 0
+        weight = self.weights[name][counted]
+        values = self.per_query[name][counted] * weight * (len(weight) / weight.sum()) if len(weight) else weight
+        low, high, _ = t_test(values, confidence) if len(values) else (np.nan, np.nan, np.nan)
+        return float(low), float(high)
 
     def to_dict(self, per_query: bool = False) -> dict[str, Any]:
         """Plain Python values, ready for JSON; an undefined value is None.
@@ -133,12 +166,31 @@ class Evaluation(Tabular):
             hidden=("convention",),
         )
 
+    def _repr_html_(self) -> str:
+        """The means with their intervals in a notebook."""
+        table = metrics_table({"mean": self})
+        return dataclasses.replace(table, caption=self._table().caption).to_html()
+
     def __repr__(self) -> str:
         means = ", ".join(f"{name}={value:.4f}" for name, value in self.means.items())
         return (
             f"Evaluation({means}; {self.n_queries} queries, {self.n_without_relevant} without a relevant document, "
             f"convention {self.convention!r})"
         )
+
+
+def metrics_table(evaluations: Mapping[str, Evaluation], confidence: float = 0.95) -> Table:
+    """A row per metric, and for every system its mean over the queries and the interval of that."""
+    first = next(iter(evaluations.values()))
+    share = f"{100 * confidence:g} % interval"
+    columns: dict[str, list[Any]] = {"metric": list(first.means)}
+    headings = {"metric": f"metric ({first.convention})"}
+    for name, evaluation in evaluations.items():
+        columns[f"mean of {name}"] = list(evaluation.means.values())
+        ends = [evaluation.interval(metric, confidence=confidence) for metric in evaluation.means]
+        columns[f"interval of {name}"] = ["-" if np.isnan(low) else f"{low:.4f} to {high:.4f}" for low, high in ends]
+        headings |= {f"mean of {name}": name, f"interval of {name}": share}
+    return Table(columns, f"means over {first.n_queries} queries", headings)
 
 
 def evaluate(
@@ -234,6 +286,12 @@ def evaluate(
         per_query, weights = values_and_weights(metric, rankings)
         add_means(result, metric.name, per_query, weights if query_weight is None else weights * query_weight)
     return result
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse a level of confidence that is not between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise OptionError(f"confidence must lie between 0 and 1, got {confidence!r}.")
 
 
 def with_relevance(rules: Convention, relevance: float | None) -> Convention:

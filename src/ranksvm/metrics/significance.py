@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -11,8 +10,9 @@ import numpy as np
 from ranksvm._plain import plain
 from ranksvm._tabular import CORRECTIONS, Table, Tabular
 from ranksvm.exceptions import DataError, OptionError
+from ranksvm.metrics._t_test import t_test
 from ranksvm.metrics.definitions import Metric
-from ranksvm.metrics.evaluation import Evaluation
+from ranksvm.metrics.evaluation import Evaluation, check_confidence
 from ranksvm.metrics.names import parse_metric
 
 __all__ = ["Comparison", "SystemComparisons", "adjust_p_values", "compare", "compare_systems"]
@@ -82,8 +82,29 @@ class Comparison(Tabular):
         """
         return plain(dataclasses.asdict(self))
 
+    def swapped(self) -> "Comparison":
+        """The same comparison seen from the other side, ``a - b``.
+
+        Returns
+        -------
+        Comparison
+            The two systems exchange their places; p-values stay.
+        """
+        low, high = self.confidence_interval
+        return dataclasses.replace(
+            self,
+            mean_a=self.mean_b,
+            mean_b=self.mean_a,
+            difference=-self.difference,
+            confidence_interval=(-high, -low),
+            wins=self.losses,
+            losses=self.wins,
+            system_a=self.system_b,
+            system_b=self.system_a,
+        )
+
     def _table(self) -> Table:
-        return _table([self], self.metric, self.convention)
+        return comparison_table([self])
 
 
 def compare(
@@ -128,8 +149,7 @@ def compare(
         When the metric was not evaluated, or an option is out of range.
     """
     name = parse_metric(metric).name
-    if not 0 < confidence < 1:
-        raise OptionError(f"confidence must lie between 0 and 1, got {confidence!r}.")
+    check_confidence(confidence)
     _check_permutations(n_permutations)
     (value_a, value_b), share = _aligned([a, b], name)
     n = len(share)
@@ -137,7 +157,7 @@ def compare(
     gap = value_b - value_a
     contribution = n * share * gap
     difference = float(contribution.mean())
-    low, high, t_p_value = _t_test(contribution, confidence)
+    low, high, t_p_value = t_test(contribution, confidence)
     return Comparison(
         metric=name,
         mean_a=float(share @ value_a),
@@ -200,8 +220,7 @@ class SystemComparisons(Tabular):
         return plain(dataclasses.asdict(self))
 
     def _table(self) -> Table:
-        convention = self.comparisons[0].convention
-        return _table(self.comparisons, self.metric, convention, CORRECTIONS[self.correction])
+        return comparison_table(self.comparisons, CORRECTIONS[self.correction])
 
     def __str__(self) -> str:
         return self._table().to_text()
@@ -357,9 +376,11 @@ def adjust_p_values(p_values: Any, correction: Literal["holm", "bonferroni", "no
     return adjusted
 
 
-def _table(comparisons: Sequence[Comparison], metric: str, convention: str, corrected: str = "") -> Table:
+def comparison_table(comparisons: Sequence[Comparison], corrected: str = "") -> Table:
     """A row per comparison; without names of systems these columns are left out, and without a correction its own."""
-    columns: dict[str, list[Any]] = {"metric": [metric] * len(comparisons)}
+    convention = comparisons[0].convention
+    metrics = ", ".join(dict.fromkeys(test.metric for test in comparisons))
+    columns: dict[str, list[Any]] = {"metric": [test.metric for test in comparisons]}
     names = ["mean_a", "mean_b", "difference"]
     for name in [*(["system_a", "system_b"] if comparisons[0].system_a is not None else []), *names]:
         columns[name] = [getattr(test, name) for test in comparisons]
@@ -371,7 +392,7 @@ def _table(comparisons: Sequence[Comparison], metric: str, convention: str, corr
     share = f"{100 * comparisons[0].confidence:g} %"
     return Table(
         columns,
-        f"differences b - a of {metric} (convention {convention}), paired over queries, with {share} intervals",
+        f"differences b - a of {metrics} (convention {convention}), paired over queries, with {share} intervals",
         headings={
             "metric": f"metric ({convention})",
             "system_a": "a",
@@ -444,21 +465,6 @@ def _matching(ids_a: np.ndarray, ids_b: np.ndarray) -> np.ndarray:
         found = f"query {missing[0]!r} is in one only" if missing else f"{len(ids_a)} and {len(ids_b)} queries"
         raise DataError(f"the evaluations must have the same queries: {found}.")
     return np.array([place[query] for query in ids_a.tolist()])
-
-
-def _t_test(contribution: np.ndarray, confidence: float) -> tuple[float, float, float]:
-    n = len(contribution)
-    mean = float(contribution.mean())
-    if n < 2:
-        return np.nan, np.nan, np.nan
-    error = float(contribution.std(ddof=1)) / math.sqrt(n)
-    if error == 0:
-        return mean, mean, 1.0 if mean == 0 else 0.0
-    # the t distribution from scipy.special: importing scipy.stats takes longer than most programs run
-    from scipy import special
-
-    half = error * float(special.stdtrit(n - 1, 0.5 + confidence / 2))
-    return mean - half, mean + half, float(2 * special.stdtr(n - 1, -abs(mean) / error))
 
 
 def _randomisation(gaps: np.ndarray, n_permutations: int, random_state: Any) -> float:

@@ -178,7 +178,9 @@ def cross_validate(
     ----------
     estimator : object
         Has ``fit(X, y, qid=...)`` and ``predict(X)``, and can be cloned; the queries are also passed to ``predict`` if
-        it requests them, as a Pipeline with a `QueryStandardScaler` does. It is not fitted itself.
+        it requests them, as a Pipeline with a `QueryStandardScaler` does. If its ``fit`` has no ``qid`` but ``group``,
+        as that of ``lightgbm.LGBMRanker``, it is given the rows query by query, and the sizes of the queries. It is not
+        fitted itself.
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features), or Preferences
         Features; for an estimator with a precomputed kernel the kernel values of the rows with each other.
     y : array-like of shape (n_rows,)
@@ -226,8 +228,9 @@ def cross_validate(
     DataError
         When lengths differ, a part of a split is empty, or a query lies in both parts of a split.
     OptionError
-        When an option, a metric or the convention is unknown.
+        When an option, a metric or the convention is unknown, or the estimator's ``fit`` takes no queries.
     """
+    by_group = _takes_group(estimator)
     parsed = parse_metrics(metrics)
     rules = convention_named(convention)
     n_threads = effective_n_jobs(n_jobs)
@@ -263,10 +266,17 @@ def cross_validate(
         is_per_row = not isinstance(value, str | Mapping) and np.ndim(value) > 0 and len(value) == n_rows
         (per_row if is_per_row else others)[name] = value
 
+    numbers = queries.numbers()
+
     def run(split: tuple[np.ndarray, np.ndarray]) -> tuple[Any, Evaluation, float, float]:
         train, test = split if listed is None else map(listed.rows, split)
-        params = others | {name: take_rows(value, train) for name, value in per_row.items()}
-        params["qid"] = ids[train]
+        queried: dict[str, Any] = {}
+        if by_group:
+            train = train[np.argsort(numbers[train], kind="stable")]
+            queried["group"] = np.unique(numbers[train], return_counts=True)[1]
+        else:
+            queried["qid"] = ids[train]
+        params = others | queried | {name: take_rows(value, train) for name, value in per_row.items()}
         labels = [] if y is None else [y[train]]
         if listed is not None:
             params |= listed.arguments(split[0])
@@ -297,6 +307,21 @@ def cross_validate(
         predict_seconds=np.array(predict_seconds),
         estimators=list(estimators) if return_estimator else None,
     )
+
+
+def _takes_group(estimator: Any) -> bool:
+    """Whether ``fit`` has the argument ``group`` but not ``qid``; OptionError if it takes no queries at all."""
+    if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+        raise OptionError(f"estimator must be an object with fit and predict, such as RankSVM(), got {estimator!r}.")
+    parameters = inspect.signature(estimator.fit).parameters
+    if "qid" in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return False
+    if "group" not in parameters:
+        raise OptionError(
+            f"{type(estimator).__name__}.fit takes neither qid nor group, so it cannot learn to rank by queries. To "
+            "measure scores that something else has learnt, use ranksvm.metrics.evaluate(y, scores, qid)."
+        )
+    return True
 
 
 class _Listed:

@@ -3,13 +3,16 @@
 from typing import TYPE_CHECKING
 
 from ranksvm._lazy import lazy_names
+from ranksvm.objectives.backend import Backend, PartInfo
 from ranksvm.objectives.constrained import ConstrainedObjective
 from ranksvm.objectives.data_term import DataTerm, Term
 from ranksvm.objectives.factorized import FactorizedDual
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
 from ranksvm.objectives.pair_dual import DualPoint, DualSize, PairDual
 from ranksvm.objectives.partitioned_term import PartitionedTerm
+from ranksvm.objectives.parts import Part
 from ranksvm.objectives.protocol import Objective, Point
+from ranksvm.objectives.serial_backend import SerialBackend
 from ranksvm.objectives.sign_cone import SignCone
 from ranksvm.objectives.threaded_term import ThreadedTerm
 
@@ -29,6 +32,7 @@ else:
     )
 
 __all__ = [
+    "Backend",
     "CoefficientObjective",
     "ConstrainedObjective",
     "DataTerm",
@@ -42,8 +46,11 @@ __all__ = [
     "LinearPoint",
     "Objective",
     "PairDual",
+    "Part",
+    "PartInfo",
     "PartitionedTerm",
     "Point",
+    "SerialBackend",
     "SignCone",
     "Term",
     "ThreadedTerm",

@@ -104,6 +104,9 @@ class DataTerm(Protocol):
     positions_at_once : int
         Number of positions to pass to `along` at a time: 1 if each costs as much as the first, more if a reduction
         costs more than a position.
+    most_fraction : float
+        The largest part of the rows that an explicit Hessian can take: less than 1 where the rows are elsewhere, and
+        only a sample of them here.
     """
 
     n_variables: int
@@ -113,6 +116,7 @@ class DataTerm(Protocol):
     dense: bool
     weight: float
     positions_at_once: int
+    most_fraction: float
 
     def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> Any:
         """The loss and its gradient at w, in one reduction; ``near`` is a `Term` evaluated nearby, if there is one."""

@@ -5,7 +5,15 @@ from typing import Protocol
 
 import numpy as np
 
-__all__ = ["MAX_VARIABLES", "Size", "cost_with_hessian", "hessian_cost", "sampled_fraction", "worthwhile_fraction"]
+__all__ = [
+    "MAX_VARIABLES",
+    "Size",
+    "cost_with_hessian",
+    "fraction_of_sample",
+    "hessian_cost",
+    "sampled_fraction",
+    "worthwhile_fraction",
+]
 
 # Beyond this many variables an explicit Hessian is not worth its n^2 memory and n^3 factorisation.
 MAX_VARIABLES = 2000
@@ -36,6 +44,9 @@ PRECONDITIONER_ROWS_PER_VARIABLE = 10.0
 PRECONDITIONERS = 3.0
 LOG_REDUCTION = 25.0
 CANDIDATES = 7
+# Where rows are elsewhere, a Hessian comes from a sample here, and a product takes a round: a Hessian may then cost
+# this many nanoseconds, about as many as a few rounds.
+SAMPLE_TIME = 2e8
 # From this fraction of the rows on, all rows are used.
 LARGEST_FRACTION = 0.4
 # Measured in nanoseconds on one core of a Xeon (Sapphire Rapids, AVX-512), float32 features, 10 to 1,000 of them:
@@ -162,6 +173,27 @@ def sampled_fraction(size: Size) -> float:
     ratios = np.geomspace(PRECONDITIONER_ROWS_PER_VARIABLE, USEFUL_ROWS, CANDIDATES)
     fractions = [part_of_rows(ratio * size.n_variables / max(1, size.n_rows)) for ratio in ratios]
     return min(fractions, key=partial(_cost_of_preconditioners, size))
+
+
+def fraction_of_sample(size: Size) -> float:
+    """The fraction of the rows for Hessians of a sample in this process, where products with all rows take rounds.
+
+    Parameters
+    ----------
+    size : Size
+        Of the data.
+
+    Returns
+    -------
+    float
+        1 for all of them, 0 where no explicit Hessian is worth its cost.
+    """
+    if worthwhile_fraction(size) in (0.0, 1.0):
+        return worthwhile_fraction(size)
+    n = size.n_variables
+    rows = SAMPLE_TIME / (n * n * (HESSIAN_VALUE + HESSIAN_SINGLE * n))
+    least, most = SAMPLE_ROWS_PER_VARIABLE
+    return part_of_rows(min(max(rows, least), most) * n / size.n_rows)
 
 
 def _cost_of_preconditioners(size: Size, fraction: float) -> float:

@@ -111,7 +111,7 @@ class LinearObjective(SmoothedObjective):
         self.curvature_rank = term.curvature_rank
         self.positions_at_once = term.positions_at_once
         self.fraction_of = fraction_of
-        self.hessian_fraction = fraction_of(term)
+        self.hessian_fraction = min(fraction_of(term), term.most_fraction)
         # whether explicit Hessians have all digits of float64
         self._double = term.n_rows * term.n_variables**2 < SINGLE_WORK
         self._curvature: np.ndarray | None = None  # Hessian of the loss at the last call of `hessian`
@@ -232,10 +232,11 @@ class LinearObjective(SmoothedObjective):
 
     def refine(self) -> bool:
         """Use more of the rows in explicit Hessians from now on, or float64; False if they use all that."""
-        if self.hessian_fraction >= 1.0 and self._double:
+        most = self.term.most_fraction
+        if self.hessian_fraction >= most and self._double:
             return False
-        self._double = self.hessian_fraction >= 1.0
-        self.hessian_fraction = part_of_rows(REFINEMENT * self.hessian_fraction)
+        self._double = self.hessian_fraction >= most
+        self.hessian_fraction = min(part_of_rows(REFINEMENT * self.hessian_fraction), most)
         return True
 
     def _weigh_hessian(self, curvature: np.ndarray) -> np.ndarray:

@@ -1,20 +1,37 @@
-"""A sum of data terms over parts of the rows, for a cluster, a set of devices or a partitioned file."""
+"""A sum of data terms over parts of the rows, wherever a backend has them: in files, or on a cluster."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+import itertools
+import os
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ranksvm.losses.protocol import LossSums
+from ranksvm._checks import is_sparse
+from ranksvm.data import as_design_matrix, joined
+from ranksvm.losses import LossSpec
 from ranksvm.losses.round_off import LossRoundOff
-from ranksvm.objectives.data_term import DataTerm, Sizes, Term
+from ranksvm.objectives.answers import Evaluation
+from ranksvm.objectives.backend import Backend, Call, Job, PartInfo, PointAt
+from ranksvm.objectives.data_term import Sizes
+from ranksvm.objectives.hessian_cost import MAX_VARIABLES
+from ranksvm.objectives.parts import Part
+from ranksvm.objectives.threaded_term import ThreadedPoint, ThreadedTerm
+from ranksvm.objectives.tree_sum import tree_sum
 
-__all__ = ["PartitionedPoint", "PartitionedTerm", "tree_sum"]
+__all__ = ["PartitionedPoint", "PartitionedTerm"]
 
-Summand = TypeVar("Summand")
-
-# A reduction collects the results of all parts: many positions of a line cost hardly more than one.
+# A round collects the results of all parts: many positions of a line cost hardly more than one.
 POSITIONS_AT_ONCE = 8
+# The sample in this process has so many rows a variable, beyond which the Hessian of a sample hardly improves
+# (`hessian_cost`), and all rows if these are at most twice as many; but no more bytes than this.
+SAMPLE_ROWS_PER_VARIABLE = 500
+SAMPLE_BYTES = 1 << 30
+# For more variables than Hessians are built of, the sample only estimates a diagonal.
+DIAGONAL_ROWS = 2001
+SEED = 0
+
+_owners = itertools.count()
 
 
 class PartitionedPoint:
@@ -22,133 +39,240 @@ class PartitionedPoint:
 
     Parameters
     ----------
-    parts : list of Term
-        The results of the parts.
+    at : PointAt
+        The point.
+    found : Evaluation
+        The loss there.
     """
 
-    def __init__(self, parts: list[Term]):
-        self.parts = parts
-        self.sums = tree_sum([part.sums for part in parts], LossSums.plus)
-        self.gradient = tree_sum([part.gradient for part in parts], np.add)
+    def __init__(self, at: PointAt, found: Evaluation):
+        self.at = at
+        self.sums = found.sums
+        self.gradient = found.gradient
+
+
+class _Sample:
+    """Rows in this process, and the point evaluated on them last."""
+
+    def __init__(self, parts: list[Part], loss: LossSpec, n_threads: int):
+        design = as_design_matrix(_stacked([part.X for part in parts]))
+        self.term = ThreadedTerm(design, loss.over(joined([part.pairs for part in parts])), n_threads)
+        self._last: tuple[int, ThreadedPoint] | None = None
+
+    def at(self, point: PointAt) -> ThreadedPoint:
+        """The same weights here."""
+        if self._last is None or self._last[0] != point.number:
+            if self._last is not None:
+                self.term.release(self._last[1])
+            self._last = point.number, self.term.evaluate(point.w, point.width)
+        return self._last[1]
 
 
 class PartitionedTerm:
-    """The sum of data terms over parts of the rows, whole queries each: see `DataTerm` for the methods.
+    """The loss over all parts of a backend: see `DataTerm` for the methods.
 
-    Sums over the parts are taken as a balanced binary tree over their order: they depend on the partition, but not on
-    the worker or the order in which parts are computed.
+    Values, gradients and products are sums over the parts, one round each. Hessians come from a sample of the rows,
+    which is fetched once: no matrix of n_variables^2 numbers travels.
 
     Parameters
     ----------
-    parts : sequence of DataTerm
-        The terms, over the same variables; at least one. Some may be without pairs.
+    backend : Backend
+        Has the parts.
+    loss : LossSpec
+        The loss.
+    n_threads : int
+        Number of threads in this process, for work on the sample.
     positions_at_once : int
-        Number of positions of a line to evaluate in one reduction.
+        Number of positions of a line to evaluate in one round.
+    info : sequence of PartInfo, optional
+        The sizes of the parts, if they are known.
+    sample : list of Part, optional
+        The sample, if it has been fetched.
+    fit : str, optional
+        Name of the loss over these rows: that of another term over the same.
 
     Attributes
     ----------
     n_reductions : int
-        Number of reductions so far.
+        Number of rounds so far.
+    n_queries, n_pairs : int
+        Numbers of queries and of pairs.
     """
 
-    def __init__(self, parts: Sequence[DataTerm], positions_at_once: int = POSITIONS_AT_ONCE):
-        self.parts = list(parts)
+    def __init__(
+        self,
+        backend: Backend,
+        loss: LossSpec,
+        n_threads: int = 1,
+        positions_at_once: int = POSITIONS_AT_ONCE,
+        *,
+        info: Sequence[PartInfo] | None = None,
+        sample: list[Part] | None = None,
+        fit: str | None = None,
+    ):
+        self.backend = backend
+        self.loss = loss
+        self.n_threads = n_threads
         self.positions_at_once = positions_at_once
-        self.n_variables = self.parts[0].n_variables
-        self.n_rows = sum(part.n_rows for part in self.parts)
-        self.curvature_rank = sum(part.curvature_rank for part in self.parts)
-        self.row_bytes = sum(part.n_rows * part.row_bytes for part in self.parts) / max(1, self.n_rows)
-        self.dense = all(part.dense for part in self.parts)
-        self.weight = tree_sum([part.weight for part in self.parts], float.__add__)
+        self.fit = os.urandom(12).hex() if fit is None else fit
+        self.parts_info = list(backend.info() if info is None else info)
+        parts = self.parts_info
+        self.n_variables = parts[0].n_variables
+        self.n_rows = sum(part.n_rows for part in parts)
+        self.n_queries = sum(part.n_queries for part in parts)
+        self.n_pairs = sum(part.n_pairs for part in parts)
+        self.curvature_rank = sum(part.curvature_rank for part in parts)
+        self.row_bytes = sum(part.n_rows * part.row_bytes for part in parts) / max(1, self.n_rows)
+        self.dense = all(part.dense for part in parts)
+        self.weight = tree_sum([part.weight for part in parts], float.__add__)
         self.n_reductions = 0
+        self._wanted = _sample_rows(self)
+        self._owner = next(_owners)
+        self._numbers = itertools.count()
+        self._live: set[int] = set()
+        self._fetched = sample
+        self._sample: _Sample | None = None
+        self._sizes: Sizes | None = None
+
+    @property
+    def most_fraction(self) -> float:
+        """The part of the rows that the sample has."""
+        return min(1.0, self._wanted / max(1, self.n_rows))
+
+    def beside(self, backend: Backend) -> "PartitionedTerm":
+        """The same loss over the same rows, for another solver, through a backend that several solvers share.
+
+        Parameters
+        ----------
+        backend : Backend
+            The backend.
+
+        Returns
+        -------
+        PartitionedTerm
+            The term, which shares the sample.
+        """
+        options = self.loss, self.n_threads, self.positions_at_once
+        return PartitionedTerm(backend, *options, info=self.parts_info, sample=self.fetch(), fit=self.fit)
+
+    def fetch(self) -> list[Part]:
+        """The sample, fetched on the first call.
+
+        Returns
+        -------
+        list of Part
+            Its rows, of each part that has pairs.
+        """
+        if self._fetched is None:
+            self._fetched = self.backend.sample(self._wanted, SEED) if self.weight > 0.0 else []
+        return self._fetched
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
-    def evaluate(self, w: np.ndarray, width: float | None, near: PartitionedPoint | None = None) -> PartitionedPoint:
-        """Value and gradient; sorting starts from the order of documents at ``near``."""
-        beside = near.parts if near else [None] * len(self.parts)
-        self.n_reductions += 1
-        return PartitionedPoint([part.evaluate(w, width, at) for part, at in zip(self.parts, beside, strict=True)])
+    def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> PartitionedPoint:
+        """Value and gradient, in one round."""
+        point = PointAt(next(self._numbers), w, width)
+        self._live.add(point.number)
+        calls = [Call("evaluate", (point,))]
+        if self._sizes is None:  # needed at the end of a fit: in the same reading of X
+            calls.append(Call("sizes", ()))
+        found, *sizes = self._round(*calls)
+        if sizes:
+            self._sizes = sizes[0]
+        return PartitionedPoint(point, found)
 
     def between(self, a: PartitionedPoint, b: PartitionedPoint, alpha: float, width: float | None) -> PartitionedPoint:
-        """Value and gradient on a segment."""
-        self.n_reductions += 1
-        ends = zip(self.parts, a.parts, b.parts, strict=True)
-        return PartitionedPoint([part.between(here, there, alpha, width) for part, here, there in ends])
+        """Value and gradient on a segment: evaluated from the weights, so that a part can do it again."""
+        w = a.at.w
+        return self.evaluate(w if a is b else w + alpha * (b.at.w - w), width)
 
     def along(
         self, a: PartitionedPoint, b: PartitionedPoint, alphas: np.ndarray, width: float | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Values and slopes at positions on a segment."""
-        ends = zip(self.parts, a.parts, b.parts, strict=True)
-        values, slopes = self._reduce([np.stack(part.along(here, there, alphas, width)) for part, here, there in ends])
+        values, slopes = self._reduce("along", a.at, b.at, alphas, width)
         return values, slopes
 
-    def scores(self, w: np.ndarray) -> list[Any]:
+    def scores(self, w: np.ndarray) -> list[np.ndarray]:
         """``X w`` of each part."""
-        return [part.scores(w) for part in self.parts]
+        return self._reduce("scores", w).parts
 
     def sizes(self) -> Sizes:
         """Sizes of the rows of all parts."""
-        return tree_sum([part.sizes() for part in self.parts], Sizes.plus)
+        if self._sizes is None:
+            self._sizes = self._reduce("sizes")
+        return self._sizes
 
     def round_off(self, at: PartitionedPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation."""
-        found = [part.round_off(own, width, off, sharp) for part, own in self._with(at)]
-        return tree_sum(found, LossRoundOff.plus)
+        return self._reduce("round_off", at.at, width, off, sharp)
 
     def release(self, at: PartitionedPoint) -> None:
-        """Mark an evaluation as no longer needed."""
-        for part, own in zip(self.parts, at.parts, strict=True):
-            part.release(own)
+        """Mark an evaluation as no longer needed: parts learn of it in the next round."""
+        self._live.discard(at.at.number)
 
     # -- curvature ---------------------------------------------------------------------------------------------------
 
     def curvature_product(self, at: PartitionedPoint, v: np.ndarray) -> np.ndarray:
-        """``X' H X v``."""
-        return self._reduce([part.curvature_product(own, v) for part, own in self._with(at)])
+        """``X' H X v``, in one round."""
+        return self._reduce("curvature_product", at.at, v)
 
     def curvature(self, at: PartitionedPoint, fraction: float, seed: int, double: bool = True) -> np.ndarray:
-        """``X' H X``, or its estimate from a fraction of the rows of each part."""
-        return self._reduce([part.curvature(own, fraction, seed, double) for part, own in self._with(at)])
+        """``X' H X`` of a fraction of the rows, or of the whole sample if that is less."""
+        sample = self._sampled()
+        if sample is None:
+            return np.zeros((self.n_variables, self.n_variables))
+        fraction = min(1.0, fraction * self.n_rows / sample.term.n_rows)
+        curvature = sample.term.curvature(sample.at(at.at), fraction, seed, double)
+        curvature *= self.weight / sample.term.weight
+        return curvature
 
     def curvature_diagonal(self, at: PartitionedPoint) -> np.ndarray:
-        """The diagonal of ``X' H X``, or for sparse X an estimate of it."""
-        return self._reduce([part.curvature_diagonal(own) for part, own in self._with(at)])
+        """The diagonal of ``X' H X``: of dense rows from the sample, of sparse ones, in one round, from all of them."""
+        sample = self._sampled() if self.dense else None
+        if sample is None:
+            return self._reduce("curvature_diagonal", at.at)
+        return self.weight / sample.term.weight * sample.term.curvature_diagonal(sample.at(at.at))
 
-    def sample(self, n_rows: int, seed: int) -> "PartitionedTerm | None":
-        """The sum of terms over an equal share of each part's rows."""
-        share = n_rows / max(1, self.n_rows)
-        samples = [part.sample(max(1, int(share * part.n_rows)), seed) for part in self.parts if part.weight > 0.0]
-        found = [sample for sample in samples if sample is not None]
-        return PartitionedTerm(found, self.positions_at_once) if found else None
+    def sample(self, n_rows: int, seed: int) -> ThreadedTerm | None:
+        """A term over part of the sample's rows, or over all of them if no fewer are asked for."""
+        sample = self._sampled()
+        if sample is None:
+            return None
+        return sample.term if n_rows >= sample.term.n_rows else sample.term.sample(n_rows, seed)
+
+    def close(self) -> None:
+        """Free what the parts keep for this term."""
+        self.backend.close(self.fit)
 
     # -- private methods ---------------------------------------------------------------------------------------------
 
-    def _with(self, at: PartitionedPoint) -> Any:
-        return zip(self.parts, at.parts, strict=True)
+    def _reduce(self, name: str, *arguments: Any) -> Any:
+        return self._round(Call(name, arguments))[0]
 
-    def _reduce(self, found: list[np.ndarray]) -> np.ndarray:
+    def _round(self, *calls: Call) -> list[Any]:
         self.n_reductions += 1
-        return tree_sum(found, np.add)
+        return self.backend.round([Job(self.fit, self._owner, self.loss, tuple(sorted(self._live)), calls)])[0]
+
+    def _sampled(self) -> _Sample | None:
+        if self._sample is None and (parts := self.fetch()):
+            self._sample = _Sample(parts, self.loss, self.n_threads)
+        return self._sample
 
 
-def tree_sum(found: Sequence[Summand], plus: Callable[[Summand, Summand], Summand]) -> Summand:
-    """The sum of a sequence as a balanced binary tree over its order.
+def _sample_rows(term: PartitionedTerm) -> int:
+    """How many rows the sample in this process has."""
+    n = term.n_variables
+    wanted = SAMPLE_ROWS_PER_VARIABLE * n if n <= MAX_VARIABLES else DIAGONAL_ROWS
+    allowed = max(1, int(SAMPLE_BYTES / max(1.0, term.row_bytes)))
+    return min(allowed, term.n_rows if term.n_rows <= 2 * wanted else wanted)
 
-    Parameters
-    ----------
-    found : sequence
-        The items to add; at least one.
-    plus : callable
-        Adds two of them.
 
-    Returns
-    -------
-    object
-        The sum; for one item the item itself.
-    """
-    if len(found) == 1:
-        return found[0]
-    middle = (len(found) + 1) // 2
-    return plus(tree_sum(found[:middle], plus), tree_sum(found[middle:], plus))
+def _stacked(blocks: list[Any]) -> Any:
+    if len(blocks) == 1:
+        return blocks[0]
+    if not is_sparse(blocks[0]):
+        return np.concatenate(blocks)
+    from scipy import sparse
+
+    return sparse.vstack(blocks, format="csr")

@@ -23,12 +23,9 @@ BLOCK_BYTES = 2 << 20
 # So many bytes of rows, or a whole query, are read twice, for scores and for the gradient: they should still be in a
 # cache near the core the second time. (700,080 x 136: 256 and 512 KiB take 0.9 of the time of 2 MiB, 0.98 of 32 KiB.)
 CACHE_BYTES = 256 << 10
-# A block of an explicit Hessian: rows gathered in float64, and as many of the Laplacian times them. Few of few
-# features, so that they stay in a near cache (46 features: 256 take 0.9 of the time of 1,024); of many features a
-# matrix product needs more rows than that.
+# A block of an explicit Hessian: rows gathered, and as many of the Laplacian times them or of squares. A product of
+# matrices needs many. (MQ2008, OHSUMED: fits take 0.98 of the time with 1,024 rows of what they take with 256.)
 HESSIAN_BLOCK_ROWS = 1024
-FEWEST_BLOCK_ROWS = 256
-BLOCK_ROWS_PER_VARIABLE = 4
 HESSIAN_BLOCK_BYTES = 8 << 20
 # So many rows estimate the diagonal of a Hessian well enough to precondition with it. (With 2,000 TRON took 0.7 to 1.3
 # times as many products on MQ2008, OHSUMED and LightGBM's example, 3,005 x 300, where a tenth of the time went here.)
@@ -103,12 +100,16 @@ class ThreadedTerm:
         The loss over pairs of its rows.
     n_threads : int
         Number of threads.
+    repeatable : bool
+        Whether every result has the same bits whatever was evaluated before. Otherwise documents are sorted beginning
+        from an earlier order, which is faster, and decides in which order equal scores are added up.
     """
 
     # a position on a line costs as much as any other one
     positions_at_once = 1
+    most_fraction = 1.0
 
-    def __init__(self, design: DesignMatrix, loss: PairwiseLoss, n_threads: int = 1):
+    def __init__(self, design: DesignMatrix, loss: PairwiseLoss, n_threads: int = 1, repeatable: bool = False):
         self.design = design
         self.loss = loss
         self.pairs = loss.pairs
@@ -121,6 +122,7 @@ class ThreadedTerm:
         self._cache_rows = max(1, int(CACHE_BYTES / design.row_bytes))
         self.weight = self.pairs.weight
         self.n_threads = n_threads if worth_threads(design, self.n_rows) else 1
+        self.repeatable = repeatable
         self._probe: ThreadedPoint | None = None  # for the scores along a line
         self._spare: list[ThreadedPoint] = []
         self._sample: _Sample | None = None
@@ -133,7 +135,7 @@ class ThreadedTerm:
         design, loss = self.design, self.loss
         if self.pairs.rows is not None:
             design, loss = design.taken(self.pairs.rows), loss.over(self.pairs.renumbered())
-        return ThreadedTerm, (design, loss, self.n_threads)
+        return ThreadedTerm, (design, loss, self.n_threads, self.repeatable)
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
@@ -159,9 +161,8 @@ class ThreadedTerm:
         self, a: ThreadedPoint, b: ThreadedPoint, alphas: np.ndarray, width: float | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Values and slopes, from the scores alone: X is not read."""
-        if self._probe is None:
-            self._probe = self._new_point(width, a)
-        probe = self._probe
+        probe = self._new_point(width, a) if self._probe is None else self._probe
+        self._probe = None if self.repeatable else probe
         loss = self.loss.evaluation(probe.state, width)
 
         def part(blocks: list[Block]) -> np.ndarray:
@@ -204,7 +205,8 @@ class ThreadedTerm:
     def release(self, at: ThreadedPoint) -> None:
         """Mark an evaluation as no longer needed: its arrays over rows are reused by the next one."""
         at.gradient = NOTHING
-        self._spare.append(at)
+        if not self.repeatable:
+            self._spare.append(at)
 
     # -- curvature ---------------------------------------------------------------------------------------------------
 
@@ -321,10 +323,10 @@ class ThreadedTerm:
         self, at: Scored, blocks: list[Block], dtype: type
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Matrices A and B with ``A'B + B'A = 2 X' H X``, block by block; one and the same where that is a square."""
-        Z_memory = self._block_memory(blocks, dtype)
+        memory = self._block_memory(blocks, dtype, 2)
         for (first, last, _, _), X in self._gathered(blocks, dtype):
-            D = self.loss.curvature_differences(at.state, first, last, X)
-            yield (D, D) if D is not None else (X, self._curvature_rows(at, first, last, X, Z_memory))
+            D = self.loss.curvature_square(at.state, first, last, X, memory[: 2 * len(X)])
+            yield (D, D) if D is not None else (X, self._curvature_rows(at, first, last, X, memory))
 
     def _dense_diagonal(self, at: Scored, blocks: list[Block]) -> np.ndarray:
         total, Z_memory = np.zeros(self.n_variables), self._block_memory(blocks)
@@ -355,13 +357,12 @@ class ThreadedTerm:
             self.design.gather(self.pairs.rows, start, stop, X)
             yield block, X
 
-    def _block_memory(self, blocks: list[Block], dtype: type = np.float64) -> np.ndarray:
-        return np.empty((max(stop - start for _, _, start, stop in blocks), self.n_variables), dtype)
+    def _block_memory(self, blocks: list[Block], dtype: type = np.float64, times: int = 1) -> np.ndarray:
+        """Room for the rows of any block, or a multiple of that."""
+        return np.empty((times * max(stop - start for _, _, start, stop in blocks), self.n_variables), dtype)
 
     def _hessian_rows(self) -> int:
-        n = max(1, self.n_variables)
-        rows = max(FEWEST_BLOCK_ROWS, BLOCK_ROWS_PER_VARIABLE * n)
-        return max(1, min(HESSIAN_BLOCK_ROWS, rows, HESSIAN_BLOCK_BYTES // (8 * n)))
+        return max(1, min(HESSIAN_BLOCK_ROWS, HESSIAN_BLOCK_BYTES // (8 * max(1, self.n_variables))))
 
     def _additions(self) -> int:
         """Additions that the term of a row goes through in a gradient, at most."""
@@ -379,7 +380,7 @@ class ThreadedTerm:
             point = self._spare.pop()
             point.width = width
             return point
-        state = self.loss.new_state(near.state if near else None, self.n_threads)
+        state = self.loss.new_state(near.state if near and not self.repeatable else None, self.n_threads)
         return ThreadedPoint(np.empty(self.n_rows), state, width)
 
     def _sampled(self, n_rows: int, seed: int) -> _Sample | None:

@@ -9,7 +9,7 @@ from ranksvm import _options
 from ranksvm.estimators import KernelRankSVMCV
 from ranksvm.exceptions import OptionError
 from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import MARKERS, PALETTE, by_rule, c_axis, c_name, line_style, number_name
+from ranksvm.plotting.styles import MARKERS, PALETTE, by_rule, c_axis, c_name, legend_beside, line_style, number_names
 
 __all__ = ["GridDisplay"]
 
@@ -108,7 +108,8 @@ class GridDisplay:
         kind : {"lines", "heatmap"}, default "lines"
             A line for each gamma, or a cell with a number for each gamma and C.
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: those of a new figure. The legend is outside of them if their figure has a layout
+            (``plt.subplots(layout="constrained")``).
         **options : dict
             Options of `plot`.
 
@@ -158,7 +159,8 @@ class GridDisplay:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Axes to draw on; None: those of a new figure.
+            Axes to draw on; None: those of a new figure. The legend is outside of them if their figure has a layout
+            (``plt.subplots(layout="constrained")``).
         kind : {"lines", "heatmap"}, default "lines"
             A line for each gamma, or a cell with a number for each gamma and C.
         line_kw : dict, optional
@@ -227,8 +229,7 @@ class GridDisplay:
                 score = self.mean_scores[row][np.flatnonzero(self.Cs == self.chosen_C)[0]]
                 self.ax_.plot(self.chosen_C, score, "o", markersize=10, markerfacecolor="none", color="0.25", zorder=4)
         self.ax_.set_ylabel(self.metric or "score")
-        # outside, because lines may be anywhere inside
-        self.ax_.legend(handles=named, fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        legend_beside(self.ax_, named)
 
     def _plot_cells(self, image_kw: dict[str, Any]) -> None:
         from matplotlib.patches import Rectangle
@@ -249,7 +250,7 @@ class GridDisplay:
             frame = Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, color=PALETTE[1], lw=2.5)
             self.ax_.add_patch(frame).set_clip_on(False)
             self.ax_.set_title(self._chosen_name(), fontsize="medium")
-        self.ax_.set_xticks(range(len(self.Cs)), [number_name(C) for C in self.Cs])
+        self.ax_.set_xticks(range(len(self.Cs)), number_names(self.Cs))
         self.ax_.set_yticks(range(len(self.mean_scores)), [f"{gamma:.3g}" for gamma in self.gammas] or [""])
         self.ax_.set_xlabel("C")
         self.ax_.set_ylabel("gamma" if len(self.gammas) else "")

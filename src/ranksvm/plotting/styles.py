@@ -13,8 +13,9 @@ __all__ = [
     "c_name",
     "colour",
     "legend_above",
+    "legend_beside",
     "line_style",
-    "number_name",
+    "number_names",
 ]
 
 # Colours that people with any kind of colour blindness can tell apart (Okabe & Ito, "Color Universal Design", 2008),
@@ -43,21 +44,34 @@ def c_axis(ax: Any) -> None:
     ax.set_xlabel("C")
 
 
-def legend_above(ax: Any, handles: Any = None, ncols: int = 2) -> None:
+def legend_above(ax: Any, handles: Any = None) -> None:
     """A legend above the axes, because lines may be anywhere inside."""
+    _legend(ax, handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
+
+
+def legend_beside(ax: Any, handles: Any) -> None:
+    """A legend to the right of the axes, because lines may be anywhere inside."""
+    _legend(ax, handles, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+
+
+def _legend(ax: Any, handles: Any, **outside: Any) -> None:
+    """A legend outside of the axes, or, in a figure of the user that makes no room for it, inside."""
+    place = outside if ax.figure.get_layout_engine() is not None else {"loc": "best"}
     named = {} if handles is None else {"handles": handles}
-    ax.legend(**named, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=ncols, fontsize="small", frameon=False)
+    ax.legend(**named, **place, fontsize="small")
 
 
-def number_name(value: float) -> str:
-    """A value of C or gamma: as a power of 2 if it is one, in matplotlib's mathematical text."""
-    exponent = np.log2(value)
-    return f"$2^{{{exponent:.0f}}}$" if exponent == round(exponent) else f"{value:.3g}"
+def number_names(values: np.ndarray | list[float]) -> list[str]:
+    """Values of C, in matplotlib's mathematical text: as powers of 2 if all of them are and one is not 1."""
+    exponents = np.log2(values)
+    if (exponents == np.round(exponents)).all() and exponents.any():
+        return [f"$2^{{{exponent:.0f}}}$" for exponent in exponents]
+    return [f"{value:.3g}" for value in values]
 
 
 def c_name(C: float) -> str:
     """A value of C with its name."""
-    power = number_name(C)
+    power = number_names([C])[0]
     return f"$C = {power[1:]}" if power.startswith("$") else f"C = {power}"
 
 

@@ -29,7 +29,8 @@ from ranksvm.kernels import (
     precomputed_matrix,
 )
 from ranksvm.kernels.expansions import Expansion, LinearFunction, expansion
-from ranksvm.objectives import CoefficientObjective, KernelObjective, KernelPoint, Landmarks
+from ranksvm.losses import LossSpec
+from ranksvm.objectives import CoefficientObjective, KernelObjective, KernelPoint, Landmarks, ThreadedTerm
 from ranksvm.objectives.feature_design import feature_design
 from ranksvm.problems.kernel_model import kernel_terms, scattered
 from ranksvm.problems.kernel_options import (
@@ -40,7 +41,7 @@ from ranksvm.problems.kernel_options import (
     refuse_sparse_kernels,
 )
 from ranksvm.problems.linear import LinearProblem
-from ranksvm.problems.problem import RankSVMProblem, problem_options
+from ranksvm.problems.problem import RankSVMProblem, problem_options, threads_for
 from ranksvm.problems.records import Fourier, KernelModel, KernelTerms
 from ranksvm.problems.training_set import TrainingSet, training_set
 from ranksvm.solvers import SolverResult, Status, newton_cg
@@ -176,14 +177,15 @@ class KernelProblem(RankSVMProblem):
     @cached_property
     def objective(self) -> KernelObjective | CoefficientObjective:
         """The objective in the form required by the solver."""
+        loss, n_threads = self.loss.over(self.pairs), threads_for(self.loss, self.n_threads)
         if self.solver == "tron":
-            return CoefficientObjective(self.matrix, self.pairwise, 1.0, self.pass_threads, **self.smoothing)
+            return CoefficientObjective(self.matrix, loss, 1.0, n_threads, **self.smoothing)
         landmarks = None
         if self._n_landmarks:
             chosen = np.random.default_rng(0).permutation(len(self.rows))[: self._n_landmarks]
             with one_blas_thread():
                 landmarks = Landmarks(self.matrix, np.sort(chosen))
-        return KernelObjective(self.matrix, self.pairwise, 1.0, self.pass_threads, landmarks, **self.smoothing)
+        return KernelObjective(self.matrix, loss, 1.0, n_threads, landmarks, **self.smoothing)
 
     def _too_coarse(self, C: float, result: SolverResult | None = None) -> bool:
         """Whether float32 is too coarse for this C: at a solution, or, without one, by a bound over all pairs."""
@@ -325,7 +327,9 @@ class FeatureProblem(LinearProblem):
         X = _taken(data.X, rows)
         left = max(0, memory - (0 if X is data.X else stored_bytes(X)))
         design = feature_design(X, features, memory=left, dtype=np.dtype(dtype), n_threads=data.n_threads)
-        super().__init__(replace(data, X=X, pairs=pairs), design, **options)
+        loss: LossSpec = options["loss"]
+        term = ThreadedTerm(design, loss.over(pairs), threads_for(loss, data.n_threads))
+        super().__init__(replace(data, X=X, pairs=pairs), term, **options)
         self.features = features
         self.gamma = gamma
         self.dtype = dtype

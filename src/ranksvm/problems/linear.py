@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from ranksvm import _options
-from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign, TwoBlocks, as_design_matrix
+from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.losses import LOSSES
 from ranksvm.objectives import (
     ConstrainedObjective,
+    DataTerm,
     DualPoint,
     DualSize,
     LinearObjective,
@@ -24,6 +25,7 @@ from ranksvm.objectives import (
     ThreadedTerm,
 )
 from ranksvm.objectives.hessian_cost import Size, worthwhile_fraction
+from ranksvm.problems.linear_term import linear_term
 from ranksvm.problems.problem import LINEAR_SOLVERS, STOPPING, RankSVMProblem, problem_options
 from ranksvm.problems.records import Linear, Record
 from ranksvm.problems.signs import check_monotone, monotone_signs
@@ -44,8 +46,8 @@ class LinearProblem(RankSVMProblem):
     ----------
     data : TrainingSet
         Pairs, labels and options of the fit.
-    design : DesignMatrix
-        Features of its rows.
+    term : DataTerm
+        The loss over these pairs as a function of the weights; see `linear_term`.
     signs : ndarray of int64, shape (n_features,), optional
         Sign of each weight, 0 for any; not with solver "dual", nor with stopping "gradient".
     stopping : {"gap", "gradient"}
@@ -59,7 +61,7 @@ class LinearProblem(RankSVMProblem):
     def __init__(
         self,
         data: TrainingSet,
-        design: DesignMatrix,
+        term: DataTerm,
         *,
         signs: np.ndarray | None = None,
         stopping: str = "gap",
@@ -70,29 +72,28 @@ class LinearProblem(RankSVMProblem):
         self.stopping = stopping
         if stopping == "gradient":
             self._check_gradient_rule()
-        term = ThreadedTerm(design, self.pairwise, self.pass_threads)
         self._dual: PairDual | None = None
         self._may_leave_dual = self.solver == "auto"
         self.objective = self._free_objective(term) if signs is None else self._constrained_objective(term, signs)
         if self.solver == "newton" and self.objective.hessian_fraction == 0.0:
             raise OptionError(
                 "solver='newton' builds a dense Hessian of n_features^2 numbers, too large for "
-                f"{design.n_features} features{'' if design.dense else ' of sparse X'}: use solver='tron' or 'auto'."
+                f"{term.n_variables} features{'' if term.dense else ' of sparse X'}: use solver='tron' or 'auto'."
             )
 
-    def _free_objective(self, term: ThreadedTerm) -> LinearObjective:
+    def _free_objective(self, term: DataTerm) -> LinearObjective:
         """The objective, and with "auto" the choice of a solver."""
         fraction_of: Callable[[Size], float] = worthwhile_fraction
         if self.solver == "auto":
-            # not for rows that are computed when they are read, nor for a loss of the user's own
-            has_dual = isinstance(term.design, DenseDesign | SparseDesign) and self.loss.name in LOSSES
+            # not for rows that are elsewhere or computed when they are read, nor for a loss of the user's own
+            has_dual = isinstance(_design_of(term), DenseDesign | SparseDesign) and self.loss.name in LOSSES
             dual_size = partial(DualSize.of, self.pairs) if has_dual else None
             self.solver, fraction_of = choose_solver(term, self.loss.name, dual_size)
         elif self.solver == "dual" and self.loss.name not in LOSSES:
             raise OptionError("solver='dual' is for the losses with a name: use solver='auto' for one of your own.")
         return LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of)
 
-    def _constrained_objective(self, term: ThreadedTerm, signs: np.ndarray) -> ConstrainedObjective:
+    def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
         """The same for weights of given signs."""
         chosen = choose_constrained_solver(term, self.solver)
         self.solver = chosen.solver
@@ -137,7 +138,9 @@ class LinearProblem(RankSVMProblem):
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, last: DualPoint | None
     ) -> SolverResult:
         if self._dual is None:
-            self._dual = PairDual(self.objective.term.design, self.pairs, self.loss.name, self.loss.width or 0.0, C)
+            self._dual = PairDual(
+                _design_of(self.objective.term), self.pairs, self.loss.name, self.loss.width or 0.0, C
+            )
         dual = self._dual
         dual.reweight(C)
         point = dual.evaluate(start if last is None else last.alpha)
@@ -192,16 +195,10 @@ def linear_problem_of(estimator: Any, data: TrainingSet, **options: Any) -> Line
     """The problem of a linear estimator for validated data, whose features it may name."""
     signs = monotone_signs(estimator.monotone, data.X.shape[1], getattr(estimator, "feature_names_in_", None))
     options |= problem_options(estimator, LINEAR_SOLVERS)
-    return LinearProblem(data, linear_design(data.X, estimator.solver, data.largest), signs=signs, **options)
+    term = linear_term(data, options["loss"], estimator.solver)
+    return LinearProblem(data, term, signs=signs, **options)
 
 
-def linear_design(X: Any, solver: str, largest: np.ndarray | None) -> DesignMatrix:
-    """The design matrix of a linear model, for a solver of `LINEAR_SOLVERS`.
-
-    The dual reads one array: two blocks are stacked where it may be used, which "auto" does for no more rows than
-    features.
-    """
-    if not isinstance(X, TwoBlocks):
-        return as_design_matrix(X, largest)
-    n_rows, n_features = X.shape
-    return as_design_matrix(X.stacked()) if solver == "dual" or n_rows <= n_features else TwoBlockDesign(X)
+def _design_of(term: DataTerm) -> Any:
+    """The design matrix of rows in memory; None if they are elsewhere."""
+    return term.design if isinstance(term, ThreadedTerm) else None

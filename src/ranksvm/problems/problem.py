@@ -11,6 +11,8 @@ import numpy as np
 
 from ranksvm import _options
 from ranksvm._parallel import one_blas_thread
+from ranksvm.data import validation
+from ranksvm.exceptions import UninformativeWarning
 from ranksvm.losses import LOSSES, LossSpec, Pairs
 from ranksvm.losses.margin_function import complaint_about
 from ranksvm.problems.records import Outcome, Record
@@ -22,6 +24,11 @@ LINEAR_SOLVERS = (*SOLVERS, "dual")
 STOPPING = ("gap", "gradient")
 PAIR_SELECTIONS = ("all", "adjacent")
 PAIR_WEIGHTINGS = ("uniform", "per_query", "label_gap", "gain_gap")
+NOTHING_LEARNT = (
+    "The fit found nothing to learn: all weights are 0, and every document has the same score. The two documents of "
+    "every pair have the same features (were chosen and rejected the same array?), or no weight that monotone admits, "
+    "at this C and tol, makes the objective smaller."
+)
 
 
 def problem_options(estimator: Any, solvers: tuple[str, ...] = SOLVERS) -> dict[str, Any]:
@@ -44,6 +51,11 @@ def loss_of(loss: Any, huber_width: float) -> LossSpec:
     if not isinstance(loss, str):
         return LossSpec("custom", function=loss)
     return LossSpec(loss, float(huber_width) if loss == "huber" else None)
+
+
+def threads_for(loss: LossSpec, n_threads: int) -> int:
+    """How many of the threads may evaluate a loss: a function of the user may not be thread-safe."""
+    return n_threads if loss.function is None else 1
 
 
 def _complaint(loss: Any) -> str | None:
@@ -108,9 +120,6 @@ class RankSVMProblem:
         self.tol = tol
         self.max_iter = max_iter
         self.loss = loss
-        self.pairwise = loss.over(pairs)
-        # a function of the user may not be thread-safe
-        self.pass_threads = data.n_threads if loss.function is None else 1
         # the initial smoothing of the objective
         self.smoothing: dict[str, Any] = {"width": loss.first_width, "reducible": loss.smoothed}
 
@@ -164,12 +173,14 @@ class RankSVMProblem:
         raise NotImplementedError
 
     def outcome(self, result: SolverResult) -> Outcome:
-        """The outcome of a solution; warns if it did not converge."""
+        """The outcome of a solution; warns if it did not converge, or learnt nothing."""
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
             from sklearn.exceptions import ConvergenceWarning
 
             gap = f"relative duality gap {result.relative_gap:.1e}"
             warnings.warn(f"{result.status.value} ({gap})", ConvergenceWarning, stacklevel=3)
+        elif result.status in (Status.CONVERGED, Status.GRADIENT) and not np.any(result.w):
+            warnings.warn(NOTHING_LEARNT, UninformativeWarning, stacklevel=validation.level_of_caller())
         return Outcome(
             objective=float(result.value),
             duality_gap=float(result.gap),

@@ -1,0 +1,10 @@
+// What kernels are made of, for all variants.
+#ifndef RANKSVM_DEVICE_BODIES_HPP
+#define RANKSVM_DEVICE_BODIES_HPP
+
+#include "curvature.hpp"
+#include "losses.hpp"
+#include "rows.hpp"
+#include "vectors.hpp"
+
+#endif

@@ -1,0 +1,122 @@
+// Explicit Hessians X' L X: rows of whole queries gathered in float64, the Laplacian times them, and their product.
+#ifndef RANKSVM_DEVICE_CURVATURE_HPP
+#define RANKSVM_DEVICE_CURVATURE_HPP
+
+#include "losses.hpp"
+#include "rows.hpp"
+
+namespace ranksvm::device {
+
+// out = the rows of the positions start .. stop less a row of their query, which L does not see: what all rows of a query
+// have in common would cost the others their digits.
+template <class Pairs, class Real>
+RANKSVM_DEVICE void gather(const Pairs &pairs, const DenseRows<Real> &X, int64_t start, int64_t stop, double *out) {
+    const Block block = this_block();
+    const int64_t n = X.n;
+    RANKSVM_PHASE(thread) {
+        for (int64_t t = start + block.index; t < stop; t += block.count) {
+            const Real *x = X.row(t), *x0 = X.row(pairs.reference(t));
+            for (int64_t f = thread; f < n; f += block.n_threads)
+                out[(t - start) * n + f] = static_cast<double>(x[f]) - static_cast<double>(x0[f]);
+        }
+    }
+}
+
+template <class Pairs, class Real>
+RANKSVM_DEVICE void gather(const Pairs &pairs, const SparseRows<Real> &X, int64_t start, int64_t stop, double *out) {
+    const Block block = this_block();
+    const int64_t n = X.n;
+    RANKSVM_PHASE(thread) {
+        for (int64_t t = start + block.index; t < stop; t += block.count)
+            for (int64_t f = thread; f < n; f += block.n_threads) out[(t - start) * n + f] = 0.0;
+    }
+    RANKSVM_PHASE(thread) {
+        // a thread a row: a column may repeat in it
+        for (int64_t t = start + block.index + thread * block.count; t < stop; t += block.count * block.n_threads) {
+            const int64_t own = X.row(t), reference = X.row(pairs.reference(t));
+            double *row = out + (t - start) * n;
+            for (int64_t e = X.indptr[own]; e < X.indptr[own + 1]; ++e) row[X.indices[e]] += static_cast<double>(X.data[e]);
+            for (int64_t e = X.indptr[reference]; e < X.indptr[reference + 1]; ++e)
+                row[X.indices[e]] -= static_cast<double>(X.data[e]);
+        }
+    }
+}
+
+struct RowVisit {
+    const Ring &ring;
+    const double *scores, *column;  // of the feature, of the first gathered row
+    int64_t start, n;
+    double own, own_x, sum;
+
+    RANKSVM_DEVICE void below(int64_t j, double weight) {
+        if (ring.has(own - scores[j])) sum += weight * (own_x - column[(j - start) * n]);
+    }
+    RANKSVM_DEVICE void above(int64_t j, double weight) {
+        if (ring.has(scores[j] - own)) sum += weight * (own_x - column[(j - start) * n]);
+    }
+};
+
+// Z = factor * L A of gathered rows A.
+template <class Pairs>
+RANKSVM_DEVICE void laplacian_rows(const Pairs &pairs, const Ring &ring, int64_t start, int64_t stop, const double *scores,
+                                   double factor, int64_t n, const double *A, double *Z) {
+    const Block block = this_block();
+    RANKSVM_PHASE(thread) {
+        for (int64_t i = start + block.index; i < stop; i += block.count)
+            for (int64_t f = thread; f < n; f += block.n_threads) {
+                const int64_t at = (i - start) * n + f;
+                RowVisit visit = {ring, scores, A + f, start, n, scores[i], A[at], 0.0};
+                pairs.visit(i, visit);
+                Z[at] = factor * visit.sum;
+            }
+    }
+}
+
+// Values of the product that a thread makes, in either direction; a block makes those of kTile * kTile features.
+constexpr int kEach = 4, kSide = 16, kTile = kEach * kSide;
+
+// parts[part, :, :] = A' Z over that part of the rows: a block a tile of the product and a part.
+RANKSVM_DEVICE void multiply_tiles(const double *A, const double *Z, int64_t n_rows, int64_t n, int64_t n_parts, double *parts) {
+    const Block block = this_block();
+    const int64_t tiles = (n + kTile - 1) / kTile, share = (n_rows + n_parts - 1) / n_parts;
+    RANKSVM_PHASE(thread) {
+        for (int64_t task = block.index; task < tiles * tiles * n_parts; task += block.count) {
+            const int64_t part = task / (tiles * tiles), tile = task % (tiles * tiles);
+            const int64_t first = part * share, last = first + share < n_rows ? first + share : n_rows;
+            // a block may have fewer threads than a tile has places for
+            for (int place = thread; place < kSide * kSide; place += block.n_threads) {
+                const int64_t i = tile / tiles * kTile + place / kSide, j = tile % tiles * kTile + place % kSide;
+                double sums[kEach][kEach] = {};
+                for (int64_t r = first; r < last; ++r) {
+                    double a[kEach], z[kEach];
+                    for (int k = 0; k < kEach; ++k) {
+                        a[k] = i + k * kSide < n ? A[r * n + i + k * kSide] : 0.0;
+                        z[k] = j + k * kSide < n ? Z[r * n + j + k * kSide] : 0.0;
+                    }
+                    for (int k = 0; k < kEach; ++k)
+                        for (int l = 0; l < kEach; ++l) sums[k][l] += a[k] * z[l];
+                }
+                for (int k = 0; k < kEach; ++k)
+                    for (int l = 0; l < kEach; ++l)
+                        if (i + k * kSide < n && j + l * kSide < n)
+                            parts[(part * n + i + k * kSide) * n + j + l * kSide] = sums[k][l];
+            }
+        }
+    }
+}
+
+// block_sums[block, f] = the sum of A Z over the block's rows: the diagonal of A' Z.
+RANKSVM_DEVICE void multiply_columns(const double *A, const double *Z, int64_t n_rows, int64_t n, double *block_sums) {
+    const Block block = this_block();
+    RANKSVM_PHASE(thread) {
+        for (int64_t f = thread; f < n; f += block.n_threads) {
+            double sum = 0.0;
+            for (int64_t r = block.index; r < n_rows; r += block.count) sum += A[r * n + f] * Z[r * n + f];
+            block_sums[block.index * n + f] = sum;
+        }
+    }
+}
+
+}  // namespace ranksvm::device
+
+#endif

@@ -1,0 +1,117 @@
+// All kernels, for one variant of the data: who compiles them defines RANKSVM_REAL (float or double), RANKSVM_SPARSE (0 or 1)
+// and RANKSVM_LISTED (0 or 1). Arguments are pointers, int64_t and double alone, 8 bytes each. This file may be included for
+// several variants, in a namespace each, after bodies.hpp.
+#include "bodies.hpp"
+
+using ranksvm::int32_t;
+using ranksvm::int64_t;
+
+#undef RANKSVM_PAIRS
+#undef RANKSVM_OF_PAIRS
+#if RANKSVM_LISTED
+#define RANKSVM_PAIRS const int64_t *list_begin, const int32_t *partner, const double *pair_weight, const int32_t *origin
+#define RANKSVM_OF_PAIRS \
+    ranksvm::device::ListedPairs { list_begin, partner, pair_weight, origin }
+#else
+#define RANKSVM_PAIRS                                                                                           \
+    const int32_t *level, const int32_t *level_begin, const int32_t *level_query, const int32_t *pointers,       \
+        const double *preferred, const double *other, const double *gain, int64_t adjacent
+#define RANKSVM_OF_PAIRS \
+    ranksvm::device::LevelPairs { level, level_begin, level_query, pointers, preferred, other, gain, adjacent != 0 }
+#endif
+
+#undef RANKSVM_ROWS
+#undef RANKSVM_OF_ROWS
+#if RANKSVM_SPARSE
+#define RANKSVM_ROWS \
+    const RANKSVM_REAL *data, const int32_t *indices, const int64_t *indptr, const int32_t *rows, int64_t n_features
+#define RANKSVM_OF_ROWS \
+    ranksvm::device::SparseRows<RANKSVM_REAL> { data, indices, indptr, rows, n_features }
+#else
+#define RANKSVM_ROWS const RANKSVM_REAL *X, const int32_t *rows, int64_t n_features
+#define RANKSVM_OF_ROWS \
+    ranksvm::device::DenseRows<RANKSVM_REAL> { X, rows, n_features }
+#endif
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Pairs: the loss (of width 0: the squared hinge) and its curvature
+
+RANKSVM_KERNEL(loss)
+(RANKSVM_PAIRS, int64_t n_rows, const double *scores, double width, double *gradient, const double *from, const double *to,
+ double *block_sums) {
+    const auto pairs = RANKSVM_OF_PAIRS;
+    if (width > 0.0)
+        ranksvm::device::evaluate_loss(pairs, ranksvm::device::HuberHinge{width, 1.0 / width}, n_rows, scores, gradient, from,
+                                       to, block_sums);
+    else
+        ranksvm::device::evaluate_loss(pairs, ranksvm::device::SquaredHinge{}, n_rows, scores, gradient, from, to, block_sums);
+}
+
+RANKSVM_KERNEL(degrees)
+(RANKSVM_PAIRS, int64_t n_rows, const double *scores, double inner, double outer, double factor, double *degrees,
+ double *block_sums) {
+    ranksvm::device::sum_degrees(RANKSVM_OF_PAIRS, ranksvm::device::Ring{inner, outer}, n_rows, scores, factor, degrees,
+                                 block_sums);
+}
+
+RANKSVM_KERNEL(laplacian)
+(RANKSVM_PAIRS, int64_t n_rows, const double *scores, double inner, double outer, double factor, const double *v, double *out) {
+    ranksvm::device::multiply_laplacian(RANKSVM_OF_PAIRS, ranksvm::device::Ring{inner, outer}, n_rows, scores, factor, v, out);
+}
+
+RANKSVM_KERNEL(laplacian_rows)
+(RANKSVM_PAIRS, int64_t start, int64_t stop, const double *scores, double inner, double outer, double factor, int64_t n,
+ const double *A, double *Z) {
+    ranksvm::device::laplacian_rows(RANKSVM_OF_PAIRS, ranksvm::device::Ring{inner, outer}, start, stop, scores, factor, n, A, Z);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Rows
+
+RANKSVM_KERNEL(scores)(RANKSVM_ROWS, int64_t start, int64_t stop, const double *w, double *out) {
+    ranksvm::device::multiply_rows(RANKSVM_OF_ROWS, start, stop, w, out);
+}
+
+RANKSVM_KERNEL(gather)(RANKSVM_PAIRS, RANKSVM_ROWS, int64_t start, int64_t stop, double *out) {
+    ranksvm::device::gather(RANKSVM_OF_PAIRS, RANKSVM_OF_ROWS, start, stop, out);
+}
+
+#if RANKSVM_SPARSE
+RANKSVM_KERNEL(accumulate_columns)
+(const RANKSVM_REAL *data, const int32_t *positions, const int64_t *pieces, int64_t n_pieces, const double *u, int64_t squares,
+ double *sums) {
+    ranksvm::device::accumulate_columns(data, positions, pieces, n_pieces, u, squares != 0, sums);
+}
+#else
+RANKSVM_KERNEL(accumulate_rows)(RANKSVM_ROWS, int64_t start, int64_t stop, const double *u, double *block_sums) {
+    ranksvm::device::accumulate_rows(RANKSVM_OF_ROWS, start, stop, u, block_sums);
+}
+#endif
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Matrices and vectors of float64
+
+RANKSVM_KERNEL(multiply_tiles)
+(const double *A, const double *Z, int64_t n_rows, int64_t n, int64_t n_parts, double *parts) {
+    ranksvm::device::multiply_tiles(A, Z, n_rows, n, n_parts, parts);
+}
+
+RANKSVM_KERNEL(multiply_columns)(const double *A, const double *Z, int64_t n_rows, int64_t n, double *block_sums) {
+    ranksvm::device::multiply_columns(A, Z, n_rows, n, block_sums);
+}
+
+RANKSVM_KERNEL(add_rows)(const double *parts, int64_t n_rows, int64_t n_columns, double *out) {
+    ranksvm::device::add_rows(parts, n_rows, n_columns, out);
+}
+
+RANKSVM_KERNEL(add_pieces)(const double *parts, const int64_t *begin, int64_t n, double *out) {
+    ranksvm::device::add_pieces(parts, begin, n, out);
+}
+
+RANKSVM_KERNEL(step_between)(const double *a, const double *b, double alpha, int64_t n, double *out) {
+    ranksvm::device::step_between(a, b, alpha, n, out);
+}
+
+RANKSVM_KERNEL(take)(const double *values, const int32_t *places, int64_t n, double *out) {
+    ranksvm::device::take(values, places, n, out);
+}

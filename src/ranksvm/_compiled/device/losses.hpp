@@ -1,0 +1,145 @@
+// Losses of the margin over all pairs, a thread a document: every pair is visited from either side, so that no thread writes
+// what another one does, sums are in a fixed order, and any number of levels and any weights are one loop.
+//
+// A pair violates the margin t when fl(s_i - s_j) < t, i the preferred document: this decides everything, on both sides.
+#ifndef RANKSVM_DEVICE_LOSSES_HPP
+#define RANKSVM_DEVICE_LOSSES_HPP
+
+#include "pairs.hpp"
+
+namespace ranksvm::device {
+
+// Columns of the sums of a block: value, excess and slack of the loss (LossSums), and its slope along a step.
+constexpr int kLossColumns = 4;
+
+// Sum of a_ij max(0, 1 - m)^2.
+struct SquaredHinge {
+    // minus the derivative of the loss of a pair over what `pull` adds up
+    RANKSVM_DEVICE double slope() const { return 2.0; }
+    RANKSVM_DEVICE double pull(double margin) const { return margin < 1.0 ? 1.0 - margin : 0.0; }
+    RANKSVM_DEVICE void add(double margin, double weight, double *sums) const {
+        const double h = pull(margin);
+        sums[0] += weight * h * h;
+    }
+};
+
+// The Huberised hinge of width d: a parabola in the ring 1 - d <= m < 1, linear below; also what the hinge has more (excess)
+// and the sum of h (1 - h / d) over the ring (slack).
+struct HuberHinge {
+    double width, steepness;
+
+    RANKSVM_DEVICE double slope() const { return 1.0; }
+    RANKSVM_DEVICE double pull(double margin) const {
+        if (!(margin < 1.0)) return 0.0;
+        const double scaled = (1.0 - margin) * steepness;
+        return margin < 1.0 - width || !(scaled < 1.0) ? 1.0 : scaled;
+    }
+    RANKSVM_DEVICE void add(double margin, double weight, double *sums) const {
+        if (!(margin < 1.0)) return;
+        const double h = 1.0 - margin, alpha = pull(margin), part = alpha * h, square = 0.5 * width * alpha * alpha;
+        sums[0] += weight * (part - square);
+        sums[1] += weight * (h - part + square);
+        sums[2] += weight * (h - part);
+    }
+};
+
+// Sums over the pairs of one document: minus the derivative with respect to its score, and the loss of those it wins.
+template <class Loss>
+struct LossVisit {
+    const Loss &loss;
+    const double *scores;
+    double own, won, lost;
+    double sums[3];
+
+    RANKSVM_DEVICE void below(int64_t j, double weight) {
+        const double margin = own - scores[j];
+        won += weight * loss.pull(margin);
+        loss.add(margin, weight, sums);
+    }
+    RANKSVM_DEVICE void above(int64_t j, double weight) { lost += weight * loss.pull(scores[j] - own); }
+};
+
+// Value, gradient (unless null) and slope along `to - from` (unless null) at some scores. Each block leaves a row of sums.
+template <class Pairs, class Loss>
+RANKSVM_DEVICE void evaluate_loss(const Pairs &pairs, const Loss &loss, int64_t n_rows, const double *scores, double *gradient,
+                                  const double *from, const double *to, double *block_sums) {
+    const Block block = this_block();
+    RANKSVM_PHASE(thread) {
+        double sums[kLossColumns] = {0.0, 0.0, 0.0, 0.0};
+        for (int64_t i = block.index * block.n_threads + thread; i < n_rows; i += block.count * block.n_threads) {
+            LossVisit<Loss> visit = {loss, scores, scores[i], 0.0, 0.0, {0.0, 0.0, 0.0}};
+            pairs.visit(i, visit);
+            for (int c = 0; c < 3; ++c) sums[c] += visit.sums[c];
+            if (visit.own != visit.own) sums[0] = visit.own;  // NaN is below no margin, but must be seen
+            const double slope = loss.slope() * (visit.lost - visit.won);
+            if (gradient != nullptr) gradient[i] = slope;
+            if (from != nullptr) sums[3] += slope * (to[i] - from[i]);
+        }
+        for (int c = 0; c < kLossColumns; ++c) block.shared[c * block.n_threads + thread] = sums[c];
+    }
+    add_threads(block, kLossColumns, block_sums + block.index * kLossColumns);
+}
+
+// Whether the loss is curved at a margin: below the outer threshold and not below the inner one.
+struct Ring {
+    double inner, outer;
+    RANKSVM_DEVICE bool has(double margin) const { return margin < outer && !(margin < inner); }
+};
+
+struct DegreeVisit {
+    const Ring &ring;
+    const double *scores;
+    double own, sum;
+
+    RANKSVM_DEVICE void below(int64_t j, double weight) { sum += ring.has(own - scores[j]) ? weight : 0.0; }
+    RANKSVM_DEVICE void above(int64_t j, double weight) { sum += ring.has(scores[j] - own) ? weight : 0.0; }
+};
+
+// degrees = factor * weight of the curved pairs of each document (unless null); each block leaves its sum.
+template <class Pairs>
+RANKSVM_DEVICE void sum_degrees(const Pairs &pairs, const Ring &ring, int64_t n_rows, const double *scores, double factor,
+                                double *degrees, double *block_sums) {
+    const Block block = this_block();
+    RANKSVM_PHASE(thread) {
+        double sum = 0.0;
+        for (int64_t i = block.index * block.n_threads + thread; i < n_rows; i += block.count * block.n_threads) {
+            DegreeVisit visit = {ring, scores, scores[i], 0.0};
+            pairs.visit(i, visit);
+            sum += factor * visit.sum;
+            if (degrees != nullptr) degrees[i] = factor * visit.sum;
+        }
+        block.shared[thread] = sum;
+    }
+    add_threads(block, 1, block_sums + block.index);
+}
+
+struct FlowVisit {
+    const Ring &ring;
+    const double *scores, *v;
+    double own, own_v, sum;
+
+    RANKSVM_DEVICE void below(int64_t j, double weight) {
+        if (ring.has(own - scores[j])) sum += weight * (own_v - v[j]);
+    }
+    RANKSVM_DEVICE void above(int64_t j, double weight) {
+        if (ring.has(scores[j] - own)) sum += weight * (own_v - v[j]);
+    }
+};
+
+// out = factor * L v, L the Laplacian of the graph of the curved pairs.
+template <class Pairs>
+RANKSVM_DEVICE void multiply_laplacian(const Pairs &pairs, const Ring &ring, int64_t n_rows, const double *scores,
+                                       double factor, const double *v, double *out) {
+    const Block block = this_block();
+    RANKSVM_PHASE(thread) {
+        for (int64_t i = block.index * block.n_threads + thread; i < n_rows; i += block.count * block.n_threads) {
+            FlowVisit visit = {ring, scores, v, scores[i], v[i], 0.0};
+            pairs.visit(i, visit);
+            out[i] = factor * visit.sum;
+        }
+    }
+}
+
+}  // namespace ranksvm::device
+
+#endif

@@ -1,0 +1,76 @@
+// The pairs of each document, in either form. Documents are numbered by position: query by query, and within a query in
+// the order of their labels, the lowest first, so that the documents below one, and those above, are a stretch each.
+#ifndef RANKSVM_DEVICE_PAIRS_HPP
+#define RANKSVM_DEVICE_PAIRS_HPP
+
+#include "portable.hpp"
+
+namespace ranksvm::device {
+
+// Pairs that labels imply. A level is the documents of one query with one label. The weight of a pair is a_i * b_j, times
+// g_i - g_j where documents have gains.
+struct LevelPairs {
+    const int32_t *level;       // (n_rows,) number of the level of each document, counted over all queries
+    const int32_t *begin;       // (n_levels + 1,) first document of each level
+    const int32_t *query;       // (n_levels,) query of each level
+    const int32_t *pointers;    // (n_queries + 1,) first document of each query
+    const double *preferred;    // a, or null for 1
+    const double *other;        // b, or null for 1
+    const double *gain;         // g, or null
+    bool adjacent;              // whether only the pairs of neighbouring levels count
+
+    // Calls visit.below(j, weight) for the pairs in which document i is preferred to j, and visit.above(j, weight) for
+    // those in which j is preferred to it.
+    template <class Visit>
+    RANKSVM_DEVICE void visit(int64_t i, Visit &visit) const {
+        if (gain != nullptr)
+            go_through<true, true>(i, visit);
+        else if (preferred != nullptr)
+            go_through<true, false>(i, visit);
+        else
+            go_through<false, false>(i, visit);
+    }
+
+    // A document of the query of document i, the same for all of them.
+    RANKSVM_DEVICE int64_t reference(int64_t i) const { return pointers[query[level[i]]]; }
+
+private:
+    template <bool kWeighted, bool kGaps, class Visit>
+    RANKSVM_DEVICE void go_through(int64_t i, Visit &visit) const {
+        const int32_t own = level[i], q = query[own];
+        const int32_t first = pointers[q], last = pointers[q + 1], start = begin[own], stop = begin[own + 1];
+        const int32_t lowest = adjacent && start > first ? begin[own - 1] : first;
+        const int32_t end = adjacent && stop < last ? begin[own + 2] : last;
+        const double a = kWeighted ? preferred[i] : 1.0, b = kWeighted ? other[i] : 1.0, g = kGaps ? gain[i] : 0.0;
+        for (int32_t j = lowest; j < start; ++j)
+            visit.below(j, kGaps ? a * other[j] * (g - gain[j]) : kWeighted ? a * other[j] : 1.0);
+        for (int32_t j = stop; j < end; ++j)
+            visit.above(j, kGaps ? preferred[j] * b * (gain[j] - g) : kWeighted ? preferred[j] * b : 1.0);
+    }
+};
+
+// Pairs that a user has listed: for each document the partners in its pairs, and their weights, negative where the partner
+// is the preferred one.
+struct ListedPairs {
+    const int64_t *begin;     // (n_rows + 1,)
+    const int32_t *partner;   // (2 * n_pairs,)
+    const double *weight;     // (2 * n_pairs,)
+    const int32_t *origin;    // (n_rows,) first document of the component
+
+    template <class Visit>
+    RANKSVM_DEVICE void visit(int64_t i, Visit &visit) const {
+        for (int64_t e = begin[i]; e < begin[i + 1]; ++e) {
+            const double own = weight[e];
+            if (own > 0.0)
+                visit.below(partner[e], own);
+            else if (own < 0.0)
+                visit.above(partner[e], -own);
+        }
+    }
+
+    RANKSVM_DEVICE int64_t reference(int64_t i) const { return origin[i]; }
+};
+
+}  // namespace ranksvm::device
+
+#endif

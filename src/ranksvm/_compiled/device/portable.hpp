@@ -1,0 +1,111 @@
+// What g++ and NVRTC see differently, in one place: the bodies of all kernels are the same text for a GPU and for the host.
+//
+// A kernel is a function of pointers, int64_t and double alone (8 bytes each), run by blocks of threads. Its work is cut into
+// phases: between two of them all threads of the block wait for each other, and what a later phase needs of an earlier one is
+// in the block's shared memory. A thread's variables end with the phase. On the host a phase is a loop over the threads.
+#ifndef RANKSVM_DEVICE_PORTABLE_HPP
+#define RANKSVM_DEVICE_PORTABLE_HPP
+
+#if defined(__CUDACC__)
+
+#define RANKSVM_DEVICE __device__ __forceinline__
+#define RANKSVM_KERNEL(name) extern "C" __global__ void name
+#define RANKSVM_PHASE(thread) for (int thread = (__syncthreads(), static_cast<int>(threadIdx.x)); thread >= 0; thread = -1)
+
+namespace ranksvm {
+typedef int int32_t;
+typedef long long int64_t;
+}  // namespace ranksvm
+
+#else
+
+#include <cstdint>
+
+#define RANKSVM_DEVICE inline
+#define RANKSVM_KERNEL(name) inline void name
+// Backwards, too: what a phase gives may not depend on the order of its threads, and a test runs both.
+#define RANKSVM_PHASE(thread)                                                                          \
+    for (int thread##_turn = 0, thread = ranksvm::device::thread_in_turn(0);                            \
+         thread##_turn < ranksvm::device::current_block.n_threads;                                      \
+         ++thread##_turn, thread = ranksvm::device::thread_in_turn(thread##_turn))
+
+namespace ranksvm {
+using std::int32_t;
+using std::int64_t;
+}  // namespace ranksvm
+
+#endif
+
+namespace ranksvm::device {
+
+struct Block {
+    int64_t index, count;  // of this block, of all blocks
+    int n_threads;
+    double *shared;
+    bool backwards;  // on the host
+};
+
+#if defined(__CUDACC__)
+
+extern __shared__ double shared_memory[];
+
+RANKSVM_DEVICE Block this_block() {
+    return {static_cast<int64_t>(blockIdx.x), static_cast<int64_t>(gridDim.x), static_cast<int>(blockDim.x), shared_memory,
+            false};
+}
+
+#else
+
+static thread_local Block current_block;
+
+inline const Block &this_block() { return current_block; }
+
+inline int thread_in_turn(int turn) { return current_block.backwards ? current_block.n_threads - 1 - turn : turn; }
+
+#endif
+
+// Threads that go through a row, or a stretch of entries, together: 8 values of float32 are a sector of memory. There are
+// at least so many threads in a block, and a multiple of it.
+constexpr int kLanes = 8;
+
+// The sum of term(k) over first <= k < last, by kLanes threads together, each with its number as `lane`: all of them get the
+// same bits. On the host each lane does the work of all.
+template <class Term>
+RANKSVM_DEVICE double sum_by_lanes(int lane, int64_t first, int64_t last, const Term &term) {
+#if defined(__CUDACC__)
+    double sum = 0.0;
+    for (int64_t k = first + lane; k < last; k += kLanes) sum += term(k);
+    const unsigned own = 0xffu << (threadIdx.x & 31 & ~(kLanes - 1));
+    for (int apart = kLanes / 2; apart > 0; apart /= 2) sum += __shfl_xor_sync(own, sum, apart);
+    return sum;
+#else
+    static_cast<void>(lane);
+    double sums[kLanes] = {};
+    for (int each = 0; each < kLanes; ++each)
+        for (int64_t k = first + each; k < last; k += kLanes) sums[each] += term(k);
+    for (int apart = kLanes / 2; apart > 0; apart /= 2)
+        for (int each = 0; each < apart; ++each) sums[each] += sums[each + apart];
+    return sums[0];
+#endif
+}
+
+// In its last phases a block adds up what each thread has left in shared[column * n_threads + thread], in an order that
+// depends on the number of threads alone, into out[column]. The number of threads is a power of two.
+RANKSVM_DEVICE void add_threads(const Block &block, int columns, double *out) {
+    for (int apart = block.n_threads / 2; apart > 0; apart /= 2) {
+        RANKSVM_PHASE(thread) {
+            if (thread < apart)
+                for (int column = 0; column < columns; ++column) {
+                    double *sums = block.shared + column * block.n_threads;
+                    sums[thread] += sums[thread + apart];
+                }
+        }
+    }
+    RANKSVM_PHASE(thread) {
+        for (int column = thread; column < columns; column += block.n_threads) out[column] = block.shared[column * block.n_threads];
+    }
+}
+
+}  // namespace ranksvm::device
+
+#endif

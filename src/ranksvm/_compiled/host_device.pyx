@@ -1,0 +1,36 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+"""The kernels of `device/` compiled for the host: what runs on a GPU, for tests without one.
+
+Arguments are 8 bytes each, addresses among them: callers (`ranksvm.device.HostDevice`) see to it that these are of arrays
+large enough.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+from libcpp.string cimport string
+
+import numpy as np
+
+from ranksvm._compiled.border cimport need
+
+cdef extern from "device/host.hpp" namespace "ranksvm::device" nogil:
+    cdef cppclass HostKernel:
+        const char *name
+        size_t n_arguments
+
+    const HostKernel &host_kernel(const string &) except +
+    void run_on_host(const HostKernel &, int64_t, int, double *, bint, const uint64_t *) except +
+
+
+def launch(str name, int64_t n_blocks, int n_threads, int64_t shared_size, const uint64_t[::1] arguments, bint backwards=False):
+    """Run a kernel: ``shared_size`` numbers of float64 are the shared memory of a block; the GIL is released.
+
+    With ``backwards`` the threads of a block, and the blocks, have their turns in the opposite order: nothing may depend on
+    it.
+    """
+    cdef const HostKernel *kernel = &host_kernel(name.encode())
+    cdef double[::1] shared = np.full(max(1, shared_size), np.nan)  # what is read before it is written shows
+    need(f"arguments of {name}", arguments.shape[0], kernel.n_arguments)
+    if n_threads < 8 or n_threads & (n_threads - 1):
+        raise ValueError(f"n_threads must be a power of 2 from 8 on, got {n_threads}")
+    with nogil:
+        run_on_host(kernel[0], n_blocks, n_threads, &shared[0], backwards, &arguments[0])

@@ -1,0 +1,89 @@
+"""The host in the place of a GPU: the same kernels, compiled for it."""
+
+from typing import Any
+
+import numpy as np
+
+import ranksvm._compiled.host_device as host_device
+from ranksvm.device.protocol import Argument, DeviceArray, Variant, words
+from ranksvm.exceptions import DeviceError
+
+__all__ = ["HostDevice"]
+
+
+class HostDevice:
+    """Runs kernels on one thread of the host: see `Device` for the methods. It is for tests, and slow.
+
+    Parameters
+    ----------
+    n_blocks, n_threads : int
+        As of `Device`; few, so that small data have work for several blocks and for several rounds of each.
+    backwards : bool
+        Whether threads and blocks have their turns in the opposite order: no result may depend on it.
+    memory : int, optional
+        Bytes that arrays may take, all together; None: as many as there are.
+    """
+
+    name = "host"
+
+    def __init__(self, n_blocks: int = 3, n_threads: int = 16, backwards: bool = False, memory: int | None = None):
+        self.n_blocks = n_blocks
+        self.n_threads = n_threads
+        self.backwards = backwards
+        self._memory = memory
+        self._used = 0
+        self.n_launches = 0
+
+    @property
+    def free_bytes(self) -> int:
+        return (1 << 40 if self._memory is None else self._memory) - self._used
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
+        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        if size > self.free_bytes:
+            raise DeviceError(
+                f"{self.name}: an array of {size} bytes is more than the {self.free_bytes} that are free."
+            )
+        owner = _Owned(self, size)
+        return DeviceArray(owner.values.ctypes.data, tuple(shape), np.dtype(dtype), owner)
+
+    def copy_in(self, values: np.ndarray, into: DeviceArray | None = None) -> DeviceArray:
+        array = self.empty(values.shape, values.dtype) if into is None else into
+        _view(array)[...] = values
+        return array
+
+    def copy_out(self, array: DeviceArray) -> np.ndarray:
+        return _view(array).copy()
+
+    def compile(self, variant: Variant) -> None:
+        pass
+
+    def launch(
+        self, variant: Variant, kernel: str, arguments: tuple[Argument, ...], *, n_blocks: int, shared: int = 0
+    ) -> None:
+        self.n_launches += 1
+        packed = np.array([word.view(np.uint64)[()] for word in words(arguments)], dtype=np.uint64)
+        host_device.launch(f"{variant}/{kernel}", n_blocks, self.n_threads, shared, packed, self.backwards)
+
+    def synchronise(self) -> None:
+        pass
+
+
+class _Owned:
+    """Memory of a host device, counted while it is in use; it holds NaN at first."""
+
+    def __init__(self, device: HostDevice, size: int):
+        self.device = device
+        self.size = size
+        # what is read before it is written shows
+        self.values = np.full(size // 8 + 1, np.nan)
+        device._used += size
+
+    def __del__(self):
+        self.device._used -= self.size
+
+
+def _view(array: DeviceArray) -> np.ndarray:
+    memory = array.owner.values.view(np.uint8)
+    start = array.pointer - memory.ctypes.data
+    return memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)

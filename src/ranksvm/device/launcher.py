@@ -1,0 +1,63 @@
+"""Launches of the kernels of one variant, with scratch memory of their own."""
+
+import numpy as np
+
+from ranksvm.device.protocol import Argument, Device, DeviceArray, Variant
+
+__all__ = ["LANES", "Launcher"]
+
+# Threads that go through a row together: kLanes of portable.hpp.
+LANES = 8
+
+
+class Launcher:
+    """A device with the kernels of one variant, and scratch arrays by name.
+
+    A launcher belongs to one data term: what one launch leaves in a scratch array is there for the next one.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    variant : Variant
+        The variant.
+    """
+
+    def __init__(self, device: Device, variant: Variant):
+        self.device = device
+        self.variant = variant
+        self.n_threads = device.n_threads
+        self._scratch: dict[str, DeviceArray] = {}
+        device.compile(variant)
+
+    def __call__(
+        self, kernel: str, *arguments: Argument, work: int = 1, n_blocks: int | None = None, shared: int = 0
+    ) -> None:
+        """Run a kernel by so many blocks, or by as many as ``work`` threads need."""
+        n_blocks = self.blocks_for(work) if n_blocks is None else n_blocks
+        self.device.launch(self.variant, kernel, arguments, n_blocks=n_blocks, shared=shared)
+
+    def again(self) -> "Launcher":
+        """The same with scratch memory of its own."""
+        return Launcher(self.device, self.variant)
+
+    def blocks_for(self, work: int) -> int:
+        """Number of blocks for so many threads with something to do; not more than the device has at a time."""
+        return max(1, min(self.device.n_blocks, -(-work // self.n_threads)))
+
+    def copy_in(self, values: np.ndarray) -> DeviceArray:
+        """A new array with these values."""
+        return self.device.copy_in(np.ascontiguousarray(values))
+
+    def scratch(self, name: str, size: int) -> DeviceArray:
+        """An array of float64 of at least this size, whose values last until the next use of its name."""
+        found = self._scratch.get(name)
+        if found is None or found.size < size:
+            self._scratch.pop(name, None)  # not both at a time
+            found = self._scratch[name] = self.device.empty((size,), np.float64)
+        return found
+
+    def add_rows(self, parts: DeviceArray, n_rows: int, n_columns: int, out: DeviceArray) -> None:
+        """``out`` = the sum of the rows of a matrix."""
+        work = self.n_threads * -(-n_columns // LANES)
+        self("add_rows", parts, n_rows, n_columns, out, work=work, shared=self.n_threads)

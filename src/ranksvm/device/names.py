@@ -1,0 +1,104 @@
+"""Names of devices: "cpu", "cuda", "cuda:1", "auto", or a list of GPUs."""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from ranksvm.device.protocol import Device
+
+__all__ = ["OPENERS", "device_complaint", "device_names", "open_device"]
+
+_NAME = re.compile(r"([a-z]+)(?::(\d+))?")
+_EXPECTED = "'cpu', 'cuda', 'cuda:1' (any number from 0), 'auto', or a list of GPUs such as ['cuda:0', 'cuda:1']"
+
+
+def _open_cuda(number: int) -> Device:
+    from ranksvm.device.cuda import CudaDevice
+
+    return CudaDevice(number)
+
+
+# Kind of device -> what opens the one with a number. A test adds "host" to run fits on a `HostDevice`.
+OPENERS: dict[str, Callable[[int], Device]] = {"cuda": _open_cuda}
+
+
+def device_complaint(device: Any) -> str | None:
+    """The error of a device's name; None if it is valid, whether or not there is such a device.
+
+    Parameters
+    ----------
+    device : object
+        What the user gave.
+
+    Returns
+    -------
+    str or None
+        The rest of a sentence that begins with the name of the option.
+    """
+    if isinstance(device, str):
+        return None if device in ("cpu", "auto") or _parsed(device) else f"must be {_EXPECTED}, got {device!r}"
+    if not isinstance(device, list | tuple) or not device:
+        return f"must be {_EXPECTED}, got {device!r}"
+    names = [f"{kind}:{number}" for kind, number in filter(None, map(_parsed, device))]
+    if len(names) < len(device):
+        return f"must be {_EXPECTED}, got {device!r}"
+    if len(set(names)) < len(names):
+        return f"names a GPU twice: {device!r}"
+    return None
+
+
+def device_names(device: Any) -> tuple[str, ...]:
+    """The devices that a valid option names, in full, such as ``("cuda:0",)``; none for "cpu" and "auto".
+
+    Parameters
+    ----------
+    device : str or list of str
+        The option.
+
+    Returns
+    -------
+    tuple of str
+        The names.
+    """
+    given = [device] if isinstance(device, str) else list(device)
+    return tuple(f"{kind}:{number}" for kind, number in filter(None, map(_parsed, given)))
+
+
+def open_device(name: str) -> Device:
+    """A device by its full name; the same object every time.
+
+    Parameters
+    ----------
+    name : str
+        One of `device_names`.
+
+    Returns
+    -------
+    Device
+        The device.
+
+    Raises
+    ------
+    MissingDependencyError
+        When the packages of the extra ``cuda`` are not installed.
+    DeviceError
+        When there is no such device.
+    """
+    found = _parsed(name)
+    assert found is not None, name
+    kind, number = found
+    return _opened(OPENERS[kind], number)
+
+
+@cache
+def _opened(opener: Callable[[int], Device], number: int) -> Device:
+    return opener(number)
+
+
+def _parsed(name: Any) -> tuple[str, int] | None:
+    """Kind and number of a device; None if there is no such kind."""
+    match = _NAME.fullmatch(name) if isinstance(name, str) else None
+    if match is None or match[1] not in OPENERS:
+        return None
+    return match[1], int(match[2] or 0)

@@ -1,0 +1,107 @@
+"""The backend of a file: every round is one reading of it, a block of whole queries at a time."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ranksvm._memory import in_words
+from ranksvm._parallel import one_blas_thread
+from ranksvm.data.file_rows import READERS, FileRows
+from ranksvm.exceptions import OptionError
+from ranksvm.objectives.answers import add, answer
+from ranksvm.objectives.backend import Job, PartInfo
+from ranksvm.objectives.parts import Part
+from ranksvm.objectives.tree_sum import TreeSum
+
+__all__ = ["FileBackend"]
+
+# A part of the file is what a thread reads, and what one computes with, at a time: long enough that what is done once
+# for each block takes no time, short enough that several fit a near cache of the machine's memory. (800 MB of 136
+# float32 features, two threads.)
+BLOCK_BYTES = 16 << 20
+# The buffers take this part of the memory; beside each, what is computed with it takes about as much.
+BUFFER_SHARE = 0.3
+
+
+class FileBackend:
+    """Parts of a file, none of which stays in memory: see `Backend` for the methods.
+
+    Parameters
+    ----------
+    rows : FileRows
+        The file.
+    memory : int
+        Bytes that buffers and what is computed with them may take.
+    n_threads : int
+        Number of threads, each with a part of its own at a time.
+
+    Attributes
+    ----------
+    n_reads : int
+        Number of readings of X so far.
+
+    Raises
+    ------
+    OptionError
+        When a query is too large for the memory.
+    """
+
+    def __init__(self, rows: FileRows, memory: int, n_threads: int = 1):
+        self.rows = rows
+        self.n_threads = n_threads
+        self.n_reads = 0
+        self._n_buffers = n_threads + READERS
+        share = int(BUFFER_SHARE * memory)
+        self._blocks = rows.blocks(min(BLOCK_BYTES, max(1, share // self._n_buffers)))
+        self._fit_buffers(share)
+        self._info = [
+            PartInfo(
+                rows.shape[1], part.n_rows, part.n_queries, part.n_pairs, min(part.n_pairs, part.n_rows),
+                rows.row_bytes, not rows.sparse, part.weight,
+            )
+            for part in rows.summarise(self._blocks)
+        ]  # fmt: skip
+
+    def put(self, parts: Sequence[Any]) -> None:
+        """The parts are in the file already."""
+
+    def round(self, jobs: Sequence[Job]) -> list[list[Any]]:
+        """Sums over all parts, in one reading of the file."""
+        total = TreeSum(len(self._blocks), add)
+
+        def work(number: int, X: Any) -> None:
+            part = Part(X, self.rows.pairs(*self._blocks[number]))
+            answers = []
+            for job in jobs:
+                answers += answer(part, [job])
+                # as many jobs as there are values of C would take far more memory than the part
+                part.forget_points()
+            total.add(number, answers)
+
+        self.n_reads += 1
+        with one_blas_thread():
+            self.rows.each(self._blocks, self.n_threads, self._n_buffers, work)
+        return total.result
+
+    def sample(self, n_rows: int, seed: int) -> list[Part]:
+        """Random queries of the whole file."""
+        return [Part(*self.rows.sample(n_rows, seed))]
+
+    def info(self) -> list[PartInfo]:
+        """The sizes of the parts."""
+        return self._info
+
+    def close(self, fit: str | None = None) -> None:
+        """Nothing is kept."""
+
+    def _fit_buffers(self, share: int) -> None:
+        """Take fewer buffers where blocks, which are whole queries, are larger than asked for."""
+        largest = max(self._blocks, key=self.rows.bytes_of)
+        size = self.rows.bytes_of(largest)
+        fitting = share // size
+        if fitting < 1:
+            query = self.rows.runs.ids[largest[0]]
+            raise OptionError(
+                f"query {query!s} has {in_words(size)} of features, more than memory_limit leaves for a block of the "
+                f"file ({in_words(share)}): raise memory_limit."
+            )
+        self._n_buffers = min(self._n_buffers, max(1, fitting))

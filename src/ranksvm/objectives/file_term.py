@@ -1,0 +1,163 @@
+"""The data term of rows in a file: as much as possible is computed in every reading."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm.losses import LossSpec
+from ranksvm.losses.round_off import LossRoundOff
+from ranksvm.objectives.answers import Evaluation
+from ranksvm.objectives.backend import Backend, Call, PointAt
+from ranksvm.objectives.file_backend import FileBackend
+from ranksvm.objectives.hessian_cost import part_of_rows
+from ranksvm.objectives.linear import SINGLE_WORK
+from ranksvm.objectives.linear_round_off import margin_error
+from ranksvm.objectives.partitioned_term import PartitionedPoint, PartitionedTerm
+
+__all__ = ["FilePoint", "FileTerm"]
+
+# Up to so many variables, of dense rows, a reading finds the Hessian with the value and the gradient: of so many rows a
+# variable it takes less time than they do, and a Newton step with it leaves about a tenth of the gradient.
+MOST_VARIABLES = 500
+HESSIAN_ROWS_PER_VARIABLE = 1000
+# Bounds on round-off are taken for margins that are off by this many units more than those of scores of weights, so
+# that they hold for the points of a line search, too.
+MORE_UNITS = 64.0
+SEED = 0
+
+
+class FilePoint(PartitionedPoint):
+    """The result of an evaluation, and what the same reading found.
+
+    Parameters
+    ----------
+    at : PointAt
+        The point.
+    found : Evaluation
+        The loss there.
+    curvature : ndarray of float64, shape (n_variables, n_variables), or None
+        ``X' H X`` there, or its estimate.
+    round_off : tuple of (float, LossRoundOff), or None
+        Bounds on the round-off of the evaluation, and how far margins may be off for them.
+    """
+
+    def __init__(
+        self,
+        at: PointAt,
+        found: Evaluation,
+        curvature: np.ndarray | None,
+        round_off: tuple[float, LossRoundOff] | None,
+    ):
+        super().__init__(at, found)
+        self.curvature = curvature
+        self.round_off = round_off
+
+
+class FileTerm(PartitionedTerm):
+    """`PartitionedTerm` over the parts of a file: Hessians come from all rows, or many, in the reading of a value.
+
+    Parameters
+    ----------
+    backend : FileBackend
+        Has the file, or shares its rounds.
+    loss : LossSpec
+        The loss.
+    n_threads : int
+        Number of threads.
+    sample_bytes : int
+        Bytes that the sample may take.
+    **known : optional
+        As in `PartitionedTerm`.
+
+    Attributes
+    ----------
+    curvature_with_value : bool
+        Whether readings find Hessians.
+    """
+
+    def __init__(self, backend: Backend, loss: LossSpec, n_threads: int, sample_bytes: int, **known: Any):
+        super().__init__(backend, loss, n_threads, **known)
+        self._sample_bytes = sample_bytes
+        self._wanted = max(1, min(self._wanted, int(sample_bytes / self.row_bytes)))
+        n = self.n_variables
+        self.curvature_with_value = self.dense and n <= MOST_VARIABLES
+        # the part of the rows in Hessians, and whether they have all digits of float64
+        self._included = part_of_rows(HESSIAN_ROWS_PER_VARIABLE * n / max(1, self.n_rows)), self.n_rows * n**2 < SINGLE_WORK
+        self._included = min(1.0, self._included[0]), self._included[1]
+
+    @property
+    def most_fraction(self) -> float:
+        """The part of the rows that Hessians can take."""
+        return 1.0 if self.curvature_with_value else super().most_fraction
+
+    @property
+    def sample_rows(self) -> int:
+        """Number of rows of the sample, whose problem gives the starting point."""
+        return self._wanted
+
+    def beside(self, backend: Backend) -> "FileTerm":
+        """The same loss over the same rows, for another solver, through a backend that several solvers share."""
+        known = {"info": self.parts_info, "sample": self._fetch(), "fit": self.fit}
+        other = FileTerm(backend, self.loss, self.n_threads, self._sample_bytes, **known)
+        other._sizes = self._sizes
+        return other
+
+    def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> FilePoint:
+        """Value and gradient, and what may be asked for next, in one reading."""
+        point = PointAt(next(self._numbers), w, width)
+        calls = {"evaluate": Call("evaluate", (point,))}
+        off = None
+        if self._sizes is None:
+            calls["sizes"] = Call("sizes", ())
+        else:
+            off = margin_error(self._sizes.score(np.abs(w)), self._sizes.entries, MORE_UNITS)
+            calls["round_off"] = Call("round_off", (point, width, off, False))
+        if self.curvature_with_value:
+            calls["curvature"] = self._curvature_call(point)
+        found = dict(zip(calls, self._round(*calls.values()), strict=True))
+        self._sizes = found.get("sizes", self._sizes)
+        round_off = None if off is None else (off, found["round_off"])
+        return FilePoint(point, found["evaluate"], found.get("curvature"), round_off)
+
+    def round_off(self, at: FilePoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+        """Bounds on the round-off of an evaluation: those of its reading, unless they are to be sharp."""
+        if not sharp and at.round_off is not None and off <= at.round_off[0] and width == at.at.width:
+            return at.round_off[1]
+        return super().round_off(at, width, off, sharp)
+
+    def curvature(self, at: FilePoint, fraction: float, seed: int, double: bool = True) -> np.ndarray:
+        """``X' H X``: that of the reading of the point; with ``double`` of all rows in float64, there and from now on."""
+        if not self.curvature_with_value:
+            return super().curvature(at, fraction, seed, double)
+        if double and self._included != (1.0, True):
+            self._included = 1.0, True
+            at.curvature = None
+        if at.curvature is None:
+            at.curvature = self._round(self._curvature_call(at.at))[0]
+        return at.curvature
+
+    def _curvature_call(self, point: PointAt) -> Call:
+        fraction, double = self._included
+        return Call("curvature", (point, fraction, SEED, double))
+
+
+def file_term(rows: Any, loss: LossSpec, memory: int, n_threads: int) -> FileTerm:
+    """The data term of rows in a file.
+
+    Parameters
+    ----------
+    rows : FileRows
+        The rows.
+    loss : LossSpec
+        The loss.
+    memory : int
+        Bytes that all of it may take.
+    n_threads : int
+        Number of threads.
+
+    Returns
+    -------
+    FileTerm
+        The term.
+    """
+    return FileTerm(FileBackend(rows, memory, n_threads), loss, n_threads, int(0.3 * memory))

@@ -1,0 +1,139 @@
+"""Linear problems over the parts of a backend: for one C, or for several that share every round."""
+
+import threading
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ranksvm.exceptions import OptionError
+from ranksvm.objectives import Backend, ConstrainedObjective, LinearObjective, PartitionedTerm, SignCone
+from ranksvm.objectives.hessian_cost import Size, fraction_of_sample, worthwhile_fraction
+from ranksvm.objectives.shared_rounds import side_by_side
+from ranksvm.problems.linear import LinearProblem
+from ranksvm.problems.problem import LINEAR_SOLVERS, problem_options
+from ranksvm.problems.signs import monotone_signs
+from ranksvm.solvers import SolverResult
+
+__all__ = ["PartitionedProblem", "partitioned_problem", "solve_all"]
+
+
+class _Sizes(NamedTuple):
+    """What a problem is told of its data: see `TrainingSet`."""
+
+    pairs: PartitionedTerm
+    n_rows: int
+    n_queries: int
+    n_threads: int
+
+
+class PartitionedProblem(LinearProblem):
+    """`LinearProblem` over parts of the rows.
+
+    Parameters
+    ----------
+    term : PartitionedTerm
+        The loss over all parts.
+    signs : ndarray of int64, shape (n_features,), optional
+        Sign of each weight, 0 for any.
+    **options : optional
+        Those of `LinearProblem`; solver "auto" is "newton" where Hessians of a sample are worth building, else "tron".
+    """
+
+    def __init__(self, term: PartitionedTerm, *, signs: np.ndarray | None = None, **options: Any):
+        if options["solver"] == "dual":
+            raise OptionError(
+                "solver='dual' has a variable for each pair and reads single rows: it is for rows in memory. Use "
+                "solver='auto'."
+            )
+        data: Any = _Sizes(term, term.n_rows, term.n_queries, term.n_threads)
+        self._options = {"signs": signs, **options}
+        super().__init__(data, term, signs=signs, **options)
+
+    def _free_objective(self, term: Any) -> LinearObjective:
+        self._choose(term)
+        return LinearObjective(term, 1.0, **self.smoothing, fraction_of=_fraction)
+
+    def _constrained_objective(self, term: Any, signs: np.ndarray) -> ConstrainedObjective:
+        self._choose(term)
+        fraction_of = _no_hessian if self.solver == "tron" else _fraction
+        return ConstrainedObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of, cone=SignCone(signs))
+
+    def _choose(self, term: PartitionedTerm) -> None:
+        """Newton's method wherever it can be used: its Hessians cost no rounds."""
+        if self.solver == "auto":
+            self.solver = "newton" if _fraction(term) > 0.0 else "tron"
+
+    def beside(self, backend: Backend) -> "PartitionedProblem":
+        """The same problem for another solver.
+
+        Parameters
+        ----------
+        backend : Backend
+            The backend that the solvers share.
+
+        Returns
+        -------
+        PartitionedProblem
+            The problem.
+        """
+        return PartitionedProblem(self.objective.term.beside(backend), **self._options)
+
+
+def _fraction(size: Size) -> float:
+    """The part of the rows in explicit Hessians: of parts elsewhere, and of the sample of them that is here."""
+    return fraction_of_sample(size) if isinstance(size, PartitionedTerm) else worthwhile_fraction(size)
+
+
+def _no_hessian(size: Size) -> float:
+    return 0.0
+
+
+def partitioned_problem(estimator: Any, term: PartitionedTerm, **options: Any) -> PartitionedProblem:
+    """The problem of a linear estimator over parts.
+
+    Parameters
+    ----------
+    estimator : object
+        Has the hyper-parameters of `RankSVM`, and maybe ``feature_names_in_``.
+    term : PartitionedTerm
+        The loss over the parts.
+    **options : optional
+        Other options of `LinearProblem`, such as ``stopping``.
+
+    Returns
+    -------
+    PartitionedProblem
+        The problem.
+    """
+    signs = monotone_signs(estimator.monotone, term.n_variables, getattr(estimator, "feature_names_in_", None))
+    return PartitionedProblem(term, signs=signs, **options, **problem_options(estimator, LINEAR_SOLVERS))
+
+
+def solve_all(
+    problems: Sequence[tuple[PartitionedProblem, float]],
+    interrupted: threading.Event | None = None,
+) -> list[SolverResult]:
+    """Solutions of problems over the same parts, each for one C, which share every round.
+
+    Parameters
+    ----------
+    problems : sequence of tuple of PartitionedProblem and float
+        The problems, all of one backend, and the C of each.
+    interrupted : threading.Event, optional
+        Stops them at the next evaluation when set.
+
+    Returns
+    -------
+    list of SolverResult
+        The solutions, each with the bits that it has alone.
+    """
+    backend = problems[0][0].objective.term.backend
+    for problem, _ in problems:  # before the threads: one at a time fetches the sample
+        problem.objective.term.fetch()
+
+    def solve(problem: PartitionedProblem, C: float, shared: Backend) -> SolverResult:
+        return problem.beside(shared).solve(C, interrupted=interrupted)
+
+    return side_by_side(backend, [partial(solve, problem, C) for problem, C in problems])

@@ -1,0 +1,143 @@
+"""Names of devices, the host in the place of one, and the compiler of kernels."""
+
+import sys
+
+import numpy as np
+import pytest
+import ranksvm._compiled.host_device as compiled
+
+from ranksvm.device import HostDevice, Variant, device_names, names, open_device
+from ranksvm.device.names import device_complaint
+from ranksvm.device.protocol import DeviceArray, words
+from ranksvm.device.source import kernel_source, source_digest
+from ranksvm.exceptions import DeviceError, MissingDependencyError
+
+DENSE = Variant(listed=False, sparse=False, real="float")
+
+
+@pytest.mark.parametrize(
+    ("device", "expected"),
+    [
+        ("cpu", ()),
+        ("auto", ()),
+        ("cuda", ("cuda:0",)),
+        ("cuda:3", ("cuda:3",)),
+        (["cuda:0", "cuda:1"], ("cuda:0", "cuda:1")),
+    ],
+)
+def test_valid_names(device, expected):
+    assert device_complaint(device) is None
+    assert device_names(device) == expected
+
+
+@pytest.mark.parametrize(
+    "device", ["gpu", "cuda:", "cuda:x", "cpu:1", "host", "", 0, None, [], ["cpu"], ["cuda", "cpu"]]
+)
+def test_other_names_are_refused_in_one_sentence(device):
+    complaint = device_complaint(device)
+    assert complaint.startswith("must be 'cpu', 'cuda'")
+    assert complaint.endswith(f"got {device!r}")
+
+
+def test_a_device_is_named_once():
+    assert device_complaint(["cuda", "cuda:0"]) == "names a GPU twice: ['cuda', 'cuda:0']"
+
+
+def test_without_a_gpu_one_sentence_says_so():
+    """Whatever is installed here: the packages, the driver, or neither."""
+    with pytest.raises((MissingDependencyError, DeviceError)) as raised:
+        open_device("cuda:63")
+    if raised.type is MissingDependencyError:
+        assert "pip install 'ranksvm[cuda]'" in str(raised.value)
+    else:
+        assert "device='cuda:63'" in str(raised.value)
+        assert "Use device='cpu'" in str(raised.value)
+
+
+def test_without_the_packages_the_line_to_type_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cuda.core", None)
+    with pytest.raises(MissingDependencyError, match=r"needs the packages .*: pip install 'ranksvm\[cuda\]'$"):
+        open_device("cuda:0")
+
+
+def test_a_device_is_opened_once(monkeypatch):
+    monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(n_blocks=number + 1))
+    assert open_device("host:2") is open_device("host:2")
+    assert open_device("host:2").n_blocks == 3
+
+
+def test_arrays_go_there_and_back():
+    device = HostDevice()
+    values = np.arange(12.0).reshape(3, 4)
+    there = device.copy_in(values)
+    np.testing.assert_array_equal(device.copy_out(there), values)
+    np.testing.assert_array_equal(device.copy_out(there.part(4, 8)), values[1])
+    device.copy_in(np.ones(4), there.part(4, 8))
+    assert device.copy_out(there)[1].tolist() == [1.0] * 4
+
+
+def test_memory_is_counted_and_freed():
+    device = HostDevice(memory=1000)
+    array = device.empty((100,), np.float64)
+    assert device.free_bytes == 200
+    with pytest.raises(DeviceError, match=r"an array of 400 bytes is more than the 200 that are free"):
+        device.empty((100,), np.float32)
+    del array
+    assert device.free_bytes == 1000
+
+
+def test_arguments_take_8_bytes_each():
+    array = DeviceArray(12345, (2,), np.dtype(np.float64), None)
+    found = words((array, None, 3, -1, 0.5, np.int32(7), np.float64(2.0), True))
+    assert [word.dtype.name for word in found] == ["uint64"] * 2 + ["int64"] * 2 + [
+        "float64",
+        "int64",
+        "float64",
+        "int64",
+    ]
+    assert [word[()] for word in found] == [12345, 0, 3, -1, 0.5, 7, 2.0, 1]
+
+
+def test_the_border_of_the_kernels():
+    nothing = np.zeros(1, dtype=np.uint64)
+    with pytest.raises(ValueError, match="no kernel levels_dense_float/absent"):
+        compiled.launch("levels_dense_float/absent", 1, 8, 0, nothing)
+    with pytest.raises(ValueError, match="arguments of levels_dense_float/take has length 1, but 4 is needed"):
+        compiled.launch("levels_dense_float/take", 1, 8, 0, nothing)
+    for n_threads in (4, 24):
+        with pytest.raises(ValueError, match="power of 2"):
+            compiled.launch("levels_dense_float/take", 1, n_threads, 0, np.zeros(4, dtype=np.uint64))
+
+
+def test_sums_of_rows_of_any_shape():
+    rng = np.random.default_rng(0)
+    for n_threads in (8, 64):
+        for shape in ((1, 1), (3, 5), (100, 4), (7, 33), (70, 130)):
+            device = HostDevice(n_blocks=2, n_threads=n_threads)
+            values = rng.normal(size=shape)
+            out = device.empty(shape[1:], np.float64)
+            arguments = device.copy_in(values), *shape, out
+            device.launch(DENSE, "add_rows", arguments, n_blocks=2, shared=n_threads)
+            np.testing.assert_allclose(device.copy_out(out), values.sum(axis=0), rtol=1e-12, atol=1e-12)
+
+
+def test_the_source_is_one_text():
+    source = kernel_source()
+    assert '#include "' not in source
+    assert source.count("namespace ranksvm::device {") >= 5
+    assert len(source_digest()) == 16
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("real", ["float", "double"])
+def test_nvrtc_compiles_every_variant_without_a_gpu(listed, sparse, real):
+    pytest.importorskip("cuda.core", reason="cuda-core is not installed")
+    pytest.importorskip("cuda.bindings", reason="cuda-bindings is not installed")
+    from ranksvm.device.cuda import compile_kernels
+
+    try:
+        code = compile_kernels(Variant(listed, sparse, real), "sm_90")
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
+    assert len(code.code) > 10_000
