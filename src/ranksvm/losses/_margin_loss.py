@@ -67,10 +67,10 @@ class MarginLoss:
         pairs = rough = self._reach(scores, sums, width, off, sharp)
         if parts:
             # weights that are differences of gains, and all sums with them, are no more accurate than sums of gains
-            most = (1.0 + spread + off) ** 2
-            at = [part._sums_at(scores, width) if sharp else LossSums(most * part.pairs.weight) for part in parts]
+            most, values = (1.0 + spread + off) ** 2, np.asarray(scores)
+            at = [part._sums_at(values, width) if sharp else LossSums(most * part.pairs.weight) for part in parts]
             both = zip(parts, at, strict=True)
-            rough = reduce(Reach.plus, (part._reach(scores, own, width, off, sharp) for part, own in both))
+            rough = reduce(Reach.plus, (part._reach(values, own, width, off, sharp) for part, own in both))
         weights = growth(OPERATIONS + lengths.of_document + lengths.swept)
         return LossRoundOff(*self._round_off(pairs, rough, width, off, spread), weights=weights)
 
