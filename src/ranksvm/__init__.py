@@ -45,7 +45,7 @@ _API = {
     "environment": "ranksvm._environment",
 }
 
-_MODULES = ("analysis", "data", "exceptions", "metrics", "model_selection", "plotting")
+_MODULES = ("analysis", "data", "exceptions", "metrics", "model_selection", "plotting", "report")
 
 __all__ = ["__version__", *_API]
 
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         metrics as metrics,
         model_selection as model_selection,
         plotting as plotting,
+        report as report,
     )
     from ranksvm._environment import environment as environment
     from ranksvm.data import (

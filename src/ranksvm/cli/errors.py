@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import importlib
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,12 +14,13 @@ import click
 from ranksvm.cli.signals import TerminatedError, terminable
 from ranksvm.exceptions import OptionError, RankSVMError
 
-__all__ = ["EXIT_INTERRUPTED", "Program", "debug_option", "is_debugging", "warn"]
+__all__ = ["EXIT_INTERRUPTED", "Program", "command_line", "debug_option", "is_debugging", "warn"]
 
 # click's own: 1 for a ClickException, 2 for a UsageError
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
 EXIT_TERMINATED = 143  # 128 + SIGTERM
 _DEBUG = "ranksvm.debug"
+_ARGUMENTS = "ranksvm.arguments"
 
 
 def debug_option(command: Any) -> Any:
@@ -36,6 +38,11 @@ def _set_debug(ctx: click.Context, _parameter: click.Parameter, value: bool) -> 
 def is_debugging(ctx: click.Context) -> bool:
     """Whether ``--debug`` was given, to the program or to a command."""
     return ctx.find_root().meta.get(_DEBUG, False)
+
+
+def command_line(ctx: click.Context) -> str:
+    """The command line that is run, as it can be given to a shell again."""
+    return shlex.join(["ranksvm", *ctx.find_root().meta[_ARGUMENTS]])
 
 
 class Program(click.Group):
@@ -69,13 +76,16 @@ class Program(click.Group):
         with _one_line_for_signals():
             return super().main(*args, **kwargs)
 
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+    def make_context(self, info_name: str | None, args: list[str], *others: Any, **kwargs: Any) -> click.Context:
         """Parse the arguments; click would answer Ctrl-C meanwhile with "Aborted!"."""
+        given = list(args)
         try:
-            return super().make_context(*args, **kwargs)
+            ctx = super().make_context(info_name, args, *others, **kwargs)
         except KeyboardInterrupt:
             _say("Interrupted: nothing was written.")
             sys.exit(EXIT_INTERRUPTED)
+        ctx.meta[_ARGUMENTS] = given
+        return ctx
 
     def invoke(self, ctx: click.Context) -> Any:
         with warnings.catch_warnings():

@@ -24,7 +24,18 @@ from ranksvm.data.atomic_files import atomic_write
 from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.exceptions import DataError, ModelFileError
 
-__all__ = ["ALIGNMENT", "BLOCK", "MAGIC", "PREAMBLE_BYTES", "header_bytes", "open_cache", "read_cache", "row_arrays", "words_of", "write_cache"]
+__all__ = [
+    "ALIGNMENT",
+    "BLOCK",
+    "MAGIC",
+    "PREAMBLE_BYTES",
+    "header_bytes",
+    "open_cache",
+    "read_cache",
+    "row_arrays",
+    "words_of",
+    "write_cache",
+]
 
 T = TypeVar("T")
 

@@ -177,9 +177,7 @@ class FileRows:
         """
         return int(self._bytes_before[block[1]] - self._bytes_before[block[0]]) + 16
 
-    def each(
-        self, blocks: Sequence[Block], n_threads: int, n_buffers: int, work: Callable[[int, Any], None]
-    ) -> None:
+    def each(self, blocks: Sequence[Block], n_threads: int, n_buffers: int, work: Callable[[int, Any], None]) -> None:
         """Read every block and do something with it, on several threads; other threads read ahead.
 
         Parameters
@@ -274,9 +272,7 @@ class Summary:
 class _Reading:
     """One pass over the blocks: some threads read, others work on what has been read."""
 
-    def __init__(
-        self, rows: FileRows, blocks: Sequence[Block], n_buffers: int, work: Callable[[int, Any], None]
-    ):
+    def __init__(self, rows: FileRows, blocks: Sequence[Block], n_buffers: int, work: Callable[[int, Any], None]):
         self._rows, self._blocks, self._work = rows, blocks, work
         self._n_buffers = min(n_buffers, len(blocks))
         self._next, self._left = iter(range(len(blocks))), len(blocks)

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm import _options
 from ranksvm._logging import PASSING
+from ranksvm._words import power
 from ranksvm.data import frames
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError
@@ -74,6 +75,7 @@ def regularization_path(
     solver: str = "auto",
     tol: float = 1e-4,
     max_iter: int = 1000,
+    device: Any = "cpu",
     n_jobs: int | None = None,
 ) -> RegularizationPath:
     """Fit `RankSVM` for several values of C in ascending order, each starting from the previous solution.
@@ -94,7 +96,7 @@ def regularization_path(
         Explicit preferences instead of ``y``, as in `RankSVM.fit`.
     event : array-like of bool, shape (n_samples,), optional
         Which of the times in ``y`` are observed, as in `RankSVM.fit`.
-    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, n_jobs : optional
+    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, device, n_jobs : optional
         As in `RankSVM`.
 
     Returns
@@ -129,6 +131,7 @@ def regularization_path(
         solver=solver,
         tol=tol,
         max_iter=max_iter,
+        device=device,
         n_jobs=n_jobs,
     )
     X, qid, _ = frames.split_qid(X, qid)
@@ -173,10 +176,10 @@ def solve_along(
         point = result.point
         # it holds arrays of one entry per row, which would waste memory when many solutions are kept
         result = replace(result, point=None)
-        line = "%sC = %.6g: objective %.9g, relative gap %.2e"
-        logger.info(line, problem.label, C, result.value, result.relative_gap, extra=PASSING)
+        line = "%sC = %s: objective %.9g, relative gap %.2e"
+        logger.info(line, problem.label, power(C), result.value, result.relative_gap, extra=PASSING)
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
-            warnings.warn(f"{problem.label}C = {C:g}: {result.status.value}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{problem.label}C = {power(C)}: {result.status.value}", ConvergenceWarning, stacklevel=3)
         yield float(C), result
         if interrupted is not None and interrupted.is_set():
             return

@@ -41,7 +41,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         highest mean score minus its standard error (see the notes).
     early_stopping_rounds : int or None, default None
         With an ``eval_set``: stop along C after this number of values of C without a better score on its first set.
-    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, n_jobs : optional
+    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, device, n_jobs : optional
         As in `RankSVM`.
     keep_on_interrupt : bool, default False
         As in `RankSVM`. With ``keep_on_interrupt``, Ctrl-C ends the comparison on validation data and keeps the best of
@@ -70,7 +70,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     evals_result_ : dict
         The metrics on each set of ``eval_set`` for each C, in LightGBM's form: ``{"valid_0": {"ndcg@10": [...]}}``.
     coef_, monotone_, fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_,
-    n_pairs_, n_queries_, censored_
+    n_pairs_, n_queries_, censored_, device_
         As in `RankSVM`, for the chosen C.
 
     See Also
@@ -96,6 +96,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     """
 
     _with_one_c = RankSVM
+    _reads_devices = True
     _fitted_schema: ClassVar[Schema] = {
         "coef_": Array("n_features"),
         **SIGNS_SCHEMA,
@@ -123,6 +124,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         tol: float = 1e-4,
         max_iter: int = 1000,
         keep_on_interrupt: bool = False,
+        device: Any = "cpu",
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -141,6 +143,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.keep_on_interrupt = keep_on_interrupt
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
 

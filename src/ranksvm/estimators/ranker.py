@@ -11,6 +11,8 @@ from ranksvm._parallel import effective_n_jobs
 from ranksvm._schema import Number, Schema, Text, Texts
 from ranksvm._tabular import facts_html
 from ranksvm.data import Preferences, Queries, frames, validation
+from ranksvm.data.device_features import device_features
+from ranksvm.device.arrays import is_on_device
 from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.metrics import evaluate
 from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, DEFAULT_METRIC
@@ -55,6 +57,8 @@ class Ranker:
     """
 
     n_jobs: int | None
+    # whether `fit` and `predict` take arrays on a GPU
+    _reads_devices: ClassVar[bool] = False
     # Hyper-parameters that define a fitted model: its methods use their values in `fit`.
     _model_params: ClassVar[tuple[str, ...]] = ()
     fitted_params_: dict[str, Any]
@@ -91,7 +95,7 @@ class Ranker:
         Returns
         -------
         ndarray of float64, shape (n_samples,)
-            The scores, summed in float64.
+            The scores, summed in float64. Of X on a GPU an array there, of the library of X.
 
         Raises
         ------
@@ -103,7 +107,8 @@ class Ranker:
         Any number of threads may call ``predict``, ``rank`` and ``score`` of one model at a time, as long as none fits
         it or lets it learn: for a model that learns, serve copies (``snapshot`` of the online rankers).
         """
-        return self._predicted(X)
+        scores = self._predicted(X)
+        return self._scores_like(X, scores) if is_on_device(X) else scores
 
     def rank(self, X: Any, qid: Any = None) -> dict[Any, np.ndarray]:
         """Order the documents of each query.
@@ -122,7 +127,7 @@ class Ranker:
             Query id -> its row numbers, best first; equal scores in row order. Ids are Python objects, dates and times
             NumPy scalars.
         """
-        scores = self.predict(X)
+        scores = self._predicted(X)
         grouping = Queries.from_qid(self._query_ids(X, qid), len(scores))
         ordered = (rows[np.argsort(-scores[rows], kind="stable")] for _, rows in grouping)
         return dict(zip(grouping.keys, ordered, strict=True))
@@ -180,7 +185,7 @@ class Ranker:
             raise DataError("pair_weight is given without pairs.")
         if y is None:
             raise DataError("score needs labels y, or pairs of rows.")
-        scores = self.predict(X)
+        scores = self._predicted(X)
         qid = self._query_ids(X, qid)
         metric = SCORE_METRIC if event is None else CONCORDANCE.name
         if event is None and getattr(self, "censored_", False):
@@ -269,6 +274,12 @@ class Ranker:
     def _predicted(self, X: Any) -> np.ndarray:
         """Score of each row of X, which has not been validated."""
         return validation.check_scores(self._scores(self._features(X)))
+
+    def _scores_like(self, X: Any, scores: np.ndarray) -> Any:
+        """Scores in an array like X, which lies on a GPU."""
+        features = device_features(X)
+        assert features is not None
+        return features.like(features.device.copy_in(scores))
 
     def _scores(self, X: Any) -> np.ndarray:
         """Score of each row of X, which has been validated (`_features`), in float64."""

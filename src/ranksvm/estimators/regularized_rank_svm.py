@@ -288,6 +288,7 @@ class RegularizedRankSVM(LowRankRanker):
             data = self._training_set(X, y, qid, group)
             sets = evaluation_sets(
                 self,
+                X,
                 data.n_queries,
                 eval_set,
                 eval_qid,

@@ -82,7 +82,10 @@ class FileTerm(PartitionedTerm):
         n = self.n_variables
         self.curvature_with_value = self.dense and n <= MOST_VARIABLES
         # the part of the rows in Hessians, and whether they have all digits of float64
-        self._included = part_of_rows(HESSIAN_ROWS_PER_VARIABLE * n / max(1, self.n_rows)), self.n_rows * n**2 < SINGLE_WORK
+        self._included = (
+            part_of_rows(HESSIAN_ROWS_PER_VARIABLE * n / max(1, self.n_rows)),
+            self.n_rows * n**2 < SINGLE_WORK,
+        )
         self._included = min(1.0, self._included[0]), self._included[1]
 
     @property

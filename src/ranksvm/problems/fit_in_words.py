@@ -6,7 +6,7 @@ NumPy is imported on use: the command line shows help and usage errors at once.
 import math
 from typing import Any
 
-from ranksvm._words import count, counted, number, queries, weights
+from ranksvm._words import count, counted, number, power, queries, weights
 
 __all__ = [
     "certificate",
@@ -145,7 +145,7 @@ def low_rank_in_words(low_rank: dict[str, Any]) -> str:
         score = f"{low_rank['metric']} {number(low_rank['best_score'])} on validation data"
         return f"{words}; epoch {low_rank['best_iteration']} kept: {score}"
     return (
-        f"regularized, gamma {low_rank['gamma']:.6g}, lam {low_rank['lam']:.6g}; mean rank of a query "
+        f"regularized, gamma {power(low_rank['gamma'])}, lam {power(low_rank['lam'])}; mean rank of a query "
         f"{low_rank['mean_rank']:.1f}, largest {low_rank['largest_rank']}"
     )
 
@@ -175,7 +175,7 @@ def described_kernel(ranker: Any) -> dict[str, Any] | None:
 
 def kernel_in_words(kernel: dict[str, Any]) -> str:
     """The kernel, its parameters and its approximation, in words."""
-    parameters = [f"{name} {kernel[name]:.6g}" for name in ("gamma", "degree", "coef0") if kernel[name] is not None]
+    parameters = [f"{name} {power(kernel[name])}" for name in ("gamma", "degree", "coef0") if kernel[name] is not None]
     words = [" ".join([kernel["name"], *parameters[:1]]), *parameters[1:]]
     if kernel["approximation"] is not None:
         words.append(f"approximated by {kernel['approximation']}")
