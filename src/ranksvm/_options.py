@@ -52,4 +52,7 @@ def check(**complaints: str | None) -> None:
 
 
 def _is_finite(value: Any) -> bool:
-    return is_number(value) and math.isfinite(value)
+    try:
+        return is_number(value) and math.isfinite(value)
+    except OverflowError:  # an integer that is too large for float64
+        return False

@@ -75,8 +75,8 @@ class Program(click.Group):
         return super().get_command(ctx, cmd_name)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program: SIGTERM ends it with one line and an exit code, as Ctrl-C does."""
-        with _one_line_for_sigterm():
+        """Run the program: SIGTERM and Ctrl-C end it with one line and an exit code."""
+        with _one_line_for_signals():
             return super().main(*args, **kwargs)
 
     def make_context(self, info_name: str | None, args: list[str], *others: Any, **kwargs: Any) -> click.Context:
@@ -109,14 +109,17 @@ class Program(click.Group):
 
 
 @contextlib.contextmanager
-def _one_line_for_sigterm() -> Iterator[None]:
-    """End with one line on stderr and the exit code of shells when SIGTERM is received."""
+def _one_line_for_signals() -> Iterator[None]:
+    """End with one line on stderr and the exit code of shells at SIGTERM, or at Ctrl-C outside a command."""
     try:
         with terminable():
             yield
     except TerminatedError:
         _say("Terminated: files that were being written are as they were.")
         sys.exit(EXIT_TERMINATED)
+    except KeyboardInterrupt:
+        _say("Interrupted: nothing was written.")
+        sys.exit(EXIT_INTERRUPTED)
 
 
 def _say(line: str) -> None:

@@ -34,6 +34,9 @@ class PairList:
         Weight of each pair.
     """
 
+    # weights are not differences: see `ComparablePairs.gain_parts`
+    gain_parts = ()
+
     def __init__(
         self,
         pointers: np.ndarray,

@@ -166,7 +166,10 @@ def c_values(Cs: Any) -> np.ndarray:
     """The validated values of C to try; by default 2^-15, 2^-14, ..., 2^5."""
     if Cs is None:
         return 2.0 ** np.arange(-15, 6)
-    values = np.atleast_1d(np.asarray(Cs, dtype=np.float64))
+    try:
+        values = np.atleast_1d(np.asarray(Cs, dtype=np.float64))
+    except OverflowError:  # an integer that is too large for float64
+        raise OptionError(f"Cs must be positive, finite numbers, got {Cs!r}.") from None
     if values.ndim != 1 or len(values) == 0:
         raise OptionError(f"Cs must be a list of numbers, got {Cs!r}.")
     for value in values:
