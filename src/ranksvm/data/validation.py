@@ -64,6 +64,12 @@ def features_and_labels(
 
     The estimator stores the number and names of the features (``reset``), or X must agree with those stored.
     """
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        raise DataError(
+            f"y must hold one label for each row of X, got shape {shape}. If X and y are chosen and rejected "
+            "answers, pass both as X: fit(Preferences(chosen, rejected))."
+        )
     if y is not None:  # None is refused by scikit-learn, which names the estimator
         y = label_column(y)
         if (on_device := _features_on_device(estimator, X, reset)) is not None:

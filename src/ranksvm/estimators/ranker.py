@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ranksvm.persistence import save
 from ranksvm.problems.evaluation import pairs_to_evaluate
 from ranksvm.problems.fit_in_words import described_fit, fit_facts
 from ranksvm.problems.records import Record
+
+if TYPE_CHECKING:
+    from ranksvm.exporting import Export
 
 # The metric of `score` for labels.
 SCORE_METRIC = DEFAULT_METRIC
@@ -236,6 +239,35 @@ class Ranker:
             As in `save`.
         """
         self.save(path)
+
+    def export(self, path: str | os.PathLike[str] | None = None, *, to: str, **options: Any) -> "Export":
+        """Write the model in the format of a search engine, a runtime or a programming language.
+
+        `ranksvm.export` lists formats and options, and takes Pipelines too.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            File to write; None: the result has the content.
+        to : str
+            The format, such as "solr", "onnx" or "python".
+        **options : optional
+            The options of `ranksvm.export`: X, qid, names, name, store, table, query_column, non_negative.
+
+        Returns
+        -------
+        Export
+            The content, what the features are called, and what was left out or changed.
+
+        Raises
+        ------
+        OptionError
+            When the format cannot express the model, or an option does not fit it.
+        """
+        from ranksvm.exporting.exporter import export
+
+        check_is_fitted(self)
+        return export(self, path, to=to, **options)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: scikit-learn's diagram of the parameters, and the facts of the fit."""
