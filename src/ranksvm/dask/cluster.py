@@ -78,7 +78,7 @@ class Cluster:
         return self._run(run())
 
     def _identity(self) -> dict[str, Any]:
-        return self._run(self.client.scheduler.identity(n_workers=-1))
+        return self._run(self.client.scheduler.identity())
 
     def results(self, futures: Sequence[Future]) -> list[Any]:
         """The results of futures, in their order.
@@ -166,7 +166,7 @@ class _Watch:
         if self.question is not None and self.question.done():
             self._take(now)
         elif self.question is None and now - self.asked >= min(ASK, 0.2 * cluster.timeout) and self.answers():
-            asked = cluster.client.scheduler.identity(n_workers=-1)
+            asked = cluster.client.scheduler.identity()
             self.question = asyncio.run_coroutine_threadsafe(asked, cluster.client.loop.asyncio_loop)
             self.asked = now
         if now - self.heard > cluster.timeout:
