@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import ranksvm._compiled.host_device as compiled
 
-from ranksvm.device import HostDevice, Variant, device_names, names, open_device
+from ranksvm.device import Variant, device_names, names, open_device
+from ranksvm.device.host import HostDevice
 from ranksvm.device.names import device_complaint
 from ranksvm.device.protocol import DeviceArray, words
 from ranksvm.device.source import kernel_source, source_digest

@@ -6,6 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from ranksvm._words import power
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
 from ranksvm.cli.kernel_options import check_kernel_options, kernel_options
@@ -210,4 +211,4 @@ def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
     }
     rows = [[name, *(cells[C, gamma] for gamma in gammas)] for C, name in names.items()]
     title = f"C and gamma {how} (* chosen), convention {report['convention']}"
-    print_table(["C \\ gamma", *(f"{gamma:.4g}" for gamma in gammas)], rows, title)
+    print_table(["C \\ gamma", *(power(gamma) for gamma in gammas)], rows, title)

@@ -15,6 +15,7 @@ from ranksvm import _options
 from ranksvm._logging import Steps
 from ranksvm._schema import Array, Number, Schema
 from ranksvm._verbosity import verbosity
+from ranksvm._words import power
 from ranksvm.data import Queries, TwoBlocks, frames, validation
 from ranksvm.data.censoring import strata_or_rows
 from ranksvm.data.file_data import FileData
@@ -221,7 +222,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             data = self._training_set(self, X, y, **arguments, **weights)
             settings = self._settings(data)
             given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
-            sets = evaluation_sets(self, data.n_queries, *given, deciding=metric, convention=convention)
+            sets = evaluation_sets(self, X, data.n_queries, *given, deciding=metric, convention=convention)
             if sets:
                 metric = sets.metrics[0]
                 rounds = EvaluationRounds(self, sets, called, len(settings) * len(Cs), patience)
@@ -331,8 +332,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                     parts.extend(each)
         choice = self._choose(settings, Cs, metric, found)
         problem = self._problem(data, settings[choice.setting_number])
-        line = "chosen: %sC = %.6g, %s %.4f; fitting it to all data"
-        logger.info(line, problem.label, choice.C, metric.name, choice.best_score)
+        line = "chosen: %sC = %s, %s %.4f; fitting it to all data"
+        logger.info(line, problem.label, power(choice.C), metric.name, choice.best_score)
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             result = problem.solve(choice.C, interrupted=interrupted)
         return Chosen(choice, problem.model(result.w), problem.outcome(result), {})
@@ -385,8 +386,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             results.append(result)
             evaluations.append(sets.evaluate(partial(problem.scores, result.w)))
             values = [parts[0].means[name] for parts in evaluations]
-            line = "%sC = %.6g: %s %.4f on %s"
-            logger.info(line, problem.label, C, name, values[-1], where, extra=steps.next())
+            line = "%sC = %s: %s %.4f on %s"
+            logger.info(line, problem.label, power(C), name, values[-1], where, extra=steps.next())
             if rounds is not None and (rounds.called_back(evaluations[-1]) or rounds.exhausted(values)):
                 break
         return results, evaluations

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ranksvm import _options
 from ranksvm._logging import PASSING
 from ranksvm._memory import memory_complaint
+from ranksvm._words import power
 from ranksvm.data import frames
 from ranksvm.data.file_data import unpacked
 from ranksvm.estimators.rank_svm import RankSVM
@@ -77,6 +78,7 @@ def regularization_path(
     solver: str = "auto",
     tol: float = 1e-4,
     max_iter: int = 1000,
+    device: Any = "cpu",
     memory_limit: int | str | None = None,
     n_jobs: int | None = None,
 ) -> RegularizationPath:
@@ -100,7 +102,9 @@ def regularization_path(
         Explicit preferences instead of ``y``, as in `RankSVM.fit`.
     event : array-like of bool, shape (n_samples,), optional
         Which of the times in ``y`` are observed, as in `RankSVM.fit`.
-    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, memory_limit, n_jobs : optional
+    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter : optional
+        As in `RankSVM`.
+    device, memory_limit, n_jobs : optional
         As in `RankSVM`.
 
     Returns
@@ -135,6 +139,7 @@ def regularization_path(
         solver=solver,
         tol=tol,
         max_iter=max_iter,
+        device=device,
         memory_limit=memory_limit,
         n_jobs=n_jobs,
     )
@@ -161,7 +166,10 @@ def c_values(Cs: Any) -> np.ndarray:
     """The validated values of C to try; by default 2^-15, 2^-14, ..., 2^5."""
     if Cs is None:
         return 2.0 ** np.arange(-15, 6)
-    values = np.atleast_1d(np.asarray(Cs, dtype=np.float64))
+    try:
+        values = np.atleast_1d(np.asarray(Cs, dtype=np.float64))
+    except OverflowError:  # an integer that is too large for float64
+        raise OptionError(f"Cs must be positive, finite numbers, got {Cs!r}.") from None
     if values.ndim != 1 or len(values) == 0:
         raise OptionError(f"Cs must be a list of numbers, got {Cs!r}.")
     for value in values:
@@ -176,10 +184,10 @@ def solve_along(
     for C, result in _solutions(problem, Cs, interrupted):
         # it holds arrays of one entry per row, which would waste memory when many solutions are kept
         result = replace(result, point=None)
-        line = "%sC = %.6g: objective %.9g, relative gap %.2e"
-        logger.info(line, problem.label, C, result.value, result.relative_gap, extra=PASSING)
+        line = "%sC = %s: objective %.9g, relative gap %.2e"
+        logger.info(line, problem.label, power(C), result.value, result.relative_gap, extra=PASSING)
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
-            warnings.warn(f"{problem.label}C = {C:g}: {result.status.value}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{problem.label}C = {power(C)}: {result.status.value}", ConvergenceWarning, stacklevel=3)
         yield float(C), result
         if interrupted is not None and interrupted.is_set():
             return

@@ -26,6 +26,7 @@ __all__ = ["RankSVM"]
 class RankSVM(DualMixin, LinearRanker):
     """All of `ranksvm.RankSVM` but scikit-learn's BaseEstimator; its model file is that of a `ranksvm.RankSVM`."""
 
+    _reads_devices = True
     _model_params = ("C", "loss", "huber_width", "pair_selection", "pair_weighting")
     _fitted_schema: ClassVar[Schema] = {"coef_": Array("n_features"), **SIGNS_SCHEMA}
 
@@ -44,6 +45,7 @@ class RankSVM(DualMixin, LinearRanker):
         max_iter: int = 1000,
         warm_start: bool = False,
         keep_on_interrupt: bool = False,
+        device: Any = "cpu",
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -60,6 +62,7 @@ class RankSVM(DualMixin, LinearRanker):
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.keep_on_interrupt = keep_on_interrupt
+        self.device = device
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -91,7 +94,8 @@ class RankSVM(DualMixin, LinearRanker):
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), Preferences, or RankingData
             Features, or the features of chosen and rejected answers, which bring their pairs. C-contiguous float32 or
-            float64 arrays and CSR matrices are used without a copy; sums are in float64 for any storage type.
+            float64 arrays and CSR matrices are used without a copy; sums are in float64 for any storage type. Dense
+            arrays on a GPU (of torch, CuPy and others) are used where they lie.
             RankingData bring their labels and query ids; those that `RankingData.load` maps from a file larger than
             ``memory_limit`` stay there and are read in passes.
             DataFrames (pandas, polars, pyarrow and others supported by narwhals) are converted to one such array:
@@ -171,6 +175,7 @@ class RankSVM(DualMixin, LinearRanker):
             problem = linear_problem(self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
             sets = evaluation_sets(
                 self,
+                X,
                 problem.n_queries,
                 eval_set,
                 eval_qid,

@@ -45,7 +45,9 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         highest mean score minus its standard error (see the notes).
     early_stopping_rounds : int or None, default None
         With an ``eval_set``: stop along C after this number of values of C without a better score on its first set.
-    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, memory_limit, n_jobs : optional
+    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter : optional
+        As in `RankSVM`.
+    device, memory_limit, n_jobs : optional
         As in `RankSVM`. With ``memory_limit`` the values of C share the readings of a file.
     keep_on_interrupt : bool, default False
         As in `RankSVM`. With ``keep_on_interrupt``, Ctrl-C ends the comparison on validation data and keeps the best of
@@ -74,7 +76,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     evals_result_ : dict
         The metrics on each set of ``eval_set`` for each C, in LightGBM's form: ``{"valid_0": {"ndcg@10": [...]}}``.
     coef_, monotone_, fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_,
-    n_pairs_, n_queries_, censored_
+    n_pairs_, n_queries_, censored_, device_
         As in `RankSVM`, for the chosen C.
 
     See Also
@@ -100,6 +102,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     """
 
     _with_one_c = RankSVM
+    _reads_devices = True
     _fitted_schema: ClassVar[Schema] = {
         "coef_": Array("n_features"),
         **SIGNS_SCHEMA,
@@ -127,6 +130,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         tol: float = 1e-4,
         max_iter: int = 1000,
         keep_on_interrupt: bool = False,
+        device: Any = "cpu",
         memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -146,6 +150,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.keep_on_interrupt = keep_on_interrupt
+        self.device = device
         self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign
+from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device.launcher import LANES, Launcher
 from ranksvm.device.protocol import Argument, DeviceArray
 
-__all__ = ["DenseRows", "RowsOnDevice", "SparseRows", "rows_on"]
+__all__ = ["DenseRows", "DeviceDesign", "RowsOnDevice", "SparseRows", "rows_on"]
 
 # Sums of blocks take at most so many bytes.
 SUMS_BYTES = 64 << 20
@@ -84,6 +85,31 @@ class DenseRows:
     def _n_blocks(self) -> int:
         most = max(1, SUMS_BYTES // (8 * max(1, self.n_features)))
         return min(self.launcher.blocks_for(LANES * self.n_rows), most)
+
+
+class DeviceDesign:
+    """Features that lie on a device, described as a `DesignMatrix` is.
+
+    Parameters
+    ----------
+    X : DeviceFeatures
+        The rows.
+    largest : ndarray of float64, shape (n_features,), optional
+        The largest absolute value of each column, if it is known.
+    """
+
+    dense = True
+
+    def __init__(self, X: DeviceFeatures, largest: np.ndarray | None = None):
+        self.X = X
+        self.dtype = X.dtype
+        self.n_features = X.shape[1]
+        self.row_bytes = max(1, X.shape[1] * X.dtype.itemsize)
+        self._largest = largest
+
+    def largest(self, n_threads: int = 1) -> np.ndarray:
+        """Of each feature the largest absolute value."""
+        return self.X.largest() if self._largest is None else self._largest
 
 
 class _Columns(NamedTuple):
@@ -171,15 +197,17 @@ class SparseRows:
         return self._by_columns
 
 
-def rows_on(launcher: Launcher, design: DesignMatrix, rows: np.ndarray, n_threads: int = 1) -> DenseRows | SparseRows:
-    """Copy the rows of a design matrix to a device.
+def rows_on(
+    launcher: Launcher, design: DesignMatrix | DeviceDesign, rows: np.ndarray, n_threads: int = 1
+) -> DenseRows | SparseRows:
+    """Copy the rows of a design matrix to a device, if they are not there.
 
     Parameters
     ----------
     launcher : Launcher
         The device, and the variant of its kernels.
     design : DesignMatrix
-        The features: a `DenseDesign`, `TwoBlockDesign` or `SparseDesign`.
+        The features: a `DenseDesign`, `TwoBlockDesign`, `SparseDesign` or `DeviceDesign`.
     rows : ndarray of int64, shape (n_rows,)
         Row of each position.
     n_threads : int
@@ -199,6 +227,8 @@ def rows_on(launcher: Launcher, design: DesignMatrix, rows: np.ndarray, n_thread
         parts = data, indices.astype(np.int32, copy=False), pointers.astype(np.int64, copy=False)
         values, columns, begin = (launcher.copy_in(part) for part in parts)
         return SparseRows(launcher, matrix, (values, columns, begin), rows, largest)
+    if isinstance(design, DeviceDesign):
+        return DenseRows(launcher, design.X.array, rows, largest)
     if isinstance(design, TwoBlockDesign):
         first, second = design.X.first, design.X.second
         X = launcher.device.empty(design.X.shape, design.X.dtype)

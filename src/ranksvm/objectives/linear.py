@@ -188,6 +188,16 @@ class LinearObjective(SmoothedObjective):
         """
         return round_off(self, point, tol) if self.shown else 0.0
 
+    def refresh(self, point: LinearPoint) -> bool:
+        """Compute the scores from w, in place, if they were found from those of other points."""
+        if not point.n_steps:
+            return False
+        at = self.term.evaluate(point.w, self.width, point.at)
+        self.term.release(point.at)
+        point.at, point.largest, point.n_steps = at, None, 0
+        point.reweight(self.C)
+        return True
+
     def release(self, point: LinearPoint) -> None:
         """Mark a point as no longer needed."""
         self.term.release(point.at)

@@ -86,6 +86,16 @@ RANKSVM_KERNEL(accumulate_columns)
 RANKSVM_KERNEL(accumulate_rows)(RANKSVM_ROWS, int64_t start, int64_t stop, const double *u, double *block_sums) {
     ranksvm::device::accumulate_rows(RANKSVM_OF_ROWS, start, stop, u, block_sums);
 }
+
+RANKSVM_KERNEL(convert)
+(const char *values, int64_t type, int64_t row_stride, int64_t column_stride, const int32_t *rows, int64_t n_rows, int64_t n,
+ RANKSVM_REAL *out) {
+    ranksvm::device::convert(values, type, row_stride, column_stride, rows, n_rows, n, out);
+}
+
+RANKSVM_KERNEL(largest_values)(const RANKSVM_REAL *X, int64_t n_rows, int64_t n, double *block_largest) {
+    ranksvm::device::largest_values(X, n_rows, n, block_largest);
+}
 #endif
 
 // ---------------------------------------------------------------------------------------------------------------------
