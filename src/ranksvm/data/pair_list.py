@@ -7,7 +7,7 @@ import numpy as np
 
 from ranksvm._compiled.pair_list import ListArrays
 from ranksvm.data.pair_weights import PairWeights, check_total, checked_weights
-from ranksvm.data.pairs import choose_queries
+from ranksvm.data.pairs import SAMPLE_QUERIES, choose_queries
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError, NoComparablePairsError
 
@@ -265,7 +265,7 @@ class PairList:
         """
         return PairList(self.pointers, None, self.pair_pointers, self.preferred, self.other, self.pair_weight)
 
-    def sample(self, n_rows: int, seed: int = 0) -> tuple["PairList", np.ndarray]:
+    def sample(self, n_rows: int, seed: int = 0, n_queries: int = SAMPLE_QUERIES) -> tuple["PairList", np.ndarray]:
         """A random subset of the components; for large ones a random subset of their pairs, weighted to represent all.
 
         Parameters
@@ -274,6 +274,8 @@ class PairList:
             Number of rows wanted, roughly.
         seed : int
             Seed of the choice.
+        n_queries : int
+            Smallest number of components, if there are as many.
 
         Returns
         -------
@@ -283,7 +285,7 @@ class PairList:
             Positions here of the rows in them.
         """
         random = np.random.default_rng(seed)
-        chosen, limit = choose_queries(np.diff(self.pointers), self.weight_per_query, n_rows, random)
+        chosen, limit = choose_queries(np.diff(self.pointers), self.weight_per_query, n_rows, random, n_queries)
         is_long = (np.diff(self.pointers)[chosen] > limit) & (2 * np.diff(self.pair_pointers)[chosen] > limit)
         # a loop over millions of short components would take longer than the sample saves
         is_chosen = np.zeros(self.n_queries, dtype=bool)

@@ -404,7 +404,9 @@ class ComparablePairs:
         parts = self.pointers, None, self.levels, self.n_levels, self.preferred, self.other, self.gain
         return ComparablePairs(*parts, self.adjacent, self.direct_limit)
 
-    def sample(self, n_rows: int, seed: int = 0) -> tuple["ComparablePairs", np.ndarray]:
+    def sample(
+        self, n_rows: int, seed: int = 0, n_queries: int = SAMPLE_QUERIES
+    ) -> tuple["ComparablePairs", np.ndarray]:
         """A random subset of the queries; for long ones a random subset of their rows, weighted to represent all pairs.
 
         The sample has at least one pair of positive weight.
@@ -415,6 +417,8 @@ class ComparablePairs:
             Number of rows wanted, roughly.
         seed : int
             Seed of the choice.
+        n_queries : int
+            Smallest number of queries, if there are as many.
 
         Returns
         -------
@@ -425,7 +429,7 @@ class ComparablePairs:
         """
         random = np.random.default_rng(seed)
         sizes = np.diff(self.pointers)
-        chosen, limit = choose_queries(sizes, self.weight_per_query, n_rows, random)
+        chosen, limit = choose_queries(sizes, self.weight_per_query, n_rows, random, n_queries)
         whole = np.zeros(self.n_queries, dtype=bool)
         whole[chosen] = sizes[chosen] <= limit
         taken = np.repeat(whole, sizes)
@@ -493,12 +497,19 @@ class ComparablePairs:
 
 
 def choose_queries(
-    sizes: np.ndarray, weights: np.ndarray, n_rows: int, random: np.random.Generator
+    sizes: np.ndarray,
+    weights: np.ndarray,
+    n_rows: int,
+    random: np.random.Generator,
+    n_queries: int = SAMPLE_QUERIES,
 ) -> tuple[np.ndarray, int]:
-    """Random queries of positive weight with about ``n_rows`` rows in total, and the row limit of each."""
+    """Random queries of positive weight with about ``n_rows`` rows in total, and the row limit of each.
+
+    There are at least ``n_queries`` of them, if there are as many.
+    """
     candidates = random.permutation(np.flatnonzero(weights > 0))
     # A few long lists would not represent the others, so only a part of their rows is used.
-    limit = max(2, n_rows // min(len(candidates), SAMPLE_QUERIES))
+    limit = max(2, n_rows // min(len(candidates), n_queries))
     enough = int(np.searchsorted(np.cumsum(np.minimum(sizes[candidates], limit)), n_rows)) + 1
     return np.sort(candidates[:enough]), limit
 

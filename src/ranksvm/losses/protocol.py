@@ -53,8 +53,8 @@ class Pairs(Protocol):
     def renumbered(self) -> Any:
         """The same pairs with rows numbered by position."""
 
-    def sample(self, n_rows: int, seed: int = 0) -> tuple[Any, np.ndarray]:
-        """A sample of the pairs on about ``n_rows`` rows, and the positions of these."""
+    def sample(self, n_rows: int, seed: int = 0, n_queries: int = ...) -> tuple[Any, np.ndarray]:
+        """A sample of the pairs on about ``n_rows`` rows of ``n_queries`` or more, and the positions of the rows."""
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
         """Which positions are preferred to another one, and which have another one preferred to them."""

@@ -1,6 +1,8 @@
 """The backend of a file: every round is one reading of it, a block of whole queries at a time."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ranksvm._memory import in_words
@@ -49,6 +51,7 @@ class FileBackend:
         self.rows = rows
         self.n_threads = n_threads
         self.n_reads = 0
+        self._thread: ThreadPoolExecutor | None = None
         self._n_buffers = n_threads + READERS
         share = int(BUFFER_SHARE * memory)
         self._blocks = rows.blocks(min(BLOCK_BYTES, max(1, share // self._n_buffers)))
@@ -81,7 +84,7 @@ class FileBackend:
 
         self.n_reads += 1
         with one_blas_thread():
-            self.rows.each(self._blocks, self.n_threads, self._n_buffers, work)
+            self._in_one_thread(lambda: self.rows.each(self._blocks, self.n_threads, self._n_buffers, work))
         return total.result
 
     def sample(self, n_rows: int, seed: int) -> list[Part]:
@@ -97,6 +100,18 @@ class FileBackend:
 
     def close(self, fit: str | None = None) -> None:
         """Nothing is kept."""
+
+    def _in_one_thread(self, reading: Callable[[], None]) -> None:
+        """Run a reading here, or, for solvers in threads of their own, in the same thread every time.
+
+        The C library keeps memory that was freed for the thread that it was given to.
+        """
+        if threading.current_thread() is threading.main_thread():
+            reading()
+            return
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1)
+        self._thread.submit(reading).result()
 
     def _check_finite(self, number: int, X: Any) -> None:
         self.rows.check_finite(self._blocks[number], X)

@@ -22,6 +22,9 @@ HESSIAN_ROWS_PER_VARIABLE = 1000
 # Bounds on round-off are taken for margins that are off by this many units more than those of scores of weights, so
 # that they hold for the points of a line search, too.
 MORE_UNITS = 64.0
+# Solvers side by side have Hessians in so many partial sums; these may take so many times the memory of the sample.
+PARTIAL_SUMS = 14
+SOLVERS_SHARE = 1.5
 SEED = 0
 
 
@@ -74,6 +77,8 @@ class FileTerm(PartitionedTerm):
     ----------
     curvature_with_value : bool
         Whether readings find Hessians.
+    most_solvers : int
+        Number of solvers that may share readings: Hessians of more would take too much memory.
     """
 
     def __init__(
@@ -92,6 +97,9 @@ class FileTerm(PartitionedTerm):
         n = self.n_variables
         self.curvature_with_value = hessians and self.dense and n <= MOST_VARIABLES
         self.most_fraction = 1.0 if self.curvature_with_value else min(1.0, self._wanted / max(1, self.n_rows))
+        # each has a Hessian in about so many partial sums, and at two points
+        hessians_bytes = PARTIAL_SUMS * 8 * n**2 if self.curvature_with_value else 1
+        self.most_solvers = max(1, int(SOLVERS_SHARE * sample_bytes / hessians_bytes))
         # the part of the rows in Hessians, and whether they have all digits of float64
         fraction = part_of_rows(HESSIAN_ROWS_PER_VARIABLE * n / max(1, self.n_rows))
         self._included = fraction, self.n_rows * n**2 < SINGLE_WORK

@@ -101,6 +101,8 @@ class PartitionedTerm:
 
     curvature_with_value = False
     sample_rows = 0
+    # how many solvers may share rounds
+    most_solvers = 1000
 
     def __init__(
         self,

@@ -107,7 +107,9 @@ class PartitionedProblem(LinearProblem):
 
         solvers = [partial(solve, C, start) for C, start in zip(Cs.tolist(), starts, strict=True)]
         term.fetch()  # before the threads: one at a time fetches the sample
-        return side_by_side(term.backend, solvers)
+        step = term.most_solvers
+        groups = [solvers[first : first + step] for first in range(0, len(solvers), step)]
+        return [result for group in groups for result in side_by_side(term.backend, group)]
 
     def _starts(self, Cs: np.ndarray, interrupted: threading.Event | None) -> list[np.ndarray | None]:
         """The solutions of the problem on the sample; None where there is no sample."""
