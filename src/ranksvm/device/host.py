@@ -41,7 +41,6 @@ class HostDevice:
         self.backwards = backwards
         self._memory = memory
         self._used = 0
-        self.n_launches = 0
 
     @property
     def free_bytes(self) -> int:
@@ -73,7 +72,6 @@ class HostDevice:
     def launch(
         self, variant: Variant, kernel: str, arguments: tuple[Argument, ...], *, n_blocks: int, shared: int = 0
     ) -> None:
-        self.n_launches += 1
         packed = np.array([word.view(np.uint64)[()] for word in words(arguments)], dtype=np.uint64)
         host_device.launch(f"{variant}/{kernel}", n_blocks, self.n_threads, shared, packed, self.backwards)
 
