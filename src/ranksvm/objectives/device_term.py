@@ -88,6 +88,8 @@ class DeviceTerm:
     # the device evaluates them one after another
     positions_at_once = 1
     most_fraction = 1.0
+    curvature_with_value = False
+    sample_rows = 0
 
     def __init__(
         self,
