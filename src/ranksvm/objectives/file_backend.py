@@ -17,8 +17,7 @@ from ranksvm.objectives.tree_sum import TreeSum
 __all__ = ["FileBackend"]
 
 # A part of the file is what a thread reads, and what one computes with, at a time: long enough that what is done once
-# for each block takes no time, short enough that several fit a near cache of the machine's memory. (800 MB of 136
-# float32 features, two threads.)
+# for each block takes little of the time. Other sizes have not been measured.
 BLOCK_BYTES = 16 << 20
 # The buffers take this part of the memory; beside each, what is computed with it takes about as much.
 BUFFER_SHARE = 0.3

@@ -36,7 +36,7 @@ PARALLEL_WORK = 1 << 20
 # From so many variables on, adding up the gradients of many shares costs more than even shares save.
 LONG_GRADIENT = 50_000
 # A part of the rows, one of many, contributes so many whole queries or more to a sample. (A reading of 800 MB in 113
-# parts took 0.76 s of processor time; with rows of 64 queries of each part 0.92, and the Hessian was less good.)
+# parts took 0.76 s of processor time, with rows of 64 queries of each part 0.92: one profiled run each.)
 PART_QUERIES = 4
 # The rows that estimate a diagonal are drawn with this seed: a fit gives the same twice.
 SEED = 0
