@@ -15,6 +15,7 @@ __all__ = [
     "ModelFileError",
     "ClusterError",
     "OneQueryWarning",
+    "ScaleWarning",
     "UninformativeWarning",
 ]
 
@@ -76,6 +77,10 @@ class ClusterError(RankSVMError, RuntimeError):
 
 class OneQueryWarning(UserWarning):
     """Rows without query ids were fitted, evaluated or scaled as one query; with many rows this is a DataError."""
+
+
+class ScaleWarning(UserWarning):
+    """The features of an evaluation set are not of the scale of the training data: one of them was scaled."""
 
 
 class UninformativeWarning(UserWarning):

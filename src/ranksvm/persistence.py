@@ -215,7 +215,8 @@ def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarr
             f"{where} is a {type(obj).__module__}.{name}, which a model file cannot hold. It can hold the estimators, "
             f"scalers and splitters of ranksvm and, of scikit-learn, {', '.join(SKLEARN_CLASSES)}."
         )
-    fitted = {name: value for name, value in vars(obj).items() if _FITTED_NAME.fullmatch(name)}
+    left_out = getattr(obj, "_not_stored", ())
+    fitted = {name: value for name, value in vars(obj).items() if _FITTED_NAME.fullmatch(name) and name not in left_out}
     encoded = {
         "class": name,
         "params": {

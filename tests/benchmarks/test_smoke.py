@@ -38,6 +38,7 @@ TABLES = {
     "online": "| RankSVM in hindsight",
     "online_speed": "| features | update | million pairs/s |",
     "scale": "| library | undisturbed, s | with a kill, s | outcome |",
+    "beyond_memory": "| file, GB | rows | limit, MB |",
     "model_selection": "| data | rows, train / valid | path, s |",
 }
 

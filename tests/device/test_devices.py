@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import ranksvm._compiled.host_device as compiled
 
-from ranksvm.device import HostDevice, Variant, device_names, names, open_device
+from ranksvm.device import Variant, device_names, names, open_device
+from ranksvm.device.host import HostDevice
 from ranksvm.device.names import device_complaint
 from ranksvm.device.protocol import DeviceArray, words
-from ranksvm.device.source import kernel_source, source_digest
+from ranksvm.device.source import kernel_source
 from ranksvm.exceptions import DeviceError, MissingDependencyError
 
 DENSE = Variant(listed=False, sparse=False, real="float")
@@ -125,7 +126,6 @@ def test_the_source_is_one_text():
     source = kernel_source()
     assert '#include "' not in source
     assert source.count("namespace ranksvm::device {") >= 5
-    assert len(source_digest()) == 16
 
 
 @pytest.mark.parametrize("listed", [False, True])

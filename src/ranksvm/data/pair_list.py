@@ -7,7 +7,7 @@ import numpy as np
 
 from ranksvm._compiled.pair_list import ListArrays
 from ranksvm.data.pair_weights import PairWeights, check_total, checked_weights
-from ranksvm.data.pairs import choose_queries
+from ranksvm.data.pairs import SAMPLE_QUERIES, choose_queries
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError, NoComparablePairsError
 
@@ -33,6 +33,9 @@ class PairList:
     pair_weight : ndarray of float64, shape (n_pairs,)
         Weight of each pair.
     """
+
+    # weights are not differences: see `ComparablePairs.gain_parts`
+    gain_parts = ()
 
     def __init__(
         self,
@@ -262,7 +265,7 @@ class PairList:
         """
         return PairList(self.pointers, None, self.pair_pointers, self.preferred, self.other, self.pair_weight)
 
-    def sample(self, n_rows: int, seed: int = 0) -> tuple["PairList", np.ndarray]:
+    def sample(self, n_rows: int, seed: int = 0, n_queries: int = SAMPLE_QUERIES) -> tuple["PairList", np.ndarray]:
         """A random subset of the components; for large ones a random subset of their pairs, weighted to represent all.
 
         Parameters
@@ -271,6 +274,8 @@ class PairList:
             Number of rows wanted, roughly.
         seed : int
             Seed of the choice.
+        n_queries : int
+            Smallest number of components, if there are as many.
 
         Returns
         -------
@@ -280,7 +285,7 @@ class PairList:
             Positions here of the rows in them.
         """
         random = np.random.default_rng(seed)
-        chosen, limit = choose_queries(np.diff(self.pointers), self.weight_per_query, n_rows, random)
+        chosen, limit = choose_queries(np.diff(self.pointers), self.weight_per_query, n_rows, random, n_queries)
         is_long = (np.diff(self.pointers)[chosen] > limit) & (2 * np.diff(self.pair_pointers)[chosen] > limit)
         # a loop over millions of short components would take longer than the sample saves
         is_chosen = np.zeros(self.n_queries, dtype=bool)
@@ -358,7 +363,8 @@ def row_numbers(pairs: Any, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
     if given.size == 0:
         raise NoComparablePairsError("pairs is empty: there is nothing to learn from.")
     if given.ndim != 2 or given.shape[1] != 2:
-        raise DataError(f"pairs has shape {given.shape}: it must have one row (preferred, other) for each pair.")
+        cure = " Pass np.column_stack(pairs)." if given.ndim == 2 and given.shape[0] == 2 else ""
+        raise DataError(f"pairs has shape {given.shape}: it must have one row (preferred, other) for each pair.{cure}")
     if not np.issubdtype(given.dtype, np.integer):
         raise DataError(f"pairs holds {given.dtype} values: row numbers must be whole numbers.")
     preferred, other = given[:, 0].astype(np.int64), given[:, 1].astype(np.int64)

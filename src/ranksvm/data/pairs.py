@@ -233,32 +233,21 @@ class ComparablePairs:
         return float(self.weight_per_query.sum())
 
     @cached_property
-    def cancellation(self) -> float:
-        """Largest sum of the gains of two documents over their difference, which weighs their pair; 1 without gains."""
-        if self.gain is None:
-            return 1.0
-        query = np.repeat(np.arange(self.n_queries), np.diff(self.pointers))
-        order = np.lexsort((self.levels, query))
-        gain, same = self.gain[order], np.diff(query[order]) == 0
-        step = np.diff(gain)
-        rising = same & (step > 0.0)
-        return float(((gain[1:] + gain[:-1])[rising] / step[rising]).max(initial=1.0))
+    def gain_parts(self) -> tuple["ComparablePairs", ...]:
+        """The same pairs twice, weighted with the gain of either document, not their difference; () without gains.
 
-    @cached_property
-    def gain_sum(self) -> float:
-        """Bound on the sum of the gains of the two documents of each pair, times its other weights; inf without gains.
-
-        The weights of the pairs are differences of these.
+        A weight that is a difference is known to within round-off of the sum of these two, and so is what is added up
+        with it.
         """
         if self.gain is None:
-            return np.inf
-        begin = self.pointers[:-1][np.diff(self.pointers) > 0]
-        if not len(begin):
-            return 0.0
-        largest = np.maximum.reduceat(np.abs(self.gain), begin)
-        ones = np.ones(self.n_rows)
-        sides = [np.add.reduceat(ones if side is None else side, begin) for side in (self.preferred, self.other)]
-        return float((2.0 * largest * sides[0] * sides[1]).sum())
+            return ()
+        preferred, other = np.asarray(self.preferred), np.asarray(self.other)
+        parts = self.pointers, self.rows, self.levels, self.n_levels
+        choice = self.adjacent, self.direct_limit, self.visit_limit
+        return (
+            ComparablePairs(*parts, preferred * self.gain, other, None, *choice),
+            ComparablePairs(*parts, preferred, other * self.gain, None, *choice),
+        )
 
     def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The pairs of one query as a list.
@@ -285,9 +274,21 @@ class ComparablePairs:
         difference = level[above, np.newaxis] - level[below]
         i, j = np.nonzero(difference == 1 if self.adjacent else difference > 0)
         i, j = above[i] + start, below[j] + start
-        return i, j, self._weights(i, j)
+        return i, j, self.weights_of(i, j)
 
-    def _weights(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    def weights_of(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """The weights of some pairs.
+
+        Parameters
+        ----------
+        i, j : ndarray of int64, shape (n,)
+            Positions of the preferred and of the other document of each pair.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            Their weights.
+        """
         weight = np.ones(len(i))
         if self.preferred is not None and self.other is not None:
             weight = self.preferred[i] * self.other[j]
@@ -338,7 +339,7 @@ class ComparablePairs:
                 kept = np.asarray(self.other)[j] > 0.0
                 i, j = i[kept], j[kept]
             if len(i):
-                yield i, j, self._weights(i, j)
+                yield i, j, self.weights_of(i, j)
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
         """Which documents are preferred to another one, and which have another one preferred to them.
@@ -403,7 +404,9 @@ class ComparablePairs:
         parts = self.pointers, None, self.levels, self.n_levels, self.preferred, self.other, self.gain
         return ComparablePairs(*parts, self.adjacent, self.direct_limit)
 
-    def sample(self, n_rows: int, seed: int = 0) -> tuple["ComparablePairs", np.ndarray]:
+    def sample(
+        self, n_rows: int, seed: int = 0, n_queries: int = SAMPLE_QUERIES
+    ) -> tuple["ComparablePairs", np.ndarray]:
         """A random subset of the queries; for long ones a random subset of their rows, weighted to represent all pairs.
 
         The sample has at least one pair of positive weight.
@@ -414,6 +417,8 @@ class ComparablePairs:
             Number of rows wanted, roughly.
         seed : int
             Seed of the choice.
+        n_queries : int
+            Smallest number of queries, if there are as many.
 
         Returns
         -------
@@ -424,7 +429,7 @@ class ComparablePairs:
         """
         random = np.random.default_rng(seed)
         sizes = np.diff(self.pointers)
-        chosen, limit = choose_queries(sizes, self.weight_per_query, n_rows, random)
+        chosen, limit = choose_queries(sizes, self.weight_per_query, n_rows, random, n_queries)
         whole = np.zeros(self.n_queries, dtype=bool)
         whole[chosen] = sizes[chosen] <= limit
         taken = np.repeat(whole, sizes)
@@ -492,12 +497,19 @@ class ComparablePairs:
 
 
 def choose_queries(
-    sizes: np.ndarray, weights: np.ndarray, n_rows: int, random: np.random.Generator
+    sizes: np.ndarray,
+    weights: np.ndarray,
+    n_rows: int,
+    random: np.random.Generator,
+    n_queries: int = SAMPLE_QUERIES,
 ) -> tuple[np.ndarray, int]:
-    """Random queries of positive weight with about ``n_rows`` rows in total, and the row limit of each."""
+    """Random queries of positive weight with about ``n_rows`` rows in total, and the row limit of each.
+
+    There are at least ``n_queries`` of them, if there are as many.
+    """
     candidates = random.permutation(np.flatnonzero(weights > 0))
     # A few long lists would not represent the others, so only a part of their rows is used.
-    limit = max(2, n_rows // min(len(candidates), SAMPLE_QUERIES))
+    limit = max(2, n_rows // min(len(candidates), n_queries))
     enough = int(np.searchsorted(np.cumsum(np.minimum(sizes[candidates], limit)), n_rows)) + 1
     return np.sort(candidates[:enough]), limit
 
@@ -538,8 +550,15 @@ def _gains(weighting: str, y: np.ndarray, pointers: np.ndarray, largest: float |
     if weighting == "label_gap":
         return y - np.repeat(_by_query(np.minimum, y, pointers), np.diff(pointers))
     if weighting == "gain_gap":
-        return np.exp2(y - (y.max(initial=-np.inf) if largest is None else largest))
+        return _powers(y, y.max() if largest is None else largest) if len(y) else np.empty(0)
     return None
+
+
+def _powers(y: np.ndarray, largest: float) -> np.ndarray:
+    """``2^(y - largest)``, where the difference may have lost digits that the power shows."""
+    whole, top = np.floor(y), np.floor(largest)
+    exponents = np.maximum(whole - top, -2000.0).astype(np.int64)
+    return np.ldexp(np.exp2(y - whole), exponents) / np.exp2(largest - top)
 
 
 def _by_query(operation: np.ufunc, values: np.ndarray, pointers: np.ndarray) -> np.ndarray:

@@ -1,7 +1,6 @@
-"""Devices: where arrays lie and kernels run, a GPU or, for tests, the host."""
+"""Devices: where arrays lie and kernels run, a GPU or, for tests, the host (`host.HostDevice`)."""
 
-from ranksvm.device.host import HostDevice
 from ranksvm.device.names import device_names, open_device
 from ranksvm.device.protocol import Device, DeviceArray, Variant
 
-__all__ = ["Device", "DeviceArray", "HostDevice", "Variant", "device_names", "open_device"]
+__all__ = ["Device", "DeviceArray", "Variant", "device_names", "open_device"]

@@ -1,5 +1,6 @@
 """The host in the place of a GPU: the same kernels, compiled for it."""
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -22,17 +23,24 @@ class HostDevice:
         Whether threads and blocks have their turns in the opposite order: no result may depend on it.
     memory : int, optional
         Bytes that arrays may take, all together; None: as many as there are.
+    name : str
+        Its name, which a test may choose.
     """
 
-    name = "host"
-
-    def __init__(self, n_blocks: int = 3, n_threads: int = 16, backwards: bool = False, memory: int | None = None):
+    def __init__(
+        self,
+        n_blocks: int = 3,
+        n_threads: int = 16,
+        backwards: bool = False,
+        memory: int | None = None,
+        name: str = "host:0",
+    ):
+        self.name = name
         self.n_blocks = n_blocks
         self.n_threads = n_threads
         self.backwards = backwards
         self._memory = memory
         self._used = 0
-        self.n_launches = 0
 
     @property
     def free_bytes(self) -> int:
@@ -49,10 +57,13 @@ class HostDevice:
 
     def copy_in(self, values: np.ndarray, into: DeviceArray | None = None) -> DeviceArray:
         array = self.empty(values.shape, values.dtype) if into is None else into
-        _view(array)[...] = values
+        if values.nbytes:
+            _view(array)[...] = values
         return array
 
     def copy_out(self, array: DeviceArray) -> np.ndarray:
+        if not array.nbytes:
+            return np.empty(array.shape, array.dtype)
         return _view(array).copy()
 
     def compile(self, variant: Variant) -> None:
@@ -61,7 +72,6 @@ class HostDevice:
     def launch(
         self, variant: Variant, kernel: str, arguments: tuple[Argument, ...], *, n_blocks: int, shared: int = 0
     ) -> None:
-        self.n_launches += 1
         packed = np.array([word.view(np.uint64)[()] for word in words(arguments)], dtype=np.uint64)
         host_device.launch(f"{variant}/{kernel}", n_blocks, self.n_threads, shared, packed, self.backwards)
 
@@ -84,6 +94,6 @@ class _Owned:
 
 
 def _view(array: DeviceArray) -> np.ndarray:
-    memory = array.owner.values.view(np.uint8)
-    start = array.pointer - memory.ctypes.data
-    return memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    """The values of an array, whoever owns them."""
+    memory: Any = (ctypes.c_char * array.nbytes).from_address(array.pointer)
+    return np.frombuffer(memory, dtype=np.uint8).view(array.dtype).reshape(array.shape)

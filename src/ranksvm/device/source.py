@@ -1,11 +1,10 @@
 """The source of all kernels as one text, for a compiler that runs where the package is used."""
 
-import hashlib
 import re
 from functools import cache
 from importlib import resources
 
-__all__ = ["kernel_source", "source_digest"]
+__all__ = ["kernel_source"]
 
 _INCLUDE = re.compile(r'^#include "([a-z_]+\.hpp)"$', re.MULTILINE)
 
@@ -30,14 +29,3 @@ def kernel_source() -> str:
         return _INCLUDE.sub(lambda match: text_of(match[1]), text)
 
     return text_of("kernels.hpp")
-
-
-def source_digest() -> str:
-    """A name for the source that changes with it.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
-    """
-    return hashlib.sha256(kernel_source().encode()).hexdigest()[:16]

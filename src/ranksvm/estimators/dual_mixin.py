@@ -49,6 +49,14 @@ class DualMixin(Ranker):
     width_: float | None
     pair_alpha_: np.ndarray | None
     evals_result_: dict[str, dict[str, list[float]]]
+    device_: str | list[str]
+
+    # a model is the same wherever it was fitted: neither pickles nor files say where
+    _not_stored: ClassVar[tuple[str, ...]] = ("device_",)
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in self._not_stored}
 
     def dual_coef(
         self,

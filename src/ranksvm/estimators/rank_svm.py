@@ -69,6 +69,16 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
     keep_on_interrupt : bool, default False
         Whether Ctrl-C during ``fit`` stops at the next evaluation and keeps the best model so far, instead of raising
         KeyboardInterrupt.
+    device : str or list of str, default "cpu"
+        Where rows, scores and pairs are: "cpu"; "cuda" or "cuda:1", a GPU (``pip install 'ranksvm[cuda]'``); a list of
+        GPUs, which share the queries; or "auto", a GPU if there is one and the data are large enough. Solvers, results
+        and certificates are the same, sums in float64 everywhere; solver "dual" and a loss of your own are for the
+        processor. Not yet measured: see the guide.
+    memory_limit : int, str or None, default None
+        Memory that the process may take while it fits a file: RankingData that `RankingData.load` has mapped are fitted
+        as they are where a fit in memory stays below it, and otherwise read in passes, a block of whole queries at a
+        time. Bytes, or text such as "4GB" or "500MiB"; None: half of the free memory. It does not concern other X,
+        which are in memory already.
     n_jobs : int or None, default None
         Number of threads; None or -1 means all processors. Results depend on it only by round-off.
     verbose : int, default 0
@@ -102,6 +112,8 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
         Iterations of the solver.
     solver_ : str
         The solver used: "newton", "tron", "adaptive" or "dual".
+    device_ : str or list of str
+        Where the model was fitted: "cpu", "cuda:0", or a list of GPUs. It is not part of a pickle or a model file.
     width_ : float or None
         Width of the Huberised hinge that ``coef_`` minimises: for "hinge" the last and smallest, with which the dual
         variables are ``C * a_ij * clip((1 - m) / width_, 0, 1)``; None for "squared_hinge" and

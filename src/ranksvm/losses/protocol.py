@@ -37,6 +37,10 @@ class Pairs(Protocol):
     def weight(self) -> float:
         """Sum of the weights of all pairs."""
 
+    @property
+    def gain_parts(self) -> tuple[Any, ...]:
+        """The pairs with either of the two gains whose differences are their weights, or ()."""
+
     def comparable(self) -> tuple[Any, np.ndarray]:
         """The same pairs over the rows of queries that have pairs, numbered by position; and these rows."""
 
@@ -49,8 +53,8 @@ class Pairs(Protocol):
     def renumbered(self) -> Any:
         """The same pairs with rows numbered by position."""
 
-    def sample(self, n_rows: int, seed: int = 0) -> tuple[Any, np.ndarray]:
-        """A sample of the pairs on about ``n_rows`` rows, and the positions of these."""
+    def sample(self, n_rows: int, seed: int = 0, n_queries: int = ...) -> tuple[Any, np.ndarray]:
+        """A sample of the pairs on about ``n_rows`` rows of ``n_queries`` or more, and the positions of the rows."""
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
         """Which positions are preferred to another one, and which have another one preferred to them."""

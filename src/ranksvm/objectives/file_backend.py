@@ -1,11 +1,13 @@
 """The backend of a file: every round is one reading of it, a block of whole queries at a time."""
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ranksvm._memory import in_words
 from ranksvm._parallel import one_blas_thread
-from ranksvm.data.file_rows import READERS, FileRows
+from ranksvm.data.file_rows import READERS, FileRows, all_finite
 from ranksvm.exceptions import OptionError
 from ranksvm.objectives.answers import add, answer
 from ranksvm.objectives.backend import Job, PartInfo
@@ -49,6 +51,7 @@ class FileBackend:
         self.rows = rows
         self.n_threads = n_threads
         self.n_reads = 0
+        self._thread: ThreadPoolExecutor | None = None
         self._n_buffers = n_threads + READERS
         share = int(BUFFER_SHARE * memory)
         self._blocks = rows.blocks(min(BLOCK_BYTES, max(1, share // self._n_buffers)))
@@ -69,6 +72,8 @@ class FileBackend:
         total = TreeSum(len(self._blocks), add)
 
         def work(number: int, X: Any) -> None:
+            if self.n_reads == 1:
+                self._check_finite(number, X)
             part = Part(X, self.rows.pairs(*self._blocks[number]))
             answers = []
             for job in jobs:
@@ -79,12 +84,15 @@ class FileBackend:
 
         self.n_reads += 1
         with one_blas_thread():
-            self.rows.each(self._blocks, self.n_threads, self._n_buffers, work)
+            self._in_one_thread(lambda: self.rows.each(self._blocks, self.n_threads, self._n_buffers, work))
         return total.result
 
     def sample(self, n_rows: int, seed: int) -> list[Part]:
         """Random queries of the whole file."""
-        return [Part(*self.rows.sample(n_rows, seed))]
+        X, pairs = self.rows.sample(n_rows, seed)
+        if not all_finite(X):  # the error names the first such value of the file
+            self.rows.each(self._blocks, self.n_threads, self._n_buffers, self._check_finite)
+        return [Part(X, pairs)]
 
     def info(self) -> list[PartInfo]:
         """The sizes of the parts."""
@@ -92,6 +100,21 @@ class FileBackend:
 
     def close(self, fit: str | None = None) -> None:
         """Nothing is kept."""
+
+    def _in_one_thread(self, reading: Callable[[], None]) -> None:
+        """Run a reading here, or, for solvers in threads of their own, in the same thread every time.
+
+        The C library keeps memory that was freed for the thread that it was given to.
+        """
+        if threading.current_thread() is threading.main_thread():
+            reading()
+            return
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1)
+        self._thread.submit(reading).result()
+
+    def _check_finite(self, number: int, X: Any) -> None:
+        self.rows.check_finite(self._blocks[number], X)
 
     def _fit_buffers(self, share: int) -> None:
         """Take fewer buffers where blocks, which are whole queries, are larger than asked for."""

@@ -99,6 +99,11 @@ class PartitionedTerm:
         Numbers of queries and of pairs.
     """
 
+    curvature_with_value = False
+    sample_rows = 0
+    # how many solvers may share rounds
+    most_solvers = 1000
+
     def __init__(
         self,
         backend: Backend,

@@ -11,6 +11,7 @@ import numpy as np
 
 from ranksvm import _options
 from ranksvm.data import DenseDesign, SparseDesign
+from ranksvm.data.file_data import FileData
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.losses import LOSSES
@@ -25,7 +26,8 @@ from ranksvm.objectives import (
     ThreadedTerm,
 )
 from ranksvm.objectives.hessian_cost import Size, worthwhile_fraction
-from ranksvm.problems.linear_term import linear_term
+from ranksvm.problems.device_choice import check_device
+from ranksvm.problems.linear_term import device_of, linear_term
 from ranksvm.problems.problem import LINEAR_SOLVERS, STOPPING, RankSVMProblem, problem_options
 from ranksvm.problems.records import Linear, Record
 from ranksvm.problems.signs import check_monotone, monotone_signs
@@ -72,6 +74,7 @@ class LinearProblem(RankSVMProblem):
         self.stopping = stopping
         if stopping == "gradient":
             self._check_gradient_rule()
+        self.device = device_of(term)
         self._dual: PairDual | None = None
         self._may_leave_dual = self.solver == "auto"
         self.objective = self._free_objective(term) if signs is None else self._constrained_objective(term, signs)
@@ -182,20 +185,25 @@ def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem
     if estimator.stopping == "gradient" and estimator.monotone is not None:
         raise OptionError("stopping='gradient' is the published rule for free weights: leave it out with monotone.")
     check_linear_options(estimator)
+    if isinstance(X, FileData):
+        from ranksvm.problems.file_problem import file_training_set  # which imports this module
+
+        return file_training_set(estimator, X, y, **data).problem(estimator, estimator.stopping)
     return linear_problem_of(estimator, training_set(estimator, X, y, **data), stopping=estimator.stopping)
 
 
 def check_linear_options(estimator: Any) -> None:
     """Raise OptionError for invalid hyper-parameters of a linear estimator, as far as they do not depend on data."""
-    problem_options(estimator, LINEAR_SOLVERS)
+    options = problem_options(estimator, LINEAR_SOLVERS)
     check_monotone(estimator.monotone, estimator.solver)
+    check_device(estimator.device, options["solver"], options["loss"])
 
 
 def linear_problem_of(estimator: Any, data: TrainingSet, **options: Any) -> LinearProblem:
     """The problem of a linear estimator for validated data, whose features it may name."""
     signs = monotone_signs(estimator.monotone, data.X.shape[1], getattr(estimator, "feature_names_in_", None))
     options |= problem_options(estimator, LINEAR_SOLVERS)
-    term = linear_term(data, options["loss"], estimator.solver)
+    term = linear_term(data, options["loss"], estimator.solver, estimator.device)
     return LinearProblem(data, term, signs=signs, **options)
 
 

@@ -4,16 +4,22 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.data import DesignMatrix, TwoBlockDesign, TwoBlocks, as_design_matrix
+from ranksvm.data import DesignMatrix, TwoBlockDesign, TwoBlocks, as_design_matrix, partition
+from ranksvm.data.device_features import DeviceFeatures
+from ranksvm.device import Device, open_device
 from ranksvm.losses import LossSpec
 from ranksvm.objectives import DataTerm, ThreadedTerm
+from ranksvm.objectives.device_rows import DeviceDesign
+from ranksvm.objectives.device_term import DeviceTerm
+from ranksvm.objectives.devices_term import DevicesTerm
+from ranksvm.problems.device_choice import check_place, devices_for
 from ranksvm.problems.problem import threads_for
 from ranksvm.problems.training_set import TrainingSet
 
-__all__ = ["linear_term"]
+__all__ = ["device_of", "linear_term"]
 
 
-def linear_term(data: TrainingSet, loss: LossSpec, solver: str) -> DataTerm:
+def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "cpu") -> DataTerm:
     """The data term of a linear model.
 
     A backend has its branch here and nowhere else; objectives and solvers see a `DataTerm` only.
@@ -26,14 +32,52 @@ def linear_term(data: TrainingSet, loss: LossSpec, solver: str) -> DataTerm:
         The loss.
     solver : str
         One of `LINEAR_SOLVERS`. The dual reads single rows of one array in memory: it is for a `ThreadedTerm`.
+    device : str or list of str
+        "cpu", the name of a GPU or several, or "auto"; see `check_device`. X that lies on a GPU is used there.
 
     Returns
     -------
     DataTerm
-        The term: of rows in memory, shared out among threads.
+        The term: of rows in memory, shared out among threads; or of rows on one device or several.
     """
+    if isinstance(data.X, DeviceFeatures):
+        check_place(device, data.X.device.name, solver, loss)
+        return DeviceTerm(data.X.device, DeviceDesign(data.X, data.largest), loss.over(data.pairs), data.n_threads)
     design = _linear_design(data.X, solver, data.largest)
+    names = devices_for(device, solver, loss, data.pairs.n_rows, design.row_bytes, data.n_threads)
+    if names:
+        return _device_term([open_device(name) for name in names], design, loss, data)
     return ThreadedTerm(design, loss.over(data.pairs), threads_for(loss, data.n_threads))
+
+
+def device_of(term: DataTerm) -> str | list[str]:
+    """Where a term computes.
+
+    Parameters
+    ----------
+    term : DataTerm
+        One that `linear_term` has made.
+
+    Returns
+    -------
+    str or list of str
+        "cpu", the name of a device, or those of several.
+    """
+    if isinstance(term, DevicesTerm):
+        return [str(device_of(part)) for part in term.parts]
+    device = getattr(term, "device", None)
+    return "cpu" if device is None else device.name
+
+
+def _device_term(devices: list[Device], design: DesignMatrix, loss: LossSpec, data: TrainingSet) -> DataTerm:
+    """The term of rows on devices: whole queries dealt to several of them, consecutive ones to each."""
+    if len(devices) == 1:
+        return DeviceTerm(devices[0], design, loss.over(data.pairs), data.n_threads)
+    terms = []
+    for device, part in zip(devices, partition(data.pairs, len(devices)), strict=True):
+        rows = np.arange(part.n_rows) if part.rows is None else part.rows
+        terms.append(DeviceTerm(device, design.taken(rows), loss.over(part.renumbered()), data.n_threads))
+    return DevicesTerm(terms)
 
 
 def _linear_design(X: Any, solver: str, largest: np.ndarray | None) -> DesignMatrix:

@@ -93,6 +93,8 @@ class RankSVMProblem:
     """
 
     objective: Any
+    # where it is computed
+    device: str | list[str] = "cpu"
     # prefix of C in the log
     label = ""
     # whether TRON may begin with smaller C
@@ -192,6 +194,7 @@ class RankSVMProblem:
             n_pairs=self.pairs.n_pairs,
             n_queries=self.n_queries,
             width=result.width,
+            device=self.device,
             pair_alpha=result.alpha,
         )
 

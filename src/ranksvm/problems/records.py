@@ -38,6 +38,8 @@ class Outcome(Record):
         Numbers of pairs and of queries.
     width : float or None
         Width of the Huberised hinge that was minimised last, if any.
+    device : str or list of str
+        Where it was solved: "cpu", or the name of a device or of several.
     pair_alpha : ndarray of float64, shape (n_pairs,), or None
         Dual variables of the pairs, query by query, if the dual was solved.
     """
@@ -52,6 +54,7 @@ class Outcome(Record):
     n_pairs: int
     n_queries: int
     width: float | None
+    device: str | list[str]
     pair_alpha: np.ndarray | None = None
 
 

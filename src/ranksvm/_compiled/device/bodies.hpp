@@ -5,6 +5,7 @@
 #include "curvature.hpp"
 #include "losses.hpp"
 #include "rows.hpp"
+#include "storage.hpp"
 #include "vectors.hpp"
 
 #endif

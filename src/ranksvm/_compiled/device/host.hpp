@@ -138,9 +138,13 @@ struct HostKernel {
     RANKSVM_HOST_KERNEL(variant, add_pieces)                                                           \
     RANKSVM_HOST_KERNEL(variant, step_between) RANKSVM_HOST_KERNEL(variant, take)
 
+#define RANKSVM_HOST_STORAGE_KERNELS(variant) \
+    RANKSVM_HOST_KERNEL(variant, convert) RANKSVM_HOST_KERNEL(variant, largest_values)
+
 // A kernel by variant and name, such as "levels_dense_float/loss".
 inline const HostKernel &host_kernel(const std::string &name) {
     static const HostKernel kernels[] = {
+        RANKSVM_HOST_STORAGE_KERNELS(levels_dense_float) RANKSVM_HOST_STORAGE_KERNELS(levels_dense_double)
         RANKSVM_HOST_KERNELS(levels_dense_float, accumulate_rows) RANKSVM_HOST_KERNELS(levels_dense_double, accumulate_rows)
             RANKSVM_HOST_KERNELS(levels_sparse_float, accumulate_columns)
                 RANKSVM_HOST_KERNELS(levels_sparse_double, accumulate_columns)

@@ -1,0 +1,226 @@
+"""Fits on a device, by the host in its place: the results of the processor, and what a device cannot do."""
+
+import logging
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import ranksvm
+from ranksvm import RankSVM, RankSVMCV, regularization_path
+from ranksvm.device import names
+from ranksvm.device.host import HostDevice
+from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
+from ranksvm.problems import device_choice
+from sweep_checks import SquaredHingeFunction
+
+
+@pytest.fixture(autouse=True)
+def host(monkeypatch):
+    """The name "host" for devices that need no GPU."""
+    monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(name=f"host:{number}"))
+
+
+def make_data(n=300, n_features=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, n_features)) * (rng.random((n, n_features)) < 0.7)
+    y = np.round(X @ rng.normal(size=n_features) + rng.normal(size=n)).clip(-1, 2)
+    qid = rng.integers(0, 12, n)
+    return X, y, qid
+
+
+def fitted(device, X, y=None, *, qid, fit=None, **options):
+    return RankSVM(**{"tol": 1e-8, "C": 0.1, "device": device, **options}).fit(X, y, qid=qid, **(fit or {}))
+
+
+def check_same(X, y=None, *, qid, fit=None, device="host", **options):
+    """Objectives within 1e-9 of the processor's, certified; nearly the same weights."""
+    expected, found = (fitted(at, X, y, qid=qid, fit=fit, **options) for at in ("cpu", device))
+    assert found.converged_
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-8)
+    assert abs(found.objective_ - expected.objective_) <= max(
+        found.duality_gap_, expected.duality_gap_, 1e-9 * expected.objective_
+    )
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-3 * np.abs(expected.coef_).max())
+    assert (found.n_pairs_, found.n_queries_, found.solver_) == (
+        expected.n_pairs_,
+        expected.n_queries_,
+        expected.solver_,
+    )
+    return found
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton", "tron"])
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "huber"])
+@pytest.mark.parametrize("storage", [np.ascontiguousarray, sp.csr_array], ids=["dense", "csr"])
+def test_every_loss_and_solver(loss, solver, storage):
+    X, y, qid = make_data()
+    found = check_same(storage(X), y, qid=qid, loss=loss, solver=solver)
+    assert found.device_ == "host:0"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"pair_selection": "adjacent"},
+        {"pair_weighting": "per_query"},
+        {"pair_weighting": "label_gap"},
+        {"pair_weighting": "gain_gap"},
+        {"monotone": "increasing"},
+        {"solver": "tron", "stopping": "gradient"},
+    ],
+    ids=str,
+)
+def test_every_option(options):
+    X, y, qid = make_data()
+    check_same(X, y, qid=qid, **options)
+
+
+def test_weights_float32_listed_pairs_and_censored_times():
+    X, y, qid = make_data()
+    rng = np.random.default_rng(1)
+    weights = {
+        "sample_weight": rng.integers(0, 3, len(y)),
+        "query_weight": 0.5 + qid,
+        "propensity": 0.2 + 0.1 * (y + 2),
+    }
+    check_same(X.astype(np.float32), y, qid=qid, fit=weights)
+    pairs = np.argwhere((qid[:, None] == qid) & (y[:, None] > y))[::3]
+    check_same(X, qid=qid, fit={"pairs": pairs, "pair_weight": rng.random(len(pairs))})
+    check_same(X, y, qid=qid, fit={"event": rng.random(len(y)) < 0.6})
+
+
+def test_preferences_of_two_blocks():
+    X, *_ = make_data(200)
+    check_same(ranksvm.Preferences(X[:100], X[100:], prompt=np.arange(100) // 4), qid=None)
+
+
+def test_several_devices_share_the_queries():
+    X, y, qid = make_data()
+    found = check_same(X, y, qid=qid, device=["host:0", "host:1"])
+    assert found.device_ == ["host:0", "host:1"]
+    # more devices than queries
+    check_same(X, y, qid=qid // 11, device=[f"host:{number}" for number in range(4)])
+
+
+def test_a_fit_gives_the_same_bits_every_time():
+    X, y, qid = make_data()
+    first, second = (fitted("host", X, y, qid=qid, loss="hinge") for _ in range(2))
+    np.testing.assert_array_equal(first.coef_, second.coef_)
+
+
+def test_warm_start_from_another_device():
+    X, y, qid = make_data()
+    ranker = fitted("cpu", X, y, qid=qid).set_params(device="host", warm_start=True)
+    assert ranker.fit(X, y, qid=qid).n_iter_ <= 1
+    assert ranker.device_ == "host:0"
+
+
+def test_paths_and_searches():
+    X, y, qid = make_data()
+    Cs = [0.01, 0.1, 1.0]
+    paths = [regularization_path(X, y, qid=qid, Cs=Cs, tol=1e-8, device=device) for device in ("cpu", "host")]
+    np.testing.assert_allclose(paths[0].objectives, paths[1].objectives, rtol=1e-8)
+    searches = [RankSVMCV(Cs=Cs, cv=3, tol=1e-8, device=device).fit(X, y, qid=qid) for device in ("cpu", "host")]
+    assert searches[0].C_ == searches[1].C_
+    np.testing.assert_allclose(searches[0].scores_, searches[1].scores_, atol=1e-12)
+    assert [search.device_ for search in searches] == ["cpu", "host:0"]
+
+
+def test_models_do_not_know_where_they_were_fitted(tmp_path):
+    X, y, qid = make_data()
+    ranker = fitted("host", X, y, qid=qid)
+    ranker.save(tmp_path / "model")
+    for there in (ranksvm.load(tmp_path / "model"), pickle.loads(pickle.dumps(ranker))):
+        assert not hasattr(there, "device_")
+        np.testing.assert_array_equal(there.predict(X), ranker.predict(X))
+        assert there.get_params() == ranker.get_params()
+
+
+# -- what a device cannot do -------------------------------------------------------------------------------------------
+
+
+class Unread:
+    """Features whose reading would be work."""
+
+    def __array__(self, *args, **kwargs):
+        raise AssertionError("X was read")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"device": "gpu"}, r"^device must be 'cpu', 'cuda', .*, got 'gpu'\.$"),
+        ({"device": ["host", "host:0"]}, r"^device names a GPU twice: \['host', 'host:0'\]\.$"),
+        (
+            {"device": "host", "solver": "dual"},
+            r"^device='host' has no solver 'dual', which reads the rows one at a time: use device='cpu'\.$",
+        ),
+        (
+            {"device": "host", "loss": SquaredHingeFunction()},
+            r"^device='host' cannot evaluate a loss that is given as functions of Python: use device='cpu'\.$",
+        ),
+    ],
+)
+def test_what_a_device_cannot_do_is_said_before_any_work(options, message):
+    for estimator in (RankSVM(**options), RankSVMCV(**options)):
+        with pytest.raises(OptionError, match=message):
+            estimator.fit(Unread(), np.arange(3), qid=np.zeros(3))
+
+
+def test_a_gpu_that_is_not_there():
+    with pytest.raises((DeviceError, MissingDependencyError), match=r"cuda"):
+        RankSVM(device="cuda:63").fit(Unread(), np.arange(3), qid=np.zeros(3))
+
+
+def test_out_of_memory_is_said_and_changes_nothing(monkeypatch):
+    monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(memory=5000))
+    X, y, qid = make_data()
+    ranker = fitted("cpu", X, y, qid=qid)
+    before = dict(vars(ranker))
+    with pytest.raises(DeviceError, match="more than the"):
+        ranker.set_params(device="host").fit(X, y, qid=qid)
+    assert {**vars(ranker), "device": "cpu"} == before
+
+
+# -- "auto" ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gpu_is_cheap(monkeypatch):
+    monkeypatch.setattr(device_choice, "COMPILATION", 0.0)
+    monkeypatch.setattr(device_choice, "GPU_PASS", 0.0)
+    monkeypatch.setattr(device_choice, "COPY_BYTE", 0.0)
+
+
+def test_auto_leaves_small_data_to_the_processor(caplog):
+    X, y, qid = make_data()
+    with caplog.at_level(logging.INFO, logger="ranksvm"):
+        assert fitted("auto", X, y, qid=qid).device_ == "cpu"
+    assert "device='auto': the processor, an estimated" in caplog.text
+
+
+def test_auto_takes_a_gpu_for_large_data_if_there_is_one(caplog, gpu_is_cheap, monkeypatch):
+    X, y, qid = make_data()
+    monkeypatch.setitem(names.OPENERS, "cuda", lambda number: HostDevice())
+    with caplog.at_level(logging.INFO, logger="ranksvm"):
+        assert fitted("auto", X, y, qid=qid).device_ == "host:0"
+    assert "device='auto': host:0, an estimated" in caplog.text
+
+
+def test_auto_without_a_gpu(caplog, gpu_is_cheap, monkeypatch):
+    def absent(number):
+        raise DeviceError("There is no GPU.")
+
+    X, y, qid = make_data()
+    monkeypatch.setitem(names.OPENERS, "cuda", absent)
+    with caplog.at_level(logging.INFO, logger="ranksvm"):
+        assert fitted("auto", X, y, qid=qid).device_ == "cpu"
+    assert "device='auto': the processor. There is no GPU." in caplog.text
+
+
+@pytest.mark.parametrize("options", [{"solver": "dual"}, {"loss": SquaredHingeFunction()}], ids=["dual", "function"])
+def test_auto_for_what_a_device_cannot_do(options, gpu_is_cheap):
+    X, y, qid = make_data(60)
+    assert fitted("auto", X, y, qid=qid, tol=1e-4, **options).device_ == "cpu"
