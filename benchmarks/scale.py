@@ -48,7 +48,7 @@ NETWORK = 1.25e9
 def cluster(n_workers, smoke):
     """So many processes with one thread each, or only threads; this process has the scheduler."""
     settings = {"distributed.scheduler.allowed-failures": 10}
-    options = {"processes": not smoke, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    options = {"processes": not smoke, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with (
         dask.config.set(settings),
         LocalCluster(n_workers=n_workers, **options) as started,

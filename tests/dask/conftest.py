@@ -21,7 +21,7 @@ def client():
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with (
         dask.config.set(settings),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
         Client(cluster) as client,
     ):
         yield client

@@ -90,7 +90,7 @@ SCHEDULER = """
 import sys, time
 from distributed import LocalCluster
 if __name__ == "__main__":
-    options = {"processes": False, "protocol": "tcp", "dashboard_address": None}
+    options = {"processes": False, "protocol": "tcp", "dashboard_address": ":0"}
     with LocalCluster(n_workers=1, threads_per_worker=1, **options) as cluster:
         print(cluster.scheduler_address, flush=True)
         time.sleep(600)
@@ -146,7 +146,7 @@ def test_a_hundred_kills_at_random_rounds(client, data, parts_of, undisturbed, m
             killed_at(client, int(rng.integers(1, undisturbed.n_rounds_ + 1)), patch)
             fit = DaskRankSVM(C=0.05, n_partitions=4).fit(X, y, qid=qid)
         np.testing.assert_array_equal(fit.coef_, undisturbed.coef_)
-        client.wait_for_workers(2)
+        client.wait_for_workers(2, timeout=120)
 
 
 @pytest.mark.slow
@@ -155,7 +155,7 @@ def test_a_worker_that_falls_silent(data, parts_of, undisturbed, monkeypatch):
     X, y, qid = parts_of(data)
     with (
         dask.config.set({"distributed.scheduler.worker-ttl": "5s", "distributed.scheduler.allowed-failures": 10}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         fit = DaskRankSVM(C=0.05, n_partitions=4)

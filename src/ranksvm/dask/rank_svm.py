@@ -74,7 +74,7 @@ class DaskRankSVM(DaskRanker):
     >>> from ranksvm.dask import DaskRankSVM
     >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
     >>> X, y, qid = (da.from_array(values, chunks=(250, *values.shape[1:])) for values in (data.X, data.y, data.qid))
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     ranker = DaskRankSVM(C=0.01).fit(X, y, qid=qid)
     ...     scores = ranker.predict(X).compute()
     >>> scores.shape

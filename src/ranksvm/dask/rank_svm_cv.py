@@ -82,7 +82,7 @@ class DaskRankSVMCV(DaskRanker):
     >>> from ranksvm.dask import DaskRankSVMCV
     >>> data = make_ranking(n_queries=60, n_docs=20, n_features=10, random_state=0)
     >>> X, y, qid = (da.from_array(values, chunks=(300, *values.shape[1:])) for values in (data.X, data.y, data.qid))
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     ranker = DaskRankSVMCV(Cs=[1e-4, 1e-2, 1.0], metric="ndcg@5", cv=3).fit(X, y, qid=qid)
     >>> ranker.scores_.shape
     (3, 3)
