@@ -85,6 +85,7 @@ class DeviceTerm:
 
     # the device evaluates them one after another
     positions_at_once = 1
+    most_fraction = 1.0
 
     def __init__(
         self, device: Device, design: DesignMatrix, loss: Any, n_threads: int = 1, rows: RowsOnDevice | None = None
