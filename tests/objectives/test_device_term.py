@@ -5,8 +5,9 @@ import pytest
 
 from ranksvm.data import as_design_matrix, partition
 from ranksvm.device.host import HostDevice
-from ranksvm.objectives import LinearObjective, PartitionedTerm, ThreadedTerm
+from ranksvm.objectives import LinearObjective, ThreadedTerm, device_long_queries
 from ranksvm.objectives.device_term import DeviceTerm
+from ranksvm.objectives.devices_term import DevicesTerm
 from ranksvm.solvers import Status, newton, tron
 from term_checks import CHECKS, LOSSES, PROBLEMS, TermProblem, check_all
 
@@ -24,7 +25,7 @@ def on(device):
 def parts_on(*devices):
     def make(X, spec, pairs):
         parts = partition(pairs, len(devices))
-        return PartitionedTerm([on(device)(X, spec, part) for device, part in zip(devices, parts, strict=True)])
+        return DevicesTerm([on(device)(X, spec, part) for device, part in zip(devices, parts, strict=True)])
 
     return make
 
@@ -46,6 +47,15 @@ def test_every_property(term, loss, kind, check):
     check_all(TERMS[term], loss, kind, check)
 
 
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("most_pairs", [-1, 30])
+def test_every_property_where_the_host_sweeps_some_queries_or_all(most_pairs, loss, kind, check, monkeypatch):
+    monkeypatch.setattr(device_long_queries, "LONG_PAIRS", most_pairs)
+    check_all(on(HostDevice()), loss, kind, check)
+
+
 # -- beside the term on threads ----------------------------------------------------------------------------------------
 
 
@@ -53,10 +63,11 @@ def threaded(X, spec, pairs):
     return ThreadedTerm(as_design_matrix(X), spec.over(pairs))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("dtype", "most_pairs"), [(np.float32, 1 << 31), (np.float64, 1 << 31), (np.float64, 600)])
 @pytest.mark.parametrize("kind", PROBLEMS)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_everything_is_that_of_the_term_on_threads(loss, kind, dtype):
+def test_everything_is_that_of_the_term_on_threads(loss, kind, dtype, most_pairs, monkeypatch):
+    monkeypatch.setattr(device_long_queries, "LONG_PAIRS", most_pairs)
     problem = TermProblem(loss, n=400, seed=3, **PROBLEMS[kind])
     X = problem.X.astype(dtype)
     term, expected = (make(X, problem.spec, problem.pairs) for make in (on(HostDevice()), threaded))
@@ -76,7 +87,8 @@ def test_everything_is_that_of_the_term_on_threads(loss, kind, dtype):
         for sharp in (False, True):
             bounds = term.round_off(a, problem.width, 1e-3, sharp)
             theirs = expected.round_off(c, problem.width, 1e-3, sharp)
-            assert (bounds.pulls, bounds.beyond) == pytest.approx((theirs.pulls, theirs.beyond), rel=1e-9, abs=1e-11)
+            rel = 1e-9 if most_pairs > 600 else 0.05  # two bounds added up are a little sharper than one
+            assert (bounds.pulls, bounds.beyond) == pytest.approx((theirs.pulls, theirs.beyond), rel=rel, abs=1e-11)
             assert 0.0 < bounds.pull_sums < 100.0 * theirs.pull_sums
     assert term.sizes().largest.tolist() == expected.sizes().largest.tolist()
     assert term.sizes().entries == expected.sizes().entries

@@ -7,6 +7,7 @@ import numpy as np
 from ranksvm.data import ComparablePairs, PairList
 from ranksvm.device.launcher import Launcher
 from ranksvm.device.protocol import Argument
+from ranksvm.objectives.device_long_queries import is_long
 
 __all__ = ["PairsOnDevice", "order_on_device"]
 
@@ -30,7 +31,7 @@ def order_on_device(pairs: Any) -> np.ndarray:
 
 
 class PairsOnDevice:
-    """Pairs on a device.
+    """Pairs on a device, but those of queries that the host sweeps.
 
     Parameters
     ----------
@@ -55,9 +56,10 @@ class PairsOnDevice:
 
 
 def _of_levels(pairs: ComparablePairs, order: np.ndarray) -> tuple[Any, ...]:
-    """What LevelPairs of pairs.hpp holds: levels are numbered over all queries."""
+    """What LevelPairs of pairs.hpp holds: levels are numbered over all queries; a long query has one, and no pairs."""
     sizes = np.diff(pairs.pointers)
     level = pairs.levels[order]
+    level[np.repeat(is_long(pairs), sizes)] = 0
     new = np.ones(len(level), dtype=bool)
     new[1:] = level[1:] != level[:-1]
     new[pairs.pointers[:-1][sizes > 0]] = True

@@ -12,6 +12,7 @@ from ranksvm.device.protocol import Argument, Device, DeviceArray, Variant
 from ranksvm.losses.protocol import LossSums
 from ranksvm.losses.round_off import LossRoundOff, SumLengths
 from ranksvm.objectives.data_term import Sizes
+from ranksvm.objectives.device_long_queries import LongPoint, LongQueries, is_long
 from ranksvm.objectives.device_pairs import PairsOnDevice, order_on_device
 from ranksvm.objectives.device_rows import RowsOnDevice, SparseRows, rows_on
 from ranksvm.objectives.threaded_term import DIAGONAL_ROWS, SEED
@@ -44,8 +45,9 @@ class DevicePoint:
     def __init__(self, scores: DeviceArray, width: float | None):
         self.scores = scores
         self.width = width
-        self.sums = LossSums(0.0)
+        self.sums = self.visited_sums = LossSums(0.0)
         self.gradient = np.zeros(0)
+        self.long: LongPoint | None = None  # of queries that the host sweeps
 
 
 class _Sample(NamedTuple):
@@ -66,8 +68,8 @@ class DeviceTerm:
     """``loss(X w)`` with rows, scores and pairs on a device: see `DataTerm` for the methods.
 
     An evaluation takes a vector of n numbers to the device and brings n + 4 back. Every pair is visited, from either of
-    its documents; sums are in float64 and in an order that depends on the device and the data alone, so that a fit
-    gives the same bits every time.
+    its documents, but of queries with too many pairs for that (`LongQueries`); sums are in float64 and in an order that
+    depends on the device and the data alone, so that a fit gives the same bits every time.
 
     Parameters
     ----------
@@ -109,6 +111,9 @@ class DeviceTerm:
             rows = rows_on(self._run, design, taken, n_threads)
         self._rows = rows
         self._pairs = PairsOnDevice(self._run, pairs, self._order)
+        self._is_long = is_long(pairs)
+        long = np.flatnonzero(self._is_long)
+        self._long = LongQueries(device, loss, long, self._order, n_threads) if len(long) else None
         self._weights = device.empty((self.n_variables,), np.float64)
         # the sums of a loss, then a gradient
         self._results = device.empty((LOSS_COLUMNS + self.n_variables,), np.float64)
@@ -144,6 +149,11 @@ class DeviceTerm:
                 self._evaluate_loss(probe, width, None, out, (a.scores, b.scores))
             table = self.device.copy_out(found.part(0, LOSS_COLUMNS * len(alphas))).reshape(-1, LOSS_COLUMNS)
             values[:], slopes[:] = table[:, 0], table[:, 3]
+        if self._long is not None:
+            for place, alpha in enumerate(alphas):
+                value, slope = self._long.along(self._long_at(a), self._long_at(b), float(alpha), width)
+                values[place] += value
+                slopes[place] += slope
         return values, slopes
 
     def scores(self, w: np.ndarray) -> np.ndarray:
@@ -161,9 +171,13 @@ class DeviceTerm:
 
     def round_off(self, at: DevicePoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation; what they take of its scores is found on the device."""
-        bounded = copy.copy(self.loss)
-        bounded.sums = _SumsForBounds(self)
-        return bounded.round_off(_OnHost(self, at.scores), at.sums, width, off, sharp)
+        visited = self.loss
+        if self._long is not None:
+            visited = self.loss.over(self.pairs.of_queries(np.flatnonzero(~self._is_long)))
+        bounded = copy.copy(visited)
+        bounded.sums = _SumsForBounds(self, visited)
+        found = bounded.round_off(_OnHost(self, at.scores), at.visited_sums, width, off, sharp)
+        return found if self._long is None else found.plus(self._long.round_off(self._long_at(at), width, off, sharp))
 
     def release(self, at: DevicePoint) -> None:
         """Mark an evaluation as no longer needed: its scores make room for the next one."""
@@ -180,6 +194,8 @@ class DeviceTerm:
         ring = self._ring(at.width)
         arguments = *self._pairs.arguments, self.n_rows, at.scores, *ring, self.loss.curvature(at.width), moved, flows
         self._run("laplacian", *arguments, work=self.n_rows)
+        if self._long is not None:
+            self._long.put(self._long.multiply(self._long_at(at), self._long.taken(moved)), flows)
         gradient = self._results.part(LOSS_COLUMNS, self._results.size)
         self._rows.accumulate(flows, gradient)
         return self.device.copy_out(gradient)
@@ -204,6 +220,8 @@ class DeviceTerm:
         if isinstance(self._rows, SparseRows):
             degrees = self._run.scratch("slopes", self.n_rows)
             self._sum_degrees(at.scores, self._ring(at.width), self.loss.curvature(at.width), degrees)
+            if self._long is not None:
+                self._long.put(self._long.degrees(self._long_at(at)), degrees)
             gradient = self._results.part(LOSS_COLUMNS, self._results.size)
             self._rows.accumulate(degrees, gradient, squares=True)
             return self.device.copy_out(gradient)
@@ -244,12 +262,23 @@ class DeviceTerm:
             return point
         slopes = self._run.scratch("slopes", self.n_rows)
         self._evaluate_loss(point.scores, point.width, slopes, self._results.part(0, LOSS_COLUMNS))
+        if self._long is not None:
+            self._long.put(self._long_at(point).slopes, slopes)
         self._rows.accumulate(slopes, self._results.part(LOSS_COLUMNS, self._results.size))
         found = self.device.copy_out(self._results)
         sums = LossSums(*found[:3].tolist())
-        point.sums = sums if self.loss.smoothed else LossSums(sums.value)
+        point.sums = point.visited_sums = sums if self.loss.smoothed else LossSums(sums.value)
+        if self._long is not None:
+            point.sums = point.visited_sums.plus(self._long_at(point).sums)
         point.gradient = found[LOSS_COLUMNS:].copy()
         return point
+
+    def _long_at(self, point: DevicePoint) -> LongPoint:
+        """The evaluation of the queries that the host sweeps."""
+        assert self._long is not None
+        if point.long is None:
+            point.long = self._long.evaluate(point.scores, point.width)
+        return point.long
 
     def _evaluate_loss(
         self,
@@ -297,6 +326,8 @@ class DeviceTerm:
             run("multiply_tiles", A, Z, n_rows, n, n_parts, parts, work=work)
             run.add_rows(parts, n_parts, n * n, product)
             total += self.device.copy_out(product.part(0, n * n)).reshape(n, n)
+        for A, Z in self._long_blocks(at):
+            total += A.T @ Z
         return 0.5 * (total + total.T)
 
     def _dense_diagonal(self, at: DevicePoint) -> np.ndarray:
@@ -308,21 +339,37 @@ class DeviceTerm:
             run("multiply_columns", A, Z, n_rows, n, sums, n_blocks=n_blocks)
             run.add_rows(sums, n_blocks, n, diagonal)
             total += self.device.copy_out(diagonal.part(0, n))
+        for A, Z in self._long_blocks(at):
+            total += np.einsum("ij,ij->j", A, Z)
         return total
 
     def _laplacian_blocks(self, at: DevicePoint) -> Any:
-        """Rows A of whole queries less a row of theirs, and the Hessian times them, in the same memory every time."""
+        """Rows A of whole queries less a row of theirs, and the Hessian times them, in the same memory every time.
+
+        Queries that the host sweeps have a Hessian of zeros here.
+        """
         n, run, pointers = self.n_variables, self._run, self.pairs.pointers
         ring, factor = self._ring(at.width), self.loss.curvature(at.width)
         for first, last in query_ranges(pointers, max(1, HESSIAN_BYTES // (16 * n))):
             start, stop = int(pointers[first]), int(pointers[last])
-            if stop == start:
+            if stop == start or (last == first + 1 and self._is_long[first]):
                 continue
             A, Z = (run.scratch(name, (stop - start) * n) for name in ("rows", "Laplacian rows"))
             work = run.n_threads * (stop - start)
             run("gather", *self._pairs.arguments, *self._rows.arguments, start, stop, A, work=work)
             run("laplacian_rows", *self._pairs.arguments, start, stop, at.scores, *ring, factor, n, A, Z, work=work)
             yield stop - start, A, Z
+
+    def _long_blocks(self, at: DevicePoint) -> Any:
+        """The same on the host, for each query that is swept there."""
+        if self._long is None:
+            return
+        for number, start, stop in self._long.ranges():
+            A = self._run.scratch("rows", (stop - start) * self.n_variables)
+            work = self._run.n_threads * (stop - start)
+            self._run("gather", *self._pairs.arguments, *self._rows.arguments, start, stop, A, work=work)
+            rows = self.device.copy_out(A.part(0, (stop - start) * self.n_variables)).reshape(stop - start, -1)
+            yield rows, self._long.laplacian_rows(self._long_at(at), number, rows)
 
     def _sampled(self, n_rows: int, seed: int) -> _Sample | None:
         if self.weight <= 0.0:
@@ -364,15 +411,16 @@ class _WeightBelow:
 class _SumsForBounds:
     """What bounds on round-off ask of `SweepSums` and `ListSums`, from sums over pairs on a device."""
 
-    def __init__(self, term: DeviceTerm):
+    def __init__(self, term: DeviceTerm, visited: Any):
         self.term = term
+        self.visited = visited
 
     @property
     def lengths(self) -> SumLengths:
         """Numbers of terms of the sums: none is a difference of running sums."""
         term = self.term
-        lengths, run = term.loss.sums.lengths, term._run
-        longest = int(np.max(term.pairs.pairs_per_query, initial=0))
+        lengths, run = self.visited.sums.lengths, term._run
+        longest = int(np.max(self.visited.pairs.pairs_per_query, initial=0))
         of_document = min(longest, max(lengths.of_document, lengths.swept))
         n_blocks = run.blocks_for(term.n_rows)
         of_thread = of_document + -(-term.n_rows // (n_blocks * run.n_threads))

@@ -7,7 +7,9 @@ import numpy as np
 from ranksvm.data import DesignMatrix, TwoBlockDesign, TwoBlocks, as_design_matrix, partition
 from ranksvm.device import Device, open_device
 from ranksvm.losses import LossSpec
-from ranksvm.objectives import DataTerm, PartitionedTerm, ThreadedTerm
+from ranksvm.objectives import DataTerm, ThreadedTerm
+from ranksvm.objectives.device_term import DeviceTerm
+from ranksvm.objectives.devices_term import DevicesTerm
 from ranksvm.problems.device_choice import devices_for
 from ranksvm.problems.problem import threads_for
 from ranksvm.problems.training_set import TrainingSet
@@ -56,7 +58,7 @@ def device_of(term: DataTerm) -> str | list[str]:
     str or list of str
         "cpu", the name of a device, or those of several.
     """
-    if isinstance(term, PartitionedTerm):
+    if isinstance(term, DevicesTerm):
         return [str(device_of(part)) for part in term.parts]
     device = getattr(term, "device", None)
     return "cpu" if device is None else device.name
@@ -64,15 +66,13 @@ def device_of(term: DataTerm) -> str | list[str]:
 
 def _device_term(devices: list[Device], design: DesignMatrix, loss: LossSpec, data: TrainingSet) -> DataTerm:
     """The term of rows on devices: whole queries dealt to several of them, consecutive ones to each."""
-    from ranksvm.objectives.device_term import DeviceTerm
-
     if len(devices) == 1:
         return DeviceTerm(devices[0], design, loss.over(data.pairs), data.n_threads)
     terms = []
     for device, part in zip(devices, partition(data.pairs, len(devices)), strict=True):
         rows = np.arange(part.n_rows) if part.rows is None else part.rows
         terms.append(DeviceTerm(device, design.taken(rows), loss.over(part.renumbered()), data.n_threads))
-    return PartitionedTerm(terms)
+    return DevicesTerm(terms)
 
 
 def _linear_design(X: Any, solver: str, largest: np.ndarray | None) -> DesignMatrix:

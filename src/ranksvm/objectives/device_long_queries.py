@@ -1,0 +1,230 @@
+"""Queries with too many pairs to visit on a device: the host sweeps their scores and sends slopes back."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ranksvm.data import ComparablePairs
+from ranksvm.device.protocol import Device, DeviceArray
+from ranksvm.losses.protocol import LossSums
+from ranksvm.losses.round_off import LossRoundOff
+
+__all__ = ["LongPoint", "LongQueries", "is_long"]
+
+# A query of more pairs than this is swept on the host: 65,536 documents of different labels. Not yet measured.
+LONG_PAIRS = 1 << 31
+
+
+def is_long(pairs: Any) -> np.ndarray:
+    """Which queries the host sweeps.
+
+    Parameters
+    ----------
+    pairs : ComparablePairs or PairList
+        The pairs; those of a list are never swept.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_queries,)
+        True for the long ones.
+    """
+    if not isinstance(pairs, ComparablePairs):
+        return np.zeros(pairs.n_queries, dtype=bool)
+    return pairs.pairs_per_query > LONG_PAIRS
+
+
+class LongPoint:
+    """An evaluation of the long queries.
+
+    Parameters
+    ----------
+    scores : ndarray of float64, shape (n_rows,)
+        Their scores by position.
+    state : object
+        The pairs at which the loss is curved.
+    sums : LossSums
+        The loss.
+    slopes : ndarray of float64, shape (n_rows,)
+        Its derivatives with respect to the scores.
+    """
+
+    def __init__(self, scores: np.ndarray, state: Any, sums: LossSums, slopes: np.ndarray):
+        self.scores = scores
+        self.state = state
+        self.sums = sums
+        self.slopes = slopes
+
+
+class LongQueries:
+    """The loss over some queries of a term on a device, by the sweep of the host: 8 bytes a row each way.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    loss : PairwiseLoss
+        The loss over all queries.
+    numbers : ndarray of int64
+        The long queries, ascending; at least one.
+    order : ndarray of int64
+        The positions of all documents in the order of the device.
+    n_threads : int
+        Number of threads.
+    """
+
+    def __init__(self, device: Device, loss: Any, numbers: np.ndarray, order: np.ndarray, n_threads: int):
+        pointers = loss.pairs.pointers
+        self.device = device
+        self.loss = loss.over(loss.pairs.of_queries(numbers))
+        self.pairs = self.loss.pairs
+        self.n_threads = n_threads
+        # on the device the documents of a query are in another order, but in the same range
+        self._ranges = [(int(pointers[q]), int(pointers[q + 1])) for q in numbers]
+        self._orders = [order[start:stop] - start for start, stop in self._ranges]
+
+    def evaluate(self, scores: DeviceArray, width: float | None) -> LongPoint:
+        """The loss at scores that are on the device.
+
+        Parameters
+        ----------
+        scores : DeviceArray of float64
+            Those of all documents.
+        width : float or None
+            Width of the loss.
+
+        Returns
+        -------
+        LongPoint
+            The evaluation.
+        """
+        return self._evaluated(self.taken(scores), width)
+
+    def along(self, a: LongPoint, b: LongPoint, alpha: float, width: float | None) -> tuple[float, float]:
+        """Value and slope at one position on a segment.
+
+        Parameters
+        ----------
+        a, b : LongPoint
+            Its ends.
+        alpha : float
+            The position.
+        width : float or None
+            Width of the loss.
+
+        Returns
+        -------
+        value, slope : float
+            The loss and its derivative.
+        """
+        step = b.scores - a.scores
+        at = self._evaluated(a.scores + alpha * step, width)
+        return at.sums.value, float(at.slopes @ step)
+
+    def multiply(self, at: LongPoint, v: np.ndarray) -> np.ndarray:
+        """The Hessian times a vector over the documents of these queries.
+
+        Parameters
+        ----------
+        at : LongPoint
+            Where.
+        v : ndarray of float64, shape (n_rows,)
+            The vector.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            The product.
+        """
+        out = np.empty(len(v))
+        self.loss.hessian(at.state)(0, self.pairs.n_queries, v, out)
+        return out
+
+    def degrees(self, at: LongPoint) -> np.ndarray:
+        """The diagonal of the Hessian.
+
+        Parameters
+        ----------
+        at : LongPoint
+            Where.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            The diagonal.
+        """
+        return self.loss.curvature_diagonal(at.state, 0, self.pairs.n_rows)
+
+    def laplacian_rows(self, at: LongPoint, number: int, A: np.ndarray) -> np.ndarray:
+        """Z with ``A'Z + Z'A = 2 A' H A`` for the rows A of one of these queries in the order of the device.
+
+        Parameters
+        ----------
+        at : LongPoint
+            Where.
+        number : int
+            The query, counted among these from 0.
+        A : ndarray of float64, shape (n_rows of the query, n_features)
+            Its rows.
+
+        Returns
+        -------
+        ndarray of float64, of the same shape
+            Z.
+        """
+        order = self._orders[number]
+        X, Z = np.empty_like(A), np.empty_like(A)
+        X[order] = A
+        self.loss.curvature_rows(at.state, number, number + 1, X, Z)
+        return Z[order]
+
+    def round_off(self, at: LongPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+        """Bounds on the round-off of an evaluation: see `PairwiseLoss.round_off`."""
+        return self.loss.round_off(at.scores, at.sums, width, off, sharp)
+
+    def ranges(self) -> Iterator[tuple[int, int, int]]:
+        """Number, first and last position on the device of each query.
+
+        Yields
+        ------
+        number, start, stop : int
+            The query, counted among these, and the range of its documents.
+        """
+        for number, (start, stop) in enumerate(self._ranges):
+            yield number, start, stop
+
+    def taken(self, values: DeviceArray) -> np.ndarray:
+        """What a vector on the device has of these queries.
+
+        Parameters
+        ----------
+        values : DeviceArray of float64
+            A number for each document of the term.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            By position here.
+        """
+        found = np.empty(self.pairs.n_rows)
+        for (start, stop), order, place in zip(self._ranges, self._orders, self.pairs.pointers[:-1], strict=True):
+            found[place + order] = self.device.copy_out(values.part(start, stop))
+        return found
+
+    def put(self, values: np.ndarray, into: DeviceArray) -> None:
+        """Write numbers of these queries to a vector on the device.
+
+        Parameters
+        ----------
+        values : ndarray of float64, shape (n_rows,)
+            By position here.
+        into : DeviceArray of float64
+            A number for each document of the term.
+        """
+        for (start, stop), order, place in zip(self._ranges, self._orders, self.pairs.pointers[:-1], strict=True):
+            self.device.copy_in(values[place + order], into.part(start, stop))
+
+    def _evaluated(self, scores: np.ndarray, width: float | None) -> LongPoint:
+        state, slopes = self.loss.new_state(None, self.n_threads), np.empty(self.pairs.n_rows)
+        sums = LossSums(*self.loss.evaluation(state, width)(0, self.pairs.n_queries, scores, slopes))
+        return LongPoint(scores, state, sums, slopes)
