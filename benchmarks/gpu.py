@@ -288,6 +288,17 @@ def plot(found: list[Measured], path) -> None:
     plt.close(figure)
 
 
+def checked_fits(device: str, smoke: bool) -> list[Check]:
+    """All checks; what failed is said at once."""
+    found = []
+    for check in checks(device, smoke):
+        found.append(check)
+        if not check.passed:
+            print(f"NOT CORRECT: {check}", file=sys.stderr, flush=True)
+    print(f"{sum(check.passed for check in found)} of {len(found)} fits are correct", file=sys.stderr, flush=True)
+    return found
+
+
 def measure_all(options, device: str) -> tuple[list[Measured], list[str]]:
     """Every data set that the time allows, and why the others are left out."""
     found: list[Measured] = []
@@ -308,11 +319,7 @@ def measure_all(options, device: str) -> tuple[list[Measured], list[str]]:
 
 def report(options, device: Device) -> tuple[str, bool]:
     """The page, and whether all is correct; the plot beside it."""
-    passed = []
-    for check in checks(device.name, options.smoke):
-        passed.append(check)
-        if not check.passed:
-            print(f"NOT CORRECT: {check}", file=sys.stderr, flush=True)
+    passed = checked_fits(device.name, options.smoke)
     found, left_out = measure_all(options, device.name)
     values = 1 << 12 if options.smoke else BANDWIDTH_VALUES
     peak, empty, first = bandwidth(device, values), launch_seconds(device), first_call(device.name)
@@ -359,9 +366,14 @@ def main(argv=None):
     """Run from the command line."""
     host = {"action": "store_true", "help": "the host in the place of a GPU, on tiny data"}
     seconds = {"type": float, "default": 300.0, "help": "data sets begun later are left out"}
+    only = {"action": "store_true", "help": "correctness alone, on tiny data: for compute-sanitizer"}
     repeats = {"type": int, "default": 3, "help": "rounds of everything timed"}
-    options = arguments(__doc__, argv, ("--host", host), ("--seconds", seconds), ("--repeats", repeats))
+    options = arguments(
+        __doc__, argv, ("--host", host), ("--checks", only), ("--seconds", seconds), ("--repeats", repeats)
+    )
     options.host = options.smoke = options.host or options.smoke
+    if options.checks:
+        sys.exit(0 if all(check.passed for check in checked_fits(opened(options.host).name, smoke=True)) else 1)
     text, correct = report(options, opened(options.host))
     publish(text, options)
     if not correct:
