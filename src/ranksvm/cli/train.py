@@ -5,6 +5,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from ranksvm.cli.device_option import check_device_option, device_option
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
 from ranksvm.cli.kernel_options import check_kernel_options, kernel_options
@@ -64,6 +65,7 @@ from ranksvm.cli.training_options import (
 @click.option(
     "--keep-on-interrupt", is_flag=True, help="Ctrl-C while training ends it and saves the best model so far."
 )
+@device_option
 @verbose_option
 @n_jobs_option
 @json_option
@@ -96,6 +98,7 @@ def train_command(ctx: click.Context, **options: Any) -> None:
     check_low_rank_options(ctx, options)
     if options["low_rank"] is None:
         check_kernel_options(options)
+    check_device_option(options)
     if options["plot"] is not None:
         if not chooses(options):
             raise click.UsageError("--plot draws the scores of a range: give --C-range or --gamma-range.")

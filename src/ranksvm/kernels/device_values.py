@@ -64,7 +64,8 @@ class _DocumentsThere:
         if self.sparse:
             if not rows.has_sorted_indices:
                 rows = rows.sorted_indices()
-            parts = rows.data, rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int64, copy=False)
+            columns, begin = rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int64, copy=False)
+            parts: tuple[Any, ...] = rows.data, columns, begin
         else:
             parts = (np.ascontiguousarray(rows.T),)
         self.arrays = tuple(device.copy_in(part) for part in parts)
