@@ -17,6 +17,7 @@ from _gpu_cases import cases
 from _gpu_checks import CLOSE, Check, checks
 from _gpu_device import BANDWIDTH_VALUES, bandwidth, launch_seconds
 from _gpu_fits import CERTIFIED, TOLS, Measured, measured, places
+from _gpu_kernels import KernelFit, kernel_fit, large_product
 from ranksvm import RankSVM, make_ranking
 from ranksvm.device import Device, names, open_device
 from ranksvm.device.host import HostDevice
@@ -215,6 +216,24 @@ def lengths(found: list[tuple[int, dict[str, float]]], smoke: bool) -> str:
     )
 
 
+def kernels(found: KernelFit, large: tuple[int, float, float], peak: float) -> str:
+    """Exact kernel models."""
+    rows = []
+    for name, taken in found.fits.items():
+        cells = f"{taken:.3f}", found.products[name], f"{found.objectives[name]:.10g}"
+        more = f"{found.making[name]:.4f}", f"{1e3 * found.product[name]:.3f}", f"{found.fits['2 threads'] / taken:.2f}"
+        rows.append((name, *cells, *more))
+    header = ["place", "fit, s", "products", "objective", "making Q, s", "a product, ms", "2 threads over it"]
+    n_rows, making, product = large
+    rate = 4.0 * n_rows**2 / product
+    return (
+        f"## Exact kernel fit\n\n{found.name}, {found.n_rows:,} rows, rbf, to the default certificate. The goal is 20 "
+        f"times 2 threads.\n\n{table(header, rows)}\n\nA Q that fills memory, {n_rows:,} x 46 features: made and "
+        f"multiplied in {making:.2f} s, then a product in {1e3 * product:.2f} ms, {rate / 1e9:,.0f} GB/s, "
+        f"{100 * rate / peak:.0f} % of memory's speed."
+    )
+
+
 def cost_model(found: list[Measured], first: float) -> str:
     """What `problems/device_choice.py` assumes, as measured here."""
     sizes = np.array([one.data.X.nbytes for one in found], dtype=float)
@@ -338,6 +357,10 @@ def report(options, device: Device) -> tuple[str, bool]:
         parts.append(goals(found, peak, first))
     parts += [fits(found), objectives(found), beside_the_paper(found)]
     parts += [bandwidths(found, peak), profiles(found, peak, empty), lengths(by_length, options.smoke)]
+    try:
+        parts.append(kernels(kernel_fit(device.name, options.smoke), large_product(device, options.smoke), peak))
+    except RankSVMError as error:
+        parts.append(f"## Exact kernel fit\n\nIt failed: {error}")
     parts += [cost_model(found, first), correctness(passed)]
     text = page("RankSVM on a GPU", "gpu", options, parts, "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc")
     return text, all(check.passed for check in passed)
