@@ -95,7 +95,7 @@ def chosen_cost(data: RankingData) -> float:
     per_query = max(1, round(CHOICE_ROWS * len(queries) / data.n_rows))
     n = max(1, min(per_query, len(queries) // 2))
     learn, judge = np.isin(data.qid, queries[:n]), np.isin(data.qid, queries[n : 2 * n])
-    share, exponents = n / len(queries), np.arange(-18, 3, 2)
+    share, exponents = n / len(queries), np.arange(-24, 3, 2)
     chosen = {"qid": data.qid[learn], "Cs": 2.0**exponents / share, "tol": 1e-3}
     path = regularization_path(data.X[learn], data.y[learn], **chosen)
     X, y, qid = data.X[judge], data.y[judge], data.qid[judge]
