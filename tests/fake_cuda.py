@@ -80,6 +80,11 @@ class Device:
         assert _current.device is self
         return Stream(self)
 
+    def sync(self):
+        assert _current.device is self
+        if self.failure is not None:
+            raise CUDAError(self.failure)
+
     def allocate(self, size, *, stream):
         assert _current.device is self
         assert stream.device is self

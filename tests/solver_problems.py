@@ -54,6 +54,9 @@ class Hinges:
     def round_off(self, point, tol):
         return 0.0
 
+    def refresh(self, point):
+        return False
+
     def goal(self, point, tol):
         return tol * point.value
 

@@ -21,6 +21,13 @@ def test_what_is_no_whole_number(value):
     assert is_number(value) == (type(value) in (float, np.float64))
 
 
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**400, np.uint64(2**63)])
+def test_integers_of_more_than_64_bits_are_not_taken(value):
+    assert not is_integer(value)
+    assert not is_integer(value, 1)
+    assert is_integer(2**63 - 1, 1)
+
+
 @pytest.mark.parametrize("values", [[1, 2], np.zeros(2), ("a", "b")])
 def test_one_value_per_row(values):
     check_one_per_row("y", values, 2)

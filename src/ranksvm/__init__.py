@@ -17,6 +17,8 @@ _API = {
     "PRanker": "ranksvm.estimators",
     "PairwisePerceptronRanker": "ranksvm.estimators",
     "CommitteePerceptronRanker": "ranksvm.estimators",
+    "ImportedRanker": "ranksvm.estimators",
+    "import_model": "ranksvm.estimators",
     "regularization_path": "ranksvm.estimators",
     "PathDisplay": "ranksvm.plotting",
     "GridDisplay": "ranksvm.plotting",
@@ -24,6 +26,8 @@ _API = {
     "Queries": "ranksvm.data",
     "load": "ranksvm.persistence",
     "save": "ranksvm.persistence",
+    "export": "ranksvm.exporting",
+    "Export": "ranksvm.exporting",
     "RankingData": "ranksvm.data",
     "Preferences": "ranksvm.data",
     "read_letor": "ranksvm.data",
@@ -45,7 +49,7 @@ _API = {
     "environment": "ranksvm._environment",
 }
 
-_MODULES = ("analysis", "data", "exceptions", "metrics", "model_selection", "plotting")
+_MODULES = ("analysis", "data", "exceptions", "metrics", "model_selection", "plotting", "report")
 
 __all__ = ["__version__", *_API]
 
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
         metrics as metrics,
         model_selection as model_selection,
         plotting as plotting,
+        report as report,
     )
     from ranksvm._environment import environment as environment
     from ranksvm.data import (
@@ -79,6 +84,7 @@ if TYPE_CHECKING:
     from ranksvm.estimators import (
         CommitteePerceptronRanker as CommitteePerceptronRanker,
         FactorizedRankSVM as FactorizedRankSVM,
+        ImportedRanker as ImportedRanker,
         KernelRankSVM as KernelRankSVM,
         KernelRankSVMCV as KernelRankSVMCV,
         PairwisePerceptronRanker as PairwisePerceptronRanker,
@@ -87,8 +93,10 @@ if TYPE_CHECKING:
         RankSVMCV as RankSVMCV,
         RegularizedRankSVM as RegularizedRankSVM,
         SOLARRanker as SOLARRanker,
+        import_model as import_model,
         regularization_path as regularization_path,
     )
+    from ranksvm.exporting import Export as Export, export as export
     from ranksvm.model_selection import (
         QueryKFold as QueryKFold,
         QueryShuffleSplit as QueryShuffleSplit,

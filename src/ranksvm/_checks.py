@@ -12,8 +12,8 @@ __all__ = ["check_one_per_row", "is_integer", "is_number", "is_sparse", "n_rows_
 
 
 def is_integer(value: Any, least: int | None = None) -> bool:
-    """Whether a value is a whole number, of Python or NumPy (not True or False), and at least ``least``."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    """Whether a value is a whole number of 64 bits, of Python or NumPy (not True or False), and at least ``least``."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool) and -(2**63) <= int(value) < 2**63
     return whole and (least is None or int(value) >= least)
 
 

@@ -24,11 +24,11 @@ def not_negative(value: Any) -> str | None:
     return f"must be a finite number from 0, got {value!r}"
 
 
-def count(value: Any) -> str | None:
-    """The error of a whole number that must be at least 1; None if it is valid."""
-    if is_integer(value, 1):
+def count(value: Any, least: int = 1) -> str | None:
+    """The error of a whole number that must be at least 1, or another number; None if it is valid."""
+    if is_integer(value, least):
         return None
-    return f"must be a whole number from 1, got {value!r}"
+    return f"must be a whole number from {least}, got {value!r}"
 
 
 def flag(value: Any) -> str | None:
@@ -52,4 +52,7 @@ def check(**complaints: str | None) -> None:
 
 
 def _is_finite(value: Any) -> bool:
-    return is_number(value) and math.isfinite(value)
+    try:
+        return is_number(value) and math.isfinite(value)
+    except OverflowError:  # an integer that is too large for float64
+        return False

@@ -6,18 +6,22 @@ import html
 import importlib
 import io
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ranksvm._plain import plain
+from ranksvm._words import power
 from ranksvm.exceptions import MissingDependencyError, OptionError
 
-__all__ = ["CORRECTIONS", "LIBRARIES", "Table", "Tabular", "facts_html", "frame_of"]
+__all__ = ["CORRECTIONS", "LIBRARIES", "POWER", "Table", "Tabular", "facts_html", "frame_of"]
 
 # Corrections for many comparisons, and the heading of the column of p-values that they give.
 CORRECTIONS = {"holm": "p (Holm)", "bonferroni": "p (Bonferroni)", "tukey": "p (Tukey HSD)", "none": ""}
 # in the order in which they are tried
 LIBRARIES = ("pandas", "polars", "pyarrow")
+# A format of `Table`: as a power of 2 if it is one.
+POWER = "power"
 _LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -45,7 +49,9 @@ class Table:
     footer : sequence of mapping
         Rows for people only, such as means: name -> value.
     formats : mapping of str to str
-        Formats of columns of numbers for people, other than four decimals.
+        Formats of columns of numbers for people, other than four decimals; `POWER` for values of C and gamma.
+    numbers : tuple of str
+        Columns of text that is to be aligned, and sorted, like numbers.
     """
 
     columns: Mapping[str, Any]
@@ -54,6 +60,7 @@ class Table:
     hidden: tuple[str, ...] = ()
     footer: Sequence[Mapping[str, Any]] = ()
     formats: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    numbers: tuple[str, ...] = ()
 
     def head(self) -> list[str]:
         """Headings of the columns that people see."""
@@ -68,14 +75,19 @@ class Table:
 
     def is_text(self) -> list[bool]:
         """Whether a column that people see holds text."""
-        return [any(isinstance(value, str) for value in _values(self.columns[name])) for name in self._shown()]
+        return [
+            name not in self.numbers and any(isinstance(value, str) for value in _values(self.columns[name]))
+            for name in self._shown()
+        ]
 
-    def to_csv(self) -> str:
-        """CSV with the names of all columns and all digits."""
+    def to_csv(self, footer: bool = False) -> str:
+        """CSV with the names of all columns and all digits, the rows of the footer on request."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(self.columns)
         writer.writerows(zip(*(plain(list(_values(values))) for values in self.columns.values()), strict=True))
+        if footer:
+            writer.writerows([plain(row.get(name, "")) for name in self.columns] for row in self.footer)
         return out.getvalue()
 
     def to_latex(self) -> str:
@@ -228,7 +240,9 @@ def shown(value: Any, format_spec: str | None = None) -> str:
     value = plain(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
-    return format(value, format_spec or ".4f") if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return power(value) if format_spec == POWER else format(value, format_spec or ".4f")
 
 
 def _values(column: Any) -> Any:
@@ -238,7 +252,12 @@ def _values(column: Any) -> Any:
 
 
 def _latex_row(cells: list[str]) -> str:
-    return " & ".join("".join(_LATEX.get(character, character) for character in cell) for cell in cells) + r" \\"
+    return " & ".join(map(_latex_cell, cells)) + r" \\"
+
+
+def _latex_cell(cell: str) -> str:
+    exponent = re.fullmatch(r"2\^(-?\d+)", cell)
+    return f"$2^{{{exponent[1]}}}$" if exponent else "".join(_LATEX.get(character, character) for character in cell)
 
 
 def _by_style(is_text: bool) -> str:

@@ -13,7 +13,9 @@ __all__ = [
     "MissingDependencyError",
     "DeviceError",
     "ModelFileError",
+    "ClusterError",
     "OneQueryWarning",
+    "ScaleWarning",
     "UninformativeWarning",
 ]
 
@@ -69,8 +71,16 @@ class ModelFileError(RankSVMError, ValueError):
     """A model or cache file is truncated, altered, of another kind, or of a newer version."""
 
 
+class ClusterError(RankSVMError, RuntimeError):
+    """A cluster does not answer any more, has no workers left, or has lost data that it cannot compute again."""
+
+
 class OneQueryWarning(UserWarning):
     """Rows without query ids were fitted, evaluated or scaled as one query; with many rows this is a DataError."""
+
+
+class ScaleWarning(UserWarning):
+    """The features of an evaluation set are not of the scale of the training data: one of them was scaled."""
 
 
 class UninformativeWarning(UserWarning):

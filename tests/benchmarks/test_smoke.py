@@ -37,6 +37,8 @@ TABLES = {
     "regularized": "| Algorithm 2, safe step |",
     "online": "| RankSVM in hindsight",
     "online_speed": "| features | update | million pairs/s |",
+    "scale": "| library | undisturbed, s | with a kill, s | outcome |",
+    "beyond_memory": "| file, GB | rows | limit, MB |",
     "model_selection": "| data | rows, train / valid | path, s |",
     "gpu": "| accumulate_rows |",
 }
@@ -64,6 +66,8 @@ def test_benchmark_writes_its_page(script, tmp_path, request):
         "online_speed",
     }:
         pytest.importorskip("matplotlib")
+    if script == "scale":
+        pytest.importorskip("distributed")
     if script == "low_rank":
         for module in ("lightgbm", "xgboost"):
             pytest.importorskip(module)

@@ -157,3 +157,13 @@ def test_wrong_usage(ranksvm, folder, model):
     assert "give --model or --scores" in ranksvm("evaluate", folder / "test.txt", code=2).stderr
     result = ranksvm("evaluate", folder / "test.txt", "-m", model, "--metrics", "map@", code=2)
     assert "map@" in result.stderr
+
+
+def test_options_that_would_change_nothing_are_refused(ranksvm, folder, model, other_scores):
+    test, other = folder / "test.txt", ["--scores", other_scores]
+    message = ranksvm("evaluate", test, "--model", model, *other, "--missing", "skip", code=2).stderr
+    assert "--missing is about judged queries that a run lacks" in message
+    for option in (["--compare", "all"], ["--correction", "tukey"]):
+        message = ranksvm("evaluate", test, "--model", model, *option, code=2).stderr
+        assert f"{option[0]} is about several systems" in message
+        ranksvm("evaluate", test, "--model", model, *other, *option)

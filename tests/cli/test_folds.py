@@ -1,6 +1,9 @@
 """``ranksvm folds``."""
 
 import json
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -56,8 +59,8 @@ def test_every_fold_is_trained_chosen_and_tested(official, ranksvm_json, tmp_pat
 
 
 def test_one_table_at_the_end(official, ranksvm, tmp_path):
-    arguments = ["folds", official, "--C-range", "1:4", "--metrics", "ndcg@5", "--convention", "letor"]
-    heads = {".tex": "fold (convention letor) &", ".csv": "fold,queries,C,ndcg@5,convention", ".html": "<th>queries"}
+    arguments = ["folds", official, "--C-range", "2:4", "--metrics", "ndcg@5", "--convention", "letor"]
+    heads = {".tex": "fold (convention letor) &", ".csv": "fold,queries,C,ndcg@5,convention", ".html": ">queries</th>"}
     for suffix, text in heads.items():
         result = ranksvm(*arguments, "--table", tmp_path / f"t{suffix}")
         written = (tmp_path / f"t{suffix}").read_text()
@@ -65,11 +68,24 @@ def test_one_table_at_the_end(official, ranksvm, tmp_path):
         # a caption for a paper, not the path on this machine
         assert str(official) not in written
         assert suffix == ".csv" or f"{official.name}: test data of 3 folds" in written
+    assert "& $2^{" in (tmp_path / "t.tex").read_text()
+    *_, last, mean = (tmp_path / "t.csv").read_text().splitlines()
+    assert last.startswith("Fold10,4,")
+    assert re.fullmatch(r"mean,,,0\.\d+,letor", mean)
     lines = result.stdout.splitlines()
     assert "3 folds, 12 queries; test metrics (letor)" in lines[0]
     assert [line.split()[0] for line in lines[3:7]] == ["Fold8", "Fold9", "Fold10", "mean"]
     assert "C was chosen by ndcg@10 on the validation data of each fold." in result.stdout
     assert "Fold9: C = " in result.stderr
+
+
+def test_the_table_on_standard_output_is_csv(official, ranksvm, tmp_path):
+    arguments = ["folds", official, "-C", "2^-3", "--metrics", "map", "--table"]
+    command = [sys.executable, "-m", "ranksvm", *map(str, arguments), "-"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True)
+    ranksvm(*arguments, tmp_path / "t.csv")
+    assert printed.stdout == (tmp_path / "t.csv").read_text()
+    assert "2^-3" in printed.stderr
 
 
 def test_a_given_c_kernels_and_scalers(official, ranksvm, ranksvm_json):

@@ -122,3 +122,12 @@ def test_environment_takes_no_file(ranksvm, tmp_path):
     path.write_text("1 qid:a 1:1\n")
     for arguments in (("info",), ("info", path, "--environment")):
         assert "either FILE or --environment" in ranksvm(*arguments, code=2).stderr
+
+
+def test_signs_name_features_as_files_do(ranksvm, ranksvm_json, folder, tmp_path):
+    path = tmp_path / "model"
+    ranksvm("train", folder / "train.txt", "-C", "1", "--monotone", "1=1,5=-1", "-o", path)
+    assert "monotone={'f1': 1, 'f5': -1}" in " ".join(ranksvm("info", path).stdout.split())
+    assert ranksvm_json("info", path)["signs"] == {"f1": 1, "f5": -1}
+    ranksvm("train", folder / "train.txt", "-C", "1", "-o", path)
+    assert ranksvm_json("info", path)["signs"] is None

@@ -213,7 +213,7 @@ def test_the_levels_of_prank_are_those_of_the_file(ranksvm, ranksvm_json, folder
     assert ranksvm_json("online", folder / "train.txt", "--learner", "prank")["parameters"]["levels"] == [0, 1, 2]
     assert "a pipe cannot be read twice" in ranksvm("online", "-", "--learner", "prank", code=2).stderr
     result = ranksvm("online", folder / "train.txt", "--learner", "prank", "--levels", "0,1", code=1)
-    assert "not one of the levels [0.0, 1.0]: give levels, all labels that may occur" in result.stderr
+    assert "not one of the levels [0.0, 1.0]: give levels (--levels), all labels that may occur" in result.stderr
 
 
 def test_a_pipe_goes_on_with_the_levels_of_the_model(ranksvm, ranksvm_json, folder, long, tmp_path):

@@ -56,6 +56,8 @@ def overwriting(train, model, target):
     yield "analyze", model, train, "-o", target
     yield "analyze", model, train, "--spectra", target
     yield "convert", train, target
+    yield "export", model, "--to", "json", "--data", train, "-o", target
+    yield "import", train, "-o", target
     yield "train", train, "--settings", scores, "-o", scores
 
 

@@ -50,3 +50,11 @@ def test_a_scaler_alone_gives_no_scores(ranksvm, folder, tmp_path):
     save(StandardScaler().fit(np.eye(5)), tmp_path / "scaler")
     result = ranksvm("predict", tmp_path / "scaler", folder / "test.txt", code=1)
     assert "a StandardScaler, which has no predict method" in result.stderr
+
+
+def test_dense_data_with_fewer_features_than_the_model_are_warned_about(ranksvm, model, tmp_path):
+    path = tmp_path / "fewer.txt"
+    path.write_text("1 qid:1 1:1 2:2 3:3\n0 qid:1 1:2 2:1 3:4\n")
+    assert "has 3 features, the training data 5: the missing ones are 0" in ranksvm("predict", model, path).stderr
+    path.write_text("1 qid:1 1:1\n" + "0 qid:1 9:2\n" * 9)
+    assert "missing" not in ranksvm("predict", model, path).stderr

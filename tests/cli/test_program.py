@@ -14,7 +14,20 @@ from ranksvm.cli import main
 from ranksvm.cli.errors import Program, debug_option
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 
-COMMANDS = ["train", "tune", "folds", "predict", "rank", "evaluate", "explain", "convert", "info", "demo"]
+COMMANDS = [
+    "train",
+    "tune",
+    "folds",
+    "predict",
+    "rank",
+    "evaluate",
+    "explain",
+    "export",
+    "import",
+    "convert",
+    "info",
+    "demo",
+]
 
 
 def program_that(action):
@@ -73,6 +86,7 @@ def small_files(tmp_path_factory):
         ("evaluate TRAIN -s SCORES --json", UNUSED | BY_SOLVERS),
         ("info TRAIN --json", UNUSED | BY_SOLVERS),
         ("convert TRAIN NEW.rsd", UNUSED | BY_SOLVERS),
+        ("export MODEL --to solr --data TRAIN -o NEW.json", UNUSED | BY_SOLVERS | {"onnx"}),
     ],
 )
 def test_a_command_loads_only_what_it_uses(command, unused, small_files):

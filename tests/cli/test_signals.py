@@ -58,3 +58,25 @@ def test_a_signal_just_before_a_read_that_blocks(number, raised):
     command = [sys.executable, "-c", _READS_PAST_A_SIGNAL, str(int(number))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines() == [raised, "[]"], done.stderr
+
+
+_INTERRUPTED_IMPORT = """
+import sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+from ranksvm.cli import main
+main(["info", "--environment"])
+"""
+
+
+@pytest.mark.parametrize("name", ["click", "ranksvm.cli.signals", "ranksvm.cli.info"])
+def test_an_interrupt_while_the_program_is_imported(name):
+    code = _INTERRUPTED_IMPORT.format(name=name)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.strip() == "Interrupted: nothing was written."

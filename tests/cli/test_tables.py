@@ -5,12 +5,12 @@ import os
 
 import numpy as np
 
+from ranksvm._words import power
 from ranksvm.cli.tables import (
     aligned,
     count,
     counted,
     number,
-    power,
     print_bars,
     print_facts,
     print_json,

@@ -89,6 +89,13 @@ except OSError as error:
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is full")
+def test_errors_while_writing_to_a_device_name_it():
+    with pytest.raises(OSError, match="No space left on device") as caught, atomic_write("/dev/full") as file:
+        file.write(bytes(100_000))
+    assert caught.value.filename == "/dev/full"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="no such names")
 def test_links_to_descriptors_are_descriptors(tmp_path):
     link = tmp_path / "link"

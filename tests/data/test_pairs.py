@@ -164,6 +164,25 @@ def test_pairs_of_labels_written_out(selection, weighting, weighted):
     assert pairs.weight == pytest.approx(weight.sum(), rel=1e-12)
 
 
+def test_gains_far_below_the_largest_one_have_all_digits():
+    y = np.array([0.3, -7.6, 900.7])
+    pairs = ComparablePairs.from_labels(Queries.from_qid([0, 0, 1]), y, weighting="gain_gap")
+    with np.errstate(under="ignore"):
+        gains = np.exp2(np.longdouble(y) - np.longdouble(900.7))
+    assert abs(pairs.weight - (gains[0] - gains[1])) <= 1e-15 * gains[0]
+
+
+def test_weights_that_are_differences_have_their_parts():
+    rng = np.random.default_rng(0)
+    y, qid, v = rng.integers(-2, 5, 40) * 0.5, rng.integers(0, 3, 40), rng.random(40)
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid), y, weighting="label_gap", sample_weight=v)
+    i, j, weight = (np.concatenate(part) for part in zip(*map(pairs.explicit, range(3)), strict=True))
+    first, second = (part.weights_of(i, j) for part in pairs.gain_parts)
+    np.testing.assert_allclose(first - second, weight, atol=1e-15)
+    assert [part.weight for part in pairs.gain_parts] == pytest.approx([first.sum(), second.sum()])
+    assert ComparablePairs.from_labels(Queries.from_qid(qid), y).gain_parts == ()
+
+
 @pytest.mark.parametrize("n_levels", [3, 400])
 def test_a_sample_of_neighbours_has_neighbours(n_levels):
     rng = np.random.default_rng(0)

@@ -343,8 +343,6 @@ def test_real_data_through_every_form(shared_data, tmp_path):
 @pytest.mark.parametrize(
     "call",
     [
-        lambda data: RankSVM().fit(data),
-        lambda data: RankSVMCV().fit(data),
         lambda data: FactorizedRankSVM().fit(data, None),
         lambda data: SOLARRanker().fit(data),
         lambda data: RankSVM().fit(data.X, data.y, qid=data.qid).predict(data),
@@ -352,6 +350,15 @@ def test_real_data_through_every_form(shared_data, tmp_path):
         lambda data: cross_validate(RankSVM(), data),
     ],
 )
-def test_it_is_no_features(call):
+def test_it_is_no_features_but_for_rank_svm(call):
     with pytest.raises(DataError, match=r"RankingData is no array of features: give X=data.X, y=data.y, qid=data.qid"):
         call(make_ranking(n_queries=4, n_docs=5, n_features=3, random_state=0))
+
+
+def test_rank_svm_takes_labels_and_queries_from_it():
+    data = make_ranking(n_queries=20, n_docs=5, n_features=3, random_state=0)
+    np.testing.assert_array_equal(RankSVM().fit(data).coef_, RankSVM().fit(data.X, data.y, qid=data.qid).coef_)
+    chosen = RankSVMCV(Cs=[0.1, 1.0], cv=2).fit(data)
+    np.testing.assert_array_equal(
+        chosen.scores_, RankSVMCV(Cs=[0.1, 1.0], cv=2).fit(data.X, data.y, qid=data.qid).scores_
+    )

@@ -1,11 +1,16 @@
 """eval_set, eval_qid, eval_group and group: the calls that code written for LightGBM, XGBoost or PyTerrier makes."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from ranksvm import RankSVM, RankSVMCV, load, make_ranking
-from ranksvm.exceptions import DataError
+from ranksvm import FactorizedRankSVM, RankSVM, RankSVMCV, SOLARRanker, load, make_ranking
+from ranksvm.exceptions import DataError, ScaleWarning
 from ranksvm.metrics import evaluate
 
 CS = [1e-4, 1e-2, 1.0]
@@ -163,3 +168,36 @@ def test_sets_that_cannot_be_used(data, make, options, message, monkeypatch):
     monkeypatch.setattr("ranksvm.problems.problem.RankSVMProblem.solve", never)
     with pytest.raises(DataError, match=message):
         make().fit(data.X, data.y, qid=data.qid, **options)
+
+
+SCALED = [RankSVM(), RankSVMCV(Cs=[0.1]), FactorizedRankSVM(max_epochs=2), SOLARRanker()]
+
+
+@pytest.mark.parametrize("model", SCALED, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_a_set_of_another_scale_is_warned_about(model, make):
+    data = make_ranking(n_queries=20, n_features=6, random_state=0)
+    scale = np.array([100.0, 20.0, 1.0, 50.0, 1000.0, 30.0])
+    for X, other in ((data.X, data.X * scale), (data.X * scale, data.X)):
+        with pytest.warns(ScaleWarning, match=r"eval_set, valid_0: .* times as large.* Pipeline") as found:
+            model.fit(make(X), data.y, qid=data.qid, eval_set=(make(other), data.y), eval_qid=data.qid)
+        assert [each.filename for each in found if each.category is ScaleWarning] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ScaleWarning)
+        model.fit(make(data.X), data.y, qid=data.qid, eval_set=(make(3.0 * data.X), data.y), eval_qid=data.qid)
+
+
+def test_a_pipeline_that_scales_x_alone_is_warned_about():
+    data = make_ranking(n_queries=20, n_features=6, random_state=0)
+    X = 1000.0 * data.X
+    pipeline = make_pipeline(StandardScaler(), RankSVMCV(Cs=[0.1]))
+    sets = {"ranksvmcv__eval_set": (X, data.y), "ranksvmcv__eval_qid": data.qid}
+    with pytest.warns(ScaleWarning, match="steps of a Pipeline transform X, but not eval_set"):
+        pipeline.fit(X, data.y, ranksvmcv__qid=data.qid, **sets)
+
+
+def test_features_that_are_0_in_one_set_are_not_compared():
+    data = make_ranking(n_queries=20, n_features=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ScaleWarning)
+        RankSVM().fit(data.X, data.y, qid=data.qid, eval_set=(np.zeros_like(data.X), data.y), eval_qid=data.qid)

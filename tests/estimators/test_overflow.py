@@ -1,4 +1,4 @@
-"""Online learners refuse what overflows, name the row, and are left as they were."""
+"""What overflows is refused: online learners name the row and are left as they were, options are named."""
 
 import copy
 
@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import ranksvm
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, OptionError
 
 MODELS = {
     "first order": ranksvm.SOLARRanker(random_state=0),
@@ -103,3 +103,28 @@ def test_rows_that_few_columns_have_are_restored_in_them():
     with pytest.raises(DataError, match=r"row [23] \(from 0\) has the value 1.7e\+308 in feature f501"):
         model.partial_fit(X, Y)
     assert_same(model, before)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ranksvm.RankSVM(C=10**400),
+        ranksvm.RankSVM(tol=10**400),
+        ranksvm.RankSVM(loss="huber", huber_width=10**400),
+        ranksvm.RankSVM(max_iter=10**400),
+        ranksvm.RankSVMCV(Cs=[10**400]),
+        ranksvm.KernelRankSVM(gamma=10**400),
+        ranksvm.KernelRankSVM(kernel="poly", degree=10**400),
+        ranksvm.KernelRankSVM(n_components=10**400, approximation="nystroem"),
+        ranksvm.KernelRankSVM(memory_limit=10**400),
+        ranksvm.FactorizedRankSVM(n_components=10**400),
+        ranksvm.FactorizedRankSVM(learning_rate=10**400),
+        ranksvm.RegularizedRankSVM(lam=10**400),
+        ranksvm.SOLARRanker(C=10**400),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_options_that_are_too_large_for_any_number(model):
+    X, y, qid = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 3, np.repeat(np.arange(8), 5)
+    with pytest.raises(OptionError, match="must be"):
+        model.fit(X, y, qid=qid)

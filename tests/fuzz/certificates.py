@@ -29,6 +29,7 @@ class Problem:
         Listed pairs.
     gram : callable
         Products of documents, ``gram()`` of shape (n_rows, n_rows); called only where a better dual point is needed.
+        Beside it, ``at(beta)`` has to be set: scores and squared norm of the model of such sums of alpha.
     C : float
         Weight of a pair.
     loss, width : str, float
@@ -52,7 +53,7 @@ class Problem:
         a = own * q[self.i] / p[self.i]
         weighting = choice["pair_weighting"]
         if weighting == "per_query":
-            total = np.zeros(n, dtype=LONG)
+            total = np.zeros(qid.max() + 1, dtype=LONG)
             np.add.at(total, qid[self.i], own)
             a = a / total[qid[self.i]]
         elif weighting == "label_gap":
@@ -115,8 +116,7 @@ class Problem:
                     alpha[pair] = new
             if epoch % 20 == 19 or epoch == epochs - 1:
                 beta = self.per_document(alpha)
-                s = Q @ beta
-                norm = self.squared_norm(beta)
+                s, norm = self.at(beta)
                 dual, primal = max(dual, self.dual(alpha, norm)), min(primal, self.primal(s, norm))
                 if dual >= enough or primal < enough:
                     break
@@ -146,7 +146,7 @@ def judge(problem, objective, gap, converged, tol, scores, norm, alphas):
     best = LONG(-np.inf)
     for alpha in alphas:
         beta = problem.per_document(alpha)
-        best = max(best, problem.dual(alpha, problem.squared_norm(beta)))
+        best = max(best, problem.dual(alpha, problem.at(beta)[1]))
     if best >= enough:
         return "proven"
     best, primal = problem.better_dual(alphas[-1], enough)
@@ -273,8 +273,17 @@ def linear(random, X, y, qid):
     problem = Problem(
         y, qid, pairs, lambda: long_X @ long_X.T, options["C"], options["loss"], options["huber_width"], choice, weights
     )
-    problem.squared_norm = lambda beta: ((beta @ long_X) ** 2).sum()
+    problem.at = lambda beta: through_weights(long_X, beta)
     return _judge(model, problem, options, long_X @ w, w @ w, [])
+
+
+def through_weights(X, beta):
+    """Scores and squared norm of the weights that sums of alpha imply.
+
+    They belong to each other even if alpha are so large that weights are all that is left of them.
+    """
+    w = beta @ X
+    return X @ w, w @ w
 
 
 def kernel(random, X, y, qid):
@@ -305,9 +314,9 @@ def kernel(random, X, y, qid):
     if name == "linear":
         long_X, w = LONG(X) - LONG(X).mean(axis=0), b @ LONG(X)
         problem.gram = lambda: long_X @ long_X.T
-        problem.squared_norm = lambda beta: ((beta @ long_X) ** 2).sum()
+        problem.at = lambda beta: through_weights(long_X, beta)
         return _judge(model, problem, options, long_X @ w, w @ w, [])
-    problem.squared_norm = lambda beta: beta @ (Q @ beta)
+    problem.at = lambda beta: (Q @ beta, beta @ (Q @ beta))
     size = np.abs(b).sum() + max(np.abs(problem.per_document(problem.alpha(scores, model.width_ or 1.0))).sum(), 0)
     problem.own_size = 1e-2 * np.abs(Q).max() * size * size
     return _judge(model, problem, options, scores, b @ scores, [])
@@ -352,16 +361,23 @@ def low_rank(random, X, y, qid):
 def low_rank_value(model, X, y, qid):
     """The objective of a regularised model in extended precision, and how far the judge may be off.
 
-    The dual variables are those that the model implies. Singular vectors are orthonormal in float64 only.
+    The dual variables are those that the model implies: margins over 2 lam, so that they are known to no more digits
+    than the margins' round-off leaves. Singular vectors are orthonormal in float64 only.
     """
     gamma, lam = (LONG(model.fitted_params_[name]) for name in ("gamma", "lam"))
     duals, matrices = (of(np.asarray(X, dtype=np.float64), y, qid) for of in (model.dual_coef, model.low_rank_coef))
-    beta, rest = np.zeros(len(y), dtype=LONG), LONG(0)
+    beta, rest, free = np.zeros(len(y), dtype=LONG), LONG(0), 0
     for dual, matrix in zip(duals, matrices, strict=True):
         alpha = LONG(dual.alpha)
+        free += np.count_nonzero((alpha > 0) & (alpha < model.fitted_params_["C"]))
         np.add.at(beta, dual.preferred_rows, alpha.sum(axis=1))
         np.subtract.at(beta, dual.other_rows, alpha.sum(axis=0))
         rest += lam * ((alpha - LONG(matrix.alpha)) ** 2).sum() - alpha.sum()
     w = beta @ LONG(X)
     nuclear = gamma * LONG(model.singular_values_).sum()
-    return w @ w / 2 + rest + nuclear, LONG(1e-13) * nuclear
+    size = (np.abs(LONG(X)) @ np.abs(LONG(model.coef_))).max()
+    moved = free * LONG(np.finfo(np.float64).eps) * (X.shape[1] + 8) * (1 + size) / lam
+    shift = 2 * np.sqrt((LONG(X) ** 2).sum(axis=1).max()) * moved
+    slope = np.sqrt(((w - model.coef_) ** 2).sum())
+    own = LONG(1e-13) * nuclear + 3 * lam * moved * moved + (slope + shift / 2) * shift
+    return w @ w / 2 + rest + nuclear, own

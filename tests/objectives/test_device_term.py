@@ -1,15 +1,22 @@
 """The data term of a device against every property of data terms, and against the one on threads."""
 
+import logging
+import os
+
 import numpy as np
 import pytest
 
 from ranksvm.data import as_design_matrix, partition
+from ranksvm.device import open_device
 from ranksvm.device.host import HostDevice
-from ranksvm.objectives import LinearObjective, ThreadedTerm, device_long_queries
+from ranksvm.objectives import LinearObjective, ThreadedTerm, device_long_queries, device_rows, device_term
 from ranksvm.objectives.device_term import DeviceTerm
 from ranksvm.objectives.devices_term import DevicesTerm
 from ranksvm.solvers import Status, newton, tron
 from term_checks import CHECKS, LOSSES, PROBLEMS, TermProblem, check_all
+
+# RANKSVM_TEST_CUDA=1 runs all this on a GPU, too
+GPUS = ("cuda:0",) if os.environ.get("RANKSVM_TEST_CUDA") else ()
 
 # a function of the user's own cannot run on a device
 LOSSES = [name for name in LOSSES if name != "function"]
@@ -37,6 +44,8 @@ TERMS = {
     "two parts on one device": parts_on(*[HostDevice()] * 2),
     "three devices": parts_on(*(HostDevice(n_blocks=n) for n in (1, 2, 3))),
 }
+for gpu in GPUS:
+    TERMS |= {gpu: on(open_device(gpu)), f"two parts on {gpu}": parts_on(*[open_device(gpu)] * 2)}
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
@@ -56,6 +65,48 @@ def test_every_property_where_the_host_sweeps_some_queries_or_all(most_pairs, lo
     check_all(on(HostDevice()), loss, kind, check)
 
 
+@pytest.fixture
+def streaming(monkeypatch):
+    """X never fits: blocks of about 20 rows of 6 numbers go through."""
+    monkeypatch.setattr(device_rows, "RESIDENT_SHARE", 0.0)
+    for module in (device_rows, device_term):
+        monkeypatch.setattr(module, "STREAM_BYTES", 20 * 6 * 8)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("kind", [kind for kind, options in PROBLEMS.items() if options.get("storage") != "csr"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_property_of_rows_that_stream_through(loss, kind, check, streaming):
+    check_all(on(HostDevice()), loss, kind, check)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_stream_through_take_less_memory(streaming, caplog, dtype):
+    problem = TermProblem(n=2000)
+    X = np.tile(problem.X, 50).astype(dtype)
+    results = []
+    for memory in (None, 9 * X.nbytes // 10):
+        device = HostDevice(memory=memory)
+        with caplog.at_level(logging.INFO, logger="ranksvm"):
+            if memory is None:
+                with pytest.MonkeyPatch.context() as patched:
+                    patched.setattr(device_rows, "RESIDENT_SHARE", 0.8)
+                    term = on(device)(X, problem.spec, problem.pairs)
+            else:
+                term = on(device)(X, problem.spec, problem.pairs)
+        objective = LinearObjective(term, 0.01)
+        results.append(tron(objective, np.zeros(X.shape[1]), tol=1e-6))
+        # a sample of a sample reads its own rows
+        sample = term.sample(200, 0).sample(50, 1)
+        rows, w = sample.pairs.rows, np.linspace(-1.0, 1.0, X.shape[1])
+        np.testing.assert_allclose(
+            sample.scores(w), X[rows] @ w, rtol=1e-5 if dtype is np.float32 else 1e-12, atol=1e-9
+        )
+    assert results[0].value == pytest.approx(results[1].value, rel=1e-9)
+    assert "X stays there" in caplog.text
+    assert "rows stream through in blocks of" in caplog.text
+
+
 # -- beside the term on threads ----------------------------------------------------------------------------------------
 
 
@@ -66,11 +117,13 @@ def threaded(X, spec, pairs):
 @pytest.mark.parametrize(("dtype", "most_pairs"), [(np.float32, 1 << 31), (np.float64, 1 << 31), (np.float64, 600)])
 @pytest.mark.parametrize("kind", PROBLEMS)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_everything_is_that_of_the_term_on_threads(loss, kind, dtype, most_pairs, monkeypatch):
+@pytest.mark.parametrize("device", ["host", *GPUS])
+def test_everything_is_that_of_the_term_on_threads(device, loss, kind, dtype, most_pairs, monkeypatch):
     monkeypatch.setattr(device_long_queries, "LONG_PAIRS", most_pairs)
     problem = TermProblem(loss, n=400, seed=3, **PROBLEMS[kind])
     X = problem.X.astype(dtype)
-    term, expected = (make(X, problem.spec, problem.pairs) for make in (on(HostDevice()), threaded))
+    chosen = HostDevice() if device == "host" else open_device(device)
+    term, expected = (make(X, problem.spec, problem.pairs) for make in (on(chosen), threaded))
     for w, step in problem.points():
         a, b = (term.evaluate(at, problem.width) for at in (w, w + step))
         c, d = (expected.evaluate(at, problem.width) for at in (w, w + step))
@@ -119,7 +172,8 @@ def test_no_result_depends_on_the_order_of_threads_or_blocks(loss, kind):
 def test_fits_end_at_the_same_objective(solver, loss, kind):
     problem = TermProblem(loss, n=240, **PROBLEMS[kind])
     values = []
-    for make in (threaded, on(HostDevice()), parts_on(HostDevice(), HostDevice(n_blocks=2))):
+    terms = [threaded, on(HostDevice()), parts_on(HostDevice(), HostDevice(n_blocks=2)), *map(TERMS.get, GPUS)]
+    for make in terms:
         term = make(problem.X, problem.spec, problem.pairs)
         objective = LinearObjective(term, 0.5, problem.spec.first_width, problem.spec.smoothed)
         result = solver(objective, np.zeros(6), tol=1e-9)
@@ -128,11 +182,12 @@ def test_fits_end_at_the_same_objective(solver, loss, kind):
     np.testing.assert_allclose(values, values[0], rtol=1e-9)
 
 
-def test_a_fit_gives_the_same_bits_every_time():
+@pytest.mark.parametrize("device", ["host", *GPUS])
+def test_a_fit_gives_the_same_bits_every_time(device):
     problem = TermProblem("hinge", n=500)
 
     def fit():
-        term = on(HostDevice())(problem.X, problem.spec, problem.pairs)
+        term = on(HostDevice() if device == "host" else open_device(device))(problem.X, problem.spec, problem.pairs)
         return newton(LinearObjective(term, 0.5, 1.0, True), np.zeros(6), tol=1e-6).w
 
     np.testing.assert_array_equal(fit(), fit())

@@ -15,6 +15,7 @@ class Point(NamedTuple):
     value: float
     bound: float
     ranks: np.ndarray
+    round_off: float = 0.0
 
 
 class Lasso:

@@ -5,19 +5,11 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
+template <class Matrix>
+static constexpr DenseLoops<Matrix> kDense = {dense_scores<Matrix>, dense_accumulate<Matrix>, dense_gather<Matrix, double>,
+                                              dense_gather<Matrix, float>};
 template <class Real>
-static constexpr DenseLoops<Real> kDense = {
-    dense_scores<const Real *>,
-    dense_accumulate<const Real *>,
-    dense_gather<const Real *, double>,
-    dense_gather<const Real *, float>,
-    dense_finite<Real>,
-    dense_scores<TwoBlocks<Real>>,
-    dense_accumulate<TwoBlocks<Real>>,
-    dense_gather<TwoBlocks<Real>, double>,
-    dense_gather<TwoBlocks<Real>, float>,
-    dense_largest<Real>,
-};
+static constexpr ArrayLoops<Real> kArrays = {dense_finite<Real>, dense_largest<Real>};
 template <class Real, class Index>
 static constexpr SparseLoops<Real, Index> kSparse = {sparse_scores<Real, Index>, sparse_accumulate<Real, Index>,
                                                      sparse_gather<Real, Index, double>, sparse_gather<Real, Index, float>,
@@ -25,8 +17,12 @@ static constexpr SparseLoops<Real, Index> kSparse = {sparse_scores<Real, Index>,
 template <class Real>
 static constexpr CentreLoops<Real> kCentre = {centre_queries<Real>};
 
-template <> const DenseLoops<float> &loops() { return kDense<float>; }
-template <> const DenseLoops<double> &loops() { return kDense<double>; }
+template <> const DenseLoops<OneBlock<float>> &loops() { return kDense<OneBlock<float>>; }
+template <> const DenseLoops<OneBlock<double>> &loops() { return kDense<OneBlock<double>>; }
+template <> const DenseLoops<TwoBlocks<float>> &loops() { return kDense<TwoBlocks<float>>; }
+template <> const DenseLoops<TwoBlocks<double>> &loops() { return kDense<TwoBlocks<double>>; }
+template <> const ArrayLoops<float> &loops() { return kArrays<float>; }
+template <> const ArrayLoops<double> &loops() { return kArrays<double>; }
 template <> const SparseLoops<float, int32_t> &loops() { return kSparse<float, int32_t>; }
 template <> const SparseLoops<float, int64_t> &loops() { return kSparse<float, int64_t>; }
 template <> const SparseLoops<double, int32_t> &loops() { return kSparse<double, int32_t>; }

@@ -7,11 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
-#include <utility>
 
+#include "dense_matrix.hpp"
 #include "portable.hpp"
-#include "two_blocks.hpp"
 
 namespace ranksvm::RANKSVM_VARIANT {
 
@@ -21,20 +19,17 @@ using std::int64_t;
 RANKSVM_INLINE int64_t row_at(const int64_t *rows, int64_t position) { return rows ? rows[position] : position; }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Dense, row-major: one array, or two
+// Dense
 
 template <class Real>
-RANKSVM_INLINE const Real *row_of(const Real *X, int64_t n, int64_t row) {
-    return X + row * n;
+RANKSVM_INLINE const Real *row_of(const OneBlock<Real> &X, int64_t n, int64_t row) {
+    return X.values + row * n;
 }
 
 template <class Real>
 RANKSVM_INLINE const Real *row_of(const TwoBlocks<Real> &X, int64_t n, int64_t row) {
     return row < X.n_first ? X.first + row * n : X.second + (row - X.n_first) * n;
 }
-
-template <class Matrix>
-using ValueOf = std::remove_cv_t<std::remove_pointer_t<decltype(row_of(std::declval<Matrix>(), 0, 0))>>;
 
 // Rows that share what is read of w or written of a sum, and that have one vector of sums each: as many as registers hold.
 // Measured with float32 and float64 in the cache of a core: eight rows with AVX2 take 0.4 of the time of four rows with four
@@ -74,7 +69,7 @@ RANKSVM_INLINE void short_dots(const Real *const *x, const double *w, int64_t n,
 template <class Matrix>
 RANKSVM_INLINE void dense_scores(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far,
                                  const double *w, double *out_range) {
-    using Real = ValueOf<Matrix>;
+    using Real = typename Matrix::Value;
     // The processor's own prefetching keeps no more than a core's share of the memory busy, and none for rows in disorder.
     constexpr int64_t kAhead = 16;
     const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real)), last = stop - 1;
@@ -105,7 +100,7 @@ constexpr int64_t kSumRows = 512, kFewRows = 64;
 template <class Matrix>
 RANKSVM_INLINE void accumulate_rows(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, int64_t fetched,
                                     int64_t fetch_stop, const double *u_range, double *RANKSVM_RESTRICT out) {
-    using Real = ValueOf<Matrix>;
+    using Real = typename Matrix::Value;
     const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real));
     int64_t t = start;
     while (t < stop) {
@@ -199,7 +194,7 @@ template <class Matrix, class Out>
 RANKSVM_INLINE void dense_gather(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
                                  Out *RANKSVM_RESTRICT out_range) {
     for (int64_t t = start; t < stop; ++t) {
-        const ValueOf<Matrix> *x = row_of(X, n, row_at(rows, t));
+        const typename Matrix::Value *x = row_of(X, n, row_at(rows, t));
         Out *RANKSVM_RESTRICT out = out_range + (t - start) * n;
         for (int64_t f = 0; f < n; ++f) out[f] = static_cast<Out>(x[f]);
     }

@@ -12,18 +12,21 @@ from ranksvm._compiled.border cimport need, need_ascending, need_csr, need_place
 from ranksvm._compiled.instruction_set cimport chosen
 from ranksvm._compiled.passes cimport RowProducts, new_products
 
-cdef extern from "two_blocks.hpp" namespace "ranksvm" nogil:
+cdef extern from "dense_matrix.hpp" namespace "ranksvm" nogil:
+    cppclass OneBlock[Real]:
+        const Real *values
+
     cppclass TwoBlocks[Real]:
         const Real *first
         const Real *second
         int64_t n_first
 
 cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
-    cppclass DenseLoops[Real]:
-        void (*gather)(const Real *, int64_t, const int64_t *, int64_t, int64_t, double *)
-        void (*gather_single)(const Real *, int64_t, const int64_t *, int64_t, int64_t, float *)
-        void (*two_gather)(TwoBlocks[Real], int64_t, const int64_t *, int64_t, int64_t, double *)
-        void (*two_gather_single)(TwoBlocks[Real], int64_t, const int64_t *, int64_t, int64_t, float *)
+    cppclass DenseLoops[Matrix]:
+        void (*gather)(Matrix, int64_t, const int64_t *, int64_t, int64_t, double *)
+        void (*gather_single)(Matrix, int64_t, const int64_t *, int64_t, int64_t, float *)
+
+    cppclass ArrayLoops[Real]:
         cbool (*finite)(const Real *, int64_t)
         void (*largest)(const Real *, int64_t, int64_t, int64_t, double *)
 
@@ -41,24 +44,13 @@ cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
     const Loops &loops_of[Loops](int)
 
 cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
-    cppclass DenseRows[Real]:
-        const DenseLoops[Real] *loops
-        const Real *X
+    cppclass DenseRows[Matrix]:
+        const DenseLoops[Matrix] *loops
+        Matrix X
         int64_t n
         const int64_t *rows
         int64_t n_positions
         cbool far
-        @staticmethod
-        void scores(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
-        @staticmethod
-        void accumulate(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
-
-    cppclass TwoBlockRows[Real]:
-        const DenseLoops[Real] *loops
-        TwoBlocks[Real] X
-        int64_t n
-        const int64_t *rows
-        int64_t n_positions
         @staticmethod
         void scores(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
         @staticmethod
@@ -104,21 +96,35 @@ cdef const int64_t *_map(const int64_t[::1] rows):
     return &rows[0]
 
 
+cdef OneBlock[real] _one(const real[:, ::1] X):
+    cdef OneBlock[real] block
+    block.values = &X[0, 0]
+    return block
+
+
+cdef TwoBlocks[real] _two(const real[:, ::1] X, const real[:, ::1] second):
+    cdef TwoBlocks[real] blocks
+    blocks.first = &X[0, 0]
+    blocks.second = &second[0, 0]
+    blocks.n_first = X.shape[0]
+    return blocks
+
+
 def dense_products(const real[:, ::1] X, const int64_t[::1] rows):
     """``X[rows] w`` and ``X[rows]' u`` of a dense matrix, for a pass over the rows."""
     if rows is not None:
         need_places("rows", rows, X.shape[0])
     cdef RowProducts products = new_products(
-        sizeof(DenseRows[real]), (X, rows), X.shape[0] if rows is None else rows.shape[0], X.shape[1])
-    cdef DenseRows[real] *own = <DenseRows[real] *>products.memory
-    own.loops = &loops_of[DenseLoops[real]](chosen)
-    own.X = &X[0, 0]
+        sizeof(DenseRows[OneBlock[real]]), (X, rows), X.shape[0] if rows is None else rows.shape[0], X.shape[1])
+    cdef DenseRows[OneBlock[real]] *own = <DenseRows[OneBlock[real]] *>products.memory
+    own.loops = &loops_of[DenseLoops[OneBlock[real]]](chosen)
+    own.X = _one(X)
     own.n = X.shape[1]
     own.rows = _map(rows)
     own.n_positions = products.n_positions
     own.far = products.n_positions * X.shape[1] * <int64_t>sizeof(real) > NEAR_BYTES
-    products.table.scores = DenseRows[real].scores
-    products.table.accumulate = DenseRows[real].accumulate
+    products.table.scores = DenseRows[OneBlock[real]].scores
+    products.table.accumulate = DenseRows[OneBlock[real]].accumulate
     return products
 
 
@@ -129,17 +135,16 @@ def two_block_products(const real[:, ::1] X, const real[:, ::1] second, const in
     if rows is not None:
         need_places("rows", rows, n_rows)
     cdef RowProducts products = new_products(
-        sizeof(TwoBlockRows[real]), (X, second, rows), n_rows if rows is None else rows.shape[0], X.shape[1])
-    cdef TwoBlockRows[real] *own = <TwoBlockRows[real] *>products.memory
-    own.loops = &loops_of[DenseLoops[real]](chosen)
-    own.X.first = &X[0, 0]
-    own.X.second = &second[0, 0]
-    own.X.n_first = X.shape[0]
-    own.n_positions = products.n_positions
+        sizeof(DenseRows[TwoBlocks[real]]), (X, second, rows), n_rows if rows is None else rows.shape[0], X.shape[1])
+    cdef DenseRows[TwoBlocks[real]] *own = <DenseRows[TwoBlocks[real]] *>products.memory
+    own.loops = &loops_of[DenseLoops[TwoBlocks[real]]](chosen)
+    own.X = _two(X, second)
     own.n = X.shape[1]
     own.rows = _map(rows)
-    products.table.scores = TwoBlockRows[real].scores
-    products.table.accumulate = TwoBlockRows[real].accumulate
+    own.n_positions = products.n_positions
+    own.far = True  # listed pairs take their rows in disorder
+    products.table.scores = DenseRows[TwoBlocks[real]].scores
+    products.table.accumulate = DenseRows[TwoBlocks[real]].accumulate
     return products
 
 
@@ -173,11 +178,12 @@ def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, i
         return
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = X.shape[1]
+    cdef OneBlock[real] block = _one(X)
     with nogil:
         if copied is float:
-            loops_of[DenseLoops[real]](chosen).gather_single(&X[0, 0], n, map, start, stop, &out_range[0, 0])
+            loops_of[DenseLoops[OneBlock[real]]](chosen).gather_single(block, n, map, start, stop, &out_range[0, 0])
         else:
-            loops_of[DenseLoops[real]](chosen).gather(&X[0, 0], n, map, start, stop, &out_range[0, 0])
+            loops_of[DenseLoops[OneBlock[real]]](chosen).gather(block, n, map, start, stop, &out_range[0, 0])
 
 
 def two_block_gather(const real[:, ::1] X, const real[:, ::1] second, const int64_t[::1] rows, int64_t start,
@@ -191,15 +197,12 @@ def two_block_gather(const real[:, ::1] X, const real[:, ::1] second, const int6
         return
     cdef const int64_t *map = _map(rows)
     cdef int64_t n = X.shape[1]
-    cdef TwoBlocks[real] blocks
-    blocks.first = &X[0, 0]
-    blocks.second = &second[0, 0]
-    blocks.n_first = X.shape[0]
+    cdef TwoBlocks[real] blocks = _two(X, second)
     with nogil:
         if copied is float:
-            loops_of[DenseLoops[real]](chosen).two_gather_single(blocks, n, map, start, stop, &out_range[0, 0])
+            loops_of[DenseLoops[TwoBlocks[real]]](chosen).gather_single(blocks, n, map, start, stop, &out_range[0, 0])
         else:
-            loops_of[DenseLoops[real]](chosen).two_gather(blocks, n, map, start, stop, &out_range[0, 0])
+            loops_of[DenseLoops[TwoBlocks[real]]](chosen).gather(blocks, n, map, start, stop, &out_range[0, 0])
 
 
 def dense_largest(const real[:, ::1] X, int64_t start, int64_t stop, double[::1] out):
@@ -210,7 +213,7 @@ def dense_largest(const real[:, ::1] X, int64_t start, int64_t stop, double[::1]
         return
     cdef int64_t n = X.shape[1]
     with nogil:
-        loops_of[DenseLoops[real]](chosen).largest(&X[0, 0], n, start, stop, &out[0])
+        loops_of[ArrayLoops[real]](chosen).largest(&X[0, 0], n, start, stop, &out[0])
 
 
 def sparse_largest(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
@@ -232,7 +235,7 @@ def all_finite(const real[::1] values):
     if values.shape[0] == 0:
         return True
     with nogil:
-        finite = loops_of[DenseLoops[real]](chosen).finite(&values[0], values.shape[0])
+        finite = loops_of[ArrayLoops[real]](chosen).finite(&values[0], values.shape[0])
     return finite
 
 

@@ -5,32 +5,28 @@
 
 #include <cstdint>
 
+#include "dense_matrix.hpp"
 #include "instruction_set.hpp"
-#include "two_blocks.hpp"
 
 namespace ranksvm {
 
 using std::int32_t;
 using std::int64_t;
 
-template <class Real>
+template <class Matrix>
 struct DenseLoops {
     // `far`: whether X is larger than a core's cache
-    void (*scores)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far, const double *w,
+    void (*scores)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far, const double *w,
                    double *out_range);
-    void (*accumulate)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, int64_t fetch_stop,
+    void (*accumulate)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, int64_t fetch_stop,
                        const double *u_range, double *out);
-    void (*gather)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, double *out_range);
-    void (*gather_single)(const Real *X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, float *out_range);
+    void (*gather)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, double *out_range);
+    void (*gather_single)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, float *out_range);
+};
+
+template <class Real>
+struct ArrayLoops {
     bool (*finite)(const Real *X, int64_t size);
-    // the same products of rows in two arrays
-    void (*two_scores)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far,
-                       const double *w, double *out_range);
-    void (*two_accumulate)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
-                           int64_t fetch_stop, const double *u_range, double *out);
-    void (*two_gather)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, double *out_range);
-    void (*two_gather_single)(TwoBlocks<Real> X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
-                              float *out_range);
     // takes all rows start .. stop; `out` has what was the largest before
     void (*largest)(const Real *X, int64_t n, int64_t start, int64_t stop, double *out);
 };
@@ -54,8 +50,12 @@ struct CentreLoops {
     void (*centre_queries)(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, Real *X_range);
 };
 
-RANKSVM_DECLARE_LOOPS(DenseLoops<float>)
-RANKSVM_DECLARE_LOOPS(DenseLoops<double>)
+RANKSVM_DECLARE_LOOPS(DenseLoops<OneBlock<float>>)
+RANKSVM_DECLARE_LOOPS(DenseLoops<OneBlock<double>>)
+RANKSVM_DECLARE_LOOPS(DenseLoops<TwoBlocks<float>>)
+RANKSVM_DECLARE_LOOPS(DenseLoops<TwoBlocks<double>>)
+RANKSVM_DECLARE_LOOPS(ArrayLoops<float>)
+RANKSVM_DECLARE_LOOPS(ArrayLoops<double>)
 RANKSVM_DECLARE_LOOPS(SparseLoops<float, int32_t>)
 RANKSVM_DECLARE_LOOPS(SparseLoops<float, int64_t>)
 RANKSVM_DECLARE_LOOPS(SparseLoops<double, int32_t>)

@@ -7,10 +7,10 @@
 
 namespace ranksvm {
 
-template <class Real>
+template <class Matrix>
 struct DenseRows {
-    const DenseLoops<Real> *loops;
-    const Real *X;
+    const DenseLoops<Matrix> *loops;
+    Matrix X;
     int64_t n;
     const int64_t *rows;
     int64_t n_positions;
@@ -23,24 +23,6 @@ struct DenseRows {
     static void accumulate(const void *context, int64_t start, int64_t stop, const double *u_range, double *total) {
         const DenseRows &own = *static_cast<const DenseRows *>(context);
         own.loops->accumulate(own.X, own.n, own.rows, start, stop, own.far ? own.n_positions : stop, u_range, total);
-    }
-};
-
-template <class Real>
-struct TwoBlockRows {
-    const DenseLoops<Real> *loops;
-    TwoBlocks<Real> X;
-    int64_t n;
-    const int64_t *rows;
-    int64_t n_positions;
-
-    static void scores(const void *context, int64_t start, int64_t stop, const double *w, double *v_range) {
-        const TwoBlockRows &own = *static_cast<const TwoBlockRows *>(context);
-        own.loops->two_scores(own.X, own.n, own.rows, start, stop, true, w, v_range);
-    }
-    static void accumulate(const void *context, int64_t start, int64_t stop, const double *u_range, double *total) {
-        const TwoBlockRows &own = *static_cast<const TwoBlockRows *>(context);
-        own.loops->two_accumulate(own.X, own.n, own.rows, start, stop, own.n_positions, u_range, total);
     }
 };
 

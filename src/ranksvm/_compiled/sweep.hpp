@@ -289,7 +289,11 @@ static void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t f
         const double *counts = state.degrees + first;
         Real *Z = Z_range + (first - origin) * n;
         const int32_t n_levels = pairs.n_levels[q];
-        if (n_levels < 2 || counts[0] != counts[0]) {  // (of a query with a NaN score all are NaN)
+        if (n_levels < 2) {  // maybe of no rows at all
+            std::fill_n(Z, m * n, Real(0));
+            continue;
+        }
+        if (counts[0] != counts[0]) {  // of a query with a NaN score all are NaN
             std::fill_n(Z, m * n, static_cast<Real>(counts[0]));
             continue;
         }

@@ -4,10 +4,16 @@ Only click is imported with this package: the module of a command is imported wh
 scipy, scikit-learn and rich are loaded inside the commands, so that ``--help`` and usage errors appear at once.
 """
 
-import click
+import sys
 
-from ranksvm import __version__
-from ranksvm.cli.errors import Program, debug_option
+try:
+    import click
+
+    from ranksvm import __version__
+    from ranksvm.cli.errors import Program, debug_option
+except KeyboardInterrupt:  # this package is imported by the command alone
+    sys.stderr.write("\nInterrupted: nothing was written.\n")
+    sys.exit(130)
 
 __all__ = ["main"]
 
@@ -16,7 +22,7 @@ __all__ = ["main"]
     cls=Program,
     modules=(
         *("train", "tune", "folds", "online", "predict", "rank", "evaluate"),
-        *("explain", "analyze", "convert", "info", "demo"),
+        *("explain", "report", "analyze", "export", "import", "convert", "info", "demo"),
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 143 terminated.",

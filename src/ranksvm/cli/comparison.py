@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ranksvm._words import power
 from ranksvm.cli.compared_models import compared_models, in_words
 from ranksvm.cli.errors import warn
 from ranksvm.cli.files import query_ids
@@ -17,7 +18,7 @@ from ranksvm.cli.kernel_options import READ_BY
 from ranksvm.cli.low_rank_choice import LowRankChoice
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.rankers import make_ranker
-from ranksvm.cli.tables import counted, power, seconds
+from ranksvm.cli.tables import counted, seconds
 from ranksvm.cli.training_data import TrainingData
 
 __all__ = ["Comparison", "Tried", "chosen_values", "combinations", "described", "tell_cost"]

@@ -3,6 +3,8 @@
 import contextlib
 import errno
 import importlib
+import keyword
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,12 +15,13 @@ import click
 from ranksvm.cli.signals import TerminatedError, terminable
 from ranksvm.exceptions import OptionError, RankSVMError
 
-__all__ = ["EXIT_INTERRUPTED", "Program", "debug_option", "is_debugging", "warn"]
+__all__ = ["EXIT_INTERRUPTED", "Program", "command_line", "debug_option", "is_debugging", "warn"]
 
 # click's own: 1 for a ClickException, 2 for a UsageError
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
 EXIT_TERMINATED = 143  # 128 + SIGTERM
 _DEBUG = "ranksvm.debug"
+_ARGUMENTS = "ranksvm.arguments"
 
 
 def debug_option(command: Any) -> Any:
@@ -36,6 +39,11 @@ def _set_debug(ctx: click.Context, _parameter: click.Parameter, value: bool) -> 
 def is_debugging(ctx: click.Context) -> bool:
     """Whether ``--debug`` was given, to the program or to a command."""
     return ctx.find_root().meta.get(_DEBUG, False)
+
+
+def command_line(ctx: click.Context) -> str:
+    """The command line that is run, as it can be given to a shell again."""
+    return shlex.join(["ranksvm", *ctx.find_root().meta[_ARGUMENTS]])
 
 
 class Program(click.Group):
@@ -61,21 +69,26 @@ class Program(click.Group):
         # for an unknown name click suggests one of all commands
         for name in [cmd_name] if known else self._modules:
             if name not in self.commands:
-                self.add_command(getattr(importlib.import_module(f"ranksvm.cli.{name}"), f"{name}_command"))
+                # a keyword names no module
+                module = f"{name}_model" if keyword.iskeyword(name) else name
+                self.add_command(getattr(importlib.import_module(f"ranksvm.cli.{module}"), f"{name}_command"))
         return super().get_command(ctx, cmd_name)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program: SIGTERM ends it with one line and an exit code, as Ctrl-C does."""
-        with _one_line_for_sigterm():
+        """Run the program: SIGTERM and Ctrl-C end it with one line and an exit code."""
+        with _one_line_for_signals():
             return super().main(*args, **kwargs)
 
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+    def make_context(self, info_name: str | None, args: list[str], *others: Any, **kwargs: Any) -> click.Context:
         """Parse the arguments; click would answer Ctrl-C meanwhile with "Aborted!"."""
+        given = list(args)
         try:
-            return super().make_context(*args, **kwargs)
+            ctx = super().make_context(info_name, args, *others, **kwargs)
         except KeyboardInterrupt:
             _say("Interrupted: nothing was written.")
             sys.exit(EXIT_INTERRUPTED)
+        ctx.meta[_ARGUMENTS] = given
+        return ctx
 
     def invoke(self, ctx: click.Context) -> Any:
         with warnings.catch_warnings():
@@ -96,14 +109,17 @@ class Program(click.Group):
 
 
 @contextlib.contextmanager
-def _one_line_for_sigterm() -> Iterator[None]:
-    """End with one line on stderr and the exit code of shells when SIGTERM is received."""
+def _one_line_for_signals() -> Iterator[None]:
+    """End with one line on stderr and the exit code of shells at SIGTERM, or at Ctrl-C outside a command."""
     try:
         with terminable():
             yield
     except TerminatedError:
         _say("Terminated: files that were being written are as they were.")
         sys.exit(EXIT_TERMINATED)
+    except KeyboardInterrupt:
+        _say("Interrupted: nothing was written.")
+        sys.exit(EXIT_INTERRUPTED)
 
 
 def _say(line: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ranksvm._plain import plain
 from ranksvm._tabular import CORRECTIONS
@@ -100,7 +101,8 @@ if TYPE_CHECKING:
 @json_option
 @quiet_option
 @debug_option
-def evaluate_command(inputs: tuple[Path, ...], **options: Any) -> None:
+@click.pass_context
+def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: Any) -> None:
     """Evaluate how well models, score files or TREC runs rank the documents of DATA.
 
     With several (models first, then score files, then runs), each is compared with the first by a paired test over the
@@ -113,6 +115,7 @@ def evaluate_command(inputs: tuple[Path, ...], **options: Any) -> None:
     from ranksvm.metrics import parse_metrics
 
     _settle(inputs, options)
+    _refuse_without_use(ctx, options)
     metrics = [metric.name for metric in parse_metrics(options["metrics"])]
     results = _Evaluator(options, metrics).results()
     comparisons = _compare(results, metrics, options)
@@ -142,6 +145,20 @@ def _settle(inputs: tuple[Path, ...], options: dict[str, Any]) -> None:
     options["judged"] = options["qrels"] is not None or bool(options["runs"])
     if options["convention"] is None:
         options["convention"] = "trec" if options["judged"] else "default"
+
+
+def _refuse_without_use(ctx: click.Context, options: dict[str, Any]) -> None:
+    """Refuse options that would change nothing."""
+
+    def given(name: str) -> bool:
+        return ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+    if given("missing") and not options["judged"]:
+        raise click.UsageError("--missing is about judged queries that a run lacks: give --run or --qrels.")
+    if sum(len(options[name]) for name in ("models", "score_files", "runs")) < 2:
+        for name, option in (("against", "--compare"), ("correction", "--correction")):
+            if given(name):
+                raise click.UsageError(f"{option} is about several systems, but only one is evaluated.")
 
 
 class _Evaluator:

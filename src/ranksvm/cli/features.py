@@ -107,6 +107,11 @@ def _by_place(X: Any, n_features: int, path: Path) -> Any:
             "the others are ignored."
         )
         return X[:, :n_features]
+    if not is_sparse(X):  # in sparse data the last features may all be 0
+        warn(
+            f"{titled(path)} has {counted(found, 'feature')}, the training data {count(n_features)}: "
+            "the missing ones are 0."
+        )
     if is_sparse(X):
         X = X.copy()
         X.resize(X.shape[0], n_features)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from ranksvm._words import power
 from ranksvm.cli.errors import EXIT_INTERRUPTED, debug_option, is_debugging
 from ranksvm.cli.evaluation_notes import note_on_no_relevant
 from ranksvm.cli.files import query_ids, write_text
@@ -25,10 +26,11 @@ from ranksvm.cli.options import (
     reading_options,
     run_name_option,
 )
+from ranksvm.cli.paths import is_stdout
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, with_scaler
 from ranksvm.cli.settings import settings_option
-from ranksvm.cli.tables import count, counted, number, power, print_json, print_table, queries, seconds
+from ranksvm.cli.tables import count, counted, number, print_json, print_table, queries, seconds
 from ranksvm.cli.training_data import WEIGHTS, training_data
 from ranksvm.cli.training_options import c_range_option, choice_options, one_choice_option, solver_options
 
@@ -60,7 +62,9 @@ class Tested(NamedTuple):
     metavar="DIR",
     help=f"Folder for the model and the test scores of every fold: DIR/Fold1/{MODEL}, DIR/Fold1/{SCORES}, ...",
 )
-@click.option("--table", "table_file", type=OUTPUT_FILE, metavar="FILE", help="Write the table (.csv, .tex, .html).")
+@click.option(
+    "--table", "table_file", type=OUTPUT_FILE, metavar="FILE", help="Write the table (.csv, .tex, .html; CSV to -)."
+)
 @click.option("--per-query", type=OUTPUT_FILE, metavar="FILE", help="Write every metric of every test query (TSV).")
 @click.option("--run", "run_file", type=OUTPUT_FILE, metavar="FILE", help="TREC run of the test queries of all folds.")
 @run_name_option
@@ -141,8 +145,15 @@ def _settle(ctx: click.Context, options: dict[str, Any]) -> None:
     check_low_rank_options(ctx, options)
     if options["low_rank"] is None:
         check_kernel_options(options)
-    if options["table_file"] is not None and options["table_file"].suffix.lower() not in TABLES:
-        raise click.UsageError(f"--table {options['table_file']}: the extension must be one of {', '.join(TABLES)}.")
+    if options["table_file"] is not None and _kind_of(options["table_file"]) not in TABLES:
+        raise click.UsageError(
+            f"--table {options['table_file']}: the extension must be one of {', '.join(TABLES)}; - is CSV."
+        )
+
+
+def _kind_of(path: Path) -> str:
+    """The extension that says how a table is written; CSV for standard output."""
+    return ".csv" if is_stdout(path) else path.suffix.lower()
 
 
 def _check_outputs(folds: list[Fold], options: dict[str, Any]) -> None:
@@ -196,7 +207,7 @@ def _in_words(tested: Tested) -> str:
 
 
 def _table(tested: list[Tested], options: dict[str, Any]) -> "Table":
-    from ranksvm._tabular import Table
+    from ranksvm._tabular import POWER, Table
 
     convention, metrics = options["convention"], list(tested[0].evaluation.means)
     columns: dict[str, Any] = {
@@ -217,8 +228,8 @@ def _table(tested: list[Tested], options: dict[str, Any]) -> "Table":
             **{name: f"{name} (chosen)" for name in ("C", "gamma") if chooses(options)},
         },
         hidden=("convention",),
-        formats={"C": ".6g", "gamma": ".6g"},
-        footer=[{"fold": "mean", **_means(tested)}],
+        formats={"C": POWER, "gamma": POWER},
+        footer=[{"fold": "mean", **_means(tested), "convention": convention}],
     )
 
 
@@ -231,8 +242,9 @@ def _means(tested: list[Tested]) -> dict[str, float]:
 def _write(tested: list[Tested], table: "Table", options: dict[str, Any]) -> list[Path]:
     """Write the requested files; their paths."""
     if options["table_file"] is not None:
-        text = {".csv": table.to_csv, ".tex": table.to_latex, ".html": table.to_html}
-        write_text(options["table_file"], [text[options["table_file"].suffix.lower()]().rstrip("\n")])
+        kind = _kind_of(options["table_file"])
+        text = table.to_csv(footer=True) if kind == ".csv" else table.to_latex() if kind == ".tex" else table.to_html()
+        write_text(options["table_file"], [text.rstrip("\n")])
     if options["per_query"] is not None:
         write_text(options["per_query"], _per_query_lines(tested))
     if options["run_file"] is not None:
@@ -300,7 +312,7 @@ def _show(tested: list[Tested], table: "Table", options: dict[str, Any], written
     names = [name for name in table.columns if name != "convention"]
     rows = [
         [each.fold.name, count(each.evaluation.n_queries), power(each.report["C"])]
-        + ([f"{each.report['kernel']['gamma']:.4g}"] if "gamma" in names else [])
+        + ([power(each.report["kernel"]["gamma"])] if "gamma" in names else [])
         + [number(mean) for mean in each.evaluation.means.values()]
         for each in tested
     ]

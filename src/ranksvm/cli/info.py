@@ -96,6 +96,7 @@ def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
     }
     report |= described_fit(ranker)
     report["online"] = _stream(file)
+    report["signs"] = _signs(ranker, names_in(model))
     report["bytes"] = file.stat().st_size
     if hasattr(ranker, "coef_"):
         report.update(_weights(ranker, names_in(model), n_weights))
@@ -121,6 +122,14 @@ def _stream(file: Path) -> dict[str, Any] | None:
 
 def _parameters(step: Any) -> dict[str, Any]:
     return {key: value for key, value in step.get_params(deep=False).items()}
+
+
+def _signs(ranker: Any, names: Sequence[str] | None) -> dict[str, int] | None:
+    """The features whose weights must have a sign, as they are called, and the signs; None without any."""
+    signs = getattr(ranker, "monotone_", None)
+    if signs is None:
+        return None
+    return {feature_label(place, names): int(sign) for place, sign in enumerate(signs) if sign}
 
 
 def _weights(ranker: Any, names: Sequence[str] | None, n_weights: int | None) -> dict[str, Any]:
@@ -152,6 +161,8 @@ def _show_model(report: dict[str, Any]) -> None:
 
     facts = [("class", report["class"]), ("written by", f"ranksvm {report['written_by']['ranksvm']}")]
     for step, parameters in report["parameters"].items():
+        if isinstance(parameters.get("monotone"), dict):
+            parameters = parameters | {"monotone": report["signs"]}
         facts.append((step, ", ".join(f"{key}={_short(value)}" for key, value in parameters.items())))
     for name, words in fit_facts(report):
         facts.append((name, f"{words}; {count(report['bytes'])} bytes" if name == "model size" else words))

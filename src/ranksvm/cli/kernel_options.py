@@ -111,8 +111,8 @@ def common_kernel_options(command: Callable) -> Callable:
         click.option(
             "--memory-limit",
             metavar="SIZE",
-            help="Memory for the kernel, or for the matrices of --low-rank regularized: 4GB, 500MB.  [default: half of "
-            "the free memory]",
+            help="Memory for the kernel, for the matrices of --low-rank regularized, or of the process where a linear "
+            "model is trained on a larger file: 4GB, 500MB.  [default: half of the free memory]",
         ),
         click.option(
             "--kernel-dtype",
@@ -128,8 +128,9 @@ def check_kernel_options(options: dict[str, Any]) -> None:
     given = [name for name in (*KERNEL_OPTIONS, "gammas") if options[name] is not None]
     if kernel is not None and options["monotone"] is not None:
         raise click.UsageError(NO_SIGNS)
-    if kernel is None and given:
-        raise click.UsageError(_without_model(given[0]))
+    of_kernels = [name for name in given if name != "memory_limit"]
+    if kernel is None and of_kernels:
+        raise click.UsageError(_without_model(of_kernels[0]))
     if options["gamma"] == 0.0:
         raise click.UsageError("--gamma 0: the gamma of a kernel is a positive number.")
     if options["gamma"] is not None and options["gammas"] is not None:

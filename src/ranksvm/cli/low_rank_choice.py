@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ranksvm._logging import Steps
+from ranksvm._words import power
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,6 +128,6 @@ class LowRankChoice:
 
         X, y, qid = data
         found = evaluate(y, ranker.predict(X), qid, [self.metric], convention=self.convention)
-        line = "%s, C = %.6g: %s %.4f on %s"
-        logger.info(line, self.label, C, self.metric, found.means[self.metric], where, extra=steps.next())
+        line = "%s, C = %s: %s %.4f on %s"
+        logger.info(line, self.label, power(C), self.metric, found.means[self.metric], where, extra=steps.next())
         return found

@@ -1,10 +1,12 @@
 """``ranksvm train``: read, scale, fit (C given or chosen), measure, save."""
 
+from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from ranksvm._words import power
 from ranksvm.cli.device_option import check_device_option, device_option
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
@@ -65,6 +67,12 @@ from ranksvm.cli.training_options import (
 @click.option(
     "--keep-on-interrupt", is_flag=True, help="Ctrl-C while training ends it and saves the best model so far."
 )
+@click.option(
+    "--cache-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder for the cache of a TRAIN larger than memory, which a later run finds.  [default: ~/.cache/ranksvm]",
+)
 @device_option
 @verbose_option
 @n_jobs_option
@@ -77,6 +85,8 @@ def train_command(ctx: click.Context, **options: Any) -> None:
 
     The model is linear unless --kernel or --low-rank is given.
 
+    A linear model is trained on a file larger than --memory-limit, too: it becomes a cache, which is read in passes.
+
     With --C-range (and --gamma-range) the best C is chosen by --metric: on the validation data if --valid is given,
     else by cross-validation over folds of queries. The model is saved to MODEL, with its scaler.
 
@@ -84,6 +94,7 @@ def train_command(ctx: click.Context, **options: Any) -> None:
     ranksvm train train.txt -C 0.1 -o model.rsvm
     ranksvm train train.txt --valid vali.txt --test test.txt --C-range 2^-15:2^5 -o model.rsvm
     ranksvm train train.txt --settings best.json -o model.rsvm
+    ranksvm train big.txt.gz --memory-limit 2GB -C 0.1 -o model.rsvm
     ranksvm train train.txt --kernel rbf --gamma 0.1 -C 0.1 -o model.rsvm
     ranksvm train train.txt --low-rank factorized --valid vali.txt --early-stopping-rounds 20 -o model.rsvm
     """
@@ -203,4 +214,4 @@ def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
     }
     rows = [[name, *(cells[C, gamma] for gamma in gammas)] for C, name in names.items()]
     title = f"C and gamma {how} (* chosen), convention {report['convention']}"
-    print_table(["C \\ gamma", *(f"{gamma:.4g}" for gamma in gammas)], rows, title)
+    print_table(["C \\ gamma", *(power(gamma) for gamma in gammas)], rows, title)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ranksvm.cli.data_in_file import DataInFile, data_in_file, large_data
 from ranksvm.cli.features import matched, name_features
 from ranksvm.cli.files import query_ids, read, read_judgements, read_numbers, read_pairs
 from ranksvm.cli.monotone import signs_of_columns
@@ -31,7 +32,7 @@ class TrainingData:
     Parameters
     ----------
     parts : dict of str to RankingData
-        Their contents.
+        Their contents; of training data larger than memory a `DataInFile`.
     paths : dict of str to Path
         Paths of these files, and of those of weights and pairs.
     weights : dict of str to ndarray
@@ -70,6 +71,8 @@ class TrainingData:
         """Refuse a scaler that does not suit the data."""
         from ranksvm._checks import is_sparse
 
+        if isinstance(self.parts["train"], DataInFile):
+            return
         if name in ("minmax", "query-minmax") and is_sparse(self.parts["train"].X):
             raise click.UsageError(
                 f"--scaler {name} would make sparse data dense; use --scaler standard or query-standard."
@@ -79,6 +82,13 @@ class TrainingData:
         """The fitted scaler (None for "none") and the scaled features of every part."""
         train = self.parts["train"]
         names, n_features = train.feature_names, train.n_features
+        if isinstance(train, DataInFile):
+            others = {part: data for part, data in self.parts.items() if part != "train"}
+            matching = {
+                part: matched(data, names, n_features, self.paths[part], "the training data")
+                for part, data in others.items()
+            }
+            return None, {"train": train.features, **matching}
         X = {
             part: matched(data, names, n_features, self.paths[part], "the training data")
             for part, data in self.parts.items()
@@ -102,9 +112,14 @@ class TrainingData:
     def fit(self, ranker: Any, X: dict[str, Any], evaluating: bool) -> Any:
         """Fit on the training part; with ``evaluating``, the validation part, if any, is passed to ``fit`` too."""
         train = self.parts["train"]
-        arguments: dict[str, Any] = {"qid": query_ids(train), **self.weights}
+        arguments: dict[str, Any] = {**self.weights}
+        if isinstance(train, DataInFile):
+            if not train.file.has_qid:
+                arguments["group"] = [train.n_rows]
+        else:
+            arguments["qid"] = query_ids(train)
         if self.pairs is None:
-            arguments["y"] = train.y
+            arguments["y"] = None if isinstance(train, DataInFile) else train.y
         else:
             arguments["pairs"], arguments["pair_weight"] = self.pairs
         if evaluating and "valid" in self.parts:
@@ -119,6 +134,8 @@ class TrainingData:
 
         measured = {}
         for part, data in self.parts.items():
+            if isinstance(data, DataInFile):  # its scores are not worth another reading
+                continue
             if part == "train" and self.pairs is not None and (data.y == data.y[0]).all():
                 continue
             qid = query_ids(data)
@@ -132,7 +149,12 @@ def training_data(options: dict[str, Any], progress: Progress, watch: Stopwatch)
     """Read and validate all files that the options name."""
     paths = {name: options[name] for name in ("train", "valid", "test") if options[name] is not None}
     qrels = read_judgements(options["qrels"])
-    parts = {name: read(path, progress, watch, options["reading"], qrels=qrels) for name, path in paths.items()}
+    parts: dict[str, Any] = {}
+    for name, path in paths.items():
+        if name == "train" and "cache_dir" in options and large_data(path, options):
+            parts[name] = data_in_file(path, options, progress, watch, qrels)
+        else:
+            parts[name] = read(path, progress, watch, options["reading"], qrels=qrels)
     train = parts["train"]
     with watch("reading"):
         weights = {name: _weights(name, options[name], train) for name in WEIGHTS if options[name] is not None}
@@ -152,12 +174,14 @@ def metric_names(metric: str) -> list[str]:
     return [parsed.name for parsed in parse_metrics([metric, *SHOWN_METRICS])]
 
 
-def _weights(name: str, path: Path, data: "RankingData") -> "np.ndarray":
+def _weights(name: str, path: Path, data: Any) -> "np.ndarray":
     """One number for each row, validated as in `fit`, so that an error names the file."""
     from ranksvm.data.pair_weights import PairWeights
     from ranksvm.exceptions import DataError
 
     numbers = read_numbers(path, data.n_rows, "number")
+    if isinstance(data, DataInFile):
+        return numbers
     try:
         PairWeights(**{name: numbers}).factors(data.queries)
     except DataError as error:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from ranksvm._words import power
 from ranksvm.cli.compared_models import check_models, model_options
 from ranksvm.cli.comparison import Comparison, Tried, chosen_values, combinations, described, tell_cost
 from ranksvm.cli.device_option import check_device_option, device_option
@@ -28,7 +29,7 @@ from ranksvm.cli.plot import check_plot, write_plot
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.rankers import with_scaler
 from ranksvm.cli.settings import SETTINGS, settings_lines
-from ranksvm.cli.tables import power, print_json, print_table, seconds
+from ranksvm.cli.tables import print_json, print_table, seconds
 from ranksvm.cli.training_data import TrainingData, metric_names, training_data
 from ranksvm.cli.training_options import (
     c_range_option,
@@ -227,7 +228,7 @@ def _show_table(comparison: Comparison, report: dict[str, Any]) -> None:
             f"{'*' if tried is ranked[0] else ' '} {first}",
             *others,
             power(tried.C),
-            *(["-" if tried.gamma is None else f"{tried.gamma:.3g}"] if with_gamma else []),
+            *(["-" if tried.gamma is None else power(tried.gamma)] if with_gamma else []),
             score(tried.score, tried.standard_error),
             seconds(tried.seconds),
         ]

@@ -24,7 +24,18 @@ from ranksvm.data.atomic_files import atomic_write
 from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.exceptions import DataError, ModelFileError
 
-__all__ = ["ALIGNMENT", "BLOCK", "MAGIC", "PREAMBLE_BYTES", "header_bytes", "open_cache", "read_cache", "row_arrays", "words_of", "write_cache"]
+__all__ = [
+    "ALIGNMENT",
+    "BLOCK",
+    "MAGIC",
+    "PREAMBLE_BYTES",
+    "header_bytes",
+    "open_cache",
+    "read_cache",
+    "row_arrays",
+    "words_of",
+    "write_cache",
+]
 
 T = TypeVar("T")
 
@@ -340,6 +351,7 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
 
 
 def words_of(text: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The strings whose UTF-8 bytes follow one another in ``text``, by where each ends."""
     bounds = np.concatenate(([0], ends))
     if (np.diff(bounds) < 0).any() or bounds[-1] != len(text):
         raise ValueError("strings do not end one after another")

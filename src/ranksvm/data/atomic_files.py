@@ -34,7 +34,7 @@ def atomic_write(path: Any) -> Iterator[IO[bytes]]:
     Descriptors such as /dev/stdout, pipes and devices are written to directly: renaming would replace them.
     """
     if is_special(path):
-        with _directly(path) as stream:
+        with _naming(os.fspath(path), None), _directly(path) as stream:
             yield stream
         return
     path = os.path.realpath(os.fspath(path))
@@ -42,16 +42,25 @@ def atomic_write(path: Any) -> Iterator[IO[bytes]]:
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
     try:
         # "x": never an existing file; the permissions follow the umask, as for any new file.
-        with _opened(temporary, folder, path) as file:
+        with _naming(path, temporary), _opened(temporary, folder, path) as file:
             _lock(file)
             _remove_abandoned(folder, name, temporary)
             yield file
         os.replace(temporary, path)
-    except BaseException as error:
-        if isinstance(error, OSError) and error.errno in _ERRORS_OF_WRITING and error.filename in (None, temporary):
-            error.filename = path
+    except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        raise
+
+
+@contextlib.contextmanager
+def _naming(path: str, temporary: str | None) -> Iterator[None]:
+    """Put the name of the file into errors of writing that have none, or that of the temporary file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _ERRORS_OF_WRITING and error.filename in (None, temporary):
+            error.filename = path
         raise
 
 

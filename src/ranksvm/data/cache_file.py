@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -209,10 +209,26 @@ class QueryRuns:
             The queries.
         """
         if not file.has_qid:
-            return cls(np.array([0, file.n_rows], dtype=np.int64), Queries.from_qid(np.zeros(1, dtype=np.int64)))
+            return cls.of_ids([np.zeros(file.n_rows, dtype=np.int8)])
+        return cls.of_ids(file.query_ids())
+
+    @classmethod
+    def of_ids(cls, blocks: Iterable[np.ndarray]) -> "QueryRuns":
+        """The queries of rows with these ids.
+
+        Parameters
+        ----------
+        blocks : iterable of ndarray
+            The ids of all rows, some at a time.
+
+        Returns
+        -------
+        QueryRuns
+            The queries.
+        """
         starts, ids, row = [], [], 0
         last: Any = None
-        for qid in file.query_ids():
+        for qid in blocks:
             new = np.concatenate(([last is None or qid[0] != last], qid[1:] != qid[:-1]))
             found = np.flatnonzero(new)
             starts.append(found + row)

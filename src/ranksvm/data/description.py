@@ -20,11 +20,11 @@ LISTED_LEVELS = 20
 def described_data(data: RankingData) -> dict[str, Any]:
     """Counts of rows, queries, features, levels, pairs and shared documents."""
     n_rows, n_features = data.X.shape
-    queries = data.queries
-    pairs = ComparablePairs.from_labels(queries, data.y, may_be_empty=True)
+    queries, labels = data.queries, np.asarray(data.y, dtype=np.float64)
+    pairs = ComparablePairs.from_labels(queries, labels, may_be_empty=True)
     sparse = is_sparse(data.X)
     nonzero = data.X.count_nonzero() if sparse else np.count_nonzero(data.X)
-    levels, counts = np.unique(data.y, return_counts=True)
+    levels, counts = np.unique(labels, return_counts=True)
     sizes = queries.sizes
     return {
         "rows": n_rows,
@@ -42,7 +42,7 @@ def described_data(data: RankingData) -> dict[str, Any]:
         },
         "levels": [{"level": float(level), "rows": int(n)} for level, n in zip(levels, counts, strict=True)],
         "pairs": pairs.n_pairs,
-        "pairs_per_document": pairs_per_document(data.y, data.qid),
+        "pairs_per_document": pairs_per_document(labels, data.qid),
         "queries_without_pairs": int((pairs.pairs_per_query == 0).sum()),
     }
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+import ranksvm._compiled.linear as linear
+from ranksvm._checks import is_sparse
+from ranksvm._features import place_in_words
 from ranksvm._parallel import parallel_map
 from ranksvm.data.cache_file import CacheFile, QueryRuns
 from ranksvm.data.pair_weights import PairWeights, check_total, checked_weights
@@ -14,7 +17,7 @@ from ranksvm.data.pairs import ComparablePairs, choose_queries
 from ranksvm.data.queries import Queries, query_ranges
 from ranksvm.exceptions import DataError, NoComparablePairsError
 
-__all__ = ["FileRows", "Summary"]
+__all__ = ["FileRows", "Summary", "all_finite"]
 
 # Threads that read ahead of those that compute. A file of 6 GB that was not in memory was read at 756, 1,099 and 1,346
 # MB/s by 1, 2 and 4 threads.
@@ -76,7 +79,7 @@ class FileRows:
         self.dtype, self.sparse, self.row_bytes = file.dtype, file.sparse, file.row_bytes
         self.n_queries, self.n_rows = runs.n_queries, file.n_rows
         self._y = y
-        self._how = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
+        self._how: dict[str, Any] = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
         self._weights = _checked(weights, file.n_rows)
         self._bytes_before = runs.values_before(file) * file.value_bytes
         self._largest = self._largest_label() if weighting == "gain_gap" else None
@@ -137,7 +140,7 @@ class FileRows:
         pointers = self.runs.pointers[first : last + 1]
         queries = Queries(pointers - pointers[0], None, self.runs.ids[first:last])
         segments = self.runs.segments(first, last)
-        weights = {
+        weights: dict[str, Any] = {
             name: np.concatenate([values[start:stop] for start, stop in segments.tolist()] or [values[:0]])
             for name, values in self._weights.items()
         }
@@ -177,9 +180,7 @@ class FileRows:
         """
         return int(self._bytes_before[block[1]] - self._bytes_before[block[0]]) + 16
 
-    def each(
-        self, blocks: Sequence[Block], n_threads: int, n_buffers: int, work: Callable[[int, Any], None]
-    ) -> None:
+    def each(self, blocks: Sequence[Block], n_threads: int, n_buffers: int, work: Callable[[int, Any], None]) -> None:
         """Read every block and do something with it, on several threads; other threads read ahead.
 
         Parameters
@@ -194,6 +195,34 @@ class FileRows:
             Called with the number of each block and its rows of X, in any order; the rows are gone afterwards.
         """
         _Reading(self, blocks, n_buffers, work).run(n_threads)
+
+    def check_finite(self, block: Block, X: Any) -> None:
+        """Refuse values that are NaN or infinite.
+
+        Parameters
+        ----------
+        block : tuple of int
+            The block.
+        X : ndarray or CSR matrix
+            Its rows.
+
+        Raises
+        ------
+        DataError
+            When there is such a value; with its place in the file.
+        """
+        values = X.data if self.sparse else X.reshape(-1)
+        if all_finite(X):
+            return
+        bad = np.flatnonzero(~np.isfinite(values))[0]
+        if self.sparse:
+            row, column = int(np.searchsorted(X.indptr, bad, side="right")) - 1, int(X.indices[bad])
+        else:
+            row, column = divmod(int(bad), self.shape[1])
+        rows = np.concatenate([np.arange(start, stop) for start, stop in self.runs.segments(*block).tolist()])
+        kind = "NaN" if np.isnan(values[bad]) else "infinity"
+        place = place_in_words(int(rows[row]), column, self.file.feature_names)
+        raise DataError(f"{self.file.path} contains {kind} at {place}: drop such rows, or replace the values.")
 
     def sample(self, n_rows: int, seed: int) -> tuple[Any, ComparablePairs]:
         """About so many rows in memory: those of random queries, of long ones random rows.
@@ -216,7 +245,10 @@ class FileRows:
 
         random = np.random.default_rng(seed)
         sizes = np.diff(self.runs.pointers)
-        chosen, limit = choose_queries(sizes, self.weight_per_query, n_rows, random)
+        if n_rows >= self.n_rows:
+            chosen, limit = np.flatnonzero(self.weight_per_query > 0.0), self.n_rows
+        else:
+            chosen, limit = choose_queries(sizes, self.weight_per_query, n_rows, random)
         segments, pairs = [], []
         for query in chosen.tolist():
             own, rows = self.pairs(query, query + 1), self.runs.segments(query, query + 1)
@@ -274,9 +306,7 @@ class Summary:
 class _Reading:
     """One pass over the blocks: some threads read, others work on what has been read."""
 
-    def __init__(
-        self, rows: FileRows, blocks: Sequence[Block], n_buffers: int, work: Callable[[int, Any], None]
-    ):
+    def __init__(self, rows: FileRows, blocks: Sequence[Block], n_buffers: int, work: Callable[[int, Any], None]):
         self._rows, self._blocks, self._work = rows, blocks, work
         self._n_buffers = min(n_buffers, len(blocks))
         self._next, self._left = iter(range(len(blocks))), len(blocks)
@@ -340,6 +370,23 @@ class _Reading:
             self._free.put(None)
         for _ in range(self._n_threads):
             self._ready.put(None)
+
+
+def all_finite(X: Any) -> bool:
+    """Whether all values of a dense array or CSR matrix are finite.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+        The values.
+
+    Returns
+    -------
+    bool
+        Whether they are.
+    """
+    values = X.data if is_sparse(X) else X.reshape(-1)
+    return values.dtype.kind != "f" or bool(linear.all_finite(values))
 
 
 def _checked(weights: dict[str, Any], n_rows: int) -> dict[str, np.ndarray]:

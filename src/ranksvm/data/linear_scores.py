@@ -6,6 +6,7 @@ import numpy as np
 
 from ranksvm._parallel import parallel_map
 from ranksvm.data.design_matrix import as_design_matrix
+from ranksvm.data.device_features import DeviceFeatures
 
 __all__ = ["linear_scores"]
 
@@ -14,7 +15,9 @@ PREDICT_ROWS = 1 << 15
 
 
 def linear_scores(X: Any, w: np.ndarray, n_threads: int) -> np.ndarray:
-    """``X @ w`` of a C-contiguous float array or CSR matrix, summed in float64."""
+    """``X @ w`` of a C-contiguous float array, CSR matrix or array on a device, summed in float64, on the host."""
+    if isinstance(X, DeviceFeatures):
+        return X.device.copy_out(X.scores(w))
     products, n_rows = as_design_matrix(X).products(), X.shape[0]
     scores = np.empty(n_rows)
 

@@ -34,6 +34,9 @@ class PairList:
         Weight of each pair.
     """
 
+    # weights are not differences: see `ComparablePairs.gain_parts`
+    gain_parts = ()
+
     def __init__(
         self,
         pointers: np.ndarray,
@@ -358,7 +361,8 @@ def row_numbers(pairs: Any, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
     if given.size == 0:
         raise NoComparablePairsError("pairs is empty: there is nothing to learn from.")
     if given.ndim != 2 or given.shape[1] != 2:
-        raise DataError(f"pairs has shape {given.shape}: it must have one row (preferred, other) for each pair.")
+        cure = " Pass np.column_stack(pairs)." if given.ndim == 2 and given.shape[0] == 2 else ""
+        raise DataError(f"pairs has shape {given.shape}: it must have one row (preferred, other) for each pair.{cure}")
     if not np.issubdtype(given.dtype, np.integer):
         raise DataError(f"pairs holds {given.dtype} values: row numbers must be whole numbers.")
     preferred, other = given[:, 0].astype(np.int64), given[:, 1].astype(np.int64)

@@ -233,32 +233,21 @@ class ComparablePairs:
         return float(self.weight_per_query.sum())
 
     @cached_property
-    def cancellation(self) -> float:
-        """Largest sum of the gains of two documents over their difference, which weighs their pair; 1 without gains."""
-        if self.gain is None:
-            return 1.0
-        query = np.repeat(np.arange(self.n_queries), np.diff(self.pointers))
-        order = np.lexsort((self.levels, query))
-        gain, same = self.gain[order], np.diff(query[order]) == 0
-        step = np.diff(gain)
-        rising = same & (step > 0.0)
-        return float(((gain[1:] + gain[:-1])[rising] / step[rising]).max(initial=1.0))
+    def gain_parts(self) -> tuple["ComparablePairs", ...]:
+        """The same pairs twice, weighted with the gain of either document, not their difference; () without gains.
 
-    @cached_property
-    def gain_sum(self) -> float:
-        """Bound on the sum of the gains of the two documents of each pair, times its other weights; inf without gains.
-
-        The weights of the pairs are differences of these.
+        A weight that is a difference is known to within round-off of the sum of these two, and so is what is added up
+        with it.
         """
         if self.gain is None:
-            return np.inf
-        begin = self.pointers[:-1][np.diff(self.pointers) > 0]
-        if not len(begin):
-            return 0.0
-        largest = np.maximum.reduceat(np.abs(self.gain), begin)
-        ones = np.ones(self.n_rows)
-        sides = [np.add.reduceat(ones if side is None else side, begin) for side in (self.preferred, self.other)]
-        return float((2.0 * largest * sides[0] * sides[1]).sum())
+            return ()
+        preferred, other = np.asarray(self.preferred), np.asarray(self.other)
+        parts = self.pointers, self.rows, self.levels, self.n_levels
+        choice = self.adjacent, self.direct_limit, self.visit_limit
+        return (
+            ComparablePairs(*parts, preferred * self.gain, other, None, *choice),
+            ComparablePairs(*parts, preferred, other * self.gain, None, *choice),
+        )
 
     def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The pairs of one query as a list.
@@ -285,9 +274,21 @@ class ComparablePairs:
         difference = level[above, np.newaxis] - level[below]
         i, j = np.nonzero(difference == 1 if self.adjacent else difference > 0)
         i, j = above[i] + start, below[j] + start
-        return i, j, self._weights(i, j)
+        return i, j, self.weights_of(i, j)
 
-    def _weights(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    def weights_of(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """The weights of some pairs.
+
+        Parameters
+        ----------
+        i, j : ndarray of int64, shape (n,)
+            Positions of the preferred and of the other document of each pair.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            Their weights.
+        """
         weight = np.ones(len(i))
         if self.preferred is not None and self.other is not None:
             weight = self.preferred[i] * self.other[j]
@@ -338,7 +339,7 @@ class ComparablePairs:
                 kept = np.asarray(self.other)[j] > 0.0
                 i, j = i[kept], j[kept]
             if len(i):
-                yield i, j, self._weights(i, j)
+                yield i, j, self.weights_of(i, j)
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
         """Which documents are preferred to another one, and which have another one preferred to them.
@@ -538,8 +539,15 @@ def _gains(weighting: str, y: np.ndarray, pointers: np.ndarray, largest: float |
     if weighting == "label_gap":
         return y - np.repeat(_by_query(np.minimum, y, pointers), np.diff(pointers))
     if weighting == "gain_gap":
-        return np.exp2(y - (y.max(initial=-np.inf) if largest is None else largest))
+        return _powers(y, y.max() if largest is None else largest) if len(y) else np.empty(0)
     return None
+
+
+def _powers(y: np.ndarray, largest: float) -> np.ndarray:
+    """``2^(y - largest)``, where the difference may have lost digits that the power shows."""
+    whole, top = np.floor(y), np.floor(largest)
+    exponents = np.maximum(whole - top, -2000.0).astype(np.int64)
+    return np.ldexp(np.exp2(y - whole), exponents) / np.exp2(largest - top)
 
 
 def _by_query(operation: np.ufunc, values: np.ndarray, pointers: np.ndarray) -> np.ndarray:

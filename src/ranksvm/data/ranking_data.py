@@ -1,5 +1,6 @@
 """RankingData: the contents of a file of ranking data."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +50,8 @@ class RankingData:
     docid: np.ndarray | None = None
     feature_names: tuple[str, ...] | None = None
     _queries: tuple[Any, Queries] | None = field(default=None, init=False)
+    # the file that was mapped, and the arrays found there
+    _loaded: tuple[str, dict[str, Any]] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if is_sparse(self.X):
@@ -87,6 +90,26 @@ class RankingData:
         if self._queries is None or self._queries[0] is not self.qid:
             self._queries = (self.qid, Queries.from_qid(self.qid, self.n_rows))
         return self._queries[1]
+
+    @property
+    def source(self) -> str | None:
+        """The file from which X is mapped, None if it is not; there `RankSVM.fit` reads data that exceed its memory."""
+        return None if self._loaded is None or not self.is_loaded("X") else self._loaded[0]
+
+    def is_loaded(self, name: str) -> bool:
+        """Whether an array is the one that `load` mapped.
+
+        Parameters
+        ----------
+        name : str
+            "X", "y", "qid" or "docid".
+
+        Returns
+        -------
+        bool
+            Whether nobody has replaced it.
+        """
+        return self._loaded is not None and getattr(self, name) is self._loaded[1][name]
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise DataError("RankingData is no array of features: give X=data.X, y=data.y, qid=data.qid.")
@@ -149,7 +172,10 @@ class RankingData:
         ModelFileError
             When the file is not a cache, is truncated or altered, or was written by a newer version.
         """
-        return read_cache(path, cls, mapped=mmap, verify=verify)
+        data = read_cache(path, cls, mapped=mmap, verify=verify)
+        if mmap:
+            data._loaded = os.path.abspath(path), {name: getattr(data, name) for name in ("X", "y", "qid", "docid")}
+        return data
 
     def to_parquet(self, path: Any, *, compression: str = "zstd") -> None:
         """Write Parquet: columns ``label``, ``qid``, ``docid`` and one per feature.

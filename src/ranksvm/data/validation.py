@@ -14,10 +14,12 @@ from ranksvm._parallel import parallel_map
 from ranksvm.data import Queries, frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.design_matrix import DenseDesign
+from ranksvm.data.device_features import DeviceFeatures, device_features
 from ranksvm.data.numeric_column import label_column
 from ranksvm.data.preferences import Preferences
 from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.data.two_blocks import TwoBlocks
+from ranksvm.device.arrays import is_on_device
 from ranksvm.exceptions import DataError, OneQueryWarning
 
 # We search for NaN ourselves, on all threads, and report the position.
@@ -42,6 +44,10 @@ def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False, fin
     """
     if isinstance(X, Preferences):
         return _features_of_preferences(estimator, X, n_threads, reset)
+    if (found := _features_on_device(estimator, X, reset)) is not None:
+        if finite:
+            check_finite(estimator, found, n_threads)
+        return found
     with _as_data_error():
         found = _plain_features(estimator, X, reset)
         if found is None:
@@ -58,7 +64,18 @@ def features_and_labels(
 
     The estimator stores the number and names of the features (``reset``), or X must agree with those stored.
     """
-    y = y if y is None else label_column(y)  # None is refused by scikit-learn, which names the estimator
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] > 1:
+        raise DataError(
+            f"y must hold one label for each row of X, got shape {shape}. If X and y are chosen and rejected "
+            "answers, pass both as X: fit(Preferences(chosen, rejected))."
+        )
+    if y is not None:  # None is refused by scikit-learn, which names the estimator
+        y = label_column(y)
+        if (on_device := _features_on_device(estimator, X, reset)) is not None:
+            if finite:
+                check_finite(estimator, on_device, n_threads)
+            return on_device, labels(y, len(on_device))
     with _as_data_error():
         found = _plain_features(estimator, X, reset) if frames.is_plain_vector(y, X) else None
         if found is None:
@@ -66,6 +83,24 @@ def features_and_labels(
     if finite:
         check_finite(estimator, found, n_threads)
     return found, y
+
+
+def _features_on_device(estimator: Any, X: Any, reset: bool) -> DeviceFeatures | None:
+    """X where it lies, if that is a GPU; None for anything else."""
+    if not isinstance(X, DeviceFeatures) and not is_on_device(X):
+        return None
+    name = type(estimator).__name__
+    if not getattr(estimator, "_reads_devices", False):
+        raise DataError(f"X lies on a GPU, but {name} reads memory of the host: copy it there, by X.get() or X.cpu().")
+    found = device_features(X)
+    assert found is not None
+    n = found.shape[1]
+    if reset:
+        vars(estimator).pop("feature_names_in_", None)
+        estimator.n_features_in_ = n
+    elif n != getattr(estimator, "n_features_in_", n):
+        raise DataError(f"X has {n} features, but {name} is expecting {estimator.n_features_in_} features as input.")
+    return found
 
 
 def _features_of_preferences(estimator: Any, data: Preferences, n_threads: int, reset: bool) -> Any:
@@ -185,6 +220,10 @@ def level_of_caller() -> int:
 
 def check_finite(estimator: Any, X: Any, n_threads: int) -> None:
     """Raise DataError if features, otherwise validated, have NaN or infinite values: the first, how many, and where."""
+    if isinstance(X, DeviceFeatures):
+        if not np.isfinite(X.largest()).all():
+            raise _not_finite(estimator, X.on_host())
+        return
     values = X.data if is_sparse(X) else X.reshape(-1)
     chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
     if not all(parallel_map(linear.all_finite, chunks, n_threads)):
@@ -193,6 +232,11 @@ def check_finite(estimator: Any, X: Any, n_threads: int) -> None:
 
 def largest_values(estimator: Any, X: Any, n_threads: int) -> np.ndarray | None:
     """The largest absolute value of each column, if X is an array, in the same reading as `check_finite`, else None."""
+    if isinstance(X, DeviceFeatures):
+        largest = X.largest()
+        if not np.isfinite(largest).all():
+            raise _not_finite(estimator, X.on_host())
+        return largest
     if not isinstance(X, np.ndarray):
         if not isinstance(X, TwoBlocks):  # whose parts have been checked
             check_finite(estimator, X, n_threads)

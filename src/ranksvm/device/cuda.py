@@ -1,5 +1,6 @@
 """CUDA GPUs: memory, copies and launches through cuda-core, kernels compiled by NVRTC on first use."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ class CudaDevice:
             self._device.set_current()
             here = values.ctypes.data, array.pointer, values.nbytes, self._stream.handle
             self._checked(self._driver.cuMemcpyDtoHAsync(*here))
-        self.synchronise()
+        self._wait(self._stream.sync)
         return values
 
     def compile(self, variant: Variant) -> None:
@@ -112,8 +113,12 @@ class CudaDevice:
         self._core.launch(self._stream, config, self._kernels[variant, kernel], *values)
 
     def synchronise(self) -> None:
+        self._device.set_current()
+        self._wait(self._device.sync)
+
+    def _wait(self, sync: Callable[[], None]) -> None:
         try:
-            self._stream.sync()
+            sync()
         except Exception as error:
             raise DeviceError(f"{self.name} failed: {_first_line(error)}") from error
 

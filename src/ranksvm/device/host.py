@@ -1,5 +1,6 @@
 """The host in the place of a GPU: the same kernels, compiled for it."""
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ class HostDevice:
         Whether threads and blocks have their turns in the opposite order: no result may depend on it.
     memory : int, optional
         Bytes that arrays may take, all together; None: as many as there are.
-    number : int
-        Number in its name.
+    name : str
+        Its name, which a test may choose.
     """
 
     def __init__(
@@ -32,9 +33,9 @@ class HostDevice:
         n_threads: int = 16,
         backwards: bool = False,
         memory: int | None = None,
-        number: int = 0,
+        name: str = "host:0",
     ):
-        self.name = f"host:{number}"
+        self.name = name
         self.n_blocks = n_blocks
         self.n_threads = n_threads
         self.backwards = backwards
@@ -57,10 +58,13 @@ class HostDevice:
 
     def copy_in(self, values: np.ndarray, into: DeviceArray | None = None) -> DeviceArray:
         array = self.empty(values.shape, values.dtype) if into is None else into
-        _view(array)[...] = values
+        if values.nbytes:
+            _view(array)[...] = values
         return array
 
     def copy_out(self, array: DeviceArray) -> np.ndarray:
+        if not array.nbytes:
+            return np.empty(array.shape, array.dtype)
         return _view(array).copy()
 
     def compile(self, variant: Variant) -> None:
@@ -92,6 +96,6 @@ class _Owned:
 
 
 def _view(array: DeviceArray) -> np.ndarray:
-    memory = array.owner.values.view(np.uint8)
-    start = array.pointer - memory.ctypes.data
-    return memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    """The values of an array, whoever owns them."""
+    memory: Any = (ctypes.c_char * array.nbytes).from_address(array.pointer)
+    return np.frombuffer(memory, dtype=np.uint8).view(array.dtype).reshape(array.shape)

@@ -114,7 +114,7 @@ class Device(Protocol):
         """Run a kernel by so many blocks with ``shared`` numbers of float64 of shared memory each."""
 
     def synchronise(self) -> None:
-        """Wait for all launches; raises DeviceError if one of them has failed."""
+        """Wait for whatever is launched there, by other libraries, too; raises DeviceError if something has failed."""
 
 
 def words(arguments: tuple[Argument, ...]) -> list[np.ndarray]:

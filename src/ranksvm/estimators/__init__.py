@@ -6,6 +6,7 @@ from ranksvm._lazy import lazy_names
 
 if TYPE_CHECKING:
     from ranksvm.estimators.factorized_rank_svm import FactorizedRankSVM
+    from ranksvm.estimators.imported_ranker import ImportedRanker, import_model
     from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
     from ranksvm.estimators.kernel_rank_svm_cv import KernelRankSVMCV
     from ranksvm.estimators.p_ranker import PRanker
@@ -21,6 +22,8 @@ else:
         __name__,
         {
             "FactorizedRankSVM": "ranksvm.estimators.factorized_rank_svm",
+            "ImportedRanker": "ranksvm.estimators.imported_ranker",
+            "import_model": "ranksvm.estimators.imported_ranker",
             "KernelRankSVM": "ranksvm.estimators.kernel_rank_svm",
             "KernelRankSVMCV": "ranksvm.estimators.kernel_rank_svm_cv",
             "PRanker": "ranksvm.estimators.p_ranker",
@@ -38,6 +41,7 @@ else:
 __all__ = [
     "CommitteePerceptronRanker",
     "FactorizedRankSVM",
+    "ImportedRanker",
     "KernelRankSVM",
     "KernelRankSVMCV",
     "PRanker",
@@ -47,5 +51,6 @@ __all__ = [
     "RegularizationPath",
     "RegularizedRankSVM",
     "SOLARRanker",
+    "import_model",
     "regularization_path",
 ]

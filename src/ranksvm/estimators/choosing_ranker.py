@@ -15,8 +15,10 @@ from ranksvm import _options
 from ranksvm._logging import Steps
 from ranksvm._schema import Array, Number, Schema
 from ranksvm._verbosity import verbosity
+from ranksvm._words import power
 from ranksvm.data import Queries, TwoBlocks, frames, validation
 from ranksvm.data.censoring import strata_or_rows
+from ranksvm.data.file_data import FileData
 from ranksvm.estimators.calibrated import CalibratedMixin
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
@@ -154,7 +156,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
-            Features, or a precomputed kernel matrix.
+            Features, or a precomputed kernel matrix; for `RankSVMCV` also RankingData, as in `RankSVM.fit`, which need
+            an ``eval_set`` where they stay in their file.
         y : array-like of shape (n_samples,)
             Labels.
         qid, group : array-like (or for qid str), optional
@@ -209,6 +212,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         if called and eval_set is None:
             raise OptionError("callbacks follow the solutions along C on validation data: give eval_set=[(X, y)].")
         with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
+            X, y, qid = self._unpacked(X, y, qid, group, pairs)
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             Cs = np.sort(c_values(self.Cs))
@@ -218,11 +222,16 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             data = self._training_set(self, X, y, **arguments, **weights)
             settings = self._settings(data)
             given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
-            sets = evaluation_sets(self, data.n_queries, *given, deciding=metric, convention=convention)
+            sets = evaluation_sets(self, X, data.n_queries, *given, deciding=metric, convention=convention)
             if sets:
                 metric = sets.metrics[0]
                 rounds = EvaluationRounds(self, sets, called, len(settings) * len(Cs), patience)
                 chosen = self._choose_on_validation(data, settings, Cs, metric, rounds)
+            elif isinstance(X, FileData):
+                raise OptionError(
+                    "folds divide rows in memory: give validation data (eval_set) for a file larger than memory_limit, "
+                    "or raise memory_limit."
+                )
             elif data.listed is not None:
                 metric = only_metric("pairs", ACCURACY, metric)
                 parts = self._folds_of_pairs(data, data.listed)
@@ -237,6 +246,10 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         return self
 
     # ---- implemented by subclasses
+
+    def _unpacked(self, X: Any, y: Any, qid: Any, group: Any, pairs: Any) -> tuple[Any, Any, Any]:
+        """X, y and qid as they are, or of RankingData."""
+        return X, y, qid
 
     def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
         """The data of a fit of an estimator (this one, or `_ranker`), and its hyper-parameters, checked."""
@@ -319,8 +332,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                     parts.extend(each)
         choice = self._choose(settings, Cs, metric, found)
         problem = self._problem(data, settings[choice.setting_number])
-        line = "chosen: %sC = %.6g, %s %.4f; fitting it to all data"
-        logger.info(line, problem.label, choice.C, metric.name, choice.best_score)
+        line = "chosen: %sC = %s, %s %.4f; fitting it to all data"
+        logger.info(line, problem.label, power(choice.C), metric.name, choice.best_score)
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             result = problem.solve(choice.C, interrupted=interrupted)
         return Chosen(choice, problem.model(result.w), problem.outcome(result), {})
@@ -373,8 +386,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             results.append(result)
             evaluations.append(sets.evaluate(partial(problem.scores, result.w)))
             values = [parts[0].means[name] for parts in evaluations]
-            line = "%sC = %.6g: %s %.4f on %s"
-            logger.info(line, problem.label, C, name, values[-1], where, extra=steps.next())
+            line = "%sC = %s: %s %.4f on %s"
+            logger.info(line, problem.label, power(C), name, values[-1], where, extra=steps.next())
             if rounds is not None and (rounds.called_back(evaluations[-1]) or rounds.exhausted(values)):
                 break
         return results, evaluations

@@ -287,7 +287,7 @@ class FactorizedRankSVM(LowRankRanker):
             self.frame_type_ = frames.library(X)
             data = self._training_set(X, y, qid, group)
             given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
-            sets = evaluation_sets(self, data.n_queries, *given, deciding=self.eval_metric)
+            sets = evaluation_sets(self, X, data.n_queries, *given, deciding=self.eval_metric)
             rounds = EvaluationRounds(self, sets, called, int(self.max_epochs), patience)
             with one_blas_thread():
                 dual = self._dual(data)

@@ -297,6 +297,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
             )
             sets = evaluation_sets(
                 self,
+                X,
                 data.n_queries,
                 eval_set,
                 eval_qid,

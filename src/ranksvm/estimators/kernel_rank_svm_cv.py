@@ -8,6 +8,7 @@ import numpy as np
 from ranksvm import _options
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Schema
+from ranksvm._words import power
 from ranksvm.estimators.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.kernel_rank_svm import KernelRankSVM
 from ranksvm.estimators.kernel_ranker import KernelRanker
@@ -190,7 +191,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
 
     def _problem(self, data: TrainingSet, setting: float | None) -> KernelOrFeatureProblem:
         problem = kernel_problem(self, data, setting)
-        problem.label = "" if setting is None else f"gamma = {setting:.6g}, "
+        problem.label = "" if setting is None else f"gamma = {power(setting)}, "
         return problem
 
     def _features_of(self, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:

@@ -9,6 +9,7 @@ from ranksvm._features import feature_labels
 from ranksvm._parallel import effective_n_jobs
 from ranksvm._schema import Array, Schema
 from ranksvm.data import Queries, frames, validation
+from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.data.spread import within_query_variance
 from ranksvm.estimators.ranker import Ranker, check_is_fitted
@@ -104,7 +105,7 @@ class LinearRanker(Ranker):
         >>> bool(abs(pair.contributions.sum() - pair.difference) < 1e-12)
         True
         """
-        X, ids = self._features(X), self._query_ids(X, qid)
+        X, ids = _on_host(self._features(X)), self._query_ids(X, qid)
         scores = self._scores(X)
         names = getattr(self, "feature_names_in_", None) if feature_names is None else np.asarray(feature_names)
         if names is not None and names.shape != self.coef_.shape:
@@ -134,7 +135,7 @@ class LinearRanker(Ranker):
         --------
         ranksvm.analysis.feature_importance : The same for a Pipeline that ends with a ranker.
         """
-        X, ids = self._features(X), self._query_ids(X, qid)
+        X, ids = _on_host(self._features(X)), self._query_ids(X, qid)
         variance = within_query_variance(X, Queries.from_qid(ids, X.shape[0]), effective_n_jobs(self.n_jobs))
         return np.abs(self.coef_) * np.sqrt(variance)
 
@@ -155,3 +156,8 @@ class LinearRanker(Ranker):
         if self.coef_.shape != (X.shape[1],):
             raise DataError(f"X has {X.shape[1]} features, but coef_ has shape {self.coef_.shape}: fit again.")
         return X
+
+
+def _on_host(X: Any) -> Any:
+    """Validated features in memory of the host."""
+    return X.on_host() if isinstance(X, DeviceFeatures) else X

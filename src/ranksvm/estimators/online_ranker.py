@@ -142,7 +142,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             X, y, queries, preferred_weight = self._data(X, y, qid, group, query_weight, propensity, reset=True)
             validation.check_grouped(qid, group, X.shape[0])
             given = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at
-            sets = evaluation_sets(self, queries.n_queries, *given, deciding=self.eval_metric)
+            sets = evaluation_sets(self, X, queries.n_queries, *given, deciding=self.eval_metric)
             rounds = EvaluationRounds(self, sets, called, int(self.n_passes), patience, "pass")
             self._start(X.shape[1])
             for number in range(1, int(self.n_passes) + 1):

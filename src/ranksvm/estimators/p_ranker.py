@@ -98,8 +98,8 @@ class PRanker(OnlineRanker):
         unknown = y[~np.isin(y, self.levels_)]
         if len(unknown):
             raise DataError(
-                f"y has the label {unknown[0]:g}, which is not one of the levels {self.levels_.tolist()}: give levels, "
-                "all labels that may occur."
+                f"y has the label {unknown[0]:g}, which is not one of the levels {self.levels_.tolist()}: give levels "
+                "(--levels), all labels that may occur."
             )
         return X, y, queries, none
 

@@ -12,10 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm import _options
 from ranksvm._logging import PASSING
+from ranksvm._memory import memory_complaint
+from ranksvm._words import power
 from ranksvm.data import frames
+from ranksvm.data.file_data import unpacked
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError
 from ranksvm.problems.linear import linear_problem
+from ranksvm.problems.partitioned import PartitionedProblem
 from ranksvm.problems.problem import RankSVMProblem
 from ranksvm.solvers import SolverResult, Status
 
@@ -75,14 +79,17 @@ def regularization_path(
     tol: float = 1e-4,
     max_iter: int = 1000,
     device: Any = "cpu",
+    memory_limit: int | str | None = None,
     n_jobs: int | None = None,
 ) -> RegularizationPath:
     """Fit `RankSVM` for several values of C in ascending order, each starting from the previous solution.
 
+    Of data that stay in a file (``memory_limit``) all values of C are solved side by side and share its readings.
+
     Parameters
     ----------
-    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
-        Features.
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), Preferences, or RankingData
+        Features, or all data, as in `RankSVM.fit`.
     y : array-like of shape (n_samples,)
         Labels.
     qid, group : array-like, optional
@@ -95,7 +102,9 @@ def regularization_path(
         Explicit preferences instead of ``y``, as in `RankSVM.fit`.
     event : array-like of bool, shape (n_samples,), optional
         Which of the times in ``y`` are observed, as in `RankSVM.fit`.
-    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, device, n_jobs : optional
+    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter : optional
+        As in `RankSVM`.
+    device, memory_limit, n_jobs : optional
         As in `RankSVM`.
 
     Returns
@@ -131,8 +140,11 @@ def regularization_path(
         tol=tol,
         max_iter=max_iter,
         device=device,
+        memory_limit=memory_limit,
         n_jobs=n_jobs,
     )
+    _options.check(memory_limit=memory_complaint(memory_limit))
+    X, y, qid = unpacked(X, y, qid, group, pairs, memory_limit)
     X, qid, _ = frames.split_qid(X, qid)
     weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
     weights["event"] = event
@@ -154,7 +166,10 @@ def c_values(Cs: Any) -> np.ndarray:
     """The validated values of C to try; by default 2^-15, 2^-14, ..., 2^5."""
     if Cs is None:
         return 2.0 ** np.arange(-15, 6)
-    values = np.atleast_1d(np.asarray(Cs, dtype=np.float64))
+    try:
+        values = np.atleast_1d(np.asarray(Cs, dtype=np.float64))
+    except OverflowError:  # an integer that is too large for float64
+        raise OptionError(f"Cs must be positive, finite numbers, got {Cs!r}.") from None
     if values.ndim != 1 or len(values) == 0:
         raise OptionError(f"Cs must be a list of numbers, got {Cs!r}.")
     for value in values:
@@ -166,16 +181,27 @@ def solve_along(
     problem: RankSVMProblem, Cs: np.ndarray, interrupted: threading.Event | None = None
 ) -> Iterator[tuple[float, SolverResult]]:
     """Solutions for ascending values of C, one after another; it ends when the user interrupts."""
-    point = None
-    for C in Cs:
-        result = problem.solve(float(C), interrupted=interrupted, point=point)
-        point = result.point
+    for C, result in _solutions(problem, Cs, interrupted):
         # it holds arrays of one entry per row, which would waste memory when many solutions are kept
         result = replace(result, point=None)
-        line = "%sC = %.6g: objective %.9g, relative gap %.2e"
-        logger.info(line, problem.label, C, result.value, result.relative_gap, extra=PASSING)
+        line = "%sC = %s: objective %.9g, relative gap %.2e"
+        logger.info(line, problem.label, power(C), result.value, result.relative_gap, extra=PASSING)
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
-            warnings.warn(f"{problem.label}C = {C:g}: {result.status.value}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{problem.label}C = {power(C)}: {result.status.value}", ConvergenceWarning, stacklevel=3)
         yield float(C), result
         if interrupted is not None and interrupted.is_set():
             return
+
+
+def _solutions(
+    problem: RankSVMProblem, Cs: np.ndarray, interrupted: threading.Event | None
+) -> Iterator[tuple[float, SolverResult]]:
+    """The solutions: one after another, or, where they share readings of a file, side by side."""
+    if isinstance(problem, PartitionedProblem):
+        yield from zip(Cs.tolist(), problem.solve_path(Cs, interrupted), strict=True)
+        return
+    point = None
+    for C in Cs.tolist():
+        result = problem.solve(C, interrupted=interrupted, point=point)
+        point = result.point
+        yield C, result

@@ -6,10 +6,12 @@ It is for programs that fit, score and save, such as the command line.
 from typing import Any, ClassVar, Self
 
 from ranksvm import _options
+from ranksvm._memory import memory_complaint
 from ranksvm._registry import savable
 from ranksvm._schema import Array, Schema
 from ranksvm._verbosity import verbosity
 from ranksvm.data import frames
+from ranksvm.data.file_data import unpacked
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.linear_ranker import SIGNS_SCHEMA, LinearRanker
 from ranksvm.estimators.ranker import all_or_nothing
@@ -24,6 +26,7 @@ __all__ = ["RankSVM"]
 class RankSVM(DualMixin, LinearRanker):
     """All of `ranksvm.RankSVM` but scikit-learn's BaseEstimator; its model file is that of a `ranksvm.RankSVM`."""
 
+    _reads_devices = True
     _model_params = ("C", "loss", "huber_width", "pair_selection", "pair_weighting")
     _fitted_schema: ClassVar[Schema] = {"coef_": Array("n_features"), **SIGNS_SCHEMA}
 
@@ -43,6 +46,7 @@ class RankSVM(DualMixin, LinearRanker):
         warm_start: bool = False,
         keep_on_interrupt: bool = False,
         device: Any = "cpu",
+        memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -59,6 +63,7 @@ class RankSVM(DualMixin, LinearRanker):
         self.warm_start = warm_start
         self.keep_on_interrupt = keep_on_interrupt
         self.device = device
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -87,14 +92,17 @@ class RankSVM(DualMixin, LinearRanker):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), Preferences, or RankingData
             Features, or the features of chosen and rejected answers, which bring their pairs. C-contiguous float32 or
-            float64 arrays and CSR matrices are used without a copy; sums are in float64 for any storage type.
+            float64 arrays and CSR matrices are used without a copy; sums are in float64 for any storage type. Dense
+            arrays on a GPU (of torch, CuPy and others) are used where they lie.
+            RankingData bring their labels and query ids; those that `RankingData.load` maps from a file larger than
+            ``memory_limit`` stay there and are read in passes.
             DataFrames (pandas, polars, pyarrow and others supported by narwhals) are converted to one such array:
             float32 if that holds all their columns.
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query matters, unless ``pair_weighting`` uses
-            them. Omitted if ``pairs`` are given.
+            them. Omitted if ``pairs`` are given, or X is RankingData whose labels are meant.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row: any dtype, in any order. The name of a column of a DataFrame X: that column, which is
             then not a feature, here and in `predict`. None: the column "qid" of a DataFrame, as in XGBoost. Without it
@@ -157,8 +165,9 @@ class RankSVM(DualMixin, LinearRanker):
         ConvergenceWarning
             When the certificate does not meet ``tol``.
         """
-        _options.check(C=_options.positive(self.C))
+        _options.check(C=_options.positive(self.C), memory_limit=memory_complaint(self.memory_limit))
         with all_or_nothing(self):
+            X, y, qid = unpacked(X, y, qid, group, pairs, self.memory_limit)
             X, qid, self.qid_column_ = frames.split_qid(X, qid)
             self.frame_type_ = frames.library(X)
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
@@ -166,6 +175,7 @@ class RankSVM(DualMixin, LinearRanker):
             problem = linear_problem(self, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
             sets = evaluation_sets(
                 self,
+                X,
                 problem.n_queries,
                 eval_set,
                 eval_qid,

@@ -74,6 +74,11 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
         GPUs, which share the queries; or "auto", a GPU if there is one and the data are large enough. Solvers, results
         and certificates are the same, sums in float64 everywhere; solver "dual" and a loss of your own are for the
         processor. Not yet measured: see the guide.
+    memory_limit : int, str or None, default None
+        Memory that the process may take while it fits a file: RankingData that `RankingData.load` has mapped are fitted
+        as they are where a fit in memory stays below it, and otherwise read in passes, a block of whole queries at a
+        time. Bytes, or text such as "4GB" or "500MiB"; None: half of the free memory. It does not concern other X,
+        which are in memory already.
     n_jobs : int or None, default None
         Number of threads; None or -1 means all processors. Results depend on it only by round-off.
     verbose : int, default 0

@@ -4,11 +4,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ranksvm import _options
+from ranksvm._memory import memory_complaint
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Schema
+from ranksvm.data.file_data import FileData, unpacked
 from ranksvm.estimators.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.linear_ranker import SIGNS_SCHEMA, LinearRanker
 from ranksvm.estimators.rank_svm import RankSVM
+from ranksvm.problems.file_problem import FileTrainingSet, file_training_set
 from ranksvm.problems.linear import LinearProblem, check_linear_options, linear_problem_of
 from ranksvm.problems.training_set import TrainingSet, training_set
 
@@ -41,8 +45,10 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         highest mean score minus its standard error (see the notes).
     early_stopping_rounds : int or None, default None
         With an ``eval_set``: stop along C after this number of values of C without a better score on its first set.
-    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, device, n_jobs : optional
+    loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter : optional
         As in `RankSVM`.
+    device, memory_limit, n_jobs : optional
+        As in `RankSVM`. With ``memory_limit`` the values of C share the readings of a file.
     keep_on_interrupt : bool, default False
         As in `RankSVM`. With ``keep_on_interrupt``, Ctrl-C ends the comparison on validation data and keeps the best of
         the values tried; while folds are compared there is no model to keep, and KeyboardInterrupt is raised.
@@ -96,6 +102,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     """
 
     _with_one_c = RankSVM
+    _reads_devices = True
     _fitted_schema: ClassVar[Schema] = {
         "coef_": Array("n_features"),
         **SIGNS_SCHEMA,
@@ -124,6 +131,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         max_iter: int = 1000,
         keep_on_interrupt: bool = False,
         device: Any = "cpu",
+        memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -143,18 +151,25 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         self.max_iter = max_iter
         self.keep_on_interrupt = keep_on_interrupt
         self.device = device
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> TrainingSet:
+    def _unpacked(self, X: Any, y: Any, qid: Any, group: Any, pairs: Any) -> tuple[Any, Any, Any]:
+        _options.check(memory_limit=memory_complaint(self.memory_limit))
+        return unpacked(X, y, qid, group, pairs, self.memory_limit)
+
+    def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> Any:
         check_linear_options(estimator)
+        if isinstance(X, FileData):
+            return file_training_set(estimator, X, y, **data)
         return training_set(estimator, X, y, **data)
 
     def _settings(self, data: TrainingSet) -> list[None]:
         return [None]
 
-    def _problem(self, data: TrainingSet, setting: None) -> LinearProblem:
-        return linear_problem_of(self, data)
+    def _problem(self, data: Any, setting: None) -> LinearProblem:
+        return data.problem(self) if isinstance(data, FileTrainingSet) else linear_problem_of(self, data)
 
     def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
         return {"scores_": scores[0], "mean_scores_": means[0], "standard_errors_": errors[0]}

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from ranksvm._parallel import effective_n_jobs
 from ranksvm._schema import Number, Schema, Text, Texts
 from ranksvm._tabular import facts_html
 from ranksvm.data import Preferences, Queries, frames, validation
+from ranksvm.data.device_features import device_features
+from ranksvm.device.arrays import is_on_device
 from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.metrics import evaluate
 from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, DEFAULT_METRIC
@@ -18,6 +20,9 @@ from ranksvm.persistence import save
 from ranksvm.problems.evaluation import pairs_to_evaluate
 from ranksvm.problems.fit_in_words import described_fit, fit_facts
 from ranksvm.problems.records import Record
+
+if TYPE_CHECKING:
+    from ranksvm.exporting import Export
 
 # The metric of `score` for labels.
 SCORE_METRIC = DEFAULT_METRIC
@@ -55,6 +60,8 @@ class Ranker:
     """
 
     n_jobs: int | None
+    # whether `fit` and `predict` take arrays on a GPU
+    _reads_devices: ClassVar[bool] = False
     # Hyper-parameters that define a fitted model: its methods use their values in `fit`.
     _model_params: ClassVar[tuple[str, ...]] = ()
     fitted_params_: dict[str, Any]
@@ -91,7 +98,7 @@ class Ranker:
         Returns
         -------
         ndarray of float64, shape (n_samples,)
-            The scores, summed in float64.
+            The scores, summed in float64. Of X on a GPU an array there, of the library of X.
 
         Raises
         ------
@@ -103,7 +110,8 @@ class Ranker:
         Any number of threads may call ``predict``, ``rank`` and ``score`` of one model at a time, as long as none fits
         it or lets it learn: for a model that learns, serve copies (``snapshot`` of the online rankers).
         """
-        return self._predicted(X)
+        scores = self._predicted(X)
+        return self._scores_like(X, scores) if is_on_device(X) else scores
 
     def rank(self, X: Any, qid: Any = None) -> dict[Any, np.ndarray]:
         """Order the documents of each query.
@@ -122,7 +130,7 @@ class Ranker:
             Query id -> its row numbers, best first; equal scores in row order. Ids are Python objects, dates and times
             NumPy scalars.
         """
-        scores = self.predict(X)
+        scores = self._predicted(X)
         grouping = Queries.from_qid(self._query_ids(X, qid), len(scores))
         ordered = (rows[np.argsort(-scores[rows], kind="stable")] for _, rows in grouping)
         return dict(zip(grouping.keys, ordered, strict=True))
@@ -180,7 +188,7 @@ class Ranker:
             raise DataError("pair_weight is given without pairs.")
         if y is None:
             raise DataError("score needs labels y, or pairs of rows.")
-        scores = self.predict(X)
+        scores = self._predicted(X)
         qid = self._query_ids(X, qid)
         metric = SCORE_METRIC if event is None else CONCORDANCE.name
         if event is None and getattr(self, "censored_", False):
@@ -232,6 +240,35 @@ class Ranker:
         """
         self.save(path)
 
+    def export(self, path: str | os.PathLike[str] | None = None, *, to: str, **options: Any) -> "Export":
+        """Write the model in the format of a search engine, a runtime or a programming language.
+
+        `ranksvm.export` lists formats and options, and takes Pipelines too.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            File to write; None: the result has the content.
+        to : str
+            The format, such as "solr", "onnx" or "python".
+        **options : optional
+            The options of `ranksvm.export`: X, qid, names, name, store, table, query_column, non_negative.
+
+        Returns
+        -------
+        Export
+            The content, what the features are called, and what was left out or changed.
+
+        Raises
+        ------
+        OptionError
+            When the format cannot express the model, or an option does not fit it.
+        """
+        from ranksvm.exporting.exporter import export
+
+        check_is_fitted(self)
+        return export(self, path, to=to, **options)
+
     def _repr_html_(self) -> str:
         """What a notebook shows: scikit-learn's diagram of the parameters, and the facts of the fit."""
         # scikit-learn's is a property, which is not there where its users asked for text
@@ -269,6 +306,12 @@ class Ranker:
     def _predicted(self, X: Any) -> np.ndarray:
         """Score of each row of X, which has not been validated."""
         return validation.check_scores(self._scores(self._features(X)))
+
+    def _scores_like(self, X: Any, scores: np.ndarray) -> Any:
+        """Scores in an array like X, which lies on a GPU."""
+        features = device_features(X)
+        assert features is not None
+        return features.like(features.device.copy_in(scores))
 
     def _scores(self, X: Any) -> np.ndarray:
         """Score of each row of X, which has been validated (`_features`), in float64."""

@@ -288,6 +288,7 @@ class RegularizedRankSVM(LowRankRanker):
             data = self._training_set(X, y, qid, group)
             sets = evaluation_sets(
                 self,
+                X,
                 data.n_queries,
                 eval_set,
                 eval_qid,
@@ -344,6 +345,10 @@ class RegularizedRankSVM(LowRankRanker):
 
     def dual_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
         """The learnt dual variables: see `FactorizedRankSVM.dual_coef`.
+
+        They are found again from the margins and A_q, over 2 lam. Where round-off of the margins over 2 lam is not
+        small, as with unscaled features of 1e8, they have fewer digits than those of ``fit``, whose objective is
+        ``objective_``.
 
         Parameters
         ----------

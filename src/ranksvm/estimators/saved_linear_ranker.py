@@ -26,5 +26,5 @@ class SavedLinearRanker(LinearRanker):
 # Name of each class whose files hold `coef_` -> a class of the same name, which is shown in messages.
 SAVED_LINEAR_RANKERS = {
     name: type(name, (SavedLinearRanker,), {})
-    for name in ("RankSVM", "RankSVMCV", "FactorizedRankSVM", "RegularizedRankSVM")
+    for name in ("RankSVM", "RankSVMCV", "FactorizedRankSVM", "RegularizedRankSVM", "ImportedRanker")
 }

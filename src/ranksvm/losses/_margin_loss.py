@@ -1,12 +1,13 @@
 """Base of the losses of the margin: the Hessian is a multiple of a graph Laplacian."""
 
 import copy
+from functools import reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ranksvm.losses.protocol import LossSums, QueryOperator
-from ranksvm.losses.round_off import OPERATIONS, LossRoundOff, growth, spread_of
+from ranksvm.losses.round_off import OPERATIONS, LossRoundOff, Reach, growth, spread_of
 from ranksvm.losses.sums_over_pairs import sums_over
 
 
@@ -61,33 +62,39 @@ class MarginLoss:
     def round_off(
         self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool
     ) -> LossRoundOff:
-        lengths = self.sums.lengths
+        lengths, parts = self.sums.lengths, [self.over(part) for part in self.pairs.gain_parts]
+        spread = spread_of(scores, self.pairs.pointers) if lengths.swept or parts else 0.0
+        pairs = rough = self._reach(scores, sums, width, off, sharp)
+        if parts:
+            # weights that are differences of gains, and all sums with them, are no more accurate than sums of gains
+            most, values = (1.0 + spread + off) ** 2, np.asarray(scores)
+            at = [part._sums_at(values, width) if sharp else LossSums(most * part.pairs.weight) for part in parts]
+            both = zip(parts, at, strict=True)
+            rough = reduce(Reach.plus, (part._reach(values, own, width, off, sharp) for part, own in both))
+        weights = growth(OPERATIONS + lengths.of_document + lengths.swept)
+        return LossRoundOff(*self._round_off(pairs, rough, width, off, spread), weights=weights)
+
+    def _reach(self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool) -> Reach:
         active = ring = self.pairs.weight
         if sharp:
             active = self._weight_below(scores, 1.0 + off)
             ring = active
             if width is not None and off < width:
                 # what is summed up twice differs by round-off alone
-                ring += growth(lengths.of_all) * active - self._weight_below(scores, 1.0 - width - off)
-        gains = lengths.cancellation > 1.0
-        spread = spread_of(scores, self.pairs.pointers) if lengths.swept or gains else 0.0
-        weights = growth(OPERATIONS + lengths.of_document + lengths.swept)
-        found = LossRoundOff(*self._round_off(sums, width, off, active, max(ring, 0.0), spread), weights=weights)
-        if not gains:
-            return found
-        # The gains are rounded, and weights are their differences: what that adds to the loss, here and at the minimum,
-        # where a pair's loss is hardly larger than the largest one here.
-        largest = (1.0 + spread + off) ** 2
-        rounded = 4.0 * growth(2.0) * min(lengths.cancellation * (sums.value + sums.excess), lengths.gains * largest)
-        return found._replace(beyond=found.beyond + rounded)
+                more = growth(self.sums.lengths.of_all) * active
+                ring += more - self._weight_below(scores, 1.0 - width - off)
+        return Reach(active, max(ring, 0.0), sums.value + sums.excess, sums.value)
+
+    def _sums_at(self, scores: np.ndarray, width: float | None) -> LossSums:
+        evaluate = self.evaluation(self.new_state(), width)
+        return LossSums(*evaluate(0, self.pairs.n_queries, scores, np.empty(self.pairs.n_rows)))
 
     def _round_off(
-        self, sums: LossSums, width: Any, off: float, active: float, ring: float, spread: float
+        self, pairs: Reach, rough: Reach, width: Any, off: float, spread: float
     ) -> tuple[float, float, float, float, float]:
         """The bounds, but that of weights.
 
-        ``active`` is the weight of the pairs of margins below 1 or no more than ``off`` above, ``ring`` that of those
-        no more than ``off`` beyond the ring.
+        ``rough`` is what ``pairs`` is, with sums of gains in place of the weights that are differences of them.
         """
         raise NotImplementedError
 

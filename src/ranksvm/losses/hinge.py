@@ -60,21 +60,21 @@ class HuberHinge(MarginLoss):
         assert width is not None
         return 1.0 / width
 
-    def _round_off(self, sums, width, off, active, ring, spread):
+    def _round_off(self, pairs, rough, width, off, spread):
         lengths = self.sums.lengths
-        target = sums.value + sums.excess
-        pulls = min(active, float(np.sqrt(2.0 * active * sums.value / width)))
-        pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * pulls
-        value = slack = 4.0 * growth(OPERATIONS + lengths.of_all) * target
+        pulls, rough_pulls = (
+            min(part.active, float(np.sqrt(2.0 * part.active * part.smooth / width))) for part in (pairs, rough)
+        )
+        pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * rough_pulls
+        value = slack = 4.0 * growth(OPERATIONS + lengths.of_all) * rough.loss
         if lengths.swept:
             # Hinges of the ring are differences of terms as large as the spread of the scores, divided by the width.
             sweep, size = growth(OPERATIONS + 2.0 * lengths.swept), 1.0 + 2.0 * spread
-            of_ring, of_active = lengths.cancelled(ring), lengths.cancelled(active)
-            pull_sums += 2.0 * sweep * (of_active + size * of_ring / width)
-            value += sweep * (size * (size / width + 1.0) * of_ring + (size + width) * of_active)
-            slack += sweep * size * (size / width + 1.0) * of_ring
+            pull_sums += 2.0 * sweep * (rough.active + size * rough.ring / width)
+            value += sweep * (size * (size / width + 1.0) * rough.ring + (size + width) * rough.active)
+            slack += sweep * size * (size / width + 1.0) * rough.ring
         # A kink is as far above its tangents as the margin is off, a parabola no farther than half the square over d.
-        beyond = ring * off if self.smoothed else active * min(off * off / (2.0 * width), off)
+        beyond = pairs.ring * off if self.smoothed else pairs.active * min(off * off / (2.0 * width), off)
         return pulls, pull_sums, beyond, value, slack
 
     def _operator(self, state, width):

@@ -102,15 +102,23 @@ class FunctionLoss:
         self, scores: np.ndarray, sums: LossSums, width: float | None, off: float, sharp: bool
     ) -> LossRoundOff:
         # the function itself is taken for as exact as a few operations
-        pulls = beyond = 0.0
+        pulls = beyond = rough_pulls = rough_value = 0.0
         largest = int(np.max(self.pairs.pairs_per_query, initial=0))
         for i, j, weight in self.pairs.chunks(0, self.pairs.n_queries, CHUNK_PAIRS):
             margins = scores[i] - scores[j]
             low, high = self.function.derivative(margins - off), self.function.derivative(margins + off)
-            pulls += float(weight @ np.maximum(np.abs(low), np.abs(high)))
+            slopes = np.maximum(np.abs(low), np.abs(high))
+            pulls += float(weight @ slopes)
             beyond += float(weight @ (high - low)) * off
+            for part in self.pairs.gain_parts:  # weights that are differences are no more accurate than sums of gains
+                rough = part.weights_of(i, j)
+                rough_pulls += float(rough @ slopes)
+                rough_value += float(rough @ self.function.value(margins))
+        if not self.pairs.gain_parts:
+            rough_pulls, rough_value = pulls, sums.value
         error = growth(OPERATIONS + largest + self.pairs.n_queries)
-        return LossRoundOff(pulls, 2.0 * error * pulls, beyond, error * sums.value, 0.0, growth(OPERATIONS + largest))
+        weights = growth(OPERATIONS + largest)
+        return LossRoundOff(pulls, 2.0 * error * rough_pulls, beyond, error * rough_value, 0.0, weights)
 
     def hessian(self, state: FunctionState) -> QueryOperator:
         def multiply(first: int, last: int, v_range: np.ndarray, u_range: np.ndarray) -> LossSums:

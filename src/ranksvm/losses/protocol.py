@@ -37,6 +37,10 @@ class Pairs(Protocol):
     def weight(self) -> float:
         """Sum of the weights of all pairs."""
 
+    @property
+    def gain_parts(self) -> tuple[Any, ...]:
+        """The pairs with either of the two gains whose differences are their weights, or ()."""
+
     def comparable(self) -> tuple[Any, np.ndarray]:
         """The same pairs over the rows of queries that have pairs, numbered by position; and these rows."""
 

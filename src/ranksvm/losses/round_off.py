@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["OPERATIONS", "UNIT", "LossRoundOff", "SumLengths", "growth", "spread_of"]
+__all__ = ["OPERATIONS", "UNIT", "LossRoundOff", "Reach", "SumLengths", "growth", "spread_of"]
 
 # Half a unit in the last place of 1: the relative error of one operation.
 UNIT = 0.5 * float(np.finfo(np.float64).eps)
@@ -32,7 +32,7 @@ def growth(n_terms: float) -> float:
 
 
 class SumLengths(NamedTuple):
-    """How many terms the sums over pairs have, and how much their terms cancel.
+    """How many terms the sums over pairs have.
 
     Attributes
     ----------
@@ -42,33 +42,36 @@ class SumLengths(NamedTuple):
         Terms of a sum over all pairs, at most: those of one query, and the queries.
     swept : int
         Documents of the longest query whose sums are differences of running sums; 0 if there is none.
-    cancellation : float
-        Sum of the gains of two documents over the difference that is the weight of their pair, at most; 1 without
-        gains.
-    gains : float
-        Bound on the sum of the gains of the two documents over all pairs; infinite without gains.
     """
 
     of_document: int
     of_all: int
     swept: int = 0
-    cancellation: float = 1.0
-    gains: float = np.inf
 
-    def cancelled(self, weight: float) -> float:
-        """Bound on the sum of the gains whose differences are the weights of some pairs.
 
-        Parameters
-        ----------
-        weight : float
-            Sum of the weights of these pairs.
+class Reach(NamedTuple):
+    """The pairs of which round-off may change what they add to a loss.
 
-        Returns
-        -------
-        float
-            The bound.
-        """
-        return min(self.cancellation * weight, self.gains)
+    Attributes
+    ----------
+    active : float
+        Weight of the pairs of margins below 1 or no more than the error of a margin above.
+    ring : float
+        Weight of those no more than that error beyond the ring.
+    loss : float
+        Sum of their target losses.
+    smooth : float
+        Sum of their losses, which may smooth these.
+    """
+
+    active: float
+    ring: float
+    loss: float
+    smooth: float
+
+    def plus(self, more: "Reach") -> "Reach":
+        """The sum of both."""
+        return Reach(*(a + b for a, b in zip(self, more, strict=True)))
 
 
 class LossRoundOff(NamedTuple):

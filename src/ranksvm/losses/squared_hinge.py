@@ -45,16 +45,16 @@ class SquaredHinge(MarginLoss):
         """2."""
         return 2.0
 
-    def _round_off(self, sums, width, off, active, ring, spread):
+    def _round_off(self, pairs, rough, width, off, spread):
         lengths = self.sums.lengths
-        pulls = 2.0 * float(np.sqrt(active * sums.value))
-        pull_sums, value = 2.0 * growth(OPERATIONS + lengths.of_document) * pulls, growth(lengths.of_all) * sums.value
+        pulls, rough_pulls = (2.0 * float(np.sqrt(part.active * part.loss)) for part in (pairs, rough))
+        pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * rough_pulls
+        value = growth(OPERATIONS + lengths.of_all) * rough.loss
         if lengths.swept:
             # Differences of sums over up to all documents of a query, of terms as large as the spread of the scores.
-            weight = lengths.cancelled(active)
-            pull_sums += 4.0 * growth(OPERATIONS + lengths.swept) * weight * (1.0 + spread)
-            value += growth(OPERATIONS + 2.0 * lengths.swept) * weight * (1.0 + 2.0 * spread) ** 2
-        return pulls, pull_sums, active * off * off, value, 0.0
+            pull_sums += 4.0 * growth(OPERATIONS + lengths.swept) * rough.active * (1.0 + spread)
+            value += growth(OPERATIONS + 2.0 * lengths.swept) * rough.active * (1.0 + 2.0 * spread) ** 2
+        return pulls, pull_sums, pairs.active * off * off, value, 0.0
 
     def _operator(self, state, width):
         return self.sums.squared_hinge(state, self.margin)

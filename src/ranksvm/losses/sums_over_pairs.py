@@ -87,7 +87,7 @@ class SweepSums:
         visited = int(np.where(pairs.visited, pairs.pairs_per_query, 0).max(initial=0))
         is_swept = (pairs.visited == 0) & (pairs.pairs_per_query > 0)
         longest, swept = (int(np.where(which, sizes, 0).max(initial=0)) for which in (~is_swept, is_swept))
-        return SumLengths(longest, max(visited, swept) + pairs.n_queries, swept, pairs.cancellation, pairs.gain_sum)
+        return SumLengths(longest, max(visited, swept) + pairs.n_queries, swept)
 
     def new_state(self, ring: bool, near: Any = None, n_threads: int = 1) -> SweepState:
         return SweepState(self.pairs, ring, near, n_threads)

@@ -25,7 +25,9 @@ _MOST_ROWS = 1 << 16
 def check_scale(metrics: Iterable[Metric], max_label: float | None) -> None:
     """Refuse ERR for a stream if the highest grade of its scale is unknown."""
     if max_label is None and any(isinstance(metric, ERR) for metric in metrics):
-        raise OptionError("ERR needs the highest grade of the scale, which is unknown for a stream: give max_label.")
+        raise OptionError(
+            "ERR needs the highest grade of the scale, which is unknown for a stream: give max_label (--max-label)."
+        )
 
 
 class CumulativeMetrics:

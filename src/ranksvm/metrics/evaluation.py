@@ -70,8 +70,8 @@ class Evaluation(Tabular):
     def interval(self, metric: str | Metric, *, confidence: float = 0.95) -> tuple[float, float]:
         """Confidence interval of a mean over queries, from the t distribution.
 
-        The queries are taken for a sample; where the mean weights them (pairwise accuracy: by pairs), the weights are
-        taken as fixed, as in `compare`.
+        The queries are taken for a sample. Where the mean weights them (pairwise accuracy: by pairs) it is a ratio of
+        sums over queries, whose variance is that of `accuracy_interval`; that one is to be preferred near 0 and 1.
 
         Parameters
         ----------
@@ -94,9 +94,10 @@ class Evaluation(Tabular):
         self[name]  # refuses a metric that was not evaluated
         check_confidence(confidence)
         counted = self.weights[name] > 0
-        weight = self.weights[name][counted]
-        values = self.per_query[name][counted] * weight * (len(weight) / weight.sum()) if len(weight) else weight
-        low, high, _ = t_test(values, confidence) if len(values) else (np.nan, np.nan, np.nan)
+        weight, values = self.weights[name][counted], self.per_query[name][counted]
+        if len(weight) < 2:
+            return np.nan, np.nan
+        low, high, _ = t_test(self.means[name] + weight / weight.mean() * (values - self.means[name]), confidence)
         return float(low), float(high)
 
     def to_dict(self, per_query: bool = False) -> dict[str, Any]:
@@ -190,7 +191,8 @@ def metrics_table(evaluations: Mapping[str, Evaluation], confidence: float = 0.9
         ends = [evaluation.interval(metric, confidence=confidence) for metric in evaluation.means]
         columns[f"interval of {name}"] = ["-" if np.isnan(low) else f"{low:.4f} to {high:.4f}" for low, high in ends]
         headings |= {f"mean of {name}": name, f"interval of {name}": share}
-    return Table(columns, f"means over {first.n_queries} queries", headings)
+    intervals = tuple(name for name in columns if name.startswith("interval of "))
+    return Table(columns, f"means over {first.n_queries} queries", headings, numbers=intervals)
 
 
 def evaluate(

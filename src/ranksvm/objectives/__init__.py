@@ -7,6 +7,8 @@ from ranksvm.objectives.backend import Backend, PartInfo
 from ranksvm.objectives.constrained import ConstrainedObjective
 from ranksvm.objectives.data_term import DataTerm, Term
 from ranksvm.objectives.factorized import FactorizedDual
+from ranksvm.objectives.file_backend import FileBackend
+from ranksvm.objectives.file_term import FileTerm
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
 from ranksvm.objectives.pair_dual import DualPoint, DualSize, PairDual
 from ranksvm.objectives.partitioned_term import PartitionedTerm
@@ -39,6 +41,8 @@ __all__ = [
     "DualPoint",
     "DualSize",
     "FactorizedDual",
+    "FileBackend",
+    "FileTerm",
     "KernelObjective",
     "KernelPoint",
     "Landmarks",

@@ -53,10 +53,8 @@ class AlternatingNuclearNorm(NuclearNormObjective):
         n_threads: int = 1,
     ):
         super().__init__(design, pairs, blocks, C, gamma, lam, _no_problem_in_w, n_threads)
-        self._products = design.products(pairs.rows)
         self._variables[:] = 0.0
         self.loss.target[:] = 0.0
-        self._coefficients = np.zeros(pairs.n_rows)
         self._place(np.zeros(self.n_features))
         self._matrices = self._by_query(lambda query: soft_threshold(self._alpha(query), 0.0))
         self.length = 1.0 / (self._largest_eigenvalue() + 2.0 * lam) if length is None else length
@@ -75,8 +73,7 @@ class AlternatingNuclearNorm(NuclearNormObjective):
             The variables of this step.
         """
         self._matrices = self._by_query(self._descend)
-        w = np.zeros(self.n_features)
-        self._products.accumulate(0, self.pairs.n_rows, self._coefficients, w)
+        w = self._weights()
         self._place(w)
 
         def values(query: int) -> Any:
@@ -117,14 +114,6 @@ class AlternatingNuclearNorm(NuclearNormObjective):
         self._sum_up(query, alpha)
         return soft_threshold(alpha, self.gamma / (2.0 * self.lam))
 
-    def _sum_up(self, query: int, entries: np.ndarray) -> None:
-        """Write the sums over the pairs of each document of a query, with sign."""
-        preferred, other = self.blocks.documents(query)
-        self._coefficients[preferred] = 0.0
-        self._coefficients[other] = 0.0
-        self._coefficients[preferred] += entries.sum(axis=1)
-        self._coefficients[other] -= entries.sum(axis=0)
-
     def _largest_eigenvalue(self) -> float:
         """Of ``sum of (x_i - x_j) (x_i - x_j)'`` over the pairs, estimated."""
         v, size = np.random.default_rng(0).standard_normal(self.n_features), 0.0
@@ -138,8 +127,7 @@ class AlternatingNuclearNorm(NuclearNormObjective):
                 self._sum_up(query, self.blocks.is_pair(query) * (scores[preferred][:, np.newaxis] - scores[other]))
 
             self._by_query(differences)
-            v = np.zeros(self.n_features)
-            self._products.accumulate(0, self.pairs.n_rows, self._coefficients, v)
+            v = self._weights()
             size = float(np.linalg.norm(v))
             if size == 0.0:  # constant features
                 return 0.0

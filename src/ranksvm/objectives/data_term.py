@@ -30,10 +30,7 @@ class Sizes(NamedTuple):
     @property
     def longest(self) -> float:
         """Bound on the norm of a row: that of as many largest values as it has entries."""
-        squares = self.largest**2
-        if self.entries < len(squares):
-            squares = np.partition(squares, len(squares) - self.entries)[len(squares) - self.entries :]
-        return float(np.sqrt(squares.sum()))
+        return float(np.sqrt(_sum_of_largest(self.largest**2, self.entries)))
 
     def score(self, weights: np.ndarray) -> float:
         """Bound on the sum of the absolute values of the products of which a row's score is the sum.
@@ -48,15 +45,22 @@ class Sizes(NamedTuple):
         float
             The bound for every row.
         """
-        terms = self.largest * weights
-        if self.entries < len(terms):
-            terms = np.partition(terms, len(terms) - self.entries)[len(terms) - self.entries :]
-        return float(terms.sum())
+        return _sum_of_largest(self.largest * weights, self.entries)
 
     def plus(self, more: "Sizes") -> "Sizes":
         """The sizes of both sets of rows together."""
         largest = np.maximum(self.largest, more.largest)
         return Sizes(largest, max(self.entries, more.entries), self.additions + more.additions)
+
+
+def _sum_of_largest(values: np.ndarray, count: int) -> float:
+    """Sum of so many of the largest of some values, which are not negative."""
+    if count < len(values):
+        # few rows leave most of many columns empty: on 200 x 5,000,000 with 100 values a row, 0.07 s instead of 0.96 s
+        values = values[values != 0.0]  # NaN stays
+    if count < len(values):
+        values = np.partition(values, len(values) - count)[len(values) - count :]
+    return float(values.sum())
 
 
 class Term(Protocol):
@@ -107,6 +111,11 @@ class DataTerm(Protocol):
     most_fraction : float
         The largest part of the rows that an explicit Hessian can take: less than 1 where the rows are elsewhere, and
         only a sample of them here.
+    curvature_with_value : bool
+        Whether an evaluation finds the curvature, too, because reading the rows takes longer than that: a Hessian of
+        ``fraction`` 1 then costs nothing more, and may be an estimate that is good enough for a step.
+    sample_rows : int
+        Number of rows of the sample whose problem gives the starting point then.
     """
 
     n_variables: int
@@ -117,6 +126,8 @@ class DataTerm(Protocol):
     weight: float
     positions_at_once: int
     most_fraction: float
+    curvature_with_value: bool
+    sample_rows: int
 
     def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> Any:
         """The loss and its gradient at w, in one reduction; ``near`` is a `Term` evaluated nearby, if there is one."""

@@ -14,7 +14,7 @@ from ranksvm.losses.round_off import LossRoundOff, SumLengths
 from ranksvm.objectives.data_term import Sizes
 from ranksvm.objectives.device_long_queries import LongPoint, LongQueries, is_long
 from ranksvm.objectives.device_pairs import PairsOnDevice, order_on_device
-from ranksvm.objectives.device_rows import RowsOnDevice, SparseRows, rows_on
+from ranksvm.objectives.device_rows import STREAM_BYTES, DeviceDesign, RowsOnDevice, SparseRows, StreamedRows, rows_on
 from ranksvm.objectives.threaded_term import DIAGONAL_ROWS, SEED
 
 __all__ = ["DevicePoint", "DeviceTerm"]
@@ -75,7 +75,7 @@ class DeviceTerm:
     ----------
     device : Device
         The device.
-    design : DesignMatrix
+    design : DesignMatrix or DeviceDesign
         The features.
     loss : SquaredHinge, HuberHinge or Hinge
         The loss over pairs of its rows.
@@ -88,9 +88,16 @@ class DeviceTerm:
     # the device evaluates them one after another
     positions_at_once = 1
     most_fraction = 1.0
+    curvature_with_value = False
+    sample_rows = 0
 
     def __init__(
-        self, device: Device, design: DesignMatrix, loss: Any, n_threads: int = 1, rows: RowsOnDevice | None = None
+        self,
+        device: Device,
+        design: DesignMatrix | DeviceDesign,
+        loss: Any,
+        n_threads: int = 1,
+        rows: RowsOnDevice | None = None,
     ):
         self.device = device
         self.design = design
@@ -108,7 +115,7 @@ class DeviceTerm:
         self._run = Launcher(device, Variant(listed, not design.dense, real)) if rows is None else rows.launcher
         if rows is None:
             taken = self._order if pairs.rows is None else pairs.rows[self._order]
-            rows = rows_on(self._run, design, taken, n_threads)
+            rows = rows_on(self._run, design, taken, pairs.pointers, n_threads)
         self._rows = rows
         self._pairs = PairsOnDevice(self._run, pairs, self._order)
         self._is_long = is_long(pairs)
@@ -249,7 +256,7 @@ class DeviceTerm:
     def _multiply_rows(self, w: np.ndarray, out: DeviceArray) -> None:
         if self.n_rows:
             weights = self.device.copy_in(w, self._weights)
-            self._run("scores", *self._rows.arguments, 0, self.n_rows, weights, out, work=LANES * self.n_rows)
+            self._rows.multiply(weights, out)
 
     def _step(self, a: DevicePoint, b: DevicePoint, alpha: float, out: DeviceArray) -> None:
         if self.n_rows:
@@ -350,13 +357,14 @@ class DeviceTerm:
         """
         n, run, pointers = self.n_variables, self._run, self.pairs.pointers
         ring, factor = self._ring(at.width), self.loss.curvature(at.width)
-        for first, last in query_ranges(pointers, max(1, HESSIAN_BYTES // (16 * n))):
+        most = min(HESSIAN_BYTES, STREAM_BYTES) if isinstance(self._rows, StreamedRows) else HESSIAN_BYTES
+        for first, last in query_ranges(pointers, max(1, most // (16 * n))):
             start, stop = int(pointers[first]), int(pointers[last])
             if stop == start or (last == first + 1 and self._is_long[first]):
                 continue
             A, Z = (run.scratch(name, (stop - start) * n) for name in ("rows", "Laplacian rows"))
             work = run.n_threads * (stop - start)
-            run("gather", *self._pairs.arguments, *self._rows.arguments, start, stop, A, work=work)
+            run("gather", *self._pairs.arguments, *self._rows.resident(start, stop), start, stop, A, work=work)
             run("laplacian_rows", *self._pairs.arguments, start, stop, at.scores, *ring, factor, n, A, Z, work=work)
             yield stop - start, A, Z
 
@@ -367,7 +375,8 @@ class DeviceTerm:
         for number, start, stop in self._long.ranges():
             A = self._run.scratch("rows", (stop - start) * self.n_variables)
             work = self._run.n_threads * (stop - start)
-            self._run("gather", *self._pairs.arguments, *self._rows.arguments, start, stop, A, work=work)
+            arguments = *self._pairs.arguments, *self._rows.resident(start, stop), start, stop
+            self._run("gather", *arguments, A, work=work)
             rows = self.device.copy_out(A.part(0, (stop - start) * self.n_variables)).reshape(stop - start, -1)
             yield rows, self._long.laplacian_rows(self._long_at(at), number, rows)
 
@@ -381,11 +390,11 @@ class DeviceTerm:
     def _drawn(self, n_rows: int, seed: int) -> _Sample:
         pairs, positions = self.pairs.sample(n_rows, seed)
         order = order_on_device(pairs)
-        rows = self._rows.taken(positions[order] if pairs.rows is None else pairs.rows[order])
-        term = DeviceTerm(self.device, self.design, self.loss.over(pairs), rows=rows)
         place = np.empty(self.n_rows, dtype=np.int32)
         place[self._order] = np.arange(self.n_rows)
-        return _Sample(term, self._run.copy_in(place[positions[order]]), (n_rows, seed))
+        places = place[positions[order]]
+        term = DeviceTerm(self.device, self.design, self.loss.over(pairs), rows=self._rows.taken(places))
+        return _Sample(term, self._run.copy_in(places), (n_rows, seed))
 
 
 class _OnHost:

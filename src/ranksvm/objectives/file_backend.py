@@ -5,7 +5,7 @@ from typing import Any
 
 from ranksvm._memory import in_words
 from ranksvm._parallel import one_blas_thread
-from ranksvm.data.file_rows import READERS, FileRows
+from ranksvm.data.file_rows import READERS, FileRows, all_finite
 from ranksvm.exceptions import OptionError
 from ranksvm.objectives.answers import add, answer
 from ranksvm.objectives.backend import Job, PartInfo
@@ -69,6 +69,8 @@ class FileBackend:
         total = TreeSum(len(self._blocks), add)
 
         def work(number: int, X: Any) -> None:
+            if self.n_reads == 1:
+                self._check_finite(number, X)
             part = Part(X, self.rows.pairs(*self._blocks[number]))
             answers = []
             for job in jobs:
@@ -84,7 +86,10 @@ class FileBackend:
 
     def sample(self, n_rows: int, seed: int) -> list[Part]:
         """Random queries of the whole file."""
-        return [Part(*self.rows.sample(n_rows, seed))]
+        X, pairs = self.rows.sample(n_rows, seed)
+        if not all_finite(X):  # the error names the first such value of the file
+            self.rows.each(self._blocks, self.n_threads, self._n_buffers, self._check_finite)
+        return [Part(X, pairs)]
 
     def info(self) -> list[PartInfo]:
         """The sizes of the parts."""
@@ -92,6 +97,9 @@ class FileBackend:
 
     def close(self, fit: str | None = None) -> None:
         """Nothing is kept."""
+
+    def _check_finite(self, number: int, X: Any) -> None:
+        self.rows.check_finite(self._blocks[number], X)
 
     def _fit_buffers(self, share: int) -> None:
         """Take fewer buffers where blocks, which are whole queries, are larger than asked for."""

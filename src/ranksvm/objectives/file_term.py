@@ -8,7 +8,6 @@ from ranksvm.losses import LossSpec
 from ranksvm.losses.round_off import LossRoundOff
 from ranksvm.objectives.answers import Evaluation
 from ranksvm.objectives.backend import Backend, Call, PointAt
-from ranksvm.objectives.file_backend import FileBackend
 from ranksvm.objectives.hessian_cost import part_of_rows
 from ranksvm.objectives.linear import SINGLE_WORK
 from ranksvm.objectives.linear_round_off import margin_error
@@ -66,6 +65,8 @@ class FileTerm(PartitionedTerm):
         Number of threads.
     sample_bytes : int
         Bytes that the sample may take.
+    hessians : bool
+        Whether readings may find Hessians.
     **known : optional
         As in `PartitionedTerm`.
 
@@ -75,30 +76,31 @@ class FileTerm(PartitionedTerm):
         Whether readings find Hessians.
     """
 
-    def __init__(self, backend: Backend, loss: LossSpec, n_threads: int, sample_bytes: int, **known: Any):
+    def __init__(
+        self,
+        backend: Backend,
+        loss: LossSpec,
+        n_threads: int,
+        sample_bytes: int,
+        hessians: bool = True,
+        **known: Any,
+    ):
         super().__init__(backend, loss, n_threads, **known)
         self._sample_bytes = sample_bytes
         self._wanted = max(1, min(self._wanted, int(sample_bytes / self.row_bytes)))
+        self.sample_rows = self._wanted
         n = self.n_variables
-        self.curvature_with_value = self.dense and n <= MOST_VARIABLES
+        self.curvature_with_value = hessians and self.dense and n <= MOST_VARIABLES
+        self.most_fraction = 1.0 if self.curvature_with_value else min(1.0, self._wanted / max(1, self.n_rows))
         # the part of the rows in Hessians, and whether they have all digits of float64
-        self._included = part_of_rows(HESSIAN_ROWS_PER_VARIABLE * n / max(1, self.n_rows)), self.n_rows * n**2 < SINGLE_WORK
-        self._included = min(1.0, self._included[0]), self._included[1]
-
-    @property
-    def most_fraction(self) -> float:
-        """The part of the rows that Hessians can take."""
-        return 1.0 if self.curvature_with_value else super().most_fraction
-
-    @property
-    def sample_rows(self) -> int:
-        """Number of rows of the sample, whose problem gives the starting point."""
-        return self._wanted
+        fraction = part_of_rows(HESSIAN_ROWS_PER_VARIABLE * n / max(1, self.n_rows))
+        self._included = fraction, self.n_rows * n**2 < SINGLE_WORK
 
     def beside(self, backend: Backend) -> "FileTerm":
         """The same loss over the same rows, for another solver, through a backend that several solvers share."""
-        known = {"info": self.parts_info, "sample": self._fetch(), "fit": self.fit}
-        other = FileTerm(backend, self.loss, self.n_threads, self._sample_bytes, **known)
+        known: dict[str, Any] = {"info": self.parts_info, "sample": self.fetch(), "fit": self.fit}
+        how = self.loss, self.n_threads, self._sample_bytes, self.curvature_with_value
+        other = FileTerm(backend, *how, **known)
         other._sizes = self._sizes
         return other
 
@@ -119,14 +121,14 @@ class FileTerm(PartitionedTerm):
         round_off = None if off is None else (off, found["round_off"])
         return FilePoint(point, found["evaluate"], found.get("curvature"), round_off)
 
-    def round_off(self, at: FilePoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
+    def round_off(self, at: Any, width: float | None, off: float, sharp: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation: those of its reading, unless they are to be sharp."""
         if not sharp and at.round_off is not None and off <= at.round_off[0] and width == at.at.width:
             return at.round_off[1]
         return super().round_off(at, width, off, sharp)
 
-    def curvature(self, at: FilePoint, fraction: float, seed: int, double: bool = True) -> np.ndarray:
-        """``X' H X``: that of the reading of the point; with ``double`` of all rows in float64, there and from now on."""
+    def curvature(self, at: Any, fraction: float, seed: int, double: bool = True) -> np.ndarray:
+        """``X' H X`` as the reading of the point found it; with ``double`` of all rows, there and from now on."""
         if not self.curvature_with_value:
             return super().curvature(at, fraction, seed, double)
         if double and self._included != (1.0, True):
@@ -136,28 +138,14 @@ class FileTerm(PartitionedTerm):
             at.curvature = self._round(self._curvature_call(at.at))[0]
         return at.curvature
 
+    def curvature_diagonal(self, at: Any) -> np.ndarray:
+        """The diagonal of ``X' H X``, or an estimate of it."""
+        return (
+            np.diagonal(self.curvature(at, 1.0, SEED, False))
+            if self.curvature_with_value
+            else super().curvature_diagonal(at)
+        )
+
     def _curvature_call(self, point: PointAt) -> Call:
         fraction, double = self._included
         return Call("curvature", (point, fraction, SEED, double))
-
-
-def file_term(rows: Any, loss: LossSpec, memory: int, n_threads: int) -> FileTerm:
-    """The data term of rows in a file.
-
-    Parameters
-    ----------
-    rows : FileRows
-        The rows.
-    loss : LossSpec
-        The loss.
-    memory : int
-        Bytes that all of it may take.
-    n_threads : int
-        Number of threads.
-
-    Returns
-    -------
-    FileTerm
-        The term.
-    """
-    return FileTerm(FileBackend(rows, memory, n_threads), loss, n_threads, int(0.3 * memory))

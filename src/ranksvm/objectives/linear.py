@@ -111,14 +111,19 @@ class LinearObjective(SmoothedObjective):
         self.curvature_rank = term.curvature_rank
         self.positions_at_once = term.positions_at_once
         self.fraction_of = fraction_of
-        self.hessian_fraction = min(fraction_of(term), term.most_fraction)
+        fraction = fraction_of(term)
+        # whether Hessians are found with values, at no cost
+        self._free_hessians = term.curvature_with_value and fraction > 0.0
+        self.hessian_fraction = 1.0 if self._free_hessians else min(fraction, term.most_fraction)
         # whether explicit Hessians have all digits of float64
         self._double = term.n_rows * term.n_variables**2 < SINGLE_WORK
         self._curvature: np.ndarray | None = None  # Hessian of the loss at the last call of `hessian`
 
     @property
     def hessian_cost(self) -> float:
-        """Cost of building a Hessian, in products with it; infinite if none is built."""
+        """Cost of building a Hessian, in products with it: 0 if there is one already, infinite if none is built."""
+        if self._free_hessians:
+            return 0.0
         return hessian_cost(self.term, self.hessian_fraction)
 
     def cost_with_hessian(self, log_reduction: float) -> float:
@@ -183,6 +188,16 @@ class LinearObjective(SmoothedObjective):
         """
         return round_off(self, point, tol) if self.shown else 0.0
 
+    def refresh(self, point: LinearPoint) -> bool:
+        """Compute the scores from w, in place, if they were found from those of other points."""
+        if not point.n_steps:
+            return False
+        at = self.term.evaluate(point.w, self.width, point.at)
+        self.term.release(point.at)
+        point.at, point.largest, point.n_steps = at, None, 0
+        point.reweight(self.C)
+        return True
+
     def release(self, point: LinearPoint) -> None:
         """Mark a point as no longer needed."""
         self.term.release(point.at)
@@ -241,10 +256,16 @@ class LinearObjective(SmoothedObjective):
     # -- a sample ----------------------------------------------------------------------------------------------------
 
     def sample(self) -> "LinearObjective | None":
-        """The problem on the rows of the sampled Hessian, C raised so that all pairs together weigh as much as here."""
-        if not 0.0 < self.hessian_fraction < 1.0:
+        """The problem on the rows of the sampled Hessian, C raised so that all pairs together weigh as much as here.
+
+        Where Hessians are of all rows, because they cost nothing more than values, it is that of the term's sample.
+        """
+        n_rows = int(self.hessian_fraction * self.term.n_rows) + 1
+        if self._free_hessians:
+            n_rows = self.term.sample_rows
+        elif not 0.0 < self.hessian_fraction < 1.0:
             return None
-        term = self.term.sample(int(self.hessian_fraction * self.term.n_rows) + 1, SEED)
+        term = self.term.sample(n_rows, SEED)
         if term is None:
             return None
         return self._over(term, self.C * self.term.weight / term.weight)

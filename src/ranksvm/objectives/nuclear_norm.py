@@ -59,14 +59,17 @@ class NuclearNormPoint(NamedTuple):
         The matrix A of each query.
     value : float
         The objective there, with the dual variables of the same step.
+    round_off : float
+        Bound on its error.
     bound : float
-        A lower bound of its minimum.
+        A lower bound of its minimum, less its error.
     w : ndarray of float64, shape (n_features,)
         The weights of the model.
     """
 
     matrices: list[LowRank]
     value: float
+    round_off: float
     bound: float
     w: np.ndarray
 
@@ -149,6 +152,8 @@ class NuclearNormObjective:
         self._moves = 0.0, 0.0
         self._matrices: list[LowRank] = []
         self._sizes: Sizes | None = None
+        self._products = design.products(pairs.rows)
+        self._coefficients = np.zeros(pairs.n_rows)
 
     def begin(
         self,
@@ -233,9 +238,12 @@ class NuclearNormObjective:
             alpha = self._alpha(query)
             multipliers = self._multipliers(alpha)
             excess = self._excess(alpha, 0.5 / self.lam)
+            self._sum_up(query, alpha)
             return self._values(query, alpha, point.matrices[query], multipliers, excess)
 
-        return NuclearNormPoint(point.matrices, *self._value_and_bound(self._by_query(values)), self._solution.w)
+        found = self._by_query(values)
+        # not w minus a gradient: that may be of other alpha, where these are known to few digits
+        return NuclearNormPoint(point.matrices, *self._value_and_bound(found, self._weights()), self._solution.w)
 
     # -- private methods ---------------------------------------------------------------------------------------------
 
@@ -340,30 +348,45 @@ class NuclearNormObjective:
             excess=excess * np.abs(multipliers).sum(),
         )
 
-    def _value_and_bound(self, values: list[_Values]) -> tuple[float, float]:
+    def _sum_up(self, query: int, entries: np.ndarray) -> None:
+        """Write the sums over the pairs of each document of a query, with sign."""
+        preferred, other = self.blocks.documents(query)
+        self._coefficients[preferred] = 0.0
+        self._coefficients[other] = 0.0
+        self._coefficients[preferred] += entries.sum(axis=1)
+        self._coefficients[other] -= entries.sum(axis=0)
+
+    def _weights(self) -> np.ndarray:
+        """The weights of the dual variables that were summed up."""
+        w = np.zeros(self.n_features)
+        self._products.accumulate(0, self.pairs.n_rows, self._coefficients, w)
+        return w
+
+    def _value_and_bound(self, values: list[_Values], w: np.ndarray | None = None) -> tuple[float, float, float]:
+        """Value, its error and a lower bound; w: weights of the dual variables, else those of the solution."""
         sums, point = _Values(*np.sum(values, axis=0).tolist()), self._solution.point
         # the weights of the dual variables: those of the solution minus its gradient
-        w = point.w - point.gradient
+        w = point.w - point.gradient if w is None else w
         value = 0.5 * float(w @ w) - sums.alpha + self.lam * sums.distance + self.gamma * sums.nuclear
         bound = -0.5 * float(point.w @ point.w) - sums.multipliers / (4.0 * self.lam) - self.C * sums.hinge
-        return value, min(bound, value) - self._round_off(sums)
+        of_value, of_bound = self._round_off(sums, w)
+        return value, of_value, min(bound, value) - of_bound
 
-    def _round_off(self, sums: _Values) -> float:
-        """Bound on the errors of value and bound together: of scores, weights, and all sums."""
+    def _round_off(self, sums: _Values, w: np.ndarray) -> tuple[float, float]:
+        """Bounds on the errors of value and of bound: of scores, weights, and all sums."""
         if self._sizes is None:
             self._sizes = self.linear.term.sizes()
         sizes, point = self._sizes, self._solution.point
-        weights, slope = float(np.linalg.norm(point.w)), float(np.linalg.norm(point.gradient))
+        weights, slope = float(np.linalg.norm(point.w)), float(np.linalg.norm(point.w - w))
         off = margin_error(sizes.score(point.sizes()), sizes.entries, STEP_ERRORS * point.n_steps)
         terms = growth(OPERATIONS + self.blocks.n_entries + sizes.additions + sizes.entries)
+        length = growth(len(point.w) + OPERATIONS)
         off_w = 4.0 * terms * sizes.longest * sums.alpha + 3.0 * UNIT * (weights + slope)
-        norm = (weights + slope + off_w) * off_w + growth(len(point.w) + OPERATIONS) * (weights + slope) ** 2
-        # a dual variable moves by off / (2 lam) where its derivative is no more than off
-        moved = self.pairs.n_pairs * off * min(off / self.lam, 2.0 * self.C)
-        of_sums = sums.alpha + self.lam * sums.distance + 4.0 * self.gamma * sums.nuclear
-        of_sums += self.lam * math.sqrt(sums.distance) * sums.nuclear
-        of_sums += sums.multipliers / self.lam + self.C * sums.hinge
-        return norm + moved + terms * of_sums + self.C * (self.pairs.n_pairs * off + sums.excess)
+        of_value = (weights + slope + off_w) * off_w + length * (weights + slope) ** 2
+        of_value += terms * (sums.alpha + self.lam * sums.distance + 4.0 * self.gamma * sums.nuclear)
+        of_value += terms * self.lam * math.sqrt(sums.distance) * sums.nuclear
+        of_bound = terms * (sums.multipliers / self.lam + self.C * sums.hinge) + length * weights**2
+        return of_value, of_bound + self.C * (self.pairs.n_pairs * off + sums.excess)
 
     def _by_query(self, work: Callable[[int], Any]) -> list[Any]:
         """The results of ``work`` for each query, in parallel, the most costly queries first."""

@@ -1,6 +1,6 @@
 """The dual of a linear model over listed pairs: one alpha a pair, for far fewer rows than features."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -127,11 +127,16 @@ class PairDual:
         """True: nothing is smoothed."""
         return True
 
+    def refresh(self, point: DualPoint) -> bool:
+        """False: a point is found from alpha alone."""
+        return False
+
     def round_off(self, point: DualPoint, tol: float) -> float:
         """Bound on the errors of both values: of margins, of sums, and of the weights, which ascent has changed often.
 
         The weights of alpha are computed again. Near the margin the loss of a pair changes by at most its slope times
-        the error of the margin.
+        the error of the margin. The weights of pairs are as accurate as their terms, if they are differences: alpha
+        are lowered to what the exact ones allow.
         """
         if self._sizes is None:
             self._sizes = Sizes(self.design.largest(), self.design.most_entries, self.pairs.n_rows)
@@ -140,16 +145,22 @@ class PairDual:
         n_pairs, total = len(alpha), float(alpha.sum())
         of_sums = growth(n_pairs + OPERATIONS) + growth(sizes.additions + sizes.entries)
         norm, length = float(np.linalg.norm(point.w)), growth(len(w) + OPERATIONS)
-        drift = float(np.linalg.norm(w - point.w)) + 2.0 * of_sums * sizes.longest * total
         off = margin_error(sizes.score(np.abs(point.w)), sizes.entries)
-        hinge = 1.0 - self._margins(point.w)
-        active = hinge > -off
-        slopes: Any = 2.0 * (hinge[active] + off) if self.loss == "squared_hinge" else 1.0
-        of_value = self.C * off * float((weights[active] * slopes).sum()) + of_sums * point.value
+        margins = self._margins(point.w)
+        hinge = np.maximum(0.0, 1.0 - margins + off)
+        of_value = self.C * off * float(weights @ self._slopes(hinge)) + of_sums * point.value
+        # weights are off, and alpha may have to be less: the ridge is then less, too
+        of_weights = growth(OPERATIONS + self.pairs.n_rows)
+        gains = sum((part.weights_of(self._preferred, self._other) for part in self.pairs.gain_parts), weights)
+        of_value += self.C * of_weights * float(gains @ self._losses(hinge))
+        part = of_weights * np.divide(gains, weights, out=np.zeros(n_pairs), where=weights > 0.0)
+        lowered = np.minimum(part, 1.0) * alpha
+        drift = float(np.linalg.norm(w - point.w)) + 2.0 * of_sums * sizes.longest * total
+        shift = 2.0 * sizes.longest * float(lowered.sum())
+        of_alpha = float(lowered @ (1.0 + np.abs(margins) + off)) + (0.5 * shift + drift) * shift
         ridge = 0.5 * float(self._ridge @ (alpha * alpha))
         of_dual = of_sums * (total + ridge) + (norm + 0.5 * drift) * drift + length * norm**2
-        of_weights = growth(OPERATIONS + self.pairs.n_rows + 2.0 * getattr(self.pairs, "cancellation", 1.0))
-        return of_value + of_dual + 2.0 * of_weights * (point.value + total)
+        return of_value + of_dual + of_alpha
 
     def _margins(self, w: np.ndarray) -> np.ndarray:
         scores = np.empty(self.pairs.n_rows)
@@ -172,6 +183,12 @@ class PairDual:
             return hinge
         inner = np.minimum(hinge, self.width)
         return inner * (hinge - 0.5 * inner) / self.width
+
+    def _slopes(self, hinge: np.ndarray) -> np.ndarray:
+        """Of `_losses`."""
+        if self.loss == "squared_hinge":
+            return 2.0 * hinge
+        return np.minimum(hinge / self.width, 1.0) if self.loss == "huber" else (hinge > 0.0).astype(float)
 
     def _per_document(self, alpha: np.ndarray) -> np.ndarray:
         n = self.pairs.n_rows

@@ -99,6 +99,9 @@ class PartitionedTerm:
         Numbers of queries and of pairs.
     """
 
+    curvature_with_value = False
+    sample_rows = 0
+
     def __init__(
         self,
         backend: Backend,
@@ -127,17 +130,13 @@ class PartitionedTerm:
         self.weight = tree_sum([part.weight for part in parts], float.__add__)
         self.n_reductions = 0
         self._wanted = _sample_rows(self)
+        self.most_fraction = min(1.0, self._wanted / max(1, self.n_rows))
         self._owner = next(_owners)
         self._numbers = itertools.count()
         self._live: set[int] = set()
         self._fetched = sample
         self._sample: _Sample | None = None
         self._sizes: Sizes | None = None
-
-    @property
-    def most_fraction(self) -> float:
-        """The part of the rows that the sample has."""
-        return min(1.0, self._wanted / max(1, self.n_rows))
 
     def beside(self, backend: Backend) -> "PartitionedTerm":
         """The same loss over the same rows, for another solver, through a backend that several solvers share.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm.data import DesignMatrix, as_design_matrix
+from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.losses import LossSpec, Pairs
 from ranksvm.objectives.threaded_term import ThreadedPoint, ThreadedTerm
 
@@ -39,6 +40,10 @@ class Part:
 
     def __reduce__(self):
         return type(self), (self.X, self.pairs)
+
+    def __sizeof__(self) -> int:
+        # labels, factors of weights and what is compiled of them take about as much as this
+        return object.__sizeof__(self) + stored_bytes(self.X) + 40 * self.pairs.n_rows
 
     @property
     def design(self) -> DesignMatrix:

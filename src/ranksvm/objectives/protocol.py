@@ -63,6 +63,9 @@ class Objective(Protocol):
     def round_off(self, point: Any, tol: float) -> float:
         """Bound on what round-off hides from the certificate, which need not be sharp if it is far below ``tol``."""
 
+    def refresh(self, point: Any) -> bool:
+        """Evaluate a point again, in place, if that may be more accurate, and say whether it was."""
+
     def goal(self, point: Any, tol: float) -> float:
         """The `gap` worth reaching before the smoothing is reduced, or the certificate meets ``tol``."""
 
@@ -106,7 +109,7 @@ class HessianObjective(SampledObjective, Protocol):
         Part of the data worth putting into an explicit Hessian: 1 all of it, 0 none, when building one costs more than
         it saves.
     hessian_cost : float
-        Cost of building a Hessian, in products with it; infinite if none is built.
+        Cost of building a Hessian, in products with it; infinite if none is built, 0 if there is one at every point.
     """
 
     n_variables: int
@@ -206,20 +209,27 @@ class DualObjective(Protocol):
     def round_off(self, point: Any, tol: float) -> float:
         """Bound on what round-off hides from the certificate."""
 
+    def refresh(self, point: Any) -> bool:
+        """Evaluate a point again, in place, if that may be more accurate, and say whether it was."""
+
 
 class SplitPoint(Protocol):
     """The result of a step of a splitting method.
 
     Attributes
     ----------
-    value, bound : float
-        The objective there, and a lower bound of its minimum.
+    value, round_off : float
+        The objective there, and a bound on its error.
+    bound : float
+        A lower bound of its minimum, less its error.
     ranks : ndarray of int
         Ranks of the variables.
     """
 
     @property
     def value(self) -> float: ...
+    @property
+    def round_off(self) -> float: ...
     @property
     def bound(self) -> float: ...
     @property

@@ -68,6 +68,10 @@ class SmoothedObjective:
         """
         return 0.0
 
+    def refresh(self, point: Any) -> bool:
+        """Evaluate a point again, in place, if it was found from others: False if that would not be more accurate."""
+        return False
+
     def goal(self, point: Any, tol: float) -> float:
         """The `gap` worth reaching with the current smoothing, if the target problem is to be solved to ``tol``."""
         slack = self.C * self.sums(point).slack

@@ -108,6 +108,8 @@ class ThreadedTerm:
     # a position on a line costs as much as any other one
     positions_at_once = 1
     most_fraction = 1.0
+    curvature_with_value = False
+    sample_rows = 0
 
     def __init__(self, design: DesignMatrix, loss: PairwiseLoss, n_threads: int = 1, repeatable: bool = False):
         self.design = design

@@ -1,9 +1,12 @@
 """Displays of what was fitted, in scikit-learn's style; drawn with matplotlib (``pip install 'ranksvm[plot]'``)."""
 
+from ranksvm.plotting.cutoff_display import CutoffDisplay
+from ranksvm.plotting.difference_display import DifferenceDisplay
 from ranksvm.plotting.dimension_histogram import DimensionHistogramDisplay
 from ranksvm.plotting.dimensions import DimensionsDisplay
 from ranksvm.plotting.energy_curves import EnergyDisplay
 from ranksvm.plotting.grid_display import GridDisplay
+from ranksvm.plotting.label_display import LabelDisplay
 from ranksvm.plotting.path_display import PathDisplay
 from ranksvm.plotting.progressive_display import ProgressiveDisplay
 from ranksvm.plotting.weights import WeightsDisplay
@@ -13,6 +16,9 @@ __all__ = [
     "GridDisplay",
     "ProgressiveDisplay",
     "WeightsDisplay",
+    "CutoffDisplay",
+    "DifferenceDisplay",
+    "LabelDisplay",
     "DimensionHistogramDisplay",
     "DimensionsDisplay",
     "EnergyDisplay",

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from ranksvm.plotting.styles import literal
+
 __all__ = ["end_labels", "spread"]
 
 # distance of two labels, in heights of a letter
@@ -71,7 +73,7 @@ def end_labels(ax: Any, lines: Sequence[Any], names: Sequence[str], fontsize: fl
     places = spread(in_axes, _LEADING * fontsize / height)
     return [
         ax.annotate(
-            name,
+            literal(name),
             xy=end,
             xytext=(_LEFT, place),
             textcoords="axes fraction",

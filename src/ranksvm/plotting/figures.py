@@ -24,6 +24,14 @@ def axes_in_memory(**figure: Any) -> Any:
     return figure_in_memory(**figure).subplots()
 
 
+def default_style(settings: dict[str, Any]) -> Any:
+    """matplotlib's own style with some settings, whatever style the user has chosen; a context manager."""
+    _pyplot()
+    from matplotlib import style
+
+    return style.context(["default", settings])
+
+
 def picture_formats() -> list[str]:
     """The file formats in which figures can be saved: "png", "svg" and others."""
     _pyplot()

@@ -15,6 +15,7 @@ __all__ = [
     "legend_above",
     "legend_beside",
     "line_style",
+    "literal",
     "number_names",
 ]
 
@@ -59,6 +60,11 @@ def _legend(ax: Any, handles: Any, **outside: Any) -> None:
     place = outside if ax.figure.get_layout_engine() is not None else {"loc": "best"}
     named = {} if handles is None else {"handles": handles}
     ax.legend(**named, **place, fontsize="small")
+
+
+def literal(name: str) -> str:
+    """A name as matplotlib shows it as it is: without the dollar signs that would make it mathematical text."""
+    return name.replace("$", r"\$")
 
 
 def number_names(values: np.ndarray | list[float]) -> list[str]:

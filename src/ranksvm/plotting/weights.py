@@ -7,7 +7,7 @@ import numpy as np
 from ranksvm._features import feature_label
 from ranksvm.analysis import BootstrapWeights
 from ranksvm.plotting.figures import axes_or_new
-from ranksvm.plotting.styles import colour, legend_above
+from ranksvm.plotting.styles import colour, legend_above, literal
 
 __all__ = ["WeightsDisplay"]
 
@@ -118,7 +118,7 @@ class WeightsDisplay:
             if chosen.any():
                 ax.hlines(places[chosen], low[chosen], high[chosen], color=color, linewidth=2)
                 ax.plot(coef[chosen], places[chosen], "o", color=color, markerfacecolor=face, markersize=5, label=text)
-        ax.set_yticks(places, [feature_label(column, self.feature_names) for column in largest])
+        ax.set_yticks(places, [literal(feature_label(column, self.feature_names)) for column in largest])
         ax.set_ylim(len(largest) - 0.4, -0.6)
         ax.set_ylabel("feature")
         ax.set_xlabel("weight" if self.level is None else f"weight, with its {100 * self.level:g} % interval")

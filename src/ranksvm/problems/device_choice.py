@@ -8,7 +8,7 @@ from ranksvm.device.names import device_complaint, device_names, open_device
 from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
 from ranksvm.losses import LossSpec
 
-__all__ = ["check_device", "devices_for"]
+__all__ = ["check_device", "check_place", "devices_for"]
 
 logger = logging.getLogger("ranksvm.problems")
 
@@ -48,6 +48,35 @@ def check_device(device: Any, solver: str, loss: LossSpec) -> None:
         raise OptionError(f"device={device!r} {complaint}: use device='cpu'.")
     for name in device_names(device):
         open_device(name)
+
+
+def check_place(device: Any, place: str, solver: str, loss: LossSpec) -> None:
+    """Refuse X on a GPU that cannot be used there.
+
+    Parameters
+    ----------
+    device : str or list of str
+        What the user gave: "cpu", the default, and "auto" take X where it lies.
+    place : str
+        Name of the GPU where X lies.
+    solver : str
+        Name of the solver.
+    loss : LossSpec
+        The loss.
+
+    Raises
+    ------
+    OptionError
+        When another device is asked for, or the solver or loss is for the processor only.
+    """
+    names = device_names(device)
+    if names and names != (place,):
+        raise OptionError(
+            f"device={device!r}, but X lies on {place}: move X there, or leave device at 'cpu' or 'auto'."
+        )
+    complaint = _unable(solver, loss)
+    if complaint is not None:
+        raise OptionError(f"X lies on {place}, which {complaint}: copy X to the host, by X.get() or X.cpu().")
 
 
 def devices_for(

@@ -18,6 +18,7 @@ from ranksvm.exceptions import DataError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, evaluate_pairs, parse_metrics
 from ranksvm.metrics.cutoffs import metrics_at
 from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, DEFAULT_METRIC, only_metric
+from ranksvm.problems.scales import warn_of_other_scale
 
 # The evaluations of one model, one for each set.
 Parts = Sequence[Evaluation]
@@ -46,6 +47,11 @@ class EvaluationSet:
     numbers: np.ndarray
     sample_weight: Any = None
     event: Any = None
+
+    @property
+    def features(self) -> Any:
+        """The features."""
+        return self.X
 
     @property
     def own_metric(self) -> Metric | None:
@@ -89,6 +95,11 @@ class PairEvaluationSet:
     rows: np.ndarray
     groups: np.ndarray
     weight: np.ndarray | None = None
+
+    @property
+    def features(self) -> Any:
+        """The features of the first block."""
+        return self.blocks[0]
 
     @property
     def own_metric(self) -> Metric:
@@ -183,6 +194,7 @@ class EvaluationSets:
 
 def evaluation_sets(
     estimator: Any,
+    training_X: Any,
     n_queries: int,
     eval_set: Any,
     eval_qid: Any,
@@ -199,7 +211,7 @@ def evaluation_sets(
 
     ``deciding`` is the estimator's own metric, or metrics, which come before those of ``eval_metric``. Raises
     DataError, with the set's name as in ``evals_result_``, if a set cannot be used, or lacks query ids although the
-    training data have ``n_queries`` queries.
+    training data have ``n_queries`` queries. Warns of features of another scale than those of ``training_X``.
     """
     options = {"eval_qid": eval_qid, "eval_group": eval_group, "eval_names": eval_names}
     options |= {"eval_sample_weight": eval_sample_weight, "eval_metric": eval_metric, "eval_at": eval_at}
@@ -225,6 +237,7 @@ def evaluation_sets(
     for name, (X, *y), qid, group, weight in zip(names, pairs, qids, groups, weights, strict=True):
         try:
             sets.append(_checked(estimator, X, *y, qid=qid, group=group, sample_weight=weight, n_queries=n_queries))
+            warn_of_other_scale(name, training_X, sets[-1].features)
         except DataError as error:
             raise DataError(f"eval_set, {name}: {error}") from error
     metrics[0] = sets[0].metric_for(metrics[0])

@@ -6,7 +6,7 @@ NumPy is imported on use: the command line shows help and usage errors at once.
 import math
 from typing import Any
 
-from ranksvm._words import count, counted, number, queries, weights
+from ranksvm._words import count, counted, number, power, queries, weights
 
 __all__ = [
     "certificate",
@@ -42,6 +42,8 @@ def described_fit(ranker: Any) -> dict[str, Any]:
         found["relative_gap"] = certificate(ranker)["relative_gap"]
     found["kernel"] = described_kernel(ranker) if hasattr(ranker, "n_kernel_products_") else None
     found["low_rank"] = described_low_rank(ranker)
+    # an imported model
+    found |= {"source": ranker.source} if hasattr(ranker, "source") else {}
     # PRank learns from documents
     found["learnt_from"] = "document" if hasattr(ranker, "thresholds_") else "pair"
     return found
@@ -58,6 +60,8 @@ def fit_facts(fit: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("certificate", f"relative duality gap {fit['relative_gap']:.1e}"))
     if "relative_gap" in fit:
         facts.append(("objective", f"{fit['objective']:.10g}"))
+    if fit.get("source"):
+        facts.append(("fitted by", fit["source"]))
     if fit["low_rank"] is not None:
         facts.append(("low rank", low_rank_in_words(fit["low_rank"])))
     if fit["kernel"] is not None:
@@ -79,6 +83,8 @@ def certificate_in_words(ranker: Any) -> str:
     gap = getattr(ranker, "duality_gap_", None)
     if gap is None:
         name = type(ranker).__name__
+        if hasattr(ranker, "source"):
+            return f"The model was fitted by another program ({ranker.source}): nothing is known about its fit."
         if hasattr(ranker, "n_updates_"):
             return f"A {name} learns from one query after another: there is no optimum from which to measure it."
         return f"The problem of a {name} is not convex: the fit has no certificate, and may be a local minimum."
@@ -145,7 +151,7 @@ def low_rank_in_words(low_rank: dict[str, Any]) -> str:
         score = f"{low_rank['metric']} {number(low_rank['best_score'])} on validation data"
         return f"{words}; epoch {low_rank['best_iteration']} kept: {score}"
     return (
-        f"regularized, gamma {low_rank['gamma']:.6g}, lam {low_rank['lam']:.6g}; mean rank of a query "
+        f"regularized, gamma {power(low_rank['gamma'])}, lam {power(low_rank['lam'])}; mean rank of a query "
         f"{low_rank['mean_rank']:.1f}, largest {low_rank['largest_rank']}"
     )
 
@@ -175,7 +181,7 @@ def described_kernel(ranker: Any) -> dict[str, Any] | None:
 
 def kernel_in_words(kernel: dict[str, Any]) -> str:
     """The kernel, its parameters and its approximation, in words."""
-    parameters = [f"{name} {kernel[name]:.6g}" for name in ("gamma", "degree", "coef0") if kernel[name] is not None]
+    parameters = [f"{name} {power(kernel[name])}" for name in ("gamma", "degree", "coef0") if kernel[name] is not None]
     words = [" ".join([kernel["name"], *parameters[:1]]), *parameters[1:]]
     if kernel["approximation"] is not None:
         words.append(f"approximated by {kernel['approximation']}")

@@ -11,6 +11,7 @@ import numpy as np
 
 from ranksvm import _options
 from ranksvm.data import DenseDesign, SparseDesign
+from ranksvm.data.file_data import FileData
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.losses import LOSSES
@@ -184,6 +185,10 @@ def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem
     if estimator.stopping == "gradient" and estimator.monotone is not None:
         raise OptionError("stopping='gradient' is the published rule for free weights: leave it out with monotone.")
     check_linear_options(estimator)
+    if isinstance(X, FileData):
+        from ranksvm.problems.file_problem import file_training_set  # which imports this module
+
+        return file_training_set(estimator, X, y, **data).problem(estimator, estimator.stopping)
     return linear_problem_of(estimator, training_set(estimator, X, y, **data), stopping=estimator.stopping)
 
 

@@ -5,12 +5,14 @@ from typing import Any
 import numpy as np
 
 from ranksvm.data import DesignMatrix, TwoBlockDesign, TwoBlocks, as_design_matrix, partition
+from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device import Device, open_device
 from ranksvm.losses import LossSpec
 from ranksvm.objectives import DataTerm, ThreadedTerm
+from ranksvm.objectives.device_rows import DeviceDesign
 from ranksvm.objectives.device_term import DeviceTerm
 from ranksvm.objectives.devices_term import DevicesTerm
-from ranksvm.problems.device_choice import devices_for
+from ranksvm.problems.device_choice import check_place, devices_for
 from ranksvm.problems.problem import threads_for
 from ranksvm.problems.training_set import TrainingSet
 
@@ -31,13 +33,16 @@ def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "c
     solver : str
         One of `LINEAR_SOLVERS`. The dual reads single rows of one array in memory: it is for a `ThreadedTerm`.
     device : str or list of str
-        "cpu", the name of a GPU or several, or "auto"; see `check_device`.
+        "cpu", the name of a GPU or several, or "auto"; see `check_device`. X that lies on a GPU is used there.
 
     Returns
     -------
     DataTerm
         The term: of rows in memory, shared out among threads; or of rows on one device or several.
     """
+    if isinstance(data.X, DeviceFeatures):
+        check_place(device, data.X.device.name, solver, loss)
+        return DeviceTerm(data.X.device, DeviceDesign(data.X, data.largest), loss.over(data.pairs), data.n_threads)
     design = _linear_design(data.X, solver, data.largest)
     names = devices_for(device, solver, loss, data.pairs.n_rows, design.row_bytes, data.n_threads)
     if names:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ranksvm._parallel import one_blas_thread
 from ranksvm.exceptions import OptionError
 from ranksvm.objectives import Backend, ConstrainedObjective, LinearObjective, PartitionedTerm, SignCone
 from ranksvm.objectives.hessian_cost import Size, fraction_of_sample, worthwhile_fraction
@@ -14,7 +15,8 @@ from ranksvm.objectives.shared_rounds import side_by_side
 from ranksvm.problems.linear import LinearProblem
 from ranksvm.problems.problem import LINEAR_SOLVERS, problem_options
 from ranksvm.problems.signs import monotone_signs
-from ranksvm.solvers import SolverResult
+from ranksvm.solvers import SolverResult, newton, projected_newton
+from ranksvm.solvers.newton import SAMPLE_TOL
 
 __all__ = ["PartitionedProblem", "partitioned_problem", "solve_all"]
 
@@ -79,6 +81,52 @@ class PartitionedProblem(LinearProblem):
             The problem.
         """
         return PartitionedProblem(self.objective.term.beside(backend), **self._options)
+
+    def solve_path(self, Cs: np.ndarray, interrupted: threading.Event | None = None) -> list[SolverResult]:
+        """The solutions for ascending values of C, which share every round.
+
+        They begin at those of the problem on the sample, which is solved along C, each from the one before.
+
+        Parameters
+        ----------
+        Cs : ndarray of float64, shape (n_Cs,)
+            The values.
+        interrupted : threading.Event, optional
+            Stops them at the next evaluation when set.
+
+        Returns
+        -------
+        list of SolverResult
+            The solutions.
+        """
+        starts = self._starts(Cs, interrupted)
+        term = self.objective.term
+
+        def solve(C: float, start: np.ndarray | None, shared: Backend) -> SolverResult:
+            return self.beside(shared).solve(C, start, interrupted)
+
+        solvers = [partial(solve, C, start) for C, start in zip(Cs.tolist(), starts, strict=True)]
+        term.fetch()  # before the threads: one at a time fetches the sample
+        return side_by_side(term.backend, solvers)
+
+    def _starts(self, Cs: np.ndarray, interrupted: threading.Event | None) -> list[np.ndarray | None]:
+        """The solutions of the problem on the sample; None where there is no sample."""
+        self.objective.width = self.loss.first_width
+        self.objective.reweight(float(Cs[0]))
+        sample = self.objective.sample()
+        if sample is None:
+            return [None] * len(Cs)
+        scale, w = sample.C / Cs[0], np.zeros(sample.n_variables)
+        starts: list[np.ndarray | None] = []
+        solve = newton if self.signs is None else projected_newton
+        options: dict[str, Any] = {"tol": max(self.tol, SAMPLE_TOL), "interrupted": interrupted, "label": None}
+        with one_blas_thread():
+            for C in Cs.tolist():
+                sample.width = self.loss.first_width
+                sample.reweight(scale * C)
+                w = solve(sample, w, warm_start=bool(w.any()), **options).w
+                starts.append(w)
+        return starts
 
 
 def _fraction(size: Size) -> float:

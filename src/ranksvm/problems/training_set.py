@@ -10,6 +10,7 @@ from ranksvm.data import ComparablePairs, PairList, Preferences, Queries, valida
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.pair_list import groups_of_pairs
 from ranksvm.data.pair_weights import checked_weights
+from ranksvm.device.arrays import host_values
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.losses import Pairs
 
@@ -98,6 +99,9 @@ def training_set(
     ``weights`` are ``sample_weight``, ``query_weight``, ``propensity`` and ``event``.
     """
     n_threads = effective_n_jobs(estimator.n_jobs)
+    # the pairs are made on the host
+    y, qid, group, pairs, pair_weight = map(host_values, (y, qid, group, pairs, pair_weight))
+    weights = {name: host_values(value) for name, value in weights.items()}
     if isinstance(X, Preferences):
         given = {"y": y, "qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
         qid, pairs, pair_weight = X.arguments(**given)

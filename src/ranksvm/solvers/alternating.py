@@ -45,7 +45,7 @@ def alternating(
         point = objective.step()
         check_point(point)
         bound = max(bound, point.bound)
-        gap = max(0.0, point.value - bound)
+        gap = max(0.0, point.value + point.round_off - bound)
         history.record(point.value, gap, point.ranks)
         status = why_stop(point.value, gap, tol, interrupted)
         if status is not None:

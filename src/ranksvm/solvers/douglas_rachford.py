@@ -108,8 +108,8 @@ def douglas_rachford(
         if best is None or point.value < best.value:
             best = point
         bound = max(bound, point.bound)
-        if best.value - bound < gap:
-            gap, last_progress = max(0.0, best.value - bound), n_iter
+        if best.value + best.round_off - bound < gap:
+            gap, last_progress = max(0.0, best.value + best.round_off - bound), n_iter
         history.record(best.value, gap, best.ranks)
         status = why_stop(best.value, gap, tol, interrupted)
         if status is not None or n_iter >= max_iter - 1 or n_iter - last_progress >= PATIENCE:
@@ -117,7 +117,7 @@ def douglas_rachford(
         scale = max(abs(best.value), gap)  # the first values may be 0
         accuracy = ACCURACY * max(tol, LAST_GAP * gap / scale) ** 2 * scale
     final = objective.finish(best, ACCURACY * tol**2 * abs(best.value))
-    gap = max(0.0, final.value - max(bound, final.bound))  # negative only by round-off
+    gap = max(0.0, final.value + final.round_off - max(bound, final.bound))
     history.record(final.value, gap, final.ranks)
     # the finished point decides, even if an earlier point met tol
     enough = status is not None or n_iter < max_iter - 1
@@ -136,7 +136,7 @@ def why_stop(value: float, gap: float, tol: float, interrupted: threading.Event 
 
 def check_point(point: SplitPoint) -> None:
     """Raise DataError if the value or the bound at a point overflows."""
-    if not (np.isfinite(point.value) and np.isfinite(point.bound)):
+    if not (np.isfinite(point.value + point.round_off) and np.isfinite(point.bound)):
         raise DataError(
             f"The objective and its bound overflow float64 ({point.value:g}, {point.bound:g}): features or C are too "
             "large. Scale them down."

@@ -100,7 +100,8 @@ def newton(
         first = monitor.n_iter == 0 and solve is not None
         spent = monitor.n_products - n_before
         enough = spent >= SPENT_SHARE * objective.hessian_cost or reduction > POOR_REDUCTION
-        if fresh := solve is None or misled or (reduction > GOOD_REDUCTION and enough and not first):
+        free = objective.hessian_cost == 0.0
+        if fresh := solve is None or misled or free or (reduction > GOOD_REDUCTION and enough and not first):
             solve = precondition = by_cholesky(objective.hessian(point))
             misled, n_before = False, monitor.n_products
         assert solve is not None

@@ -64,6 +64,7 @@ class Monitor:
         self._without_progress = 0
         # the gap recorded last, if it includes round-off
         self._proven: float | None = None
+        self._refreshed = False
         objective.reserve = 0.0
 
     @property
@@ -99,6 +100,14 @@ class Monitor:
             line = "%siteration %d: objective %.9g, relative gap %.2e"
             logger.info(line, self.label, self.n_iter, value, relative_gap(gap, value), extra=PASSING)
         status = self._status(point, value, gap)
+        if status is Status.PRECISION and not self._refreshed and self.objective.refresh(point):
+            # the same w, with no more round-off than one evaluation has
+            self._refreshed = True
+            self.n_evaluations += 1
+            for trace in vars(history).values():
+                trace.pop()
+            self._without_progress, self._best_gap, self.objective.reserve = 0, float("inf"), 0.0
+            return self.record(point)
         if status is not None and self._proven is None:
             self._include_round_off(point, gap)
         return status

@@ -140,7 +140,7 @@ class _SteppingByHessian(_SteppingByProducts):
         first = monitor.n_iter == 0 and self.near is not None
         enough = monitor.n_products - self._n_before >= SPENT_SHARE * objective.hessian_cost
         poor = reduction > POOR_REDUCTION or (reduction > GOOD_REDUCTION and enough)
-        if fresh := self.near is None or (poor and not first):
+        if fresh := self.near is None or objective.hessian_cost == 0.0 or (poor and not first):
             self.near, self._n_before = HessianModel(objective.cone, objective.hessian(point)), monitor.n_products
         assert self.near is not None
         self._exact = fresh and objective.hessian_fraction >= 1.0

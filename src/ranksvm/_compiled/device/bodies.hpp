@@ -6,6 +6,7 @@
 #include "documents.hpp"
 #include "losses.hpp"
 #include "rows.hpp"
+#include "storage.hpp"
 #include "vectors.hpp"
 
 #endif

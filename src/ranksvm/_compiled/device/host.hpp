@@ -143,8 +143,12 @@ struct HostKernel {
     RANKSVM_HOST_KERNEL(variant, pair_values)      \
     RANKSVM_HOST_KERNEL(variant, sparse_pair_values) RANKSVM_HOST_KERNEL(variant, put_diagonal)
 
+#define RANKSVM_HOST_STORAGE_KERNELS(variant) \
+    RANKSVM_HOST_KERNEL(variant, convert) RANKSVM_HOST_KERNEL(variant, largest_values)
+
 inline const std::vector<HostKernel> &host_kernels() {
     static const std::vector<HostKernel> kernels = {
+        RANKSVM_HOST_STORAGE_KERNELS(levels_dense_float) RANKSVM_HOST_STORAGE_KERNELS(levels_dense_double)
         RANKSVM_HOST_KERNELS(levels_dense_float, accumulate_rows) RANKSVM_HOST_KERNELS(levels_dense_double, accumulate_rows)
             RANKSVM_HOST_KERNELS(levels_sparse_float, accumulate_columns)
                 RANKSVM_HOST_KERNELS(levels_sparse_double, accumulate_columns)

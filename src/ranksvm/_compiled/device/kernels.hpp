@@ -28,9 +28,9 @@ using ranksvm::int64_t;
 #define RANKSVM_OF_ROWS \
     ranksvm::device::SparseRows<RANKSVM_REAL> { data, indices, indptr, rows, n_features }
 #else
-#define RANKSVM_ROWS const RANKSVM_REAL *X, const int32_t *rows, int64_t n_features
+#define RANKSVM_ROWS const RANKSVM_REAL *X, const int32_t *rows, int64_t n_features, int64_t first_row
 #define RANKSVM_OF_ROWS \
-    ranksvm::device::DenseRows<RANKSVM_REAL> { X, rows, n_features }
+    ranksvm::device::DenseRows<RANKSVM_REAL> { X, rows, n_features, first_row }
 #endif
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -85,6 +85,16 @@ RANKSVM_KERNEL(accumulate_columns)
 #else
 RANKSVM_KERNEL(accumulate_rows)(RANKSVM_ROWS, int64_t start, int64_t stop, const double *u, double *block_sums) {
     ranksvm::device::accumulate_rows(RANKSVM_OF_ROWS, start, stop, u, block_sums);
+}
+
+RANKSVM_KERNEL(convert)
+(const char *values, int64_t type, int64_t row_stride, int64_t column_stride, const int32_t *rows, int64_t n_rows, int64_t n,
+ RANKSVM_REAL *out) {
+    ranksvm::device::convert(values, type, row_stride, column_stride, rows, n_rows, n, out);
+}
+
+RANKSVM_KERNEL(largest_values)(const RANKSVM_REAL *X, int64_t n_rows, int64_t n, double *block_largest) {
+    ranksvm::device::largest_values(X, n_rows, n, block_largest);
 }
 #endif
 

@@ -12,14 +12,7 @@
 #define RANKSVM_KERNEL(name) extern "C" __global__ void name
 #define RANKSVM_PHASE(thread) for (int thread = (__syncthreads(), static_cast<int>(threadIdx.x)); thread >= 0; thread = -1)
 
-namespace ranksvm {
-typedef int int32_t;
-typedef long long int64_t;
-}  // namespace ranksvm
-
 #else
-
-#include <cstdint>
 
 #define RANKSVM_DEVICE inline
 #define RANKSVM_KERNEL(name) inline void name
@@ -29,11 +22,20 @@ typedef long long int64_t;
          thread##_turn < ranksvm::device::current_block.n_threads;                                      \
          ++thread##_turn, thread = ranksvm::device::thread_in_turn(thread##_turn))
 
+#endif
+
+#if defined(__CUDACC_RTC__)  // NVRTC has no headers
+namespace ranksvm {
+typedef int int32_t;
+typedef long long int64_t;
+}  // namespace ranksvm
+#else
+#include <cstdint>
+
 namespace ranksvm {
 using std::int32_t;
 using std::int64_t;
 }  // namespace ranksvm
-
 #endif
 
 namespace ranksvm::device {

@@ -6,14 +6,17 @@
 
 namespace ranksvm::device {
 
-// Row-major rows of n values; `rows` (null: the same) maps positions to rows.
+// Row-major rows of n values: those of all positions by their numbers in `rows`, or without these the rows of the positions
+// from `first_row` on.
 template <class Real>
 struct DenseRows {
     const Real *X;
     const int32_t *rows;
-    int64_t n;
+    int64_t n, first_row;
 
-    RANKSVM_DEVICE const Real *row(int64_t position) const { return X + n * (rows != nullptr ? rows[position] : position); }
+    RANKSVM_DEVICE const Real *row(int64_t position) const {
+        return X + n * (rows != nullptr ? rows[position] : position - first_row);
+    }
 
     RANKSVM_DEVICE double dot(int lane, int64_t position, const double *w) const {
         const Real *x = row(position);

@@ -1,0 +1,84 @@
+"""One fit of a file that stays on disk, measured in a process of its own.
+
+python benchmarks/_file_fit.py PATH OPTIONS: PATH is a cache, OPTIONS are parameters of RankSVM, JSON; with Cs a path
+is solved. Prints JSON: memory, readings and their seconds, and what the fit came to.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from _peak_memory import peak
+from ranksvm.data.cache_file import CacheFile, QueryRuns
+from ranksvm.data.file_data import FileData
+from ranksvm.data.file_rows import FileRows
+from ranksvm.estimators import plain
+from ranksvm.objectives import FileBackend
+from ranksvm.problems.linear import linear_problem
+
+# Bytes that the process takes before a fit.
+PROCESS = 8e7
+
+
+def fit_of_file(path: Path, **options: Any) -> dict[str, Any]:
+    """What a fit of a cache takes, and what it came to."""
+    command = [sys.executable, __file__, str(path), json.dumps(options)]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def forget(path: Path) -> None:
+    """Let the system drop the file from its memory, where it can be asked to."""
+    if hasattr(os, "posix_fadvise"):
+        with open(path, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def plain_reading(path: Path, memory_limit: int) -> float:
+    """Seconds of one reading of all rows, in the blocks and by the threads of a fit, with nothing done."""
+    rows = FileRows(file := CacheFile(path), QueryRuns.of(file))
+    # of the limit, a fit in a process of its own has about so much for blocks
+    backend = FileBackend(rows, int(memory_limit - PROCESS), os.cpu_count() or 1)
+    forget(path)
+    start = time.perf_counter()
+    rows.each(backend._blocks, backend.n_threads, backend._n_buffers, lambda number, X: None)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Run from the command line."""
+    path, options = Path(sys.argv[1]), json.loads(sys.argv[2])
+    readings: list[float] = []
+    round_before = FileBackend.round
+
+    def timed(self: Any, jobs: Any) -> Any:
+        start = time.perf_counter()
+        found = round_before(self, jobs)
+        readings.append(time.perf_counter() - start)
+        return found
+
+    FileBackend.round = timed  # type: ignore[method-assign]
+    file = CacheFile(path)
+    X = FileData(str(path), (file.n_rows, file.n_features), True)
+    before = peak()
+    forget(path)
+    start = time.perf_counter()
+    if "Cs" in options:
+        # not by `regularization_path`, which imports scikit-learn: that takes 100 MB
+        Cs = np.array(options.pop("Cs"))
+        problem: Any = linear_problem(plain.RankSVM(**options), X, None)
+        found = {"gap": max(result.relative_gap for result in problem.solve_path(Cs))}
+    else:
+        model = plain.RankSVM(**options).fit(X)
+        found = {"objective": model.objective_, "gap": model.duality_gap_ / model.objective_}
+    found |= {"seconds": time.perf_counter() - start, "readings": readings}
+    print(json.dumps(found | {"peak": peak(), "before": before}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""RankSVM on a Dask cluster: ``pip install 'ranksvm[dask]'``.
+
+Nothing else in this package imports Dask.
+"""
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from ranksvm._lazy import lazy_names
+from ranksvm.exceptions import MissingDependencyError
+
+if find_spec("distributed") is None:
+    raise MissingDependencyError("ranksvm.dask needs Dask and its scheduler: pip install 'ranksvm[dask]'")
+
+if TYPE_CHECKING:
+    from ranksvm.dask.rank_svm import DaskRankSVM
+    from ranksvm.dask.rank_svm_cv import DaskRankSVMCV
+else:
+    # Workers import modules of this package for their tasks, and do without estimators and scikit-learn.
+    __getattr__ = lazy_names(
+        __name__,
+        {"DaskRankSVM": "ranksvm.dask.rank_svm", "DaskRankSVMCV": "ranksvm.dask.rank_svm_cv"},
+    )
+
+__all__ = ["DaskRankSVM", "DaskRankSVMCV"]

@@ -1,0 +1,160 @@
+"""The backend of parts on a Dask cluster: futures, so that what a lost worker had is computed again."""
+
+import contextlib
+import logging
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import cloudpickle
+from distributed import Future
+from distributed.scheduler import KilledWorker
+
+from ranksvm._parallel import one_blas_thread
+from ranksvm.dask.cluster import Cluster, LostError
+from ranksvm.exceptions import ClusterError
+from ranksvm.objectives.answers import add, answer, part_info
+from ranksvm.objectives.backend import Job, PartInfo
+from ranksvm.objectives.parts import Part
+from ranksvm.objectives.tree_sum import tree_sum
+
+__all__ = ["DaskBackend"]
+
+logger = logging.getLogger("ranksvm.dask")
+
+# Arguments of a round larger than this are sent once to every worker, not with every task.
+LARGE_ARGUMENTS = 64 << 10
+# Results of up to so many parts are added up here, of more on the workers first: a result of 136 features takes 1 kB,
+# and a task more costs about 5 ms.
+GATHERED = 64
+# A round that ends workers, or whose futures are cancelled, is tried again so often.
+ATTEMPTS = 5
+
+
+class DaskBackend:
+    """Parts on the workers of a cluster: see `Backend` for the methods.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    again : callable, optional
+        Makes the futures of the parts once more, where the cluster has lost them with everything else.
+
+    Attributes
+    ----------
+    parts : list of Future
+        The parts.
+    n_rounds, n_repeated : int
+        Numbers of rounds so far, and of those that had to be taken again as a whole.
+    """
+
+    def __init__(self, cluster: Cluster, again: Callable[[], list[Future]] | None = None):
+        self.cluster = cluster
+        self.again = again
+        self.n_rounds = self.n_repeated = 0
+        self.parts: list[Future] = []
+
+    def put(self, parts: Sequence[Future]) -> None:
+        """Take the futures of the parts."""
+        self.parts = list(parts)
+
+    def round(self, jobs: Sequence[Job]) -> list[list[Any]]:
+        """Sums over all parts."""
+        self.n_rounds += 1
+        return self._repeated(lambda: self._sum(cloudpickle.dumps(list(jobs))))
+
+    def sample(self, n_rows: int, seed: int) -> list[Part]:
+        """An equal share of the rows of every part."""
+        share = n_rows / max(1, sum(part.n_rows for part in self.info()))
+        samples = self._repeated(lambda: self._asked(_sample, share, seed))
+        return [sample for sample in samples if sample is not None]
+
+    def info(self) -> list[PartInfo]:
+        """The sizes of the parts."""
+        return self._repeated(lambda: self._asked(part_info))
+
+    def close(self, fit: str | None = None) -> None:
+        """Free what the parts keep for a fit, or all of them."""
+        if fit is None:
+            self.parts = []
+        else:
+            # nobody waits for it: a part also forgets by itself, and the cluster may be gone
+            with contextlib.suppress(Exception):
+                self._forgetting = self.cluster.client.map(_forget, self.parts, fit=fit, pure=False)
+
+    # -- private methods ---------------------------------------------------------------------------------------------
+
+    def _repeated(self, ask: Callable[[], Any]) -> Any:
+        """The result of a question, which is asked again if its futures are lost."""
+        for attempt in range(ATTEMPTS):
+            try:
+                return ask()
+            except LostError as lost:
+                if self.again is None:
+                    raise
+                logger.warning("the cluster has lost the data of this fit, which are made again: %s", lost)
+                self.parts = self.again()
+            except KilledWorker as killed:
+                logger.warning("several workers ended during one round, which is taken again: %s", killed)
+                failed = [part for part in self.parts if part.status == "error"]
+                if failed:
+                    self.cluster.client.retry(failed)
+                if attempt + 1 == ATTEMPTS:
+                    raise ClusterError(
+                        f"a round of this fit has ended workers {ATTEMPTS} times: does a part fit into the memory of "
+                        f"one? More parts are smaller ones. ({killed})"
+                    ) from killed
+            self.n_repeated += 1
+        raise ClusterError(f"the cluster has lost the data of this fit {ATTEMPTS} times in one round.")
+
+    def _asked(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        client = self.cluster.client
+        constants = [[value] * len(self.parts) for value in arguments]
+        return self.cluster.results(client.map(function, self.parts, *constants, pure=False))
+
+    def _sum(self, jobs: bytes) -> Any:
+        client, n = self.cluster.client, len(self.parts)
+        sent: Any = jobs
+        if len(jobs) > LARGE_ARGUMENTS:
+            sent = client.scatter(jobs, broadcast=True, hash=False)
+        found = client.map(_answer, self.parts, [sent] * n, pure=False, key="ranksvm-round")
+        if n <= GATHERED:
+            return tree_sum(self.cluster.results(found), add)
+        groups = _groups(0, n, GATHERED)
+        sums = [client.submit(_add_up, found[start:stop], pure=False) for start, stop in groups]
+        return _joined(0, n, dict(zip(groups, self.cluster.results(sums), strict=True)))
+
+
+def _answer(part: Part, jobs: bytes) -> list[list[Any]]:
+    with one_blas_thread():
+        return answer(part, pickle.loads(jobs))
+
+
+def _sample(part: Part, share: float, seed: int) -> Part | None:
+    return part.sample(share, seed)
+
+
+def _forget(part: Part, fit: str) -> None:
+    with part.lock:
+        part.forget(fit)
+
+
+def _add_up(found: list[Any]) -> Any:
+    return tree_sum(found, add)
+
+
+def _groups(start: int, stop: int, most: int) -> list[tuple[int, int]]:
+    """The subtrees of `tree_sum` with no more leaves than this."""
+    if stop - start <= most:
+        return [(start, stop)]
+    middle = start + (stop - start + 1) // 2
+    return _groups(start, middle, most) + _groups(middle, stop, most)
+
+
+def _joined(start: int, stop: int, found: dict[tuple[int, int], Any]) -> Any:
+    """The tree above the subtrees."""
+    if (start, stop) in found:
+        return found[start, stop]
+    middle = start + (stop - start + 1) // 2
+    return add(_joined(start, middle, found), _joined(middle, stop, found))

@@ -1,0 +1,221 @@
+"""What the estimators on Dask share: the client, the data on the cluster, the local model."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from distributed import Client, default_client
+from sklearn.base import BaseEstimator
+
+from ranksvm import _options
+from ranksvm._parallel import effective_n_jobs
+from ranksvm.dask.backend import DaskBackend
+from ranksvm.dask.checkpoint import CheckpointedTerm
+from ranksvm.dask.cluster import Cluster
+from ranksvm.dask.inputs import Given, given_rows
+from ranksvm.dask.lazy import lazy_metric, lazy_scores
+from ranksvm.dask.preparation import Prepared, parts_of_rows, prepared_rows
+from ranksvm.dask.rows import Columns
+from ranksvm.estimators.ranker import SCORE_METRIC, check_is_fitted
+from ranksvm.exceptions import ClusterError, DataError, NoComparablePairsError, OptionError
+from ranksvm.metrics.without_labels import CONCORDANCE
+from ranksvm.objectives import PartitionedTerm
+from ranksvm.problems.evaluation import _metrics, _names
+from ranksvm.problems.problem import loss_of
+
+__all__ = ["DaskRanker"]
+
+
+class DaskRanker(BaseEstimator):
+    """Base of the estimators on Dask."""
+
+    # the estimator of one process, which has all the other hyper-parameters
+    _local: ClassVar[type]
+
+    n_partitions: int | None
+    timeout: float
+    coef_: np.ndarray
+    n_features_in_: int
+    qid_column_: str | None
+
+    @property
+    def client(self) -> Client:
+        """The client of the cluster: the one that was set, or Dask's default."""
+        if (client := vars(self).get("_client")) is not None:
+            return client
+        try:
+            return default_client()
+        except ValueError:
+            raise ClusterError(
+                "there is no Dask client: make one with distributed.Client(address), or Client() for processes of this "
+                "machine, or set ranker.client."
+            ) from None
+
+    @client.setter
+    def client(self, client: Client) -> None:
+        self._client = client
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_client", None)
+        return state
+
+    def predict(self, X: Any) -> Any:
+        """Score of each document, lazily: a higher score means a better rank.
+
+        Parameters
+        ----------
+        X : dask array, dask DataFrame, list of paths, or array-like
+            Features.
+
+        Returns
+        -------
+        dask array, dask Series or ndarray
+            The scores: a dask Series for a dask DataFrame, an array of this process for one of this process, else a
+            dask array, with the parts of X.
+        """
+        import dask
+
+        from ranksvm.dask.inputs import are_files
+
+        model = self.to_local()
+        if not are_files(X) and not dask.is_dask_collection(X):
+            return model.predict(X)
+        return lazy_scores(model, X)
+
+    def score(self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: Any = None, event: Any = None) -> Any:
+        """Mean NDCG@10 of the ranking, or for censored times the concordance index, lazily.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight, event : optional
+            As in `fit`.
+
+        Returns
+        -------
+        dask array of no dimension
+            The metric: ``float(ranker.score(...))`` computes it. Features stay where they are; scores, labels and ids
+            go to the task of their query.
+        """
+        weights = {"sample_weight": sample_weight, "event": event}
+        metric = SCORE_METRIC if event is None else CONCORDANCE.name
+        return lazy_metric(self.to_local(), X, y, qid, weights, metric)
+
+    def to_local(self) -> Any:
+        """The model as an ordinary estimator of one process: `RankSVM`, or `RankSVMCV`.
+
+        Returns
+        -------
+        RankSVM or RankSVMCV
+            The same weights, certificate and model file.
+        """
+        check_is_fitted(self)
+        return self._new_local()
+
+    def save(self, path: Any) -> None:
+        """Write the model to a file that `ranksvm.load` reads, as a model of one process.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write.
+        """
+        self.to_local().save(path)
+
+    # ---- for subclasses
+
+    def _new_local(self) -> Any:
+        """The estimator of one process, with what has been fitted so far."""
+        shared = self._local().get_params(deep=False).keys()
+        model = self._local(**{name: value for name, value in self.get_params(deep=False).items() if name in shared})
+        model.__dict__.update(self._fitted())
+        return model
+
+    def _fitted(self) -> dict[str, Any]:
+        """The fitted attributes that the model of one process has, too."""
+        return {name: value for name, value in vars(self).items() if name.endswith("_") and name != "n_rounds_"}
+
+    def _check_options(self) -> None:
+        _options.check(
+            timeout=_options.positive(self.timeout),
+            n_partitions=None if self.n_partitions is None else _options.count(self.n_partitions),
+        )
+
+    def _cluster(self) -> Cluster:
+        cluster = Cluster(self.client, float(self.timeout))
+        cluster.check_workers()
+        return cluster
+
+    def _prepared(self, cluster: Cluster, given: Given) -> Prepared:
+        """The rows on the cluster; the estimator learns what its features are called."""
+        prepared = prepared_rows(cluster, given, self.n_partitions)
+        columns = prepared.columns
+        assert columns.n_features is not None
+        self.n_features_in_ = columns.n_features
+        if columns.names is not None:
+            self.feature_names_in_ = columns.names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.qid_column_, self.frame_type_ = given.columns.qid, given.frame_type
+        return prepared
+
+    def _term(self, cluster: Cluster, given: Given, prepared: Prepared, checkpoint: Any = None) -> PartitionedTerm:
+        """The loss over the parts, which are made now."""
+        model: Any = self
+        how, n_partitions = (model.pair_selection, model.pair_weighting), prepared.n_partitions
+
+        def again() -> list[Any]:
+            return parts_of_rows(cluster, prepared_rows(cluster, given, n_partitions), *how)
+
+        backend = DaskBackend(cluster, again)
+        backend.put(parts_of_rows(cluster, prepared, *how))
+        kind = PartitionedTerm if checkpoint is None else CheckpointedTerm
+        term = kind(backend, loss_of(model.loss, model.huber_width), effective_n_jobs(model.n_jobs))
+        if term.weight <= 0.0:
+            raise NoComparablePairsError(
+                f"No comparable pair in {term.n_rows} rows and {term.n_queries} queries: ranking needs two documents "
+                "of one query with different labels and positive weights."
+            )
+        return term
+
+    def _evaluation_sets(
+        self, cluster: Cluster, eval_set: Any, eval_qid: Any, eval_names: Any, eval_sample_weight: Any
+    ) -> list[tuple[str, Prepared]]:
+        """The sets on the cluster, by name."""
+        if eval_set is None:
+            for name, value in {
+                "eval_qid": eval_qid,
+                "eval_names": eval_names,
+                "eval_sample_weight": eval_sample_weight,
+            }.items():
+                if value is not None:
+                    raise DataError(f"{name} is given without eval_set=[(X, y)].")
+            return []
+        sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
+        names = _names(eval_names, len(sets))
+        qids, weights = (_one_each(values, len(sets)) for values in (eval_qid, eval_sample_weight))
+        columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None), self.qid_column_)
+        found = []
+        for name, (X, *y), qid, weight in zip(names, sets, qids, weights, strict=True):
+            labels, event = [*y, None, None][:2]
+            try:
+                given = given_rows(X, labels, qid, {"sample_weight": weight, "event": event}, columns)
+                found.append((name, prepared_rows(cluster, given, self.n_partitions)))
+            except DataError as error:
+                raise DataError(f"eval_set, {name}: {error}") from None
+        return found
+
+
+def metrics_of(eval_metric: Any, eval_at: Any, deciding: Any = None) -> list[Any]:
+    """The metrics of evaluation sets, as `RankSVM` and `RankSVMCV` have them."""
+    return _metrics(deciding, eval_metric, eval_at)
+
+
+def _one_each(values: Any, n: int) -> Sequence[Any]:
+    if isinstance(values, list | tuple):
+        if len(values) != n:
+            raise OptionError(f"{len(values)} values were given for {n} sets in eval_set.")
+        return values
+    if values is not None and n > 1 and not isinstance(values, str):
+        raise OptionError(f"one value was given for {n} sets in eval_set: give a list.")
+    return [values] * n

@@ -1,0 +1,192 @@
+"""A Dask cluster: results that come, or an error within a stated time."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import CancelledError, TimeoutError as NotYet
+from importlib.metadata import version
+from typing import Any
+
+from distributed import Client, Future
+from distributed.client import FutureCancelledError, FuturesCancelledError
+from distributed.comm import CommClosedError
+
+from ranksvm import __version__
+from ranksvm.exceptions import ClusterError
+
+__all__ = ["Cluster", "LostError"]
+
+logger = logging.getLogger("ranksvm.dask")
+
+# Seconds between two looks at a result, and between two questions to the scheduler.
+LOOK = 0.5
+ASK = 5.0
+
+
+class LostError(ClusterError):
+    """Futures were cancelled, because the scheduler restarted or the user did it: data may be made again."""
+
+
+class Cluster:
+    """The client of a cluster, watched.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The client.
+    timeout : float
+        Seconds after which a scheduler that does not answer, or a cluster without workers, is given up.
+    """
+
+    def __init__(self, client: Client, timeout: float):
+        # Dask's annotations allow for a client that is closed
+        self.client: Any = client
+        self.timeout = timeout
+        self.address = str(getattr(client.scheduler, "address", client))
+
+    def n_threads(self) -> int:
+        """Threads of all workers; at least 1."""
+        return max(1, int(self._identity()["total_threads"]))
+
+    def memory(self) -> int:
+        """Memory limit of the smallest worker in bytes; 0 if there is none."""
+        limits = [int(worker["memory_limit"] or 0) for worker in self._identity()["workers"].values()]
+        return min(filter(None, limits), default=0)
+
+    def check_workers(self) -> None:
+        """Raise ClusterError if a worker has no ranksvm, or another version."""
+
+        async def ask() -> Any:
+            return await self.client.run(version, "ranksvm", on_error="return")
+
+        for worker, found in self._run(ask()).items():
+            # (any other error is that of a worker which is about to leave)
+            if isinstance(found, ImportError) or (isinstance(found, str) and found != __version__):
+                what = "cannot import ranksvm" if isinstance(found, ImportError) else f"has ranksvm {found}"
+                raise ClusterError(
+                    f"the worker {worker} {what}, and this process has ranksvm {__version__}: install that on every "
+                    "worker, pip install 'ranksvm[dask]'."
+                )
+
+    def run_on_scheduler(self, function: Any, *arguments: Any) -> Any:
+        """The result of a function that runs on the scheduler, as its ``dask_scheduler``."""
+
+        async def run() -> Any:
+            return await self.client.run_on_scheduler(function, *arguments)
+
+        return self._run(run())
+
+    def _identity(self) -> dict[str, Any]:
+        return self._run(self.client.scheduler.identity(n_workers=-1))
+
+    def results(self, futures: Sequence[Future]) -> list[Any]:
+        """The results of futures, in their order.
+
+        Parameters
+        ----------
+        futures : sequence of Future
+            The futures.
+
+        Returns
+        -------
+        list
+            Their results.
+
+        Raises
+        ------
+        ClusterError
+            When the scheduler, or all workers, have been gone for the timeout.
+        LostError
+            When the futures were cancelled.
+        """
+        if not futures:
+            return []
+        try:
+            return self._run(self.client.gather(list(futures), asynchronous=True))
+        except (FutureCancelledError, FuturesCancelledError, CancelledError, asyncio.CancelledError) as error:
+            self._wait_for_scheduler()
+            raise LostError(f"the cluster has cancelled results that a fit needs: {error}") from error
+        except CommClosedError as error:
+            self._wait_for_scheduler()
+            raise LostError(f"the connection to the cluster was closed during a fit: {error}") from error
+
+    # -- private methods ---------------------------------------------------------------------------------------------
+
+    def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """The result of a coroutine of the client, which is given up with the cluster."""
+
+        async def kept() -> tuple[Any, BaseException | None]:
+            try:
+                return await coroutine, None
+            except BaseException as error:
+                return None, error
+
+        loop = self.client.loop.asyncio_loop
+        running = asyncio.run_coroutine_threadsafe(kept(), loop)
+        watch = _Watch(self)
+        while True:
+            try:
+                found, error = running.result(LOOK)
+            except NotYet:
+                watch.look()
+                continue
+            except BaseException:
+                running.cancel()
+                raise
+            if error is not None:
+                raise error
+            return found
+
+    def _wait_for_scheduler(self) -> None:
+        """Return once the scheduler answers again."""
+        watch = _Watch(self)
+        while not watch.answers():
+            watch.look()
+            time.sleep(LOOK)
+
+
+class _Watch:
+    """How long a cluster has been silent."""
+
+    def __init__(self, cluster: Cluster):
+        self.cluster = cluster
+        self.heard = self.peopled = self.asked = time.monotonic()
+        self.question: Any = None
+
+    def answers(self) -> bool:
+        """Whether the client has a connection."""
+        return self.cluster.client.status == "running"
+
+    def look(self) -> None:
+        """Raise ClusterError if there has been no answer, or no worker, for too long."""
+        cluster, now = self.cluster, time.monotonic()
+        if cluster.client.status == "closed":
+            raise ClusterError(f"the client of the Dask cluster at {cluster.address} was closed during a fit.")
+        if self.question is not None and self.question.done():
+            self._take(now)
+        elif self.question is None and now - self.asked >= min(ASK, 0.2 * cluster.timeout) and self.answers():
+            asked = cluster.client.scheduler.identity(n_workers=-1)
+            self.question = asyncio.run_coroutine_threadsafe(asked, cluster.client.loop.asyncio_loop)
+            self.asked = now
+        if now - self.heard > cluster.timeout:
+            raise ClusterError(
+                f"the Dask scheduler at {cluster.address} has not answered for {cluster.timeout:g} seconds: it was "
+                "lost, or its machine cannot be reached. A fit with checkpoint= can go on from where it was."
+            )
+        if now - self.peopled > cluster.timeout:
+            raise ClusterError(
+                f"the Dask cluster at {cluster.address} has had no worker for {cluster.timeout:g} seconds: add "
+                "workers, or raise timeout=."
+            )
+
+    def _take(self, now: float) -> None:
+        try:
+            identity = self.question.result()
+        except BaseException:
+            identity = None
+        self.question = None
+        if identity is not None:
+            self.heard = now
+            if identity["workers"]:
+                self.peopled = now

@@ -1,0 +1,202 @@
+"""The arguments of ``fit`` as parts: dask arrays, dask DataFrames, lists of files, or arrays that are cut."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import dask
+import dask.array as da
+import numpy as np
+
+from ranksvm._checks import is_sparse
+from ranksvm.dask.rows import Columns, read_rows, rows_of
+from ranksvm.data import frames
+from ranksvm.exceptions import DataError
+
+__all__ = ["Given", "are_files", "blocks_of", "given_rows", "is_dask_frame"]
+
+# What a part is that was cut from an array of the client.
+CUT_BYTES = "64 MiB"
+
+
+class Given(NamedTuple):
+    """The parts of a data set, not yet computed.
+
+    Attributes
+    ----------
+    rows : list of Delayed
+        The `Rows` of each part.
+    names : list of str
+        What errors call each.
+    columns : Columns
+        What each has to have.
+    frame_type : str or None
+        Library of the DataFrames.
+    """
+
+    rows: list[Any]
+    names: list[str]
+    columns: Columns
+    frame_type: str | None = None
+
+
+def given_rows(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Columns | None = None) -> Given:
+    """The parts of the arguments of ``fit``.
+
+    Parameters
+    ----------
+    X : dask array, dask DataFrame, list of paths, or array-like
+        The features, or the files.
+    y, qid : dask array, dask Series, array-like or str
+        Labels and query ids; of files the names of columns.
+    weights : dict
+        Weights by name, as ``y``; None for those that were not given.
+    columns : Columns, optional
+        What the parts have to have, if it is known from other data.
+
+    Returns
+    -------
+    Given
+        The parts.
+
+    Raises
+    ------
+    DataError
+        When the parts of the arguments do not match.
+    """
+    if are_files(X):
+        return _of_files(X, y, qid, weights, columns)
+    if y is None:
+        raise DataError("y is missing: give one label for each row.")
+    frame_type = None
+    if is_dask_frame(X):
+        qid_column = _qid_column(X, qid, columns)
+        names = np.array([str(name) for name in X.columns if name != qid_column], dtype=object)
+        frame_type, found = "pandas", Columns(len(names), names, qid_column)
+        if qid_column is not None:
+            qid = None
+    else:
+        X = _as_dask_array(X)
+        found = Columns(X.shape[1])
+    if qid is None and found.qid is None:
+        raise DataError(
+            "qid is missing: give one query id for each row (or a column 'qid' of a dask DataFrame). Rows without ids "
+            "would be one query, which no cluster is needed for."
+        )
+    blocks = blocks_of(X, "X")
+    columns = found if columns is None else columns._replace(qid=found.qid)
+    parts = [f"part {number}" for number in range(len(blocks))]
+    others = {name: _beside(X, values, name, len(blocks)) for name, values in {"y": y, "qid": qid, **weights}.items()}
+    rows = []
+    for number, part in enumerate(parts):
+        own = {name: None if values is None else values[number] for name, values in others.items()}
+        arguments = blocks[number], own.pop("y"), own.pop("qid")
+        rows.append(dask.delayed(rows_of, pure=False)(*arguments, own, columns, part))
+    return Given(rows, parts, columns, frame_type)
+
+
+def are_files(X: Any) -> bool:
+    """Whether X is a list of paths, or one."""
+    one = str | os.PathLike
+    return isinstance(X, one) or (isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(p, one) for p in X))
+
+
+def is_dask_frame(X: Any) -> bool:
+    """Whether X is a dask DataFrame."""
+    return dask.is_dask_collection(X) and hasattr(X, "columns") and hasattr(X, "npartitions")
+
+
+def blocks_of(values: Any, name: str) -> list[Any]:
+    """The parts of a dask array or DataFrame, as delayed values.
+
+    Parameters
+    ----------
+    values : dask array, DataFrame or Series
+        The collection.
+    name : str
+        What errors call it.
+
+    Returns
+    -------
+    list of Delayed
+        Its parts, in order.
+    """
+    if isinstance(values, da.Array):
+        if values.ndim == 2:
+            values = values if values.numblocks[1] == 1 else values.rechunk({1: -1})
+            return list(values.to_delayed()[:, 0])
+        if values.ndim != 1:
+            raise DataError(f"{name} has {values.ndim} dimensions.")
+        return list(values.to_delayed())
+    if hasattr(values, "to_delayed"):
+        return list(values.to_delayed())
+    raise DataError(f"{name} is a {type(values).__name__}, which has no parts: give a dask array or DataFrame.")
+
+
+def _qid_column(X: Any, qid: Any, columns: Columns | None) -> str | None:
+    """The column of a dask DataFrame with the query ids."""
+    if qid is None:
+        known = frames.QID if columns is None or columns.qid is None else columns.qid
+        return known if known in X.columns else None
+    if isinstance(qid, str):
+        if qid not in X.columns:
+            raise DataError(f"qid={qid!r} names a column, but X has no such column.")
+        return qid
+    return None
+
+
+def _as_dask_array(X: Any) -> Any:
+    if isinstance(X, da.Array):
+        if X.ndim != 2:
+            raise DataError(f"X must have two dimensions, got {X.ndim}.")
+        return X
+    if is_sparse(X):
+        raise DataError("X is a sparse matrix of the client: give a dask array whose blocks are CSR matrices.")
+    if frames.is_frame(X):
+        raise DataError("X is a DataFrame of the client: give dask.dataframe.from_pandas(X, npartitions=...).")
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise DataError(f"X must have two dimensions, got {X.ndim}.")
+    return da.from_array(X, chunks=("auto", -1), name=False) if X.nbytes > 1 << 26 else da.from_array(X, chunks=-1)
+
+
+def _beside(X: Any, values: Any, name: str, n_parts: int) -> list[Any] | None:
+    """The parts of a column that belong to those of X."""
+    if values is None:
+        return None
+    if isinstance(values, str):
+        raise DataError(f"{name}={values!r} names a column, but X is not a dask DataFrame.")
+    known = isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any()
+    if not dask.is_dask_collection(values):
+        values = np.asarray(values)
+        if not known or values.ndim == 0 or len(values) != X.shape[0]:
+            raise DataError(f"{name} is no dask collection: give one with the same parts as X.")
+        values = da.from_array(values, chunks=(X.chunks[0],))
+    if isinstance(values, da.Array):
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]
+        if known and not np.isnan(values.chunks[0]).any():
+            if values.shape[0] != X.shape[0]:
+                raise DataError(f"X has {X.shape[0]} rows, but {name} has {values.shape[0]}.")
+            values = values.rechunk((X.chunks[0],)) if values.chunks[0] != X.chunks[0] else values
+    blocks = blocks_of(values, name)
+    if len(blocks) != n_parts:
+        raise DataError(f"X has {n_parts} parts, but {name} has {len(blocks)}: give them the same parts.")
+    return blocks
+
+
+def _of_files(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Columns | None) -> Given:
+    paths: Sequence[Any] = X if isinstance(X, list | tuple) else [X]
+    given = [
+        name for name, values in {"y": y, "qid": qid}.items() if values is not None and not isinstance(values, str)
+    ]
+    given += [name for name, values in weights.items() if values is not None]
+    if given:
+        raise DataError(
+            f"X is a list of files, which hold labels and query ids, but {given[0]} was given, too. For weights, read "
+            "the files into a dask DataFrame."
+        )
+    names = [f"part {number} ({path})" for number, path in enumerate(map(str, paths))]
+    read = dask.delayed(read_rows, pure=False)
+    rows = [read(str(path), y or "label", qid or "qid", name) for path, name in zip(paths, names, strict=True)]
+    return Given(rows, names, columns or Columns(None))

@@ -1,0 +1,111 @@
+"""Scores and metrics that are computed when they are asked for."""
+
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+
+from ranksvm.dask.evaluation import Sums
+from ranksvm.dask.inputs import are_files, given_rows, is_dask_frame
+from ranksvm.dask.rows import Columns, Rows, read_rows, together
+from ranksvm.data.linear_scores import linear_scores
+from ranksvm.data.validation import check_scores
+from ranksvm.metrics import evaluate, parse_metric
+from ranksvm.objectives.tree_sum import tree_sum
+
+__all__ = ["lazy_metric", "lazy_scores"]
+
+
+def lazy_scores(model: Any, X: Any) -> Any:
+    """The score of each row.
+
+    Parameters
+    ----------
+    model : RankSVM
+        The fitted model.
+    X : dask array, dask DataFrame or list of paths
+        The features.
+
+    Returns
+    -------
+    dask array or dask Series
+        The scores, with the parts of X.
+    """
+    if are_files(X):
+        paths = X if isinstance(X, list | tuple) else [X]
+        read = dask.delayed(_scores_of_file, pure=False)
+        blocks = [read(str(path), model, f"part {number} ({path})") for number, path in enumerate(paths)]
+        return da.concatenate([da.from_delayed(block, (np.nan,), np.float64) for block in blocks])
+    if is_dask_frame(X):
+        import pandas as pd
+
+        return X.map_partitions(_series, model, meta=pd.Series([], dtype=np.float64, name="score"))
+    X = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+    return X.map_blocks(_scores, model, dtype=np.float64, drop_axis=1, chunks=(X.chunks[0],), meta=np.empty(0))
+
+
+def _scores(X: Any, model: Any) -> np.ndarray:
+    return model.predict(X) if X.shape[0] else np.zeros(0)
+
+
+def _series(X: Any, model: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series(_scores(X, model), index=X.index, name="score", dtype=np.float64)
+
+
+def _scores_of_file(path: str, model: Any, part: str) -> np.ndarray:
+    rows = read_rows(path, "label", model.qid_column_ or "qid", part).with_features(model.n_features_in_)
+    return check_scores(linear_scores(rows.X, model.coef_, 1))
+
+
+def lazy_metric(model: Any, X: Any, y: Any, qid: Any, weights: dict[str, Any], metric: str) -> Any:
+    """A metric, whatever the parts: scores, labels and ids go to the task of their query, features stay.
+
+    Parameters
+    ----------
+    model : RankSVM
+        The fitted model.
+    X, y, qid : optional
+        As in ``fit``.
+    weights : dict
+        ``sample_weight`` and ``event``.
+    metric : str
+        The metric.
+
+    Returns
+    -------
+    dask array of no dimension
+        Its mean over the queries.
+    """
+    columns = Columns(model.n_features_in_, getattr(model, "feature_names_in_", None), model.qid_column_)
+    given = given_rows(X, y, qid, weights, columns)
+    n = len(given.rows)
+    split = dask.delayed(_scored, nout=n, pure=False)
+    pieces = [split(rows, model.coef_, n) for rows in given.rows]
+    sums = [dask.delayed(_metric, pure=False)([piece[to] for piece in pieces], metric) for to in range(n)]
+    return da.from_delayed(dask.delayed(_mean, pure=False)(sums), (), np.float64)
+
+
+def _scored(rows: Rows, coef: np.ndarray, n: int) -> list[Rows]:
+    """Rows with their score as their only feature, by the hash of their query."""
+    scores = linear_scores(rows.with_features(len(coef)).X, coef, 1)
+    scored = Rows(scores[:, np.newaxis], rows.y, rows.qid, rows.weights)
+    to = (rows.report().queries % np.uint64(n)).astype(np.int64)[rows.queries.numbers()]
+    return [scored.taken(np.flatnonzero(to == target)) for target in range(n)]
+
+
+def _metric(pieces: list[Rows], metric: str) -> Sums:
+    rows = together(pieces)
+    if not len(rows.y):
+        return Sums(0.0, 0.0, 0.0, 0.0, 0.0, 0)
+    scores = np.ascontiguousarray(rows.X[:, 0])
+    sample_weight, event = rows.weights.get("sample_weight"), rows.weights.get("event")
+    found = evaluate(rows.y, scores, rows.queries.numbers(), metric, sample_weight=sample_weight, event=event)
+    name = parse_metric(metric).name
+    return Sums.of(found.per_query[name], found.weights[name])
+
+
+def _mean(sums: list[Sums]) -> Any:
+    return np.float64(tree_sum(sums, Sums.plus).mean)

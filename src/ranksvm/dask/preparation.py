@@ -1,0 +1,198 @@
+"""From the arguments of ``fit`` to the parts of a problem on a cluster."""
+
+import logging
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from distributed import Future
+
+from ranksvm.dask.cluster import Cluster, LostError
+from ranksvm.dask.inputs import Given
+from ranksvm.dask.rows import Columns, Report, Rows, part_of, together
+from ranksvm.dask.whole_queries import whole_parts
+from ranksvm.exceptions import ClusterError, DataError, RankSVMError
+
+__all__ = ["Prepared", "check_recomputable", "parts_of_rows", "prepared_rows"]
+
+logger = logging.getLogger("ranksvm.dask")
+
+
+@dataclass(eq=False)
+class Prepared:
+    """Rows on a cluster in parts of whole queries.
+
+    Parameters
+    ----------
+    rows : list of Future
+        The `Rows` of each part.
+    columns : Columns
+        Number and names of the features.
+    largest_label : float
+        The largest label.
+    queries : ndarray of uint64
+        The hashes of all queries, in the order in which they first appear in the data.
+    n_partitions : int
+        Largest number of parts: with it the same data make the same parts again.
+    """
+
+    rows: list[Future]
+    columns: Columns
+    largest_label: float
+    queries: np.ndarray
+    n_partitions: int
+
+
+def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> Prepared:
+    """The rows on the cluster: validated, whole queries, in as many parts as are worth a task.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    given : Given
+        The arguments of ``fit``.
+    n_partitions : int or None
+        Largest number of parts; None: as many as the workers have threads.
+
+    Returns
+    -------
+    Prepared
+        The rows.
+
+    Raises
+    ------
+    DataError
+        When a part is invalid; the error names it and the row.
+    """
+    rows = cluster.client.compute(given.rows)
+    reports = _reports(cluster, rows, given.names)
+    columns = _columns(given, reports)
+    check_recomputable(cluster, rows, given.names)
+    whole = whole_parts(cluster, rows, reports)
+    most = cluster.n_threads() if n_partitions is None else n_partitions
+    if len(whole) > most:
+        sizes = cluster.results([cluster.client.submit(Rows.__len__, part, pure=False) for part in whole])
+        whole = _merged(cluster, whole, sizes, most)
+    queries = np.concatenate([report.queries for report in reports])
+    _, first = np.unique(queries, return_index=True)
+    largest = max(report.largest_label for report in reports)
+    return Prepared(whole, columns, largest, queries[np.sort(first)], most)
+
+
+def parts_of_rows(cluster: Cluster, prepared: Prepared, selection: str, weighting: str) -> list[Future]:
+    """The parts of the problem.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    prepared : Prepared
+        The rows.
+    selection, weighting : str
+        Which pairs count, and how.
+
+    Returns
+    -------
+    list of Future
+        The `Part` of each.
+    """
+    options = selection, weighting, prepared.largest_label, prepared.columns.n_features
+    return [cluster.client.submit(part_of, rows, *options, pure=False) for rows in prepared.rows]
+
+
+def check_recomputable(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> None:
+    """Warn where a part is made from data that were scattered: a worker that ends takes them along.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    rows : list of Future
+        The rows of each part.
+    names : sequence of str
+        The names of the parts.
+    """
+    keys = [part.key for part in rows]
+    try:
+        lost = cluster.run_on_scheduler(_from_scattered, keys)
+    except ClusterError:
+        raise
+    except Exception as error:  # a scheduler that runs no code of clients, or without this package
+        logger.info("the scheduler does not tell which data were scattered: %s", error)
+        return
+    if lost:
+        named = ", ".join(names[number] for number in lost[:5]) + (", ..." if len(lost) > 5 else "")
+        warnings.warn(
+            f"{len(lost)} of {len(names)} parts ({named}) were scattered from a client: nothing can compute them "
+            "again, so the fit ends with an error if their worker does. Load the data on the workers, or scatter them "
+            "with broadcast=True.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _from_scattered(keys: list[Any], dask_scheduler: Any) -> list[int]:
+    """Numbers of the tasks that need data with one copy that no task makes. Runs on the scheduler."""
+    found = []
+    for number, key in enumerate(keys):
+        seen, waiting = set(), [dask_scheduler.tasks.get(key)]
+        while waiting:
+            task = waiting.pop()
+            if task is None or task.key in seen:
+                continue
+            seen.add(task.key)
+            if task.run_spec is None and len(task.who_has or ()) < 2:
+                found.append(number)
+                break
+            waiting.extend(task.dependencies)
+    return found
+
+
+def _reports(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> list[Report]:
+    """What the parts have. An error of the collection itself is that of the part, too."""
+    asked = [cluster.client.submit(Rows.report, part, pure=False) for part in rows]
+    try:
+        return cluster.results(asked)
+    except (RankSVMError, LostError):
+        raise
+    except Exception as error:
+        failed = [name for name, part in zip(names, rows, strict=True) if part.status == "error"]
+        raise DataError(f"{failed[0] if failed else 'a part'} cannot be computed: {error}") from error
+
+
+def _columns(given: Given, reports: Sequence[Report]) -> Columns:
+    """Number and names of the features, which have to be those of every file."""
+    if given.columns.n_features is not None:
+        return given.columns
+    n_features = max(report.n_features for report in reports)
+    if all(report.names is None for report in reports):  # text, whose lines leave out the last features if they are 0
+        return Columns(n_features)
+    names = [report.names or default_names(report.n_features) for report in reports]
+    for part, own in zip(given.names, names, strict=True):
+        if own != names[0]:
+            missing = [name for name in names[0] if name not in own]
+            added = [name for name in own if name not in names[0]]
+            what = f"lacks the column {missing[0]!r}" if missing else f"has a column {added[0]!r} more" if added else ""
+            raise DataError(f"{part}: it {what or 'has its columns in another order'}, unlike {given.names[0]}.")
+    return Columns(n_features, np.array(names[0], dtype=object))
+
+
+def default_names(n_features: int) -> tuple[str, ...]:
+    """The names that `RankingData.to_parquet` gives to features without names."""
+    return tuple(f"f{number}" for number in range(1, n_features + 1))
+
+
+def _merged(cluster: Cluster, rows: list[Future], sizes: Sequence[int], most: int) -> list[Future]:
+    """Consecutive parts as one, of about equal numbers of rows."""
+    middle = np.cumsum(sizes) - 0.5 * np.asarray(sizes)
+    group = np.minimum((middle * most / max(1, sum(sizes))).astype(int), most - 1)
+    groups = [[rows[place] for place in np.flatnonzero(group == number)] for number in range(most)]
+    client = cluster.client
+    return [
+        members[0] if len(members) == 1 else client.submit(together, members, pure=False)
+        for members in groups
+        if members
+    ]

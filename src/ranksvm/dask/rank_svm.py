@@ -1,0 +1,230 @@
+"""DaskRankSVM: RankSVM on a Dask cluster."""
+
+from typing import Any, ClassVar, Self
+
+from ranksvm import _options
+from ranksvm._verbosity import verbosity
+from ranksvm.dask.base import DaskRanker, metrics_of
+from ranksvm.dask.checkpoint import CheckpointedTerm, read_checkpoint
+from ranksvm.dask.evaluation import evaluated
+from ranksvm.dask.inputs import given_rows
+from ranksvm.estimators.rank_svm import RankSVM
+from ranksvm.estimators.ranker import all_or_nothing
+from ranksvm.problems.linear import check_linear_options
+from ranksvm.problems.partitioned import PartitionedProblem, partitioned_problem
+from ranksvm.problems.problem import interruptible_if
+
+__all__ = ["DaskRankSVM"]
+
+
+class DaskRankSVM(DaskRanker):
+    """`RankSVM` for data on a Dask cluster, in the manner of ``xgboost.dask.DaskXGBRanker``.
+
+    The objective, the solvers and the certificate are those of `RankSVM`; only sums of ``n_features`` numbers travel,
+    and once a sample of the rows. A worker that is killed, leaves, restarts or is added changes neither the course of a
+    fit nor its bits, which depend on the parts alone.
+
+    Parameters
+    ----------
+    C, loss, huber_width, pair_selection, pair_weighting, monotone, stopping, tol, max_iter,
+    keep_on_interrupt : optional
+        As in `RankSVM`.
+    solver : {"auto", "newton", "tron"}, default "auto"
+        As in `RankSVM`, without "dual", which needs all rows in one process.
+    warm_start : bool, default False
+        Start from the ``coef_`` of the last fit.
+    n_jobs : int or None, default None
+        Number of threads in this process, for work on the sample. Workers use the threads that they have.
+    verbose : int, default 0
+        As in `RankSVM`.
+    n_partitions : int or None, default None
+        The parts of the data are merged into at most so many; None: the number of threads of the workers when the fit
+        begins, because each part is a task of some milliseconds in every round. To have the same bits on clusters of
+        different sizes, give a number.
+    checkpoint : path-like or None, default None
+        A file of this process in which the best weights so far are kept during a fit; a fit begins there if the file
+        exists.
+    timeout : float, default 60.0
+        Seconds after which a fit ends with `ClusterError` if the scheduler does not answer, or there is no worker.
+
+    Attributes
+    ----------
+    coef_, monotone_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_,
+    n_queries_, n_features_in_, feature_names_in_, evals_result_, fitted_params_, qid_column_, censored_
+        As in `RankSVM`.
+    n_rounds_ : int
+        Number of rounds: each is a task for every part, whose results are added up.
+
+    See Also
+    --------
+    RankSVM : The same in one process: `to_local` gives one.
+    DaskRankSVMCV : Chooses C.
+
+    Notes
+    -----
+    Rows of one query may be in any parts: those of queries that are cut by the borders of parts move to where most of
+    them are, and if that is more than a quarter of all rows, all are shuffled by query. Lists of pairs (``pairs=``) are
+    for `RankSVM`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from ranksvm import make_ranking
+    >>> from ranksvm.dask import DaskRankSVM
+    >>> data = make_ranking(n_queries=50, n_docs=20, n_features=10, random_state=0)
+    >>> X, y, qid = (da.from_array(values, chunks=(250, *values.shape[1:])) for values in (data.X, data.y, data.qid))
+    >>> with Client(processes=False, dashboard_address=None) as client:
+    ...     ranker = DaskRankSVM(C=0.01).fit(X, y, qid=qid)
+    ...     scores = ranker.predict(X).compute()
+    >>> scores.shape
+    (1000,)
+    """
+
+    _local: ClassVar[type] = RankSVM
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: Any = "squared_hinge",
+        huber_width: float = 1.0,
+        pair_selection: str = "all",
+        pair_weighting: str = "uniform",
+        monotone: Any = None,
+        solver: str = "auto",
+        stopping: str = "gap",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        keep_on_interrupt: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        n_partitions: int | None = None,
+        checkpoint: Any = None,
+        timeout: float = 60.0,
+    ):
+        self.C = C
+        self.loss = loss
+        self.huber_width = huber_width
+        self.pair_selection = pair_selection
+        self.pair_weighting = pair_weighting
+        self.monotone = monotone
+        self.solver = solver
+        self.stopping = stopping
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.keep_on_interrupt = keep_on_interrupt
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.n_partitions = n_partitions
+        self.checkpoint = checkpoint
+        self.timeout = timeout
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+        event: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = None,
+    ) -> Self:
+        """Learn the weights.
+
+        Parameters
+        ----------
+        X : dask array, dask DataFrame, list of paths, or array-like
+            Features. A dask array may have blocks of CSR matrices. Paths, or addresses of fsspec such as
+            ``s3://...``, are files that the workers read, of any kind that `read_data` reads: text, CSV, Parquet,
+            caches. They hold labels and query ids, too.
+        y : dask array, dask Series or array-like of shape (n_samples,)
+            Labels, in the same parts as X; for files the name of the column of labels, "label" if it is None.
+        qid : dask array, dask Series, array-like of shape (n_samples,), or str
+            Query of each row: any type, in any order; or the name of a column of a dask DataFrame, or of files. None:
+            the column "qid".
+        sample_weight, query_weight, propensity, event : dask array, dask Series or array-like, optional
+            As in `RankSVM.fit`.
+        eval_set : list of tuple (X, y), or one such tuple, optional
+            Data to evaluate the model on, in any of these forms; ``(X, time, event)`` for censored times.
+        eval_qid, eval_names, eval_sample_weight, eval_metric, eval_at : optional
+            As in `RankSVM.fit`.
+
+        Returns
+        -------
+        DaskRankSVM
+            The fitted estimator.
+
+        Raises
+        ------
+        DataError
+            When the data are invalid: the error names the part and the row in it.
+        NoComparablePairsError
+            When no query has two documents with different labels.
+        ClusterError
+            When the cluster does not answer, has no workers, or has lost data that it cannot compute again.
+        OptionError
+            When a hyper-parameter has an invalid value.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When the certificate does not meet ``tol``.
+        """
+        _options.check(C=_options.positive(self.C))
+        check_linear_options(self)
+        self._check_options()
+        weights = {
+            "sample_weight": sample_weight,
+            "query_weight": query_weight,
+            "propensity": propensity,
+            "event": event,
+        }
+        metrics = metrics_of(eval_metric, eval_at)
+        with all_or_nothing(self), verbosity(self.verbose):
+            cluster = self._cluster()
+            given = given_rows(X, y, qid, weights)
+            prepared = self._prepared(cluster, given)
+            self.censored_ = event is not None
+            term = self._term(cluster, given, prepared, self.checkpoint)
+            del prepared  # the rows are in the parts now
+            try:
+                problem = partitioned_problem(self, term, stopping=self.stopping)
+                with interruptible_if(self.keep_on_interrupt) as interrupted:
+                    result = self._solve(problem, interrupted)
+            finally:
+                term.close()
+            sets = self._evaluation_sets(cluster, eval_set, eval_qid, eval_names, eval_sample_weight)
+            model = self._new_local()
+            model._assign(problem.model(result.w), problem.outcome(result))
+            model.fitted_params_ = model._params_now()
+            model.evals_result_ = {}
+            for name, rows in sets:
+                (found,) = evaluated(cluster, rows.rows, [result.w], metrics)
+                model.evals_result_[name] = {metric: [sums.mean] for metric, sums in found.items()}
+            self.n_rounds_ = term.n_reductions
+            self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")})
+        return self
+
+    def _solve(self, problem: PartitionedProblem, interrupted: Any) -> Any:
+        """The solution, from where an earlier fit was if there is one."""
+        term = problem.objective.term
+        if isinstance(term, CheckpointedTerm):
+            term.checkpoint, term.C = self.checkpoint, self.C
+            at = read_checkpoint(self.checkpoint, term.n_variables)
+            if at is not None:
+                problem.objective.reweight(self.C)
+                problem.objective.width = problem.loss.warm_width if at.width is None else at.width
+                point = problem.objective.evaluate(at.w)
+                return problem.solve(self.C, interrupted=interrupted, point=point)
+        start = problem.start_from(self) if self.warm_start and hasattr(self, "coef_") else None
+        return problem.solve(self.C, start, interrupted)

@@ -1,0 +1,309 @@
+"""DaskRankSVMCV: RankSVM with C chosen by a metric, on a Dask cluster."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ranksvm import _options
+from ranksvm._parallel import effective_n_jobs
+from ranksvm._verbosity import verbosity
+from ranksvm.dask.backend import DaskBackend
+from ranksvm.dask.base import DaskRanker, metrics_of
+from ranksvm.dask.cluster import Cluster
+from ranksvm.dask.evaluation import Sums, evaluated
+from ranksvm.dask.inputs import given_rows
+from ranksvm.dask.preparation import Prepared
+from ranksvm.dask.rows import Rows, hashes_of
+from ranksvm.data import Queries
+from ranksvm.estimators.choosing_ranker import Choice
+from ranksvm.estimators.path import c_values
+from ranksvm.estimators.rank_svm_cv import RankSVMCV
+from ranksvm.estimators.ranker import all_or_nothing
+from ranksvm.exceptions import NoComparablePairsError, OptionError
+from ranksvm.metrics import parse_metric
+from ranksvm.metrics.conventions import convention_named
+from ranksvm.metrics.without_labels import CONCORDANCE, only_metric
+from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error
+from ranksvm.model_selection.cross_validation import query_splits
+from ranksvm.objectives import Part, PartitionedTerm
+from ranksvm.problems.evaluation_rounds import checked_patience
+from ranksvm.problems.linear import check_linear_options
+from ranksvm.problems.partitioned import partitioned_problem, solve_all
+from ranksvm.problems.problem import interruptible_if, loss_of
+from ranksvm.solvers import SolverResult, Status
+
+__all__ = ["DaskRankSVMCV"]
+
+
+class _Tried(NamedTuple):
+    """The scores of all values of C, by test part, and their means and standard errors."""
+
+    scores: np.ndarray
+    means: np.ndarray
+    errors: np.ndarray
+
+
+class DaskRankSVMCV(DaskRanker):
+    """`DaskRankSVM` with C chosen on validation data or by query folds, as `RankSVMCV` chooses it.
+
+    All values of C are solved at the same time and share every round, so that a path costs little more than one fit.
+
+    Parameters
+    ----------
+    Cs, metric, cv, convention, rule, loss, huber_width, pair_selection, pair_weighting, monotone, tol, max_iter,
+    keep_on_interrupt : optional
+        As in `RankSVMCV`. A splitter ``cv`` is given one row for each query, in the order in which they first appear.
+    early_stopping_rounds : int or None, default None
+        As in `RankSVMCV`: larger values of C are not considered after so many without a better score. It saves no time
+        here.
+    solver, n_jobs, verbose, n_partitions, timeout : optional
+        As in `DaskRankSVM`.
+
+    Attributes
+    ----------
+    C_, best_score_, best_iteration_, mean_scores_, standard_errors_, Cs_, scores_, evals_result_
+        As in `RankSVMCV`.
+    coef_, monotone_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_,
+    n_queries_, n_features_in_, feature_names_in_, fitted_params_, qid_column_, censored_
+        As in `RankSVM`, for the chosen C.
+
+    See Also
+    --------
+    RankSVMCV : The same in one process: `to_local` gives one.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from distributed import Client
+    >>> from ranksvm import make_ranking
+    >>> from ranksvm.dask import DaskRankSVMCV
+    >>> data = make_ranking(n_queries=60, n_docs=20, n_features=10, random_state=0)
+    >>> X, y, qid = (da.from_array(values, chunks=(300, *values.shape[1:])) for values in (data.X, data.y, data.qid))
+    >>> with Client(processes=False, dashboard_address=None) as client:
+    ...     ranker = DaskRankSVMCV(Cs=[1e-4, 1e-2, 1.0], metric="ndcg@5", cv=3).fit(X, y, qid=qid)
+    >>> ranker.scores_.shape
+    (3, 3)
+    """
+
+    _local: ClassVar[type] = RankSVMCV
+
+    def __init__(
+        self,
+        Cs: Any = None,
+        *,
+        metric: Any = "ndcg@10",
+        cv: Any = 5,
+        convention: Any = "default",
+        rule: str = "best",
+        early_stopping_rounds: int | None = None,
+        loss: Any = "squared_hinge",
+        huber_width: float = 1.0,
+        pair_selection: str = "all",
+        pair_weighting: str = "uniform",
+        monotone: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        keep_on_interrupt: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        n_partitions: int | None = None,
+        timeout: float = 60.0,
+    ):
+        self.Cs = Cs
+        self.metric = metric
+        self.cv = cv
+        self.convention = convention
+        self.rule = rule
+        self.early_stopping_rounds = early_stopping_rounds
+        self.loss = loss
+        self.huber_width = huber_width
+        self.pair_selection = pair_selection
+        self.pair_weighting = pair_weighting
+        self.monotone = monotone
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.keep_on_interrupt = keep_on_interrupt
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.n_partitions = n_partitions
+        self.timeout = timeout
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+        propensity: Any = None,
+        event: Any = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_names: Any = None,
+        eval_sample_weight: Any = None,
+        eval_metric: Any = None,
+        eval_at: Any = None,
+    ) -> Self:
+        """Choose C and learn the weights.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight, query_weight, propensity, event : optional
+            As in `DaskRankSVM.fit`.
+        eval_set : list of tuple (X, y), or one such tuple, optional
+            Validation data: the choice is made on the first set. Without it, by folds of the queries.
+        eval_qid, eval_names, eval_sample_weight, eval_metric, eval_at : optional
+            As in `RankSVMCV.fit`.
+
+        Returns
+        -------
+        DaskRankSVMCV
+            The fitted estimator.
+
+        Raises
+        ------
+        DataError, NoComparablePairsError, ClusterError, OptionError
+            As in `DaskRankSVM.fit`.
+
+        Warns
+        -----
+        ConvergenceWarning
+            When a certificate does not meet ``tol``.
+        """
+        check_linear_options(self)
+        self._check_options()
+        _options.check(rule=_options.one_of(self.rule, RULES))
+        metric, convention = parse_metric(self.metric), convention_named(self.convention)
+        patience = checked_patience(self.early_stopping_rounds, eval_set)
+        metric = metric if event is None else only_metric("censored times", CONCORDANCE, metric)
+        metrics = metrics_of(eval_metric, eval_at, metric)
+        Cs = np.sort(c_values(self.Cs))
+        weights = {
+            "sample_weight": sample_weight,
+            "query_weight": query_weight,
+            "propensity": propensity,
+            "event": event,
+        }
+        with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
+            cluster = self._cluster()
+            given = given_rows(X, y, qid, weights)
+            prepared = self._prepared(cluster, given)
+            self.censored_ = event is not None
+            term = self._term(cluster, given, prepared)
+            problem = partitioned_problem(self, term)
+            sets = self._evaluation_sets(cluster, eval_set, eval_qid, eval_names, eval_sample_weight)
+            evals_result: dict[str, Any] = {}
+            with interruptible_if(self.keep_on_interrupt) as interrupted:
+                if sets:
+                    solutions = self._solve(term, Cs, interrupted)
+                    coefs = [solution.w for solution in solutions]
+                    of_sets = {name: evaluated(cluster, rows.rows, coefs, metrics, convention) for name, rows in sets}
+                    tried = _on_validation(of_sets[sets[0][0]], metric.name, patience)
+                    Cs = Cs[: len(tried.means)]
+                    evals_result = {
+                        name: {each.name: [sums[each.name].mean for sums in found[: len(Cs)]] for each in metrics}
+                        for name, found in of_sets.items()
+                    }
+                    choice = self._choice(Cs, tried)
+                    result = solutions[choice.C_number]
+                else:
+                    tried = self._by_folds(cluster, prepared, term, Cs, metric, convention, interrupted)
+                    choice = self._choice(Cs, tried)
+                    result = problem.solve(choice.C, interrupted=interrupted)
+            term.close()
+            model = self._new_local()
+            model._assign(problem.model(result.w), problem.outcome(result), choice)
+            model.evals_result_ = evals_result
+            model.fitted_params_ = model._params_now() | {"metric": metric.name}
+            self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")})
+        return self
+
+    def _solve(self, term: PartitionedTerm, Cs: np.ndarray, interrupted: Any) -> list[SolverResult]:
+        """The solutions for all C, in shared rounds."""
+        problem = partitioned_problem(self, term)
+        solutions = solve_all([(problem, float(C)) for C in Cs], interrupted)
+        for C, solution in zip(Cs, solutions, strict=True):
+            if solution.status in (Status.MAX_ITERATIONS, Status.PRECISION):
+                warnings.warn(f"C = {C:g}: {solution.status.value}", ConvergenceWarning, stacklevel=3)
+        return solutions
+
+    def _by_folds(
+        self,
+        cluster: Cluster,
+        prepared: Prepared,
+        term: PartitionedTerm,
+        Cs: np.ndarray,
+        metric: Any,
+        convention: Any,
+        interrupted: Any,
+    ) -> _Tried:
+        """The scores of all values of C on the folds of the queries."""
+        columns = []
+        for number, (train, test) in enumerate(self._splits(prepared.queries)):
+            fold = self._fold_term(cluster, prepared, term, train)
+            if fold.weight <= 0.0:
+                raise NoComparablePairsError(f"training part of fold {number + 1}: no comparable pair.")
+            coefs = [solution.w for solution in self._solve(fold, Cs, interrupted)]
+            found = evaluated(cluster, prepared.rows, coefs, [metric], convention, test)
+            columns.append([sums[metric.name].mean for sums in found])
+        scores = np.array(columns).T
+        return _Tried(scores, *mean_and_standard_error(scores))
+
+    def _splits(self, queries: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The hashes of the queries of each training and test part."""
+        n = len(queries)
+        each = Queries(np.arange(n + 1), None, np.arange(n))
+        for train, test in query_splits(self.cv, np.zeros((n, 1)), np.zeros(n), each):
+            yield queries[train], queries[test]
+
+    def _fold_term(
+        self, cluster: Cluster, prepared: Prepared, term: PartitionedTerm, train: np.ndarray
+    ) -> PartitionedTerm:
+        """The loss over the pairs of some queries; X is that of the parts of all."""
+        client, parts = cluster.client, term.backend.parts  # type: ignore[attr-defined]
+        scale = 1.0
+        if self.pair_weighting == "gain_gap":  # gains are relative to the largest label of the training part
+            largest = cluster.results([client.submit(_largest, rows, train, pure=False) for rows in prepared.rows])
+            scale = 2.0 ** (prepared.largest_label - max(largest))
+        backend = DaskBackend(cluster)
+        both = zip(parts, prepared.rows, strict=True)
+        backend.put([client.submit(_fold_part, part, rows, train, scale, pure=False) for part, rows in both])
+        return PartitionedTerm(backend, loss_of(self.loss, self.huber_width), effective_n_jobs(self.n_jobs))
+
+    def _choice(self, Cs: np.ndarray, tried: _Tried) -> Choice:
+        if np.isnan(tried.means).all():
+            raise OptionError(f"{self.metric!r} is not defined for any query of the validation data.")
+        chosen = choose(tried.means, tried.errors, self.rule)
+        found = {"scores_": tried.scores, "mean_scores_": tried.means, "standard_errors_": tried.errors}
+        return Choice(0, chosen, chosen + 1, float(Cs[chosen]), float(tried.means[chosen]), Cs, found)
+
+
+def _on_validation(found: list[dict[str, Sums]], name: str, patience: int | None) -> _Tried:
+    """The scores on the set that decides, up to where early stopping ends."""
+    means = np.array([sums[name].mean for sums in found])
+    errors = np.array([sums[name].standard_error for sums in found])
+    n = len(means)
+    if patience is not None:
+        known = np.where(np.isnan(means), -np.inf, means)
+        n = next((tried for tried in range(1, n) if tried - int(np.argmax(known[:tried])) > patience), n)
+    return _Tried(means[:n, np.newaxis], means[:n], errors[:n])
+
+
+def _largest(rows: Rows, train: np.ndarray) -> float:
+    return rows.of_queries(train).report().largest_label
+
+
+def _fold_part(part: Part, rows: Rows, train: np.ndarray, scale: float) -> Part:
+    """The pairs of some queries of a part, which reads the same X."""
+    chosen = np.isin(hashes_of(rows.queries.ids), train)
+    pairs = part.pairs.of_queries(np.flatnonzero(chosen))
+    if scale != 1.0 and pairs.gain is not None:
+        arrays = pairs.pointers, pairs.rows, pairs.levels, pairs.n_levels, pairs.preferred, pairs.other
+        pairs = type(pairs)(*arrays, pairs.gain * scale, pairs.adjacent, pairs.direct_limit)
+    return Part(part.X, pairs)

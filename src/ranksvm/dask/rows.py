@@ -1,0 +1,381 @@
+"""Rows as workers hold them: plain arrays, validated where they are, and which queries they belong to."""
+
+import hashlib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ranksvm._checks import is_sparse
+from ranksvm.data import ComparablePairs, Queries, frames, validation
+from ranksvm.data.censoring import checked_event
+from ranksvm.data.design_matrix import stored_bytes
+from ranksvm.data.pair_weights import PairWeights, checked_weights
+from ranksvm.data.queries import id_array
+from ranksvm.estimators.plain import RankSVM  # without scikit-learn, which takes a new worker seconds to import
+from ranksvm.exceptions import DataError, ParseError
+from ranksvm.objectives import Part
+
+__all__ = ["Columns", "Report", "Rows", "part_of", "read_rows", "rows_of", "together"]
+
+# The weights that rows may have.
+WEIGHTS = ("sample_weight", "query_weight", "propensity", "event")
+
+
+class Columns(NamedTuple):
+    """What all parts have to have.
+
+    Attributes
+    ----------
+    n_features : int or None
+        Number of features; None for text, whose lines tell no number.
+    names : ndarray of str, or None
+        Their names, if X is a DataFrame.
+    qid : str or None
+        The column of X that holds the query ids.
+    """
+
+    n_features: int | None
+    names: np.ndarray | None = None
+    qid: str | None = None
+
+
+class Report(NamedTuple):
+    """What a part tells the client of its rows.
+
+    Attributes
+    ----------
+    queries : ndarray of uint64, shape (n_queries,)
+        A hash of the content of each query id, in order of first appearance.
+    sizes : ndarray of int64, shape (n_queries,)
+        Number of rows of each.
+    row_bytes : float
+        Bytes of a row.
+    n_features : int
+        Number of features.
+    largest_label : float
+        The largest label; minus infinity without rows.
+    names : tuple of str, or None
+        Names of the features, if a file has them.
+    """
+
+    queries: np.ndarray
+    sizes: np.ndarray
+    row_bytes: float
+    n_features: int
+    largest_label: float
+    names: tuple[str, ...] | None
+
+
+@dataclass(eq=False)
+class Rows:
+    """Rows of one part.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix, shape (n_rows, n_features)
+        Features.
+    y : ndarray of float64, shape (n_rows,)
+        Labels.
+    qid : ndarray, shape (n_rows,)
+        Query ids.
+    weights : dict of str to ndarray
+        Those of `WEIGHTS` that were given.
+    names : tuple of str, optional
+        Names of the features, if a file has them.
+    """
+
+    X: Any
+    y: np.ndarray
+    qid: np.ndarray
+    weights: dict[str, np.ndarray] = field(default_factory=dict)
+    names: tuple[str, ...] | None = None
+    _queries: Queries | None = field(default=None, init=False, repr=False)
+
+    def __sizeof__(self) -> int:
+        vectors = sum(values.nbytes for values in (self.y, *self.weights.values()))
+        ids = self.qid.nbytes if self.qid.dtype != object else 60 * len(self.qid)
+        return object.__sizeof__(self) + stored_bytes(self.X) + vectors + ids
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __reduce__(self):
+        return Rows, (self.X, self.y, self.qid, self.weights, self.names)
+
+    @property
+    def queries(self) -> Queries:
+        """The rows by query."""
+        if self._queries is None:
+            self._queries = Queries.from_qid(self.qid, len(self.y))
+        return self._queries
+
+    def report(self) -> Report:
+        """What the client needs to know."""
+        n_rows, n_features = self.X.shape
+        weight = self.weights.get("sample_weight")
+        largest = float((self.y if weight is None else self.y[weight > 0.0]).max(initial=-np.inf))
+        size = sys.getsizeof(self) / max(1, n_rows)
+        return Report(hashes_of(self.queries.ids), self.queries.sizes, size, n_features, largest, self.names)
+
+    def taken(self, rows: np.ndarray) -> "Rows":
+        """Some of the rows."""
+        weights = {name: values[rows] for name, values in self.weights.items()}
+        return Rows(self.X[rows], self.y[rows], self.qid[rows], weights, self.names)
+
+    def of_queries(self, hashes: np.ndarray, without: bool = False) -> "Rows":
+        """The rows of queries with these hashes, or those of the others."""
+        chosen = np.isin(hashes_of(self.queries.ids), hashes, invert=without)
+        return self.taken(np.flatnonzero(chosen[self.queries.numbers()]))
+
+    def name_of(self, query: int) -> Any:
+        """The id of the query with a hash."""
+        place = np.flatnonzero(hashes_of(self.queries.ids) == np.uint64(query))
+        return self.queries.keys[int(place[0])]
+
+    def with_features(self, n_features: int) -> "Rows":
+        """The same rows with features of 0 added: lines of text leave out the last ones."""
+        missing = n_features - self.X.shape[1]
+        if missing <= 0:
+            return self
+        if is_sparse(self.X):
+            from scipy import sparse
+
+            whole = self.X.data, self.X.indices, self.X.indptr
+            return replace(self, X=sparse.csr_array(whole, shape=(self.X.shape[0], n_features)))
+        return replace(self, X=np.pad(self.X, ((0, 0), (0, missing))))
+
+
+def rows_of(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Columns, part: str) -> Rows:
+    """The rows of one part, validated: errors name the part and the row.
+
+    Parameters
+    ----------
+    X, y, qid : array-like or DataFrame
+        The part's features, labels and query ids.
+    weights : dict
+        The part's weights by name.
+    columns : Columns
+        What it has to have.
+    part : str
+        What errors call it.
+
+    Returns
+    -------
+    Rows
+        The rows.
+    """
+    try:
+        if columns.qid is not None:
+            X, qid, _ = frames.split_qid(X, columns.qid)
+        if qid is None:
+            raise DataError("there are no query ids.")
+        features, labels = _validated(X, y, columns)
+        checked = {
+            name: checked_event(values, len(labels))
+            if name == "event"
+            else checked_weights(name, values, len(labels), "X")
+            for name, values in weights.items()
+            if values is not None
+        }
+        ids = id_array(qid)
+        rows = Rows(features, labels, ids[:, 0] if ids.ndim == 2 and ids.shape[1] == 1 else ids, checked)
+        _ = rows.queries
+        if "propensity" in checked:  # the range of each; weights of a query may still be in several parts
+            PairWeights(propensity=checked["propensity"]).factors(rows.queries)
+        return rows
+    except ParseError:  # names its file
+        raise
+    except DataError as error:
+        raise DataError(f"{part}: {error}") from None
+
+
+def _validated(X: Any, y: Any, columns: Columns) -> tuple[Any, np.ndarray]:
+    """Features and labels of a part, which may have no row."""
+    if columns.names is not None and X.shape[0] == 0:
+        return np.zeros((0, len(columns.names))), np.zeros(0)
+    if X.shape[0] == 0 and len(np.asarray(y)) == 0:
+        return (X.astype(np.float64) if is_sparse(X) else np.zeros(X.shape)), np.zeros(0)
+    model = RankSVM()
+    model.n_features_in_ = X.shape[1] if columns.n_features is None else columns.n_features
+    if columns.names is not None:
+        model.feature_names_in_ = columns.names
+    try:
+        return validation.features_and_labels(model, X, y, n_threads=1, reset=False)
+    except DataError as error:
+        if found := _first_text(X):
+            raise DataError(f"{found} ({error})") from None
+        raise
+
+
+def _first_text(X: Any) -> str | None:
+    """The first value of an array of objects or strings that is no number, in words."""
+    values = np.asarray(X) if not is_sparse(X) else np.zeros((0, 0))
+    if values.dtype.kind not in "OUS":
+        return None
+    for row, column in np.ndindex(values.shape):
+        try:
+            float(values[row, column])
+        except (TypeError, ValueError):
+            return f"{values[row, column]!r} in row {row}, column {column}, is not a number"
+    return None
+
+
+def read_rows(path: Any, label: str, qid: str, part: str) -> Rows:
+    """The rows of one file, which a worker reads: text, CSV, Parquet or a cache.
+
+    Parameters
+    ----------
+    path : str
+        A path that the workers see, or an address of fsspec.
+    label, qid : str
+        The columns of a table that hold labels and query ids.
+    part : str
+        What errors call the file.
+
+    Returns
+    -------
+    Rows
+        The rows.
+    """
+    from ranksvm.data import read_data
+
+    with _local(path) as local:
+        try:
+            data = read_data(local, label=label, qid=qid)
+        except FileNotFoundError as error:
+            raise DataError(f"{part}: a worker finds no such file: {error}") from None
+    if data.qid is None:
+        raise DataError(f"{part}: there are no query ids.")
+    rows = rows_of(data.X, data.y, data.qid, {}, Columns(data.n_features), part)
+    rows.names = data.feature_names
+    return rows
+
+
+def _local(path: Any) -> Any:
+    """Context with a local path to a file: a copy of one that is elsewhere."""
+    from contextlib import contextmanager, nullcontext
+
+    if "://" not in str(path) or str(path).startswith("file://"):
+        return nullcontext(str(path).removeprefix("file://"))
+
+    @contextmanager
+    def copied():
+        import tempfile
+        from pathlib import Path
+
+        import fsspec
+
+        with tempfile.TemporaryDirectory() as folder:
+            system, remote = fsspec.core.url_to_fs(str(path))
+            here = Path(folder, Path(remote).name)
+            system.get_file(remote, str(here))
+            yield str(here)
+
+    return copied()
+
+
+def together(parts: Sequence[Rows]) -> Rows:
+    """Several parts as one, in their order.
+
+    Parameters
+    ----------
+    parts : sequence of Rows
+        The parts; at least one.
+
+    Returns
+    -------
+    Rows
+        Their rows.
+    """
+    filled = [part for part in parts if len(part.y)] or list(parts[:1])
+    if len(filled) == 1:
+        return filled[0]
+    blocks = [part.X for part in filled]
+    if is_sparse(blocks[0]):
+        from scipy import sparse
+
+        X = sparse.vstack(blocks, format="csr")
+    else:
+        X = np.concatenate(blocks)
+    weights = {name: np.concatenate([part.weights[name] for part in filled]) for name in filled[0].weights}
+    y, qid = np.concatenate([part.y for part in filled]), _ids([part.qid for part in filled])
+    return Rows(X, y, qid, weights, filled[0].names)
+
+
+def _ids(parts: list[np.ndarray]) -> np.ndarray:
+    """Ids of several parts; of different kinds as objects, because NumPy would make text of numbers."""
+    kinds = {"n" if part.dtype.kind in "iuf" else part.dtype.kind for part in parts}
+    if len(kinds) == 1:
+        return np.concatenate(parts)
+    return np.concatenate([part.astype(object) for part in parts])
+
+
+def part_of(rows: Rows, selection: str, weighting: str, largest_label: float, n_features: int) -> Part:
+    """The part of the problem that some rows are: their pairs, and X in the order of the pairs.
+
+    Parameters
+    ----------
+    rows : Rows
+        Whole queries.
+    selection, weighting : str
+        As in `ComparablePairs.from_labels`.
+    largest_label : float
+        The largest label of all parts.
+    n_features : int
+        Number of features of all parts.
+
+    Returns
+    -------
+    Part
+        The part.
+    """
+    rows = rows.with_features(n_features)
+    options = {"selection": selection, "weighting": weighting, "largest_label": largest_label, "may_be_empty": True}
+    pairs = ComparablePairs.from_labels(rows.queries, rows.y, **options, **rows.weights)  # type: ignore[arg-type]
+    if pairs.rows is None:
+        return Part(rows.X, pairs)
+    return Part(rows.X[pairs.rows], pairs.renumbered())
+
+
+def hashes_of(ids: np.ndarray) -> np.ndarray:
+    """64 bits of the content of each id, the same on every worker: equal numbers of any type have equal ones.
+
+    Parameters
+    ----------
+    ids : ndarray, shape (n_ids,)
+        The ids.
+
+    Returns
+    -------
+    ndarray of uint64, shape (n_ids,)
+        The hashes. Two queries of one hash are moved together, and are two queries nevertheless.
+    """
+    if ids.dtype.kind == "b":
+        ids = ids.astype(np.int64)
+    if ids.dtype.kind == "M":
+        ids = ids.astype("datetime64[ns]").astype(np.int64)
+    if ids.dtype.kind == "f" and len(ids) and np.all(np.abs(ids) < 2.0**62) and not np.any(ids % 1.0):
+        ids = ids.astype(np.int64)
+    if ids.dtype.kind in "iu":
+        return _mixed(ids.astype(np.uint64, copy=False))
+    return np.fromiter(map(_hash, ids.tolist()), dtype=np.uint64, count=len(ids))
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): consecutive numbers are spread."""
+    with np.errstate(over="ignore"):
+        z = values + np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def _hash(value: Any) -> int:
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2.0**62
+    if whole or isinstance(value, int | np.integer):
+        return int(_mixed(np.array([int(value) % 2**64], dtype=np.uint64))[0])
+    content = value if isinstance(value, bytes) else repr(value).encode()
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")

@@ -1,0 +1,54 @@
+"""Caches of files, in a folder where a later run finds them."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["cache_of", "default_cache_folder"]
+
+# changes when the same file would be read differently
+_VERSION = 1
+
+
+def default_cache_folder() -> Path:
+    """The folder for caches of this user: ``$XDG_CACHE_HOME/ranksvm``, or ``~/.cache/ranksvm``.
+
+    Returns
+    -------
+    Path
+        The folder, which may not exist.
+    """
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "ranksvm")
+
+
+def cache_of(path: Any, folder: Any, options: Mapping[str, Any], *others: Any) -> Path:
+    """Where the cache of a file is, or belongs: it has another place when the file has changed, or is read otherwise.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    folder : path-like
+        The folder of caches.
+    options : mapping
+        How the file is read: numbers, text and lists of them.
+    *others : path-like
+        Further files that the cache depends on.
+
+    Returns
+    -------
+    Path
+        The cache, which may not exist.
+    """
+    states = [(os.path.realpath(each), *_state(each)) for each in (path, *others)]
+    key = json.dumps([_VERSION, states, sorted(options.items())], default=str)
+    stem = Path(path).name.split(".")[0] or "data"
+    return Path(folder, f"{stem}-{hashlib.blake2b(key.encode(), digest_size=8).hexdigest()}.rsd")
+
+
+def _state(path: Any) -> tuple[int, int]:
+    state = os.stat(path)
+    return state.st_size, state.st_mtime_ns

@@ -1,0 +1,138 @@
+"""Features that lie on a GPU, used where they lie."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm.device.arrays import Foreign, array_like, as_rows, foreign, is_on_device
+from ranksvm.device.launcher import LANES, Launcher
+from ranksvm.device.protocol import Device, DeviceArray, Variant
+from ranksvm.exceptions import DataError
+
+__all__ = ["DeviceFeatures", "device_features"]
+
+
+class DeviceFeatures:
+    """Rows of float32 or float64 on a device.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    array : DeviceArray, shape (n_rows, n_features)
+        The rows, C-contiguous.
+    original : object
+        The array of another library of which they are.
+    """
+
+    ndim = 2
+
+    def __init__(self, device: Device, array: DeviceArray, original: Any):
+        self.device = device
+        self.array = array
+        self.original = original
+        self.shape = array.shape
+        self.dtype = array.dtype
+        real = "float" if array.dtype == np.float32 else "double"
+        self._run = Launcher(device, Variant(False, False, real))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: np.ndarray) -> "DeviceFeatures":
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+        there = self.array
+        strides = self.shape[1] * self.dtype.itemsize, self.dtype.itemsize
+        taken = as_rows(Foreign(self.device.name, there.pointer, self.shape, strides, self.dtype, there), rows)
+        return DeviceFeatures(*taken, self.original)
+
+    def largest(self) -> np.ndarray:
+        """The largest absolute value of each column; NaN where one is not finite.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_features,)
+            The values.
+        """
+        n_rows, n = self.shape
+        run = self._run
+        n_blocks = run.blocks_for(run.n_threads * n_rows)
+        found = self.device.empty((n_blocks, n), np.float64)
+        run("largest_values", self.array, n_rows, n, found, n_blocks=n_blocks)
+        return self.device.copy_out(found).max(axis=0)
+
+    def scores(self, w: np.ndarray) -> DeviceArray:
+        """``X w``, summed in float64, on the device.
+
+        Parameters
+        ----------
+        w : ndarray of float64, shape (n_features,)
+            The weights.
+
+        Returns
+        -------
+        DeviceArray of float64, shape (n_rows,)
+            The scores.
+        """
+        n_rows, n = self.shape
+        run = self._run
+        out, weights = self.device.empty((n_rows,), np.float64), run.copy_in(w)
+        run("scores", self.array, None, n, 0, 0, n_rows, weights, out, work=LANES * n_rows)
+        return out
+
+    def like(self, values: DeviceArray) -> Any:
+        """An array on the device as one of the library of the features.
+
+        Parameters
+        ----------
+        values : DeviceArray
+            The array.
+
+        Returns
+        -------
+        object
+            Such as a tensor of torch, over the same memory.
+        """
+        self.device.synchronise()
+        return array_like(values, self.device, self.original)
+
+    def on_host(self) -> np.ndarray:
+        """A copy of the rows on the host.
+
+        Returns
+        -------
+        ndarray of float32 or float64, shape (n_rows, n_features)
+            The rows.
+        """
+        return self.device.copy_out(self.array)
+
+
+def device_features(X: Any) -> DeviceFeatures | None:
+    """Features that lie on a GPU; None for anything else.
+
+    Parameters
+    ----------
+    X : object
+        What a user gave.
+
+    Returns
+    -------
+    DeviceFeatures or None
+        The rows where they lie: converted there, if they are not C-contiguous or of another type than float32 or
+        float64.
+
+    Raises
+    ------
+    DataError
+        When X has other than two dimensions, no rows or no columns, or no real numbers.
+    """
+    if isinstance(X, DeviceFeatures):
+        return X
+    if not is_on_device(X):
+        return None
+    found = foreign(X)
+    if len(found.shape) != 2:
+        raise DataError(f"X on a GPU has shape {found.shape}: it must have a row for each sample.")
+    if 0 in found.shape:
+        raise DataError(f"X on a GPU has shape {found.shape}: there must be at least one sample and one feature.")
+    return DeviceFeatures(*as_rows(found), X)

@@ -1,0 +1,233 @@
+"""Arrays of other libraries that lie on a GPU: found by their protocols, without importing any of these libraries."""
+
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ranksvm.device.launcher import Launcher
+from ranksvm.device.names import open_device
+from ranksvm.device.protocol import Device, DeviceArray, Variant
+from ranksvm.exceptions import DataError
+
+__all__ = ["Foreign", "array_like", "as_rows", "foreign", "host_values", "is_on_device"]
+
+# DLPack's numbers of memory on a CUDA GPU: its own, and managed memory.
+_CUDA = (2, 13)
+# Types that `convert` of storage.hpp reads, by their number there.
+_TYPES = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
+
+
+class Foreign(NamedTuple):
+    """An array of another library on a GPU.
+
+    Attributes
+    ----------
+    device : str
+        Name of the GPU.
+    pointer : int
+        Address of the first value.
+    shape, strides : tuple of int
+        Its shape, and the bytes from one value to the next.
+    dtype : dtype
+        Type of its values.
+    owner : object
+        The array.
+    """
+
+    device: str
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype
+    owner: Any
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether the values are one after another, row by row."""
+        return self.strides == _strides(self.shape, self.dtype.itemsize)
+
+
+def is_on_device(values: Any) -> bool:
+    """Whether something is an array on a GPU.
+
+    Parameters
+    ----------
+    values : object
+        Anything.
+
+    Returns
+    -------
+    bool
+        True for what has ``__cuda_array_interface__``, or ``__dlpack_device__`` that names a GPU.
+    """
+    if isinstance(values, np.ndarray | list | tuple):
+        return False
+    try:  # a tensor of torch in memory of the host has the first, too, and raises AttributeError where it is read
+        if hasattr(values, "__cuda_array_interface__"):
+            return True
+        return hasattr(values, "__dlpack_device__") and int(values.__dlpack_device__()[0]) in _CUDA
+    except (TypeError, ValueError, RuntimeError, BufferError):
+        return False
+
+
+def foreign(values: Any) -> Foreign:
+    """What is known of an array on a GPU.
+
+    Parameters
+    ----------
+    values : object
+        An array for which `is_on_device` is True.
+
+    Returns
+    -------
+    Foreign
+        Its address, shape, strides and type.
+
+    Raises
+    ------
+    DataError
+        When it has values that no column of numbers can have.
+    """
+    number = int(values.__dlpack_device__()[1]) if hasattr(values, "__dlpack_device__") else 0
+    device = f"cuda:{number}"
+    if not hasattr(values, "__cuda_array_interface__"):
+        from cuda.core.utils import StridedMemoryView
+
+        view = StridedMemoryView.from_dlpack(values, stream_ptr=-1)
+        dtype = np.dtype(view.dtype)
+        strides = view.strides
+        steps = _strides(view.shape, dtype.itemsize) if strides is None else tuple(dtype.itemsize * s for s in strides)
+        return Foreign(device, int(view.ptr), tuple(view.shape), steps, dtype, view)
+    interface = values.__cuda_array_interface__
+    dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
+    if interface.get("mask") is not None:
+        raise DataError("X on a GPU has a mask: fill what is masked.")
+    strides = interface.get("strides")
+    steps = _strides(shape, dtype.itemsize) if strides is None else tuple(strides)
+    return Foreign(device, int(interface["data"][0] or 0), shape, steps, dtype, values)
+
+
+def as_rows(values: Foreign, rows: np.ndarray | None = None) -> tuple[Device, DeviceArray]:
+    """An array on a GPU as rows of float32 or float64 there: the array itself, if it is that, or a copy.
+
+    Parameters
+    ----------
+    values : Foreign
+        The array, of two dimensions.
+    rows : ndarray of int64, optional
+        Only these rows, in this order: a copy.
+
+    Returns
+    -------
+    device : Device
+        Where it lies.
+    rows : DeviceArray of float32 or float64, C-contiguous
+        Its values: float32 as they are, all other types in float64.
+
+    Raises
+    ------
+    DataError
+        When the values are no numbers.
+    """
+    device = open_device(values.device)
+    device.synchronise()  # whatever still writes it, in streams of its own
+    dtype = np.dtype(np.float32 if values.dtype == np.float32 else np.float64)
+    if rows is None and values.dtype == dtype and values.contiguous:
+        return device, DeviceArray(values.pointer, values.shape, dtype, values.owner)
+    name = "u1" if values.dtype.kind == "b" else f"{values.dtype.kind}{values.dtype.itemsize}"
+    if name not in _TYPES:
+        raise DataError(f"X on a GPU holds {values.dtype} values: features must be real numbers.")
+    run = Launcher(device, Variant(False, False, "float" if dtype == np.float32 else "double"))
+    n_rows, n = values.shape if rows is None else (len(rows), values.shape[1])
+    out = device.empty((n_rows, n), dtype)
+    places = None if rows is None else run.copy_in(rows.astype(np.int32))
+    there = DeviceArray(values.pointer, values.shape, values.dtype, values.owner)
+    layout = _TYPES.index(name), *values.strides, places, n_rows, n
+    run("convert", there, *layout, out, work=run.n_threads * n_rows)
+    device.synchronise()  # the array may be gone after this
+    return device, out
+
+
+def host_values(values: Any) -> Any:
+    """Values for the host: a copy of an array on a GPU, anything else as it is.
+
+    Parameters
+    ----------
+    values : object
+        Such as labels, query ids or weights.
+
+    Returns
+    -------
+    object
+        An ndarray, if it was on a GPU.
+    """
+    if values is None or not is_on_device(values):
+        return values
+    for method in ("get", "to_numpy"):  # CuPy, cuDF
+        if callable(getattr(values, method, None)):
+            return getattr(values, method)()
+    if callable(getattr(values, "cpu", None)):  # torch
+        return values.detach().cpu().numpy()
+    found = foreign(values)
+    if not found.contiguous:
+        raise DataError("an array on a GPU is not contiguous: copy it first, or pass one of the host.")
+    device = open_device(found.device)
+    device.synchronise()
+    return device.copy_out(DeviceArray(found.pointer, found.shape, found.dtype, found.owner))
+
+
+class _View:
+    """An array on a GPU for other libraries."""
+
+    def __init__(self, array: DeviceArray, number: int):
+        self._array = array
+        self._number = number
+        self.shape, self.dtype = array.shape, array.dtype
+        self.__cuda_array_interface__ = {
+            "shape": array.shape,
+            "typestr": array.dtype.str,
+            "data": (array.pointer, False),
+            "strides": None,
+            "version": 3,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _CUDA[0], self._number
+
+
+def array_like(array: DeviceArray, device: Device, original: Any) -> Any:
+    """An array on a GPU as one of the library of another one there.
+
+    Parameters
+    ----------
+    array : DeviceArray
+        The array; whatever writes it has ended.
+    device : Device
+        Its device.
+    original : object
+        The other one.
+
+    Returns
+    -------
+    object
+        A tensor of torch or an array of CuPy over the same memory; for other libraries an object with
+        ``__cuda_array_interface__``.
+    """
+    number = int(device.name.rpartition(":")[2])
+    view, library = _View(array, number), type(original).__module__.partition(".")[0]
+    module = sys.modules.get(library)
+    if library == "torch" and module is not None:
+        return module.as_tensor(view, device=original.device)
+    if library == "cupy" and module is not None:
+        with module.cuda.Device(number):
+            return module.asarray(view)
+    return view
+
+
+def _strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """The strides of a C-contiguous array."""
+    strides = [itemsize]
+    for size in reversed(shape[1:]):
+        strides.append(strides[-1] * max(1, size))
+    return tuple(reversed(strides))

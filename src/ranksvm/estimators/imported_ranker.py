@@ -1,0 +1,206 @@
+"""Linear models of other programs as rankers: read from their files, or taken from scikit-learn."""
+
+import os
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from ranksvm._checks import is_integer, is_sparse
+from ranksvm._features import feature_labels
+from ranksvm._registry import storable
+from ranksvm._schema import Array, Schema
+from ranksvm.estimators.linear_ranker import LinearRanker
+from ranksvm.exceptions import DataError, ModelFileError, OptionError
+from ranksvm.exporting.liblinear import is_liblinear, read_liblinear
+from ranksvm.exporting.libsvm import is_libsvm, read_libsvm
+from ranksvm.exporting.naming import mapped_names
+from ranksvm.exporting.reading import LinearFile
+from ranksvm.exporting.svm_light import is_svm_light, read_svm_light
+
+__all__ = ["IMPORT_FORMATS", "ImportedRanker", "import_model"]
+
+# Format -> (whether a text is of it, its reader).
+_FORMATS: dict[str, tuple[Callable[[str], bool], Callable[[str, str, int | None], LinearFile]]] = {
+    "svm-rank": (is_svm_light, read_svm_light),
+    "liblinear": (is_liblinear, read_liblinear),
+    "libsvm": (is_libsvm, read_libsvm),
+}
+IMPORT_FORMATS = (*_FORMATS, "sklearn")
+
+
+@storable
+class ImportedRanker(LinearRanker, BaseEstimator):
+    """A linear ranker that another program has fitted, as `import_model` makes it.
+
+    It predicts, ranks, explains, and is exported, evaluated, saved and loaded as a `RankSVM`; it has no certificate and
+    cannot be fitted.
+
+    Parameters
+    ----------
+    source : str, default ""
+        What fitted it.
+    n_jobs : int or None, default None
+        Number of threads; None or -1 means all processors.
+
+    Attributes
+    ----------
+    coef_ : ndarray of float64, shape (n_features,)
+        The weights.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, if they are known.
+    """
+
+    _fitted_schema: ClassVar[Schema] = {"coef_": Array("n_features")}
+
+    def __init__(self, source: str = "", *, n_jobs: int | None = None):
+        self.source = source
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, **options: Any) -> NoReturn:
+        """Raise OptionError: the weights come from elsewhere.
+
+        Parameters
+        ----------
+        X, y : object
+            Ignored.
+        **options : optional
+            Ignored.
+
+        Raises
+        ------
+        OptionError
+            Always.
+        """
+        raise OptionError("an ImportedRanker was fitted elsewhere and cannot be fitted again: fit a RankSVM.")
+
+    @property
+    def n_queries_(self) -> int:  # type: ignore[override]
+        """Taken as several, since it is not known: `score` then asks for the queries."""
+        return 2
+
+
+def import_model(
+    source: Any, *, format: str = "auto", names: Any = None, n_features: int | None = None
+) -> "ImportedRanker | Pipeline":
+    """A linear model of another program as a ranker.
+
+    A ranking depends on differences of scores only, so intercepts and thresholds are ignored.
+
+    Parameters
+    ----------
+    source : str, path-like, estimator or array-like of shape (n_features,)
+        A model file of SVM-rank or SVM-light, LIBLINEAR or LIBSVM, of two classes, a regression or a ranking, with a
+        linear kernel; or a fitted linear model of scikit-learn (anything with one row of ``coef_``), or a Pipeline of
+        scalers that ends with one; or the weights themselves.
+    format : {"auto", "svm-rank", "liblinear", "libsvm"}, default "auto"
+        Format of a file; "auto" tells it by the first line.
+    names : sequence or dict of str, optional
+        Names of the features, in the order of the columns; or of some, by their names in the model or ``f1``, ``f2``,
+        ....
+    n_features : int, optional
+        Number of features, where a file does not tell: SVM-rank and LIBSVM leave out weights of 0. None: the largest
+        feature that has a weight.
+
+    Returns
+    -------
+    ImportedRanker or Pipeline
+        The ranker; with the scalers of a Pipeline before it.
+
+    Raises
+    ------
+    ModelFileError
+        When the file is of another format, is damaged, or holds a model that is not linear.
+    OptionError
+        When the model is not one of these.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, import_model, make_ranking
+    >>> data = make_ranking(n_queries=50, n_docs=20, n_features=3, random_state=0)
+    >>> from sklearn.linear_model import Ridge
+    >>> ranker = import_model(Ridge().fit(data.X, data.y), names=["bm25", "links", "age"])
+    >>> bool(abs(ranker.predict(data.X) - data.X @ ranker.coef_).max() < 1e-12)
+    True
+    >>> ranker.source
+    'scikit-learn Ridge'
+    """
+    if n_features is not None and not is_integer(n_features, 1):
+        raise OptionError(f"n_features must be a whole number from 1, got {n_features!r}.")
+    if isinstance(source, str | os.PathLike):
+        return _named(_ranker(_read(os.fspath(source), format, n_features)), names)
+    if format != "auto" or n_features is not None:
+        raise OptionError("format and n_features are for files.")
+    if hasattr(source, "steps"):
+        *scalers, last = source.steps
+        return _named(Pipeline([*scalers, (last[0], _from_estimator(last[1]))]), names)
+    if isinstance(source, BaseEstimator):
+        return _named(_from_estimator(source), names)
+    return _named(_ranker(LinearFile(_weights(source, "the weights"), "weights")), names)
+
+
+def _read(path: str, format: str, n_features: int | None) -> LinearFile:
+    if format != "auto" and format not in _FORMATS:
+        raise OptionError(f"format must be 'auto' or one of {', '.join(map(repr, _FORMATS))}, got {format!r}.")
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = ""
+    matching = [name for name, (is_it, _) in _FORMATS.items() if is_it(text)]
+    if format != "auto" and matching != [format]:
+        raise ModelFileError(f"{path}: by its first line this is no model file of {format}.")
+    if not matching:
+        raise ModelFileError(
+            f"{path}: by its first line this is no model file of SVM-rank (SVM-light), LIBLINEAR or LIBSVM."
+        )
+    return _FORMATS[matching[0]][1](path, text, n_features)
+
+
+def _from_estimator(estimator: Any) -> ImportedRanker:
+    name = type(estimator).__name__
+    if not hasattr(estimator, "coef_"):
+        raise OptionError(f"a fitted linear model is needed, one with coef_, got {name}.")
+    coef = estimator.coef_
+    ranker = _ranker(LinearFile(_weights(coef.toarray() if is_sparse(coef) else coef, name), f"scikit-learn {name}"))
+    if hasattr(estimator, "feature_names_in_"):
+        ranker.feature_names_in_ = np.array(estimator.feature_names_in_, dtype=object)
+    return ranker
+
+
+def _weights(coef: Any, of: str) -> np.ndarray:
+    try:
+        weights = np.asarray(coef, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise OptionError(
+            f"a file, a fitted linear model or an array of weights is needed, got {type(coef).__name__}."
+        ) from None
+    if weights.ndim == 2 and weights.shape[0] == 1:
+        weights = weights[0]
+    if weights.ndim != 1 or not len(weights):
+        raise OptionError(f"one weight for each feature is needed, but {of} has an array of shape {np.shape(coef)}.")
+    if not np.isfinite(weights).all():
+        raise DataError(f"{of} has a weight that is not finite.")
+    return np.array(weights)
+
+
+def _ranker(found: LinearFile) -> ImportedRanker:
+    ranker = ImportedRanker(found.source)
+    ranker.coef_ = found.coef
+    ranker.n_features_in_ = len(found.coef)
+    ranker.frame_type_ = ranker.qid_column_ = None
+    return ranker
+
+
+def _named(model: Any, names: Any) -> Any:
+    """The model, its features called so."""
+    if names is not None:
+        first = model.steps[0][1] if hasattr(model, "steps") else model
+        known = feature_labels(model.n_features_in_, getattr(first, "feature_names_in_", None))
+        first.feature_names_in_ = np.array(mapped_names(known, names), dtype=object)
+    return model

@@ -1,0 +1,13 @@
+"""Models in the formats of other programs: search engines, runtimes, languages; written, and some of them read."""
+
+from typing import TYPE_CHECKING
+
+from ranksvm._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from ranksvm.exporting.exporter import export
+    from ranksvm.exporting.request import Export
+else:
+    __getattr__ = lazy_names(__name__, {"export": "ranksvm.exporting.exporter", "Export": "ranksvm.exporting.request"})
+
+__all__ = ["Export", "export"]

@@ -1,0 +1,131 @@
+"""The documents of a self-test: three of the user's data, or three that a scaler suggests, and what they score."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ranksvm._checks import is_sparse
+from ranksvm.data import Queries
+from ranksvm.exceptions import DataError
+from ranksvm.exporting.scaling import QueryScaling, Scaling
+from ranksvm.exporting.scoring import Linear, Scoring
+
+__all__ = ["SelfTest", "feature_ranges", "self_test"]
+
+N_DOCUMENTS = 3
+# Features that an invented document has: more would not be read by anyone.
+N_INVENTED = 20
+# Multiples of a feature's scale, by document: (feature number + document) modulo 3 chooses.
+STEPS = (0.25, 1.0, -0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class SelfTest:
+    """Documents of one query and their scores.
+
+    Parameters
+    ----------
+    X : ndarray of float64, shape (3, n_features)
+        The documents; each value is a number of float32.
+    scores : ndarray of float64, shape (3,)
+        What the model gives.
+    """
+
+    X: np.ndarray
+    scores: np.ndarray
+
+    def by_name(self, names: list[str], columns: np.ndarray) -> list[dict[str, Any]]:
+        """For files of JSON: the features that are not 0, by name, and the score of each document."""
+        return [
+            {"features": {names[j]: float(x[j]) for j in columns if x[j]}, "score": float(score)}
+            for x, score in zip(self.X, self.scores, strict=True)
+        ]
+
+
+def self_test(scoring: Scoring, X: Any = None, qid: Any = None) -> SelfTest:
+    """Three documents and their scores.
+
+    Parameters
+    ----------
+    scoring : Scoring
+        The model.
+    X : ndarray or CSR matrix of shape (n_rows, n_features), optional
+        Data to take them from: the documents of lowest, middle and highest score, or, if features are scaled by query,
+        the first three of the first query that has three. None: they are made up.
+    qid : array-like of shape (n_rows,), optional
+        Query of each row.
+
+    Returns
+    -------
+    SelfTest
+        The documents.
+    """
+    rows = _invented(scoring) if X is None else _chosen(scoring, X, qid)
+    # engines of float32 then read the same numbers
+    rows = rows.astype(np.float32).astype(np.float64)
+    return SelfTest(rows, scoring.scores(rows))
+
+
+def feature_ranges(scoring: Scoring, X: Any = None) -> tuple[np.ndarray, np.ndarray] | None:
+    """Smallest and largest value of every feature: in the data, or else as a MinMaxScaler has stored them.
+
+    Parameters
+    ----------
+    scoring : Scoring
+        The model.
+    X : ndarray or CSR matrix of shape (n_rows, n_features), optional
+        Data.
+
+    Returns
+    -------
+    tuple of ndarray, or None
+        None where nothing is known.
+    """
+    if X is not None:
+        low, high = X.min(axis=0), X.max(axis=0)
+        dense = (np.ravel(x.toarray() if is_sparse(x) else x).astype(np.float64) for x in (low, high))
+        return next(dense), next(dense)
+    scaling = scoring.scaling
+    if isinstance(scaling, Scaling) and scaling.low is not None and scaling.high is not None:
+        return scaling.low, scaling.high
+    return None
+
+
+def _chosen(scoring: Scoring, X: Any, qid: Any) -> np.ndarray:
+    if X.shape[1] != scoring.n_features:
+        raise DataError(f"data has {X.shape[1]} features, but the model has {scoring.n_features}.")
+    if X.shape[0] < N_DOCUMENTS:
+        raise DataError(f"data has {X.shape[0]} rows: a self-test needs {N_DOCUMENTS} documents.")
+    if isinstance(scoring.scaling, QueryScaling):
+        rows = _of_one_query(qid, X.shape[0])
+    elif isinstance(scoring.function, Linear):
+        scaling, coef = scoring.scaling, scoring.function.coef
+        # in the order of scores: the shift is the same for all rows
+        order = np.argsort(np.ravel(X @ (coef if scaling is None else coef / scaling.scale)), kind="stable")
+        rows = order[[0, len(order) // 2, -1]]
+    else:
+        rows = np.arange(N_DOCUMENTS)
+    found = X[np.sort(rows)]
+    return np.asarray(found.toarray() if is_sparse(found) else found, dtype=np.float64)
+
+
+def _of_one_query(qid: Any, n_rows: int) -> np.ndarray:
+    for _, rows in Queries.from_qid(qid, n_rows):
+        if len(rows) >= N_DOCUMENTS:
+            return np.asarray(rows[:N_DOCUMENTS])
+    raise DataError(f"no query of the data has {N_DOCUMENTS} documents, which a self-test of this model needs.")
+
+
+def _invented(scoring: Scoring) -> np.ndarray:
+    n = scoring.n_features
+    scaling = scoring.scaling if isinstance(scoring.scaling, Scaling) else Scaling(np.zeros(n), np.ones(n))
+    weights = np.abs(scoring.function.coef) if isinstance(scoring.function, Linear) else np.ones(n)
+    important = np.sort(np.argsort(-weights, kind="stable")[:N_INVENTED])
+    X = np.zeros((N_DOCUMENTS, n))
+    for document in range(N_DOCUMENTS):
+        steps = np.take(STEPS, (np.arange(len(important)) + document) % len(STEPS))
+        X[document, important] = scaling.shift[important] + steps * scaling.scale[important]
+    # multiples of a power of 2 have few digits
+    unit = np.exp2(np.floor(np.log2(scaling.scale)) - 4.0)
+    return np.round(X / unit) * unit

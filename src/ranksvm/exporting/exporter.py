@@ -1,0 +1,171 @@
+"""`export`: a fitted model in the format of another program."""
+
+import copy
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from ranksvm._checks import check_one_per_row
+from ranksvm._special_files import is_special
+from ranksvm.data import frames, validation
+from ranksvm.exceptions import OptionError
+from ranksvm.exporting.documents import feature_ranges, self_test
+from ranksvm.exporting.naming import mapped_names
+from ranksvm.exporting.registry import TARGETS
+from ranksvm.exporting.request import Export, Request, Target, name_of
+from ranksvm.exporting.scaling import QueryScaling
+from ranksvm.exporting.scoring import Linear, Scoring, scoring_of
+
+__all__ = ["export"]
+
+# What may be written into a remark of any format: no line breaks, quotes, or ends of comments.
+_PLAIN_FILE = re.compile(r"[\w.,+=@%-]+")
+
+
+def export(
+    model: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    to: str,
+    X: Any = None,
+    qid: Any = None,
+    names: Any = None,
+    name: str | None = None,
+    store: str | None = None,
+    table: str = "documents",
+    query_column: str = "qid",
+    non_negative: bool = False,
+) -> Export:
+    """Write a fitted model in the format of a search engine, a runtime or a programming language.
+
+    Every file says how to install it, and has a self-test: three documents and their scores. Scalers before the ranker
+    become part of the file, as the engine's own normalizers where it has any.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted ranker, or a fitted Pipeline of scalers (StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler of
+        scikit-learn, QueryMinMaxScaler, QueryStandardScaler) that ends with one, or a search of scikit-learn over them.
+    path : str or path-like, optional
+        File to write, atomically; None: the result has the content.
+    to : str
+        The format: "solr", "elasticsearch" or "opensearch" (the learning-to-rank plugins), "vespa", "onnx" (needs ``pip
+        install "ranksvm[onnx]"``), "sql", "python", "javascript", "java", "c", "json", "svm-rank", "liblinear" or
+        "libsvm". Kernel models are for "onnx", and exact ones with the kernels rbf and poly for "svm-rank" and
+        "libsvm".
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), optional
+        Features: the documents of the self-test are taken from it, and for ``non_negative`` the range of each feature.
+    qid : array-like of shape (n_samples,) or str, optional
+        Query of each row of X, or the column of X that has them.
+    names : dict or sequence of str, optional
+        Names of the features in the engine: of some, by their names in the model (``f1``, ``f2``, ... if it has none),
+        or of all, in the order of the columns.
+    name : str, optional
+        Name of the model; None: that of the file.
+    store : str, optional
+        Feature store of Solr ("_DEFAULT_"), feature set of Elasticsearch and OpenSearch ("features"), or schema of
+        Vespa.
+    table, query_column : str
+        Table of documents, and its column of query ids, in SQL.
+    non_negative : bool, default False
+        Shift the scores so that no document whose features are in the range of X, or of the training data of a
+        MinMaxScaler, has a negative one: Lucene refuses those. For "solr", "elasticsearch" and "opensearch".
+
+    Returns
+    -------
+    Export
+        The content, what the features are called, and what was left out or changed.
+
+    Raises
+    ------
+    OptionError
+        When the format cannot express the model, or an option does not fit it.
+    DataError
+        When X is not what the model was fitted to.
+    MissingDependencyError
+        When the format needs a package that is not installed.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, export, make_ranking
+    >>> data = make_ranking(n_queries=50, n_docs=20, n_features=3, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> export(ranker, to="python", names=["bm25", "links", "age"]).features
+    ['bm25', 'links', 'age']
+    """
+    if to not in TARGETS:
+        raise OptionError(f"to must be one of {', '.join(map(repr, TARGETS))}, got {to!r}.")
+    model = getattr(model, "best_estimator_", model)
+    target, scoring = TARGETS[to], scoring_of(model)
+    _check_expressible(target, scoring)
+    if non_negative and not target.non_negative:
+        raise OptionError(f"non_negative is for engines that refuse negative scores: {to} takes any score.")
+    if X is not None:
+        X, qid = _rows(model, X, qid)
+    name = _model_name(target, path, name)
+    request = Request(
+        scoring,
+        mapped_names(scoring.names, names),
+        self_test(scoring, X, qid),
+        name,
+        target.store if store is None else store,
+        table,
+        query_column,
+        file=_file_name(target, path, name),
+    )
+    if non_negative:
+        request.ranges = feature_ranges(scoring, X)
+        if request.ranges is None:
+            raise OptionError(
+                "non_negative needs the range of each feature: pass data as X (--data FILE), or scale the features "
+                "with a MinMaxScaler, which stores them."
+            )
+    content = target.write(request)
+    result = Export(to, content, request.names, request.notes, request.test)
+    if path is not None:
+        result.save(path)
+    return result
+
+
+def _check_expressible(target: Target, scoring: Scoring) -> None:
+    if not isinstance(scoring.function, Linear) and not target.kernels:
+        raise OptionError(
+            f"the scores of this {scoring.model} are not linear, which {target.name} needs: export to onnx."
+        )
+    scaling = scoring.scaling
+    if isinstance(scaling, QueryScaling) and scaling.method not in target.query_methods:
+        scaler = "QueryMinMaxScaler" if scaling.method == "min_max" else "QueryStandardScaler"
+        others = [other.name for other in TARGETS.values() if scaling.method in other.query_methods]
+        raise OptionError(
+            f"the model scales features by query ({scaler}), which {target.name} cannot do: {target.no_query_scaler}. "
+            f"These can: {', '.join(others)}. Or train with a scaler that is the same for all queries."
+        )
+
+
+def _rows(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
+    """Features and queries as arrays."""
+    first = model.steps[0][1] if hasattr(model, "steps") else model
+    X, qid, _ = frames.split_qid(X, qid)
+    if not frames.is_frame(X) and hasattr(first, "feature_names_in_"):
+        first = copy.copy(first)  # scikit-learn would warn that an array has no names
+        del first.feature_names_in_
+    X = validation.features(first, X, n_threads=1)
+    if qid is not None:
+        check_one_per_row("qid", qid, X.shape[0])
+    return X, qid
+
+
+def _model_name(target: Target, path: str | os.PathLike[str] | None, given: str | None) -> str:
+    name = name_of(path, given)
+    if target.check_name is not None:
+        target.check_name(name)
+    if not name or any(ord(character) < 32 for character in name):
+        raise OptionError(f"{name!r} cannot name a model.")
+    return name
+
+
+def _file_name(target: Target, path: str | os.PathLike[str] | None, name: str) -> str:
+    """The name that lines of installation call the file."""
+    found = f"{name}{target.suffix}" if path is None or is_special(path) else Path(path).name
+    return found if _PLAIN_FILE.fullmatch(found) else f"model{target.suffix}"

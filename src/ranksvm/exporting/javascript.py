@@ -1,0 +1,169 @@
+"""Functions of JavaScript, for Node.js and browsers, without dependencies."""
+
+import json
+
+from ranksvm.exporting.code import (
+    CODE_QUERY_METHODS,
+    arrays_of,
+    described,
+    lines_of,
+    numbers,
+    test_entries,
+    test_scores,
+    tolerance,
+)
+from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.text import identifier_checked
+
+__all__ = ["JAVASCRIPT"]
+
+_STATIC = """
+  // Score of a document: an array of {n} numbers, or an object of values by name, 0 where absent.
+  function score(document) {{
+    const row = rowOf(document);
+    let sum = 0;
+    for (let j = 0; j < WEIGHTS.length; j++) sum += WEIGHTS[j] * {value};
+    return sum;
+  }}
+
+  // Scores of documents.
+  function scores(documents) {{
+    return documents.map(score);
+  }}
+"""
+_BY_QUERY = """
+  // Scores of all documents of one query, which scale their features.
+  function scores(documents) {{
+    const rows = documents.map(rowOf), n = rows.length;
+    const sums = new Array(n).fill(0);
+    for (let j = 0; n > 0 && j < WEIGHTS.length; j++) {{
+      if (WEIGHTS[j] === 0) continue;
+{body}
+    }}
+    return sums;
+  }}
+"""
+_MIN_MAX = """      let low = Infinity, high = -Infinity;
+      for (const row of rows) {{
+        low = Math.min(low, row[j]);
+        high = Math.max(high, row[j]);
+      }}
+      if (high > low) for (let i = 0; i < n; i++) sums[i] += WEIGHTS[j] * ((rows[i][j] - low) / (high - low));"""
+_STANDARD = """      // relative to the first document, so that a constant feature is exactly 0
+      const first = rows[0][j];
+      let mean = 0;
+      for (const row of rows) mean += (row[j] - first) / n;
+{spread}      for (let i = 0; i < n; i++) {{
+        const centred = rows[i][j] - first - mean;
+        sums[i] += WEIGHTS[j] * {value};
+      }}"""
+_SPREAD = """      let variance = 0;
+      for (const row of rows) variance += Math.pow(row[j] - first - mean, 2) / n;
+      const deviation = Math.sqrt(variance);
+"""
+_COMMON = """
+  // Numbers of the documents of a query, from 0, best first.
+  function rank(documents) {{
+    const found = scores(documents);
+    return found.map((_, i) => i).sort((i, k) => found[k] - found[i] || i - k);
+  }}
+
+  function rowOf(document) {{
+    if (!Array.isArray(document) && !ArrayBuffer.isView(document)) {{
+      return NAMES.map((name) => (Object.prototype.hasOwnProperty.call(document, name) ? document[name] : 0));
+    }}
+    if (document.length !== WEIGHTS.length) {{
+      throw new RangeError(`a document has ${{WEIGHTS.length}} features, got ${{document.length}}`);
+    }}
+    return document;
+  }}
+
+  // Throws unless three documents have the scores of the model.
+  function selfTest() {{
+    const documents = Array.from({{ length: {n_test} }}, () => new Array(WEIGHTS.length).fill(0));
+    for (const [i, j, value] of [
+{entries}
+    ]) documents[i][j] = value;
+    const expected = [{expected}];
+    const found = scores(documents);
+    if (!found.every((value, i) => Math.abs(value - expected[i]) <= {tolerance})) {{
+      throw new Error(`expected ${{expected}}, got ${{found}}`);
+    }}
+  }}
+
+  return {{ {exported}, NAMES, WEIGHTS }};
+}})();
+
+if (typeof module !== "undefined" && module.exports) {{
+  module.exports = {name};
+  if (typeof require !== "undefined" && require.main === module) {{
+    {name}.selfTest();
+    console.log("self-test passed");
+  }}
+}}
+"""
+_RESERVED = (
+    *("await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do", "else"),
+    *("enum", "export", "extends", "false", "finally", "for", "function", "if", "import", "in", "instanceof", "let"),
+    *("module", "new", "null", "return", "static", "super", "switch", "this", "throw", "true", "try", "typeof", "var"),
+    *("void", "while", "with", "yield", "require", "exports"),
+)
+
+
+def write(request: Request) -> bytes:
+    """The script, which defines one object.
+
+    Parameters
+    ----------
+    request : Request
+        What to write.
+
+    Returns
+    -------
+    bytes
+        The source.
+    """
+    names = lines_of([json.dumps(name) for name in request.names], "    ")
+    parts = [
+        f"// {described(request)}",
+        f'// Install: const {request.name} = require("./{request.file}"), or <script src="{request.file}"> in a page.',
+        f"// Self-test: node {request.file}",
+        '"use strict";',
+        f"const {request.name} = (() => {{",
+        f"  const NAMES = [\n{names},\n  ];",
+        *(f"  const {name} = [\n{numbers(values)},\n  ];" for name, values in arrays_of(request).items()),
+        "",
+    ]
+    by_query = request.query_scaling is not None
+    common = _COMMON.format(
+        entries=test_entries(request, "[{}, {}, {}]", "      "),
+        n_test=len(request.test.X),
+        expected=test_scores(request),
+        tolerance=tolerance(request),
+        exported="scores, rank, selfTest" if by_query else "score, scores, rank, selfTest",
+        name=request.name,
+    )
+    return ("\n".join(parts).rstrip("\n") + "\n" + _scoring(request) + common).encode()
+
+
+def _scoring(request: Request) -> str:
+    scaling = request.query_scaling
+    if scaling is None:
+        value = "row[j]" if request.scaling is None else "((row[j] - SHIFT[j]) / SCALE[j])"
+        return _STATIC.format(n=request.scoring.n_features, value=value)
+    if scaling.method == "min_max":
+        return _BY_QUERY.format(body=_MIN_MAX.format())
+    value = "centred" if scaling.with_mean else "rows[i][j]"
+    if scaling.with_std:
+        value = f"(deviation > 0 ? {value} / deviation : {'0' if scaling.with_mean else value})"
+    return _BY_QUERY.format(body=_STANDARD.format(value=value, spread=_SPREAD if scaling.with_std else ""))
+
+
+JAVASCRIPT = Target(
+    "javascript",
+    "JavaScript, functions without dependencies",
+    ".js",
+    write,
+    query_methods=CODE_QUERY_METHODS,
+    check_name=lambda name: identifier_checked(name, "JavaScript", _RESERVED),
+)

@@ -1,0 +1,69 @@
+"""A description of a linear model in JSON, with the names of its features, for programs of one's own."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.text import json_bytes
+
+__all__ = ["JSON"]
+
+_FORMULAS = {
+    None: "sum over features of weight * x",
+    "static": "sum over features of weight * (x - shift) / scale",
+    "min_max": "sum over features of weight * (x - min) / (max - min), 0 where max = min; min and max over the "
+    "documents of the query",
+    "standard": "sum over features of weight * (x - mean) / deviation, 0 where a feature is constant; mean and "
+    "deviation (of the population) over the documents of the query",
+}
+
+
+def write(request: Request) -> bytes:
+    """The document.
+
+    Parameters
+    ----------
+    request : Request
+        What to write.
+
+    Returns
+    -------
+    bytes
+        JSON.
+    """
+    columns = np.arange(request.scoring.n_features)
+    by_query = request.query_scaling
+    features: list[dict[str, Any]] = [
+        {"name": name, "weight": float(weight)} for name, weight in zip(request.names, request.coef, strict=True)
+    ]
+    if request.query_scaling is None and request.scaling is not None:
+        for feature, shift, scale in zip(features, request.scaling.shift, request.scaling.scale, strict=True):
+            feature |= {"shift": float(shift), "scale": float(scale)}
+    method = by_query.method if by_query is not None else ("static" if request.scaling is not None else None)
+    document = {
+        "format": "ranksvm-linear",
+        "version": 1,
+        "name": request.name,
+        "model": request.scoring.model,
+        "install": "read this file with any JSON parser; a feature that a document lacks is 0",
+        "score": _FORMULAS[method],
+        "query_scaler": None
+        if by_query is None
+        else {"method": by_query.method, "with_mean": by_query.with_mean, "with_std": by_query.with_std},
+        "features": features,
+        "test": {
+            "documents_of": "one query",
+            "documents": request.test.by_name(request.names, columns),
+        },
+    }
+    return json_bytes(document)
+
+
+JSON = Target(
+    "json",
+    "JSON, weights with names",
+    ".json",
+    write,
+    query_methods=frozenset({"min_max", "standard"}),
+)

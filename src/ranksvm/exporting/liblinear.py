@@ -1,0 +1,96 @@
+"""Model files of LIBLINEAR, written and read."""
+
+import numpy as np
+
+from ranksvm.exceptions import ModelFileError
+from ranksvm.exporting.reading import LinearFile, broken, for_larger_label, number, settings_until
+from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.sparse_text import self_test_text
+from ranksvm.exporting.text import exact
+
+__all__ = ["LIBLINEAR", "is_liblinear", "read_liblinear"]
+
+
+def write(request: Request) -> bytes:
+    """The model file: a regression, since ``predict`` of LIBLINEAR prints the value of one.
+
+    Parameters
+    ----------
+    request : Request
+        What to write.
+
+    Returns
+    -------
+    bytes
+        Text; LIBLINEAR ignores what follows the weights.
+    """
+    weights, intercept = request.folded()
+    # with bias 1 every document has a last feature 1
+    biased = intercept != 0.0
+    lines = [
+        "solver_type L2R_L2LOSS_SVR",
+        "nr_class 2",
+        f"nr_feature {len(weights)}",
+        f"bias {1 if biased else -1}",
+        "w",
+        *(f"{exact(weight)} " for weight in ([*weights, intercept] if biased else weights)),
+        f"# written by ranksvm; install: predict test.txt {request.file} scores.txt",
+        f"# self-test: {self_test_text(request)}",
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def read_liblinear(path: str, text: str, n_features: int | None = None) -> LinearFile:
+    """The weights of a model of two classes, or of a regression or ranking.
+
+    Parameters
+    ----------
+    path : str
+        Name of the file, for messages.
+    text : str
+        Its content.
+    n_features : int, optional
+        Number of features, at least that of the file; None: that of the file.
+
+    Returns
+    -------
+    LinearFile
+        The model, with a higher score for the larger label; the weight of a bias, which changes no ranking, is ignored.
+
+    Raises
+    ------
+    ModelFileError
+        When it is no such file, is truncated, or has more than two classes.
+    """
+    lines = text.splitlines()
+    settings, first = settings_until(path, lines, "w")
+    found = int(number(path, 1, " ".join(settings.get("nr_feature", ["?"]))))
+    biased = number(path, 1, " ".join(settings.get("bias", ["-1"]))) >= 0
+    weights = []
+    for place, line in enumerate(lines[first : first + found + biased], first + 1):
+        words = line.split()
+        if len(words) != 1:
+            raise broken(path, place, f"expected one weight, got {line.strip()[:40]!r}.")
+        weights.append(number(path, place, words[0]))
+    if len(weights) < found + biased or found < 1:
+        raise ModelFileError(f"{path}: {len(weights)} weights, but {found + biased} were announced: is it truncated?")
+    if n_features is not None and n_features < found:
+        raise ModelFileError(f"{path}: the model has {found} features, more than the {n_features} asked for.")
+    coef = np.zeros(found if n_features is None else n_features)
+    coef[:found] = weights[:found]
+    kind = " ".join(settings.get("solver_type", ["?"]))
+    return LinearFile(for_larger_label(path, coef, settings), f"LIBLINEAR {kind}")
+
+
+def is_liblinear(text: str) -> bool:
+    """Whether a file is such a model, by its first line."""
+    return text.startswith("solver_type ")
+
+
+LIBLINEAR = Target(
+    "liblinear",
+    "LIBLINEAR, model file",
+    ".model",
+    write,
+    no_query_scaler="its programs score one document at a time: scale the data files",
+)

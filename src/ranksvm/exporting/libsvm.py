@@ -1,0 +1,115 @@
+"""Model files of LIBSVM, written and read: a sum of kernel functions, as ``svm-predict`` computes it."""
+
+from ranksvm.exceptions import ModelFileError, OptionError
+from ranksvm.exporting.reading import (
+    LinearFile,
+    broken,
+    entries,
+    for_larger_label,
+    number,
+    settings_until,
+    sum_of_vectors,
+)
+from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.scoring import KernelSum, Linear
+from ranksvm.exporting.sparse_text import plain_vectors, self_test_text, sparse_row
+from ranksvm.exporting.text import exact
+
+__all__ = ["LIBSVM", "is_libsvm", "read_libsvm"]
+
+
+def write(request: Request) -> bytes:
+    """The model file: a support vector regression, since ``svm-predict`` prints the value of one.
+
+    Parameters
+    ----------
+    request : Request
+        What to write.
+
+    Returns
+    -------
+    bytes
+        Text; LIBSVM ignores what follows the support vectors.
+    """
+    function, rho = request.scoring.function, 0.0
+    if isinstance(function, Linear):
+        weights, intercept = request.folded()
+        rho, vectors, kernel = -intercept, [(1.0, weights)], ["kernel_type linear"]
+    else:
+        vectors = plain_vectors(request, "libsvm")
+        kernel = _kernel(function)
+    lines = ["svm_type epsilon_svr", *kernel, "nr_class 2", f"total_sv {len(vectors)}", f"rho {exact(rho)}", "SV"]
+    lines += [f"{exact(alpha)} {sparse_row(vector)} " for alpha, vector in vectors]
+    lines += [
+        f"# written by ranksvm; install: svm-predict test.txt {request.file} scores.txt",
+        f"# self-test: {self_test_text(request)}",
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def read_libsvm(path: str, text: str, n_features: int | None = None) -> LinearFile:
+    """The weights of a linear model of two classes or of a regression.
+
+    Parameters
+    ----------
+    path : str
+        Name of the file, for messages.
+    text : str
+        Its content.
+    n_features : int, optional
+        Number of features; None: the largest id that has a weight.
+
+    Returns
+    -------
+    LinearFile
+        The model, with a higher score for the larger label; ``rho``, which changes no ranking, is ignored.
+
+    Raises
+    ------
+    ModelFileError
+        When it is no such file, its kernel is not linear, or it has more than two classes.
+    """
+    lines = text.splitlines()
+    settings, first = settings_until(path, lines, "SV")
+    kernel = " ".join(settings.get("kernel_type", ["unknown"]))
+    if kernel != "linear":
+        raise ModelFileError(f"{path}: the kernel is {kernel!r}: only linear models can be imported.")
+    terms = []
+    for place, line in enumerate(lines[first:], first + 1):
+        words = line.split("#", 1)[0].split()
+        if words:
+            terms.append((number(path, place, words[0]), entries(path, place, words[1:])))
+    total = settings.get("total_sv", [""])
+    if [str(len(terms))] != total:
+        raise broken(path, len(lines), f"{len(terms)} support vectors, but total_sv is {' '.join(total)}: truncated?")
+    coef = sum_of_vectors(path, terms, n_features)
+    kind = " ".join(settings.get("svm_type", ["?"]))
+    return LinearFile(for_larger_label(path, coef, settings), f"LIBSVM {kind}")
+
+
+def is_libsvm(text: str) -> bool:
+    """Whether a file is such a model, by its first line."""
+    return text.startswith("svm_type ")
+
+
+def _kernel(function: object) -> list[str]:
+    assert isinstance(function, KernelSum)
+    given, name = function.kernel.parameters, function.kernel.name
+    if name == "rbf":
+        return ["kernel_type rbf", f"gamma {exact(given['gamma'])}"]
+    if name == "poly":
+        if given["degree"] != int(given["degree"]):
+            raise OptionError("the degree of a polynomial kernel of LIBSVM is a whole number.")
+        parameters = f"gamma {exact(given['gamma'])}", f"coef0 {exact(given['coef0'])}"
+        return ["kernel_type polynomial", f"degree {int(given['degree'])}", *parameters]
+    raise OptionError(f"LIBSVM has no kernel {name!r}, only linear, poly and rbf: export to onnx.")
+
+
+LIBSVM = Target(
+    "libsvm",
+    "LIBSVM, model file",
+    ".model",
+    write,
+    no_query_scaler="its programs score one document at a time: scale the data files",
+    kernels=True,
+)

@@ -1,0 +1,186 @@
+"""ONNX: a graph of plain operators, from float32 features of any number of documents to float32 scores.
+
+Everything between is computed in float64: sums of kernels cancel, and a rounding of the result alone changes no order.
+"""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from ranksvm.exceptions import MissingDependencyError, OptionError
+from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.scaling import QueryScaling, Scaling
+from ranksvm.exporting.scoring import Fourier, KernelSum, Linear
+
+__all__ = ["ONNX"]
+
+# Read by onnxruntime 1.10 (2021) and later; reductions have their axes as attributes, cosines are of float32.
+OPSET = 15
+IR_VERSION = 8
+
+
+class _Graph:
+    """Nodes and constants of a graph under construction."""
+
+    def __init__(self, helper: Any, numpy_helper: Any):
+        self.helper, self.numpy_helper = helper, numpy_helper
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, value: Any, dtype: Any = np.float64) -> str:
+        """The name of a tensor."""
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(self.numpy_helper.from_array(np.asarray(value, dtype=dtype), name))
+        return name
+
+    def __call__(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        """The name of the result of an operator."""
+        name = output or f"{operator.lower()}_{len(self.nodes)}"
+        self.nodes.append(self.helper.make_node(operator, list(inputs), [name], **attributes))
+        return name
+
+
+def write(request: Request) -> bytes:
+    """The model.
+
+    Parameters
+    ----------
+    request : Request
+        What to write.
+
+    Returns
+    -------
+    bytes
+        Protocol buffers; input "features" of shape (documents, features), output "scores" of shape (documents,). With a
+        per-query scaler the documents are those of one query.
+    """
+    try:
+        import onnx
+        from onnx import TensorProto, helper, numpy_helper
+    except ImportError as error:
+        raise MissingDependencyError('exporting to ONNX needs onnx: pip install "ranksvm[onnx]".') from error
+
+    graph = _Graph(helper, numpy_helper)
+    X = graph("Cast", "features", to=TensorProto.DOUBLE)
+    Z = _scaled(graph, X, request.scoring.scaling)
+    function = request.scoring.function
+    if isinstance(function, Linear):
+        scores = graph("MatMul", Z, graph.constant(function.coef[:, np.newaxis]))
+    elif isinstance(function, Fourier):
+        scores = _fourier(graph, Z, function, TensorProto)
+    else:
+        scores = graph("MatMul", _kernel(graph, Z, function), graph.constant(function.coef[:, np.newaxis]))
+    flat = graph("Reshape", scores, graph.constant([-1], np.int64))
+    graph("Cast", flat, output="scores", to=TensorProto.FLOAT)
+    model = helper.make_model(
+        helper.make_graph(
+            graph.nodes,
+            request.name,
+            [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["documents", request.scoring.n_features])],
+            [helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["documents"])],
+            graph.constants,
+        ),
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR_VERSION,
+        producer_name="ranksvm",
+    )
+    by_query = " of one query" if isinstance(request.scoring.scaling, QueryScaling) else ""
+    model.doc_string = f"Scores of a {request.scoring.model} for documents{by_query}."
+    helper.set_model_props(model, _properties(request))
+    onnx.checker.check_model(model)
+    return model.SerializeToString()
+
+
+def _properties(request: Request) -> dict[str, str]:
+    """What a person, or a program, wants to know of a file: as metadata, which must be text."""
+    columns = np.arange(request.scoring.n_features)
+    return {
+        "ranksvm.install": f"onnxruntime.InferenceSession({request.file!r}).run(None, {{'features': X}})",
+        "ranksvm.features": json.dumps(request.names, ensure_ascii=False),
+        "ranksvm.test": json.dumps(request.test.by_name(request.names, columns), ensure_ascii=False),
+    }
+
+
+def _scaled(graph: _Graph, X: str, scaling: Scaling | QueryScaling | None) -> str:
+    if scaling is None:
+        return X
+    if isinstance(scaling, Scaling):
+        return graph("Div", graph("Sub", X, graph.constant(scaling.shift)), graph.constant(scaling.scale))
+    if scaling.method == "min_max":
+        low = graph("ReduceMin", X, axes=[0], keepdims=1)
+        spread = graph("Sub", graph("ReduceMax", X, axes=[0], keepdims=1), low)
+        return graph("Div", graph("Sub", X, low), _one_where_zero(graph, spread))
+    # relative to the first document, so that a constant feature is exactly 0
+    first = graph("Gather", X, graph.constant([0], np.int64), axis=0)
+    centred = graph("Sub", X, first)
+    centred = graph("Sub", centred, graph("ReduceMean", centred, axes=[0], keepdims=1))
+    shifted = centred if scaling.with_mean else X
+    if not scaling.with_std:
+        return shifted
+    variance = graph("ReduceMean", graph("Mul", centred, centred), axes=[0], keepdims=1)
+    return graph("Div", shifted, _one_where_zero(graph, graph("Sqrt", variance)))
+
+
+def _one_where_zero(graph: _Graph, spread: str) -> str:
+    # numerators are 0 there, or the value itself is wanted
+    return graph("Where", graph("Greater", spread, graph.constant(0.0)), spread, graph.constant(1.0))
+
+
+def _kernel(graph: _Graph, Z: str, function: KernelSum) -> str:
+    """Kernel values of the documents with the vectors."""
+    name, given = function.kernel.name, function.kernel.parameters
+    if name == "rbf":
+        # distances of centred rows: an offset would cost digits
+        centre = function.vectors.mean(axis=0)
+        vectors = function.vectors - centre
+        rows = graph("Sub", Z, graph.constant(centre))
+        squares = graph("ReduceSum", graph("Mul", rows, rows), graph.constant([1], np.int64), keepdims=1)
+        products = graph("Mul", graph("MatMul", rows, graph.constant(vectors.T)), graph.constant(-2.0))
+        distances = graph("Add", graph("Add", products, squares), graph.constant(np.square(vectors).sum(axis=1)))
+        # round-off may leave less than 0
+        positive = graph("Max", distances, graph.constant(0.0))
+        return graph("Exp", graph("Mul", positive, graph.constant(-given["gamma"])))
+    if name == "laplacian":
+        # (documents, 1, features) - (vectors, features)
+        rows = graph("Unsqueeze", Z, graph.constant([1], np.int64))
+        differences = graph("Abs", graph("Sub", rows, graph.constant(function.vectors)))
+        distances = graph("ReduceSum", differences, graph.constant([2], np.int64), keepdims=0)
+        return graph("Exp", graph("Mul", distances, graph.constant(-given["gamma"])))
+    if name == "cosine":
+        norms = np.sqrt(np.square(function.vectors).sum(axis=1, keepdims=True))
+        vectors = function.vectors / np.where(norms > 0.0, norms, 1.0)
+        squares = graph("ReduceSum", graph("Mul", Z, Z), graph.constant([1], np.int64), keepdims=1)
+        rows = graph("Div", Z, _one_where_zero(graph, graph("Sqrt", squares)))
+        return graph("MatMul", rows, graph.constant(vectors.T))
+    products = graph("MatMul", Z, graph.constant(function.vectors.T))
+    if name == "linear":
+        return products
+    if name != "poly":
+        raise OptionError(f"the kernel {name!r} cannot be written in ONNX.")
+    bases = graph("Add", graph("Mul", products, graph.constant(given["gamma"])), graph.constant(given["coef0"]))
+    return graph("Pow", bases, graph.constant(float(given["degree"])))
+
+
+def _fourier(graph: _Graph, Z: str, function: Fourier, types: Any) -> str:
+    """Cosines and sines of phases between -pi and pi, in float32: there are none of float64 in every runtime."""
+    frequencies, half = function.frequencies, len(function.frequencies)
+    turns = graph("MatMul", Z, graph.constant(frequencies.T / (2.0 * np.pi)))
+    turns = graph("Sub", turns, graph("Floor", graph("Add", turns, graph.constant(0.5))))
+    phases = graph("Cast", graph("Mul", turns, graph.constant(2.0 * np.pi)), to=types.FLOAT)
+    coef = function.coef[:, np.newaxis] / np.sqrt(half)
+    parts = []
+    for operator, part in (("Cos", coef[:half]), ("Sin", coef[half:])):
+        values = graph("Cast", graph(operator, phases), to=types.DOUBLE)
+        parts.append(graph("MatMul", values, graph.constant(part)))
+    return graph("Add", *parts)
+
+
+ONNX = Target(
+    "onnx",
+    "ONNX, plain operators",
+    ".onnx",
+    write,
+    query_methods=frozenset({"min_max", "standard"}),
+    kernels=True,
+)

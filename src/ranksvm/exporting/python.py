@@ -1,0 +1,148 @@
+"""A module of Python that scores documents and imports nothing."""
+
+import keyword
+
+from ranksvm.exporting.code import (
+    CODE_QUERY_METHODS,
+    arrays_of,
+    described,
+    lines_of,
+    numbers,
+    test_entries,
+    test_scores,
+    tolerance,
+)
+from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.text import identifier_checked
+
+__all__ = ["PYTHON"]
+
+_STATIC = '''
+def score(document):
+    """Score of a document: a sequence of {n} numbers, or a dict of values by name, 0 where absent."""
+    row = _row(document)
+    return sum({term})
+
+
+def scores(documents):
+    """Scores of documents."""
+    return [score(document) for document in documents]
+'''
+_TERM = "weight * value for weight, value in zip(WEIGHTS, row)"
+_SCALED_TERM = "weight * ((value - shift) / scale) for weight, value, shift, scale in zip(WEIGHTS, row, SHIFT, SCALE)"
+_BY_QUERY = '''
+def scores(documents):
+    """Scores of all documents of one query, which scale their features."""
+    rows = [_row(document) for document in documents]
+    found = [0.0] * len(rows)
+    for column, weight in enumerate(WEIGHTS):
+        values = _scaled([row[column] for row in rows]) if weight else ()
+        for number, value in enumerate(values):
+            found[number] += weight * value
+    return found
+
+
+def _scaled(values):
+    """A feature of the documents of a query: {what}."""
+    if not values:
+        return values
+{body}
+'''
+_MIN_MAX = """    low = min(values)
+    spread = max(values) - low
+    return [(value - low) / spread if spread > 0.0 else 0.0 for value in values]"""
+_CENTRED = """    # relative to the first document, so that a constant feature is exactly 0
+    centred = [value - values[0] for value in values]
+    mean = sum(centred) / len(centred)
+    centred = [value - mean for value in centred]"""
+_DEVIATION = "    deviation = (sum(value * value for value in centred) / len(centred)) ** 0.5"
+_COMMON = '''
+def rank(documents):
+    """Numbers of the documents of a query, from 0, best first."""
+    found = scores(documents)
+    return sorted(range(len(found)), key=lambda number: -found[number])
+
+
+def _row(document):
+    if hasattr(document, "get"):
+        return [float(document.get(name, 0.0)) for name in NAMES]
+    row = [float(value) for value in document]
+    if len(row) != len(WEIGHTS):
+        raise ValueError(f"a document has {{len(WEIGHTS)}} features, got {{len(row)}}")
+    return row
+
+
+def self_test():
+    """Raise AssertionError unless three documents have the scores of the model."""
+    documents = [[0.0] * len(WEIGHTS) for _ in range({n_test})]
+    for number, column, value in [
+{entries}
+    ]:
+        documents[number][column] = value
+    expected = [{expected}]
+    found = scores(documents)
+    for one, other in zip(found, expected):
+        assert abs(one - other) <= {tolerance}, f"expected {{expected}}, got {{found}}"
+
+
+if __name__ == "__main__":
+    self_test()
+    print("self-test passed")
+'''
+
+
+def write(request: Request) -> bytes:
+    """The module.
+
+    Parameters
+    ----------
+    request : Request
+        What to write.
+
+    Returns
+    -------
+    bytes
+        The source.
+    """
+    parts = [
+        f'"""{described(request)}\n',
+        f"Install: copy this file; it needs nothing but Python. Self-test: python {request.file}",
+        '"""\n',
+        f"NAMES = [\n{lines_of([repr(name) for name in request.names])},\n]",
+        *(f"{name} = [\n{numbers(values)},\n]" for name, values in arrays_of(request).items()),
+        "",
+    ]
+    common = _COMMON.format(
+        entries=test_entries(request, "({}, {}, {})", "        "),
+        n_test=len(request.test.X),
+        expected=test_scores(request),
+        tolerance=tolerance(request),
+    )
+    return ("\n".join(parts) + _scoring(request) + "\n" + common).encode()
+
+
+def _scoring(request: Request) -> str:
+    scaling = request.query_scaling
+    if scaling is None:
+        term = _TERM if request.scaling is None else _SCALED_TERM
+        return _STATIC.format(n=request.scoring.n_features, term=term)
+    if scaling.method == "min_max":
+        return _BY_QUERY.format(what="from 0 to 1", body=_MIN_MAX)
+    lines = [_CENTRED]
+    found = "centred" if scaling.with_mean else "values"
+    if scaling.with_std:
+        constant = "0.0" if scaling.with_mean else "value"
+        lines += [_DEVIATION, f"    return [value / deviation if deviation > 0.0 else {constant} for value in {found}]"]
+    else:
+        lines.append(f"    return {found}")
+    return _BY_QUERY.format(what="relative to their mean and deviation", body="\n".join(lines))
+
+
+PYTHON = Target(
+    "python",
+    "Python, a module without imports",
+    ".py",
+    write,
+    query_methods=CODE_QUERY_METHODS,
+    check_name=lambda name: identifier_checked(name, "Python", keyword.kwlist),
+)

@@ -1,0 +1,113 @@
+"""What the readers of model files give, and what they have in common."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ranksvm.exceptions import ModelFileError
+
+__all__ = ["LinearFile", "broken", "entries", "for_larger_label", "number", "settings_until", "sum_of_vectors"]
+
+# A larger id is taken for damage unless the number of features is given: its weights would fill the memory.
+MOST_FEATURES = 100_000_000
+
+
+@dataclass(frozen=True)
+class LinearFile:
+    """A linear model of another program.
+
+    Parameters
+    ----------
+    coef : ndarray of float64, shape (n_features,)
+        The weights, in the order of the feature ids of the file, from 1.
+    source : str
+        The program or class that wrote it, for people.
+    """
+
+    coef: np.ndarray
+    source: str
+
+
+def broken(path: str, line: int, reason: str) -> ModelFileError:
+    """The error for a line, from 1, of a file."""
+    return ModelFileError(f"{path}:{line}: {reason}")
+
+
+def number(path: str, line: int, text: str) -> float:
+    """A finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise broken(path, line, f"{text[:40]!r} is not a number.") from None
+    if not np.isfinite(value):
+        raise broken(path, line, f"{text[:40]!r} is not finite.")
+    return value
+
+
+def entries(path: str, line: int, words: Iterable[str]) -> list[tuple[int, float]]:
+    """``id:value`` pairs, ids from 1."""
+    found = []
+    for word in words:
+        label, separator, value = word.partition(":")
+        if not separator or not label.isascii() or not label.isdigit() or int(label) < 1:
+            raise broken(path, line, f"expected ID:VALUE with an id from 1, got {word[:40]!r}.")
+        found.append((int(label), number(path, line, value)))
+    return found
+
+
+def settings_until(path: str, lines: list[str], last: str) -> tuple[dict[str, list[str]], int]:
+    """Settings, one to a line, ``name value ...``, up to a line that begins the numbers.
+
+    Parameters
+    ----------
+    path : str
+        Name of the file, for messages.
+    lines : list of str
+        Its lines.
+    last : str
+        The word on the line after which the numbers follow.
+
+    Returns
+    -------
+    settings : dict
+        Name -> words.
+    first : int
+        Index of the line after the last one.
+    """
+    settings: dict[str, list[str]] = {}
+    for place, line in enumerate(lines):
+        words = line.split()
+        if words == [last]:
+            _check_two_classes(path, settings)
+            return settings, place + 1
+        if words:
+            settings[words[0]] = words[1:]
+    raise ModelFileError(f"{path}: it has no line {last!r}, after which the numbers follow: is it truncated?")
+
+
+def _check_two_classes(path: str, settings: dict[str, list[str]]) -> None:
+    if settings.get("nr_class") != ["2"]:
+        raise ModelFileError(f"{path}: a model of {' '.join(settings.get('nr_class', ['?']))} classes is no ranking.")
+
+
+def for_larger_label(path: str, coef: np.ndarray, settings: dict[str, list[str]]) -> np.ndarray:
+    """The weights with a higher score for the larger of two labels: these files score the first one higher."""
+    labels = [number(path, 1, word) for word in settings.get("label", [])]
+    return -coef if len(labels) == 2 and labels[0] < labels[1] else coef
+
+
+def sum_of_vectors(path: str, terms: list[tuple[float, list[tuple[int, float]]]], n_features: int | None) -> np.ndarray:
+    """``sum of alpha * vector`` of sparse vectors; as many features as the largest id, or as given."""
+    largest = max((label for _, vector in terms for label, _ in vector), default=0)
+    if largest < 1 and n_features is None:
+        raise ModelFileError(f"{path}: the model has no weights.")
+    if n_features is None and largest > MOST_FEATURES:
+        raise ModelFileError(f"{path}: it has a feature {largest}. If the file is not damaged, say how many there are.")
+    coef = np.zeros(max(1, largest if n_features is None else n_features))
+    if largest > len(coef):
+        raise ModelFileError(f"{path}: the model has a feature {largest}, but {len(coef)} features were asked for.")
+    for alpha, vector in terms:
+        for label, value in vector:
+            coef[label - 1] += alpha * value
+    return coef

@@ -1,0 +1,197 @@
+"""What every target is given to write, and what an export gives back."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from ranksvm._special_files import is_special
+from ranksvm.data.atomic_files import atomic_write
+from ranksvm.exceptions import OptionError
+from ranksvm.exporting.documents import SelfTest
+from ranksvm.exporting.scaling import QueryScaling, Scaling
+from ranksvm.exporting.scoring import Linear, Scoring
+
+__all__ = ["Export", "Request", "Target", "name_of"]
+
+
+@dataclass
+class Request:
+    """One export.
+
+    Parameters
+    ----------
+    scoring : Scoring
+        What the model computes.
+    names : list of str
+        Names of the features in the engine.
+    test : SelfTest
+        Documents and scores for the file.
+    name : str
+        Name of the model in the engine.
+    store : str
+        Feature store, feature set or schema.
+    table, query_column : str
+        Table of documents, and its column of query ids.
+    ranges : tuple of ndarray, optional
+        Smallest and largest value of each feature: scores are then shifted so that they are not negative.
+    file : str
+        Name of the file, for the line that installs it.
+    notes : list of str
+        Sentences for the user: what was left out, what was changed.
+    """
+
+    scoring: Scoring
+    names: list[str]
+    test: SelfTest
+    name: str
+    store: str = ""
+    table: str = "documents"
+    query_column: str = "qid"
+    ranges: tuple[np.ndarray, np.ndarray] | None = None
+    file: str = "FILE"
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def coef(self) -> np.ndarray:
+        """The weights of a linear model."""
+        assert isinstance(self.scoring.function, Linear)
+        return self.scoring.function.coef
+
+    @property
+    def scaling(self) -> Scaling | None:
+        """The scaler, which is the same for all queries, or None."""
+        assert not isinstance(self.scoring.scaling, QueryScaling)
+        return self.scoring.scaling
+
+    @property
+    def query_scaling(self) -> QueryScaling | None:
+        """The per-query scaler, if there is one."""
+        return self.scoring.scaling if isinstance(self.scoring.scaling, QueryScaling) else None
+
+    def affine(self) -> Scaling:
+        """The scaling, ``(x - 0) / 1`` without one."""
+        n = self.scoring.n_features
+        return Scaling(np.zeros(n), np.ones(n)) if self.scaling is None else self.scaling
+
+    def folded(self) -> tuple[np.ndarray, float]:
+        """Weights of the features as they are, and the intercept that the shift leaves."""
+        if self.scaling is None:
+            return self.coef, 0.0
+        weights = self.coef / self.scaling.scale
+        return weights, -float(weights @ self.scaling.shift)
+
+    def used_columns(self) -> np.ndarray:
+        """Columns whose weight is not 0; a note says which features are left out."""
+        used = np.flatnonzero(self.coef)
+        left_out = [self.names[j] for j in np.flatnonzero(self.coef == 0)]
+        if not len(used):
+            raise OptionError("all weights of the model are 0: there is nothing to export.")
+        if left_out:
+            named = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
+            self.notes.append(f"{_features(len(left_out))} of weight 0 left out: {named}.")
+        return used
+
+
+@dataclass(frozen=True)
+class Target:
+    """A format that models are written in.
+
+    Parameters
+    ----------
+    name : str
+        As ``to`` names it.
+    title : str
+        What it is, for people.
+    suffix : str
+        Usual extension of the file.
+    write : callable
+        From a `Request` to the content of the file.
+    query_methods : frozenset of str
+        Methods of per-query scalers that it can compute.
+    no_query_scaler : str
+        Why it cannot compute others, as the end of a sentence.
+    kernels : bool
+        Whether `write` takes models that are not linear.
+    non_negative : bool
+        Whether it is an engine that refuses negative scores.
+    store : str
+        Default feature store.
+    check_name : callable, optional
+        Raises OptionError for a name of a model that the format does not take.
+    """
+
+    name: str
+    title: str
+    suffix: str
+    write: Callable[[Request], bytes]
+    query_methods: frozenset[str] = frozenset()
+    no_query_scaler: str = "it scores one document at a time and does not see the other documents of its query"
+    kernels: bool = False
+    non_negative: bool = False
+    store: str = ""
+    check_name: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Export:
+    """A model in another format.
+
+    Attributes
+    ----------
+    target : str
+        The format.
+    content : bytes
+        The file.
+    features : list of str
+        Names of the model's features in the engine, in the order of the columns.
+    notes : list of str
+        Sentences: what was left out, and what was changed.
+    test : SelfTest
+        The documents of the self-test that the file carries, and their scores.
+    """
+
+    target: str
+    content: bytes
+    features: list[str]
+    notes: list[str]
+    test: SelfTest
+
+    def __repr__(self) -> str:
+        return f"Export({self.target!r}, {len(self.content):,} bytes, {_features(len(self.features))})"
+
+    @property
+    def text(self) -> str:
+        """The file as text.
+
+        Returns
+        -------
+        str
+            Its content; UnicodeDecodeError for a format that is not text.
+        """
+        return self.content.decode()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the file, atomically.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        """
+        with atomic_write(path) as file:
+            file.write(self.content)
+
+
+def name_of(path: str | os.PathLike[str] | None, given: str | None) -> str:
+    """Name of a model: the given one, or the stem of its file."""
+    if given is not None:
+        return given
+    stem = "" if path is None or is_special(path) else Path(path).name.split(".", 1)[0]
+    return stem or "ranksvm"
+
+
+def _features(number: int) -> str:
+    return "1 feature" if number == 1 else f"{number} features"

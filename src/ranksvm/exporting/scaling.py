@@ -1,0 +1,155 @@
+"""Scalers as what an exported model computes: one division per feature, or statistics of the documents of a query."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ranksvm.exceptions import OptionError
+
+__all__ = ["QUERY_SCALERS", "QueryScaling", "Scaling", "scaling_of"]
+
+# Class of a per-query scaler -> what it is called in files.
+QUERY_SCALERS = {"QueryMinMaxScaler": "min_max", "QueryStandardScaler": "standard"}
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """``z = (x - shift) / scale`` for every feature, the same for all queries.
+
+    Parameters
+    ----------
+    shift, scale : ndarray of float64, shape (n_features,)
+        The numbers; ``scale`` is positive.
+    style : {"standard", "min_max"}
+        How engines that know both describe it: by mean and standard deviation, or by smallest and largest value.
+    low, high : ndarray of float64, shape (n_features,), optional
+        Smallest and largest value in the training data, where the scaler knows them.
+    """
+
+    shift: np.ndarray
+    scale: np.ndarray
+    style: str = "standard"
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """The scaled features."""
+        return (X - self.shift) / self.scale
+
+    def then(self, other: "Scaling") -> "Scaling":
+        """This scaling followed by another one."""
+        return replace(
+            self, shift=self.shift + self.scale * other.shift, scale=self.scale * other.scale, style="standard"
+        )
+
+
+@dataclass(frozen=True)
+class QueryScaling:
+    """Features scaled by statistics of the documents of a query; 0 where a feature is constant in it.
+
+    Parameters
+    ----------
+    method : {"min_max", "standard"}
+        ``(x - min) / (max - min)``, or ``(x - mean) / deviation`` with the deviation of the population.
+    with_mean, with_std : bool
+        Whether "standard" subtracts the mean, and divides by the deviation.
+    """
+
+    method: str
+    with_mean: bool = True
+    with_std: bool = True
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        """The scaled features of the documents of one query."""
+        if self.method == "min_max":
+            return (X - X.min(axis=0)) * _inverse(np.ptp(X, axis=0))
+        centred = X - X[:1]  # exactly 0 for a constant feature
+        centred = centred - centred.mean(axis=0)
+        shifted = centred if self.with_mean else X
+        if not self.with_std:
+            return shifted
+        return shifted * _inverse(np.sqrt(np.square(centred).mean(axis=0)), 0.0 if self.with_mean else 1.0)
+
+
+def scaling_of(steps: list[Any]) -> Scaling | QueryScaling | None:
+    """What the scalers before a ranker compute.
+
+    Parameters
+    ----------
+    steps : list of estimator
+        Fitted steps of a Pipeline before its ranker.
+
+    Returns
+    -------
+    Scaling, QueryScaling or None
+        None without a scaler.
+
+    Raises
+    ------
+    OptionError
+        When a step is not a known scaler, is not linear, or queries and the training data both scale the features.
+    """
+    found: Scaling | QueryScaling | None = None
+    for step in steps:
+        if step is None or (isinstance(step, str) and step == "passthrough"):
+            continue
+        following = _one(step)
+        if found is None:
+            found = following
+        elif isinstance(found, Scaling) and isinstance(following, Scaling):
+            found = found.then(following)
+        else:
+            raise OptionError("a Pipeline with a per-query scaler and another scaler cannot be exported.")
+    return found
+
+
+def _one(step: Any) -> Scaling | QueryScaling:
+    name = type(step).__name__
+    if name in QUERY_SCALERS:
+        options = {key: getattr(step, key) for key in ("with_mean", "with_std") if hasattr(step, key)}
+        return QueryScaling(QUERY_SCALERS[name], **options)
+    if name not in _STATIC:
+        raise OptionError(
+            f"a {name} before the ranker cannot be exported. The scalers that can are {', '.join(_STATIC)}, "
+            f"{' and '.join(QUERY_SCALERS)}."
+        )
+    if getattr(step, "clip", False):
+        raise OptionError(f"{name}(clip=True) is not linear and cannot be exported: fit it with clip=False.")
+    return _STATIC[name](step)
+
+
+def _standard(step: Any) -> Scaling:
+    return _affine(step.n_features_in_, step.mean_ if step.with_mean else None, step.scale_)
+
+
+def _robust(step: Any) -> Scaling:
+    return _affine(step.n_features_in_, step.center_, step.scale_)
+
+
+def _max_abs(step: Any) -> Scaling:
+    return _affine(step.n_features_in_, None, step.scale_)
+
+
+def _min_max(step: Any) -> Scaling:
+    # scikit-learn computes x * scale_ + min_
+    scale = 1.0 / np.asarray(step.scale_, dtype=np.float64)
+    low, high = (np.asarray(values, dtype=np.float64) for values in (step.data_min_, step.data_max_))
+    plain = tuple(step.feature_range) == (0, 1)
+    shift = low if plain else -np.asarray(step.min_, dtype=np.float64) * scale
+    return Scaling(shift, scale, "min_max", low, high)
+
+
+def _affine(n_features: int, shift: Any, scale: Any) -> Scaling:
+    return Scaling(
+        np.zeros(n_features) if shift is None else np.asarray(shift, dtype=np.float64),
+        np.ones(n_features) if scale is None else np.asarray(scale, dtype=np.float64),
+    )
+
+
+# Class of scikit-learn -> its scaling.
+_STATIC = {"StandardScaler": _standard, "MinMaxScaler": _min_max, "MaxAbsScaler": _max_abs, "RobustScaler": _robust}
+
+
+def _inverse(spread: np.ndarray, where_zero: float = 0.0) -> np.ndarray:
+    return np.divide(1.0, spread, out=np.full_like(spread, where_zero), where=spread > 0)

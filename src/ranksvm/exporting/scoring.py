@@ -1,0 +1,177 @@
+"""What a fitted model computes, read from its attributes: names, scaler, and a function of the scaled features."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ranksvm._checks import is_sparse
+from ranksvm._features import feature_labels
+from ranksvm.exceptions import OptionError
+from ranksvm.exporting.scaling import QueryScaling, Scaling, scaling_of
+
+if TYPE_CHECKING:  # linear models load no kernels
+    from ranksvm.kernels import Kernel
+
+__all__ = ["Fourier", "KernelSum", "Linear", "Scoring", "scoring_of"]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """``f(z) = <coef, z>``.
+
+    Parameters
+    ----------
+    coef : ndarray of float64, shape (n_features,)
+        The weights.
+    """
+
+    coef: np.ndarray
+
+    def __call__(self, Z: np.ndarray) -> np.ndarray:
+        """Score of each row."""
+        return Z @ self.coef
+
+
+@dataclass(frozen=True)
+class KernelSum:
+    """``f(z) = sum_j coef_j k(z, vectors_j)``: an exact kernel, or landmarks.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    vectors : ndarray of float64, shape (n_vectors, n_features)
+        Documents.
+    coef : ndarray of float64, shape (n_vectors,)
+        Their coefficients.
+    """
+
+    kernel: "Kernel"
+    vectors: np.ndarray
+    coef: np.ndarray
+
+    def __call__(self, Z: np.ndarray) -> np.ndarray:
+        """Score of each row."""
+        return self.kernel.block(Z, self.vectors) @ self.coef
+
+
+@dataclass(frozen=True)
+class Fourier:
+    """``f(z) = m^-1/2 <coef, [cos(Omega z), sin(Omega z)]>``: random Fourier features.
+
+    Parameters
+    ----------
+    frequencies : ndarray of float64, shape (m, n_features)
+        Omega.
+    coef : ndarray of float64, shape (2 m,)
+        Coefficients of the features.
+    """
+
+    frequencies: np.ndarray
+    coef: np.ndarray
+
+    def __call__(self, Z: np.ndarray) -> np.ndarray:
+        """Score of each row."""
+        from ranksvm.kernels import FourierFeatures
+
+        return FourierFeatures(self.frequencies).basis(Z) @ self.coef
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """The score of a document, as a function of its features.
+
+    Parameters
+    ----------
+    model : str
+        Class of the ranker, for messages and headings.
+    names : list of str
+        Names of the features, in the order of the columns.
+    scaling : Scaling, QueryScaling or None
+        What happens to the features first.
+    function : Linear, KernelSum or Fourier
+        The score of the scaled features.
+    """
+
+    model: str
+    names: list[str]
+    scaling: Scaling | QueryScaling | None
+    function: Linear | KernelSum | Fourier
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.names)
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """Scores of the documents of one query, in float64.
+
+        Parameters
+        ----------
+        X : ndarray of float64, shape (n_documents, n_features)
+            The documents.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_documents,)
+            Their scores.
+        """
+        return self.function(X if self.scaling is None else self.scaling(X))
+
+
+def scoring_of(model: Any) -> Scoring:
+    """What a model computes.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted ranker, or a fitted Pipeline of scalers that ends with one.
+
+    Returns
+    -------
+    Scoring
+        Its function.
+
+    Raises
+    ------
+    OptionError
+        When it is not such a model, or its scores are not a function of features: those of a precomputed kernel, or of
+        a kernel that is a Python function.
+    """
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    *scalers, ranker = steps
+    if not hasattr(ranker, "predict") or not hasattr(ranker, "rank"):
+        raise OptionError(
+            f"a ranker such as RankSVM is needed, or a Pipeline that ends with one, got {type(ranker).__name__}."
+        )
+    if not hasattr(ranker, "n_features_in_"):
+        from sklearn.exceptions import NotFittedError
+
+        raise NotFittedError(f"This {type(ranker).__name__} instance is not fitted yet: call fit before export.")
+    found = getattr(steps[0], "feature_names_in_", None)
+    names = [str(name) for name in feature_labels(ranker.n_features_in_, found)]
+    return Scoring(type(ranker).__name__, names, scaling_of(scalers), _function_of(ranker))
+
+
+def _function_of(ranker: Any) -> Linear | KernelSum | Fourier:
+    if hasattr(ranker, "frequencies_"):
+        return Fourier(np.asarray(ranker.frequencies_), np.asarray(ranker.feature_coef_))
+    if hasattr(ranker, "coef_"):
+        return Linear(np.array(ranker.coef_, dtype=np.float64).ravel())
+    if not hasattr(ranker, "dual_coef_"):
+        raise OptionError(f"the scores of a {type(ranker).__name__} are of no form that can be exported.")
+    if not hasattr(ranker, "support_vectors_"):
+        raise OptionError(
+            "a model of a precomputed kernel scores documents by kernel values, not features: it cannot be exported."
+        )
+    fitted = ranker.fitted_params_
+    if callable(fitted["kernel"]):
+        raise OptionError("a kernel that is a Python function cannot be exported: use a kernel that has a name.")
+    from ranksvm.kernels import kernel_named
+
+    parameters = {"degree": fitted["degree"], "coef0": fitted["coef0"]}
+    kernel = kernel_named(fitted["kernel"], gamma=ranker.gamma_, **parameters)
+    vectors = ranker.support_vectors_
+    dense = vectors.toarray() if is_sparse(vectors) else np.asarray(vectors)
+    return KernelSum(kernel, np.ascontiguousarray(dense, dtype=np.float64), np.asarray(ranker.dual_coef_))

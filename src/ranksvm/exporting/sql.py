@@ -1,0 +1,144 @@
+"""SQL: a view of the documents with their scores; per-query scalers by window functions."""
+
+import math
+
+from ranksvm.exceptions import OptionError
+from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.text import exact
+
+__all__ = ["SQL"]
+
+# Terms in one pair of parentheses: parsers limit the depth of an expression (SQLite to 1,000).
+GROUP = 100
+
+
+def write(request: Request) -> bytes:
+    """The view, and a query that tests its expression.
+
+    Parameters
+    ----------
+    request : Request
+        What to write.
+
+    Returns
+    -------
+    bytes
+        Two statements, for engines with quoted identifiers of the standard (PostgreSQL, SQLite, DuckDB, Snowflake,
+        Oracle; MySQL in the mode ANSI_QUOTES).
+    """
+    columns = [int(column) for column in request.used_columns()]
+    table, view = _quoted(request.table), _quoted(request.name)
+    if request.table == request.name:
+        raise OptionError(f"the view and the table are both called {request.table!r}: give another name.")
+    if request.query_column in [request.names[column] for column in columns]:
+        raise OptionError(f"{request.query_column!r} is the column of query ids and a feature: name it (names=...).")
+    if "score" in [request.names[column].lower() for column in columns]:
+        raise OptionError("a feature is called 'score', as the column of scores of the view: name it (names=...).")
+    by_query = request.query_scaling is not None
+    lines = [
+        f'-- A {request.scoring.model} as SQL, written by ranksvm: the view {view} adds a column "score".',
+        f"-- Install: psql DATABASE -f {request.file}    sqlite3 DATABASE < {request.file}    duckdb DATABASE < "
+        f"{request.file}",
+        "-- A feature that is NULL makes the score NULL: COALESCE it in the table, to 0 if that is what absence means.",
+        *(["-- Features are scaled by query: filter the view's rows, not those of the table."] if by_query else []),
+        f"CREATE VIEW {view} AS",
+        f"{_select(request, columns, table, '*')};",
+        "",
+        "-- Self-test: score and expected agree.",
+        _self_test(request, columns),
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _select(request: Request, columns: list[int], table: str, what: str) -> str:
+    """The query that scores the rows of a table."""
+    if request.query_scaling is None:
+        return f'SELECT {what},{_sum(_static_terms(request, columns))} AS "score" FROM {table}'
+    window = f' WINDOW "per_query" AS (PARTITION BY {_quoted(request.query_column)})'
+    names = [_quoted(request.names[column]) for column in columns]
+    if request.query_scaling.method == "min_max":
+        terms = [(request.coef[j], _min_max(name)) for j, name in zip(columns, names, strict=True)]
+        return f'SELECT {what},{_sum(terms)} AS "score" FROM {table}{window}'
+    return _standard(request, columns, names, table, what, window)
+
+
+def _static_terms(request: Request, columns: list[int]) -> list[tuple[float, str]]:
+    affine, terms = request.affine(), []
+    for column in columns:
+        term, shift, scale = _quoted(request.names[column]), affine.shift[column], affine.scale[column]
+        if shift != 0.0:
+            term = f"({term} - {_number(shift)})" if shift > 0.0 else f"({term} + {_number(-shift)})"
+        terms.append((request.coef[column], term if scale == 1.0 else f"{term} / {_number(scale)}"))
+    return terms
+
+
+def _min_max(name: str) -> str:
+    low, high = (f'{function}({name}) OVER "per_query"' for function in ("MIN", "MAX"))
+    # 0 where the feature is constant in the query; 1e0 keeps integers from being divided as such
+    return f"COALESCE(1e0 * ({name} - {low}) / NULLIF({high} - {low}, 0), 0e0)"
+
+
+def _standard(request: Request, columns: list[int], names: list[str], table: str, what: str, window: str) -> str:
+    """Deviations first, then their spread: window functions cannot be nested.
+
+    A feature that is constant in the query is found by its smallest and largest value, since the mean of equal numbers
+    may differ from them by round-off.
+    """
+    scaling = request.query_scaling
+    assert scaling is not None
+    inner, terms = [], []
+    for column, name in zip(columns, names, strict=True):
+        low, high = (f'{function}({name}) OVER "per_query"' for function in ("MIN", "MAX"))
+        deviation = f'"deviation of column {column}"'
+        inner.append(
+            f'CASE WHEN {low} = {high} THEN 0e0 ELSE 1e0 * {name} - AVG({name}) OVER "per_query" END AS {deviation}'
+        )
+        value = deviation if scaling.with_mean else name
+        if scaling.with_std:
+            spread = f'NULLIF(SQRT(AVG({deviation} * {deviation}) OVER "per_query"), 0)'
+            value = f"COALESCE({value} / {spread}, {'0e0' if scaling.with_mean else name})"
+        terms.append((request.coef[column], value))
+    deviations = ",\n    ".join(inner)
+    source = f'(SELECT {_quoted("rows")}.*,\n    {deviations}\n  FROM {table} AS {_quoted("rows")}{window}) AS "scaled"'
+    return f'SELECT {what},{_sum(terms)} AS "score" FROM {source}{window}'
+
+
+def _self_test(request: Request, columns: list[int]) -> str:
+    names = [_quoted(request.names[column]) for column in columns]
+    rows = [
+        f"    ({', '.join(['1', str(number), _number(score), *(_number(x[j]) for j in columns)])})"
+        for number, (x, score) in enumerate(zip(request.test.X, _expected(request), strict=True), 1)
+    ]
+    header = ", ".join([_quoted(request.query_column), '"test document"', '"test expected"', *names])
+    values = ",\n".join(rows)
+    query = _select(request, columns, _quoted("test_rows"), '"test document", "test expected"')
+    return f'WITH "test_rows"({header}) AS (VALUES\n{values})\n{query}\nORDER BY "test document";'
+
+
+def _expected(request: Request) -> list[float]:
+    return [float(score) for score in request.test.scores]
+
+
+def _sum(terms: list[tuple[float, str]]) -> str:
+    """A sum, in groups: a chain of many terms would be too deep for some parsers."""
+    words = [f"{'- ' if weight < 0 else '+ '}{_number(abs(weight))} * {term}" for weight, term in terms]
+    groups = [words[start : start + GROUP] for start in range(0, len(words), GROUP)]
+    sums = ["\n    ".join([group[0].removeprefix("+ "), *group[1:]]) for group in groups]
+    if len(sums) == 1:
+        return f"\n    {sums[0]}"
+    return "\n    " + "\n    + ".join(f"({part})" for part in sums)
+
+
+def _number(value: float) -> str:
+    """A literal with an exponent, which is a floating-point number in every dialect, not a decimal one."""
+    text = exact(value)
+    if not math.isfinite(value):
+        raise OptionError(f"{text} cannot be written in SQL.")
+    return text if "e" in text else f"{text}e0"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+SQL = Target("sql", "SQL, a view of scored documents", ".sql", write, query_methods=frozenset({"min_max", "standard"}))

@@ -1,0 +1,51 @@
+"""How exported files write numbers, names and remarks."""
+
+import json
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from ranksvm.exceptions import OptionError
+
+__all__ = ["IDENTIFIER", "exact", "identifier_checked", "json_bytes", "shell_word", "single", "url_word"]
+
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def exact(value: float) -> str:
+    """A number with a point or an exponent, as the shortest text that reads back as the same float64."""
+    return repr(float(value))
+
+
+def single(value: float) -> float:
+    """The number that an engine of float32 has, with few digits."""
+    with np.errstate(over="ignore"):
+        return float(str(np.float32(value)))
+
+
+def json_bytes(document: Any) -> bytes:
+    """An indented document of JSON that ends with a line break."""
+    return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def shell_word(text: str) -> str:
+    """One word of a shell command."""
+    return shlex.quote(text)
+
+
+def url_word(text: str) -> str:
+    """One part of the path of a URL, safe in a shell too."""
+    return quote(text, safe="")
+
+
+def identifier_checked(name: str, language: str, reserved: Sequence[str] = ()) -> None:
+    """Raise OptionError if a model's name cannot name a function or class."""
+    if IDENTIFIER.fullmatch(name) is None or name in reserved:
+        raise OptionError(
+            f"{name!r} cannot name the model in {language}: give a name of letters, digits and _ that begins with a "
+            "letter (name=..., or --name)."
+        )

@@ -1,0 +1,128 @@
+"""A rank profile of Vespa: an expression, or in the global phase one over features that are normalized across hits."""
+
+import re
+
+import numpy as np
+
+from ranksvm.exceptions import OptionError
+from ranksvm.exporting.request import Request, Target
+from ranksvm.exporting.text import IDENTIFIER, exact, identifier_checked
+
+__all__ = ["VESPA"]
+
+# A rank feature: bm25(title), attribute(age), fieldMatch(title).completeness, query(x), firstPhase, ...
+_ARGUMENT = r"[A-Za-z0-9_@.$-]+(?:\([A-Za-z0-9_@.$, -]*\))?"
+_FEATURE = re.compile(rf"[A-Za-z_@][A-Za-z0-9_@$]*(?:\({_ARGUMENT}(?:\s*,\s*{_ARGUMENT})*\))?(?:\.[A-Za-z0-9_@.]+)?")
+
+
+def write(request: Request) -> bytes:
+    """The rank profile.
+
+    Parameters
+    ----------
+    request : Request
+        What to write; names that are words become ``attribute(NAME)``.
+
+    Returns
+    -------
+    bytes
+        A schema's ``rank-profile``, for a file of its own beside the schema.
+    """
+    features = {int(column): _feature(request.names[column]) for column in request.used_columns()}
+    body = (_first_phase if request.query_scaling is None else _global_phase)(request, features)
+    lines = [*_head(request, features), f"rank-profile {request.name} inherits default {{", *body, "}", ""]
+    return "\n".join(lines).encode()
+
+
+def _head(request: Request, features: dict[int, str]) -> list[str]:
+    lines = [
+        f"# A {request.scoring.model} as a rank profile of Vespa, written by ranksvm.",
+        f"# Install: put this file into the application package, as schemas/{request.store}/{request.name}.profile:",
+        "#   vespa deploy      or, in the folder of the application package,",
+        "#   zip -r - . | curl -H 'Content-Type: application/zip' --data-binary @- "
+        "http://localhost:19071/application/v2/tenant/default/prepareandactivate",
+        f"# Query: ranking.profile={request.name}",
+    ]
+    if request.query_scaling is not None:
+        lines += [
+            "# Features are normalized over the hits of the global phase: rerank-count has to cover the documents of a "
+            "query.",
+            "# Scores are those of the model plus a constant of the query: half the weights of the features that are "
+            "constant in it.",
+        ]
+    lines.append("# Self-test: three documents" + (" of one query." if request.query_scaling is not None else "."))
+    for x, score in zip(request.test.X, request.test.scores, strict=True):
+        values = ", ".join(f"{feature} = {exact(x[j])}" for j, feature in features.items() if x[j])
+        lines.append(f"#   {values or 'all features 0'} -> {exact(_tested(request, score))}")
+    return lines
+
+
+def _tested(request: Request, score: float) -> float:
+    """The score that Vespa gives: it takes one half, not 0, for a feature that is the same for all hits."""
+    if request.query_scaling is None:
+        return float(score)
+    constant = np.ptp(request.test.X, axis=0) == 0.0
+    return float(score + 0.5 * request.coef[constant].sum())
+
+
+def _first_phase(request: Request, features: dict[int, str]) -> list[str]:
+    affine = request.affine()
+    terms = []
+    for column, feature in features.items():
+        shift, scale = affine.shift[column], affine.scale[column]
+        moved = feature if shift == 0.0 else f"({feature} {'-' if shift > 0.0 else '+'} {exact(abs(shift))})"
+        terms.append((request.coef[column], moved if scale == 1.0 else f"{moved} / {exact(scale)}"))
+    return [
+        "    first-phase {",
+        "        expression {",
+        *_sum(terms, 12),
+        "        }",
+        "    }",
+    ]
+
+
+def _global_phase(request: Request, features: dict[int, str]) -> list[str]:
+    terms = [(request.coef[column], f"normalize_linear({feature})") for column, feature in features.items()]
+    return [
+        "    # computed where the documents are",
+        "    match-features {",
+        *(f"        {feature}" for feature in features.values()),
+        "    }",
+        "    global-phase {",
+        "        expression {",
+        *_sum(terms, 12),
+        "        }",
+        "        rerank-count: 1000",
+        "    }",
+    ]
+
+
+def _sum(terms: list[tuple[float, str]], indent: int) -> list[str]:
+    lines = []
+    for number, (weight, factor) in enumerate(terms):
+        sign = "-" if weight < 0 else ("+" if number else "")
+        lines.append(" " * indent + f"{sign} {exact(abs(weight))} * {factor}".strip())
+    return lines
+
+
+def _feature(name: str) -> str:
+    if IDENTIFIER.fullmatch(name):
+        return f"attribute({name})"
+    if _FEATURE.fullmatch(name):
+        return name
+    raise OptionError(
+        f"{name!r} is no rank feature of Vespa: map it to one, such as bm25(title), attribute(age) or "
+        "fieldMatch(title).completeness (names=..., or --names FILE)."
+    )
+
+
+VESPA = Target(
+    "vespa",
+    "Vespa, rank profile",
+    ".profile",
+    write,
+    query_methods=frozenset({"min_max"}),
+    no_query_scaler="Vespa normalizes hits by smallest and largest value only (normalize_linear): use query-minmax",
+    store="SCHEMA",
+    check_name=lambda name: identifier_checked(name, "Vespa"),
+)

@@ -1,0 +1,74 @@
+"""Figures as SVG elements that stand in one page: the same bytes for the same numbers, and no id twice."""
+
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ranksvm.plotting.figures import axes_in_memory, default_style
+
+__all__ = ["drawing", "short_names"]
+
+# Narrow, so that letters stay readable on a phone, where the figure is as wide as the screen.
+WIDTH, HEIGHT = 4.2, 3.0
+# Letters of a name in a figure: of longer ones the middle is left out, so that room remains for the figure.
+_LETTERS = 22
+_STYLE = {
+    # text stays text, which can be searched and copied
+    "svg.fonttype": "none",
+    # ids of clip paths do not depend on chance
+    "svg.hashsalt": "ranksvm",
+    "font.family": ["sans-serif"],
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica"],
+}
+# Without these matplotlib writes a date and its own version.
+_NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+_ID = re.compile(r'(\bid="|\bhref="#|url\(#)')
+
+
+def drawing(name: str, draw: Callable[[Any], Any], *, height: float = HEIGHT) -> str:
+    """The SVG element of a figure.
+
+    Parameters
+    ----------
+    name : str
+        A name that no other figure of the page has: all ids begin with it.
+    draw : callable
+        Draws on the axes that it is given.
+    height : float, default 3.0
+        Height of the figure, in inches.
+
+    Returns
+    -------
+    str
+        The element.
+
+    Raises
+    ------
+    MissingDependencyError
+        When matplotlib is not installed.
+    """
+    with default_style(_STYLE):
+        axes = axes_in_memory(figsize=(WIDTH, height), layout="constrained")
+        draw(axes)
+        axes.figure.set_facecolor("none")
+        file = io.StringIO()
+        axes.figure.savefig(file, format="svg", metadata=_NO_METADATA)
+    text = file.getvalue()
+    text = text[text.index("<svg") :]
+    # width and height are those of the page's style sheet; viewBox keeps the shape
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
+    return _ID.sub(rf"\g<1>{name}-", text).strip()
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Names that fit into a figure, and differ where the names do."""
+    times: Counter[str] = Counter()
+    found = []
+    for name in names:
+        short = name if len(name) <= _LETTERS else f"{name[: _LETTERS // 2]}…{name[-(_LETTERS // 2 - 1) :]}"
+        times[short] += 1
+        found.append(short if times[short] == 1 else f"{short} ({times[short]})")
+    return found

@@ -1,0 +1,50 @@
+"""The page of a report: its sections in the template, with style sheet and script inside."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any
+
+from ranksvm.exceptions import MissingDependencyError
+from ranksvm.report.blocks import Section
+
+__all__ = ["check_jinja", "page"]
+
+
+def page(title: str, summary: Sequence[str], sections: Sequence[Section]) -> str:
+    """The HTML of a report; everything that comes from data or users is escaped."""
+    environment = _environment()
+    style, script = (_file(name) for name in ("report.css", "report.js"))
+    # the browser runs this script and no other, whatever the data hold
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return environment.get_template("report.html").render(
+        title=title, summary=summary, sections=sections, style=style, script=script, script_hash=f"sha256-{digest}"
+    )
+
+
+def check_jinja() -> None:
+    """Refuse to begin without the package that fills the template."""
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise MissingDependencyError("a report needs jinja2: pip install 'ranksvm[report]'") from None
+
+
+def _environment() -> Any:
+    check_jinja()
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(_file),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+
+
+def _file(name: str) -> str:
+    # one end of line on every system, for the hash of the script
+    text = resources.files("ranksvm.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return text.replace("\r\n", "\n")

@@ -1,0 +1,193 @@
+"""make_report, and the report that it makes."""
+
+import html
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from ranksvm import _options
+from ranksvm._environment import environment
+from ranksvm._tabular import CORRECTIONS
+from ranksvm.data import RankingData
+from ranksvm.data.atomic_files import atomic_write
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.metrics import Comparison, Evaluation, Metric
+from ranksvm.plotting.figures import picture_formats
+from ranksvm.report.about_features import weights_section, worst_section
+from ranksvm.report.about_model import choice_section, data_section, fit_section
+from ranksvm.report.about_quality import curves_section, metrics_section, queries_section, scores_section, summary
+from ranksvm.report.blocks import Block, Code, Facts, Section, Text
+from ranksvm.report.page import check_jinja, page
+from ranksvm.report.subject import examine
+
+__all__ = ["Report", "make_report"]
+
+METRICS = ("ndcg@10", "ndcg@1", "ndcg@5", "map", "mrr", "pairwise_accuracy")
+
+
+class Report:
+    """A report on a model, as one HTML page.
+
+    Parameters
+    ----------
+    html : str
+        The page.
+    evaluations : dict of str to Evaluation
+        System, the model first -> its evaluation.
+    comparisons : list of Comparison
+        The model against each baseline, metric by metric.
+
+    Attributes
+    ----------
+    html, evaluations, comparisons
+        As passed to the constructor.
+    """
+
+    def __init__(self, html: str, evaluations: dict[str, Evaluation], comparisons: list[Comparison]):
+        self.html = html
+        self.evaluations = evaluations
+        self.comparisons = comparisons
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file, atomically.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        """
+        with atomic_write(path) as file:
+            file.write(self.html.encode())
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of the notebook."""
+        framed = html.escape(self.html, quote=True)
+        return f'<iframe srcdoc="{framed}" title="Report" style="width: 100%; height: 50em; border: 0"></iframe>'
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.evaluations)
+        return f"Report({names}; {len(self.html.encode()):,} bytes)"
+
+
+def make_report(
+    model: Any,
+    data: RankingData,
+    *,
+    train: RankingData | None = None,
+    baselines: Mapping[str, Any] | None = None,
+    metrics: str | Metric | Iterable[str | Metric] = METRICS,
+    convention: str = "default",
+    correction: Literal["holm", "bonferroni", "tukey", "none"] = "holm",
+    n_resamples: int = 200,
+    n_worst: int = 10,
+    name: str = "model",
+    title: str | None = None,
+    command: str | None = None,
+    n_jobs: int | None = None,
+) -> Report:
+    """A report on a fitted model: one HTML page that opens offline, on a phone, too, and can be printed.
+
+    It holds the data; the fit and what its certificate proves; the path of C of a model that chose it; metrics with
+    intervals and paired tests against baselines; NDCG@k curves; wins and losses by query; weights with bootstrap
+    intervals and importance; the worst queries, document by document; scores against labels; and how it was made. A
+    section that does not apply says why. The same arguments give the same bytes.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted ranker, or a fitted Pipeline that ends with one.
+    data : RankingData
+        The data to measure it on, usually test data.
+    train : RankingData, optional
+        The data that it was trained on, for the intervals of the weights of a RankSVM or RankSVMCV.
+    baselines : mapping of str to object, optional
+        Name of each system to compare the model with -> a fitted model, or its scores, one for each row of ``data``.
+    metrics : str, Metric, or iterable of either
+        What to measure, as in `ranksvm.metrics.evaluate`; queries are compared by the first one.
+    convention : str, default "default"
+        As in `ranksvm.metrics.evaluate`.
+    correction : {"holm", "bonferroni", "tukey", "none"}, default "holm"
+        Correction of the p-values for the number of baselines, as in `ranksvm.metrics.compare_systems`.
+    n_resamples : int, default 200
+        Number of refits for the intervals, as in `ranksvm.analysis.bootstrap_weights`; 0: no intervals.
+    n_worst : int, default 10
+        Number of queries that are explained document by document.
+    name : str, default "model"
+        What the model is called.
+    title : str, optional
+        Title of the page; None: "Report on" and the name.
+    command : str, optional
+        The command that made the report, to be shown in it.
+    n_jobs : int or None, default None
+        Number of threads of the refits; None or -1: the number of processors.
+
+    Returns
+    -------
+    Report
+        The page, with ``save`` to write it; a notebook shows it.
+
+    Raises
+    ------
+    MissingDependencyError
+        When jinja2 or matplotlib is not installed.
+    DataError
+        When the data are not what the model was fitted to, or ``train`` is not the data that it was trained on: refits
+        differ by more than the certificates allow.
+    OptionError
+        When an option has an invalid value.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> from ranksvm.report import make_report
+    >>> data = make_ranking(n_queries=60, n_docs=10, n_features=5, random_state=0)
+    >>> train, test = data.select(data.qid < 40), data.select(data.qid >= 40)
+    >>> ranker = RankSVM(C=0.01).fit(train.X, train.y, qid=train.qid)
+    >>> report = make_report(ranker, test, train=train, baselines={"first feature": test.X[:, 0]}, n_resamples=20)
+    >>> report.html.startswith("<!DOCTYPE html>"), len(report.html) < 1_000_000
+    (True, True)
+    """
+    check_jinja()
+    picture_formats()  # as early: matplotlib is needed at the end
+    _options.check(
+        correction=_options.one_of(correction, tuple(CORRECTIONS)),
+        n_resamples=_options.count(n_resamples, 0),
+        n_worst=_options.count(n_worst, 0),
+    )
+    for argument, given in (("data", data), ("train", train)):
+        if given is not None and not isinstance(given, RankingData):
+            raise OptionError(f"{argument} must be RankingData(X, y, qid), got a {type(given).__name__}.")
+    if data.n_rows == 0:
+        raise DataError("there is nothing to report on: data has no rows.")
+    subject = examine(
+        model,
+        data,
+        name=name,
+        train=train,
+        baselines=baselines or {},
+        metrics=metrics,
+        convention=convention,
+        correction=correction,
+        n_resamples=n_resamples,
+        n_jobs=n_jobs,
+    )
+    sections = [
+        data_section(subject),
+        fit_section(subject),
+        choice_section(subject),
+        metrics_section(subject),
+        curves_section(subject),
+        queries_section(subject),
+        weights_section(subject),
+        worst_section(subject, n_worst),
+        scores_section(subject),
+        _origin_section(command),
+    ]
+    text = page(title or f"Report on {name}", summary(subject), sections)
+    return Report(text, subject.evaluations, subject.comparisons)
+
+
+def _origin_section(command: str | None) -> Section:
+    """The command, and versions."""
+    made: Block = Text("It was made in Python, by ranksvm.report.make_report.") if command is None else Code(command)
+    return Section("origin", "How this report was made", [made, Facts(list(environment().items()), "Versions")])

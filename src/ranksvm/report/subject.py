@@ -1,0 +1,214 @@
+"""What a report is about: a model, its data, and everything measured of them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ranksvm.analysis import BootstrapWeights, bootstrap_weights, explain, feature_importance
+from ranksvm.data import ComparablePairs, RankingData
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.metrics import Comparison, Evaluation, compare_systems, evaluate, parse_metrics
+from ranksvm.metrics.scorers import predict_scores
+from ranksvm.problems.explanation import Explanation
+
+__all__ = ["Subject", "examine"]
+
+# cut-offs of the curves of NDCG
+CUTOFFS = 20
+_OTHERWISE = (
+    "these are not the data that it was trained on, or it was trained with weights or pairs of its own. Without "
+    "training data the report has no intervals of weights."
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model, the data it is measured on, and what was found.
+
+    Parameters
+    ----------
+    model : estimator
+        The model, maybe a Pipeline.
+    name : str
+        What it is called.
+    data, train : RankingData, and RankingData or None
+        The data it is measured on, and those it was trained on.
+    metrics : list of str
+        What was measured; by the first one queries are compared.
+    scores : ndarray of float64, shape (n_rows,)
+        Scores of the model.
+    evaluations, curves : dict of str to Evaluation
+        System, the model first -> its evaluation by ``metrics``, and by NDCG at all cut-offs.
+    comparisons : list of Comparison
+        The model against each baseline in each metric.
+    correction : str
+        How their p-values are corrected.
+    bootstrap : BootstrapWeights or None
+        Refits of the model.
+    explanation : Explanation or None
+        Contributions of the features to the scores of a linear model.
+    importance : ndarray of float64, shape (n_features,), or None
+        Importance of the features of a linear model.
+    """
+
+    model: Any
+    name: str
+    data: RankingData
+    train: RankingData | None
+    metrics: list[str]
+    scores: np.ndarray
+    evaluations: dict[str, Evaluation]
+    curves: dict[str, Evaluation]
+    comparisons: list[Comparison]
+    correction: str
+    bootstrap: BootstrapWeights | None
+    explanation: Explanation | None
+    importance: np.ndarray | None
+
+    @property
+    def ranker(self) -> Any:
+        """The model itself, or the last step of a Pipeline."""
+        return ranker_of(self.model)
+
+    @property
+    def metric(self) -> str:
+        """The metric by which queries are compared."""
+        return self.metrics[0]
+
+    @property
+    def baselines(self) -> list[str]:
+        """Names of the other systems."""
+        return list(self.evaluations)[1:]
+
+    def document(self, row: int) -> str:
+        """The id of a document; where there is none, its row, from 0."""
+        docid = "" if self.data.docid is None else str(self.data.docid[row])
+        return docid or f"row {row}"
+
+
+def ranker_of(model: Any) -> Any:
+    """The model itself, or the last step of a Pipeline."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def examine(
+    model: Any,
+    data: RankingData,
+    *,
+    name: str,
+    train: RankingData | None,
+    baselines: Mapping[str, Any],
+    metrics: Any,
+    convention: str,
+    correction: str,
+    n_resamples: int,
+    n_jobs: int | None,
+) -> Subject:
+    """Measure a model and its baselines; the parameters are those of `make_report`."""
+    names = [metric.name for metric in parse_metrics(metrics)]
+    if name in baselines:
+        raise OptionError(f"a baseline has the name of the model, {name!r}: give it another one.")
+    if train is not None and train.n_features != data.n_features:
+        raise DataError(f"train has {train.n_features} features, the data of the report {data.n_features}.")
+    scores = _scores(model, data)
+    systems = {name: scores}
+    for other, given in baselines.items():
+        systems[str(other)] = _scores(given, data) if hasattr(given, "predict") else given
+    cutoffs = [f"ndcg@{k}" for k in range(1, max(2, min(CUTOFFS, int(data.queries.sizes.max(initial=2)))) + 1)]
+
+    def evaluations(asked: Sequence[str]) -> dict[str, Evaluation]:
+        qid = query_ids(data)
+        return {
+            system: evaluate(data.y, values, qid, asked, convention=convention, docid=data.docid)
+            for system, values in systems.items()
+        }
+
+    found = evaluations(names)
+    linear = hasattr(ranker_of(model), "explain")
+    features = data.feature_names
+    return Subject(
+        model=model,
+        name=name,
+        data=data,
+        train=train,
+        metrics=names,
+        scores=scores,
+        evaluations=found,
+        curves=evaluations(cutoffs),
+        comparisons=_comparisons(found, names, correction),
+        correction=correction,
+        bootstrap=_bootstrap(model, train, n_resamples, n_jobs, features),
+        explanation=explain(model, data.X, query_ids(data), feature_names=features) if linear else None,
+        importance=feature_importance(model, data.X, query_ids(data)) if linear else None,
+    )
+
+
+def query_ids(data: RankingData) -> np.ndarray:
+    """The query of each row; one query where the data have no ids."""
+    return np.zeros(data.n_rows, dtype=np.int64) if data.qid is None else data.qid
+
+
+def _scores(model: Any, data: RankingData) -> np.ndarray:
+    return predict_scores(model, data.X, query_ids(data))
+
+
+def _comparisons(evaluations: dict[str, Evaluation], metrics: Sequence[str], correction: str) -> list[Comparison]:
+    """The model less each baseline, metric by metric; none in a metric that is undefined for a system."""
+    model = next(iter(evaluations))
+    found: list[Comparison] = []
+    if len(evaluations) < 2:
+        return found
+    for metric in metrics:
+        if not any(math.isnan(evaluation.means[metric]) for evaluation in evaluations.values()):
+            tests = compare_systems(evaluations, metric, baseline=model, correction=correction)  # type: ignore[arg-type]
+            found += [test.swapped() for test in tests]
+    return found
+
+
+def _bootstrap(
+    model: Any, train: RankingData | None, n_resamples: int, n_jobs: int | None, features: Any
+) -> BootstrapWeights | None:
+    """Refits of a RankSVM to its training data."""
+    from ranksvm.estimators import RankSVM, RankSVMCV
+
+    ranker = ranker_of(model)
+    if train is None or n_resamples == 0 or not isinstance(ranker, RankSVM | RankSVMCV):
+        return None
+
+    def refits(number: int) -> BootstrapWeights:
+        return bootstrap_weights(
+            model,
+            train.X,
+            train.y,
+            query_ids(train),
+            n_resamples=number,
+            random_state=0,
+            n_jobs=n_jobs,
+            feature_names=features,
+        )
+
+    # one refit before many
+    _check_trained_on(ranker, train, refits(1))
+    return refits(n_resamples)
+
+
+def _check_trained_on(ranker: Any, train: RankingData, found: BootstrapWeights) -> None:
+    """Refuse data that the ranker was not trained on: the fit to them is not that of the ranker."""
+    labels = np.asarray(train.y, dtype=np.float64)
+    n_pairs = ComparablePairs.from_labels(train.queries, labels, may_be_empty=True).n_pairs
+    if ranker.fitted_params_["pair_selection"] == "all" and n_pairs != ranker.n_pairs_:
+        raise DataError(
+            f"the training data given have {n_pairs:,} pairs, and the model was trained on {ranker.n_pairs_:,}: "
+            f"{_OTHERWISE}"
+        )
+    distance = float(np.linalg.norm(found.coef - ranker.coef_))
+    # each is that near to the optimum of its data; the slack is for round-off
+    proven = found.solver_error + math.sqrt(2.0 * max(0.0, getattr(ranker, "duality_gap_", math.inf)))
+    if distance > 1.001 * proven + 1e-9 * float(np.linalg.norm(ranker.coef_)):
+        raise DataError(
+            f"a fit to the training data given has weights at a distance of {distance:.3g} from those of the model, "
+            f"and the certificates allow {proven:.3g}: {_OTHERWISE}"
+        )

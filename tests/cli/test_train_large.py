@@ -1,0 +1,93 @@
+"""``ranksvm train`` of files larger than ``--memory-limit``, and their caches."""
+
+import gzip
+import os
+import time
+
+import numpy as np
+import pytest
+
+import ranksvm as package
+import ranksvm.problems.file_problem as file_problem
+from ranksvm.objectives import file_backend
+
+
+@pytest.fixture(autouse=True)
+def little_memory(monkeypatch):
+    """A limit of a few kB is one of the fit alone, and blocks are a few queries."""
+    monkeypatch.setattr(file_problem, "used_memory", lambda: 0)
+    monkeypatch.setattr(file_problem, "LEAST_MEMORY", 0)
+    monkeypatch.setattr(file_backend, "BLOCK_BYTES", 1000)
+
+
+@pytest.fixture
+def large(folder, tmp_path):
+    def source(suffix):
+        path = tmp_path / f"big{suffix}"
+        if suffix == ".txt.gz":
+            path.write_bytes(gzip.compress((folder / "train.txt").read_bytes()))
+        else:
+            package.data.write_data(package.data.read_data(folder / "train.txt"), path)
+        return path
+
+    return source
+
+
+LIMIT = ("--memory-limit", "8KB", "--tol", "1e-8", "-C", "0.1")
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".parquet", ".csv", ".rsd"])
+def test_the_model_is_that_of_a_fit_in_memory(ranksvm, ranksvm_json, large, folder, tmp_path, suffix):
+    source, caches = large(suffix), tmp_path / "caches"
+    arguments = ("--test", folder / "test.txt", "-o", tmp_path / "a.rsvm")
+    found = ranksvm_json("train", source, *LIMIT, "--cache-dir", caches, *arguments)
+    expected = ranksvm_json("train", source, *LIMIT[2:], "-o", tmp_path / "b.rsvm")
+    models = [package.load(tmp_path / name) for name in ("a.rsvm", "b.rsvm")]
+    assert models[0].objective_ == pytest.approx(models[1].objective_, rel=1e-8)
+    np.testing.assert_allclose(models[0].coef_, models[1].coef_, atol=1e-4)
+    assert found["data"]["train"] == expected["data"]["train"]
+    assert list(found["metrics"]) == ["test"]
+    assert caches.exists() == (suffix != ".rsd")
+    # a second run finds the cache, a changed file has another one, and so has one that is read otherwise
+    if suffix == ".txt":
+        (cache,) = caches.iterdir()
+        written = cache.stat().st_mtime_ns
+        result = ranksvm("train", source, *LIMIT, "--cache-dir", caches, *arguments)
+        assert f"found its cache {cache}" in result.stderr
+        assert cache.stat().st_mtime_ns == written
+        os.utime(source, ns=(time.time_ns(), time.time_ns() + 1))
+        ranksvm("train", source, *LIMIT, "--cache-dir", caches, *arguments)
+        assert len(list(caches.iterdir())) == 2
+        ranksvm("train", source, *LIMIT, "--cache-dir", caches, "--zero-based", *arguments)
+        assert len(list(caches.iterdir())) == 3
+
+
+def test_c_is_chosen_on_validation_data(ranksvm_json, large, folder, tmp_path):
+    arguments = ("--C-range", "2^-8:2^0:2", "--valid", folder / "valid.txt", "--cache-dir", tmp_path / "caches")
+    found = ranksvm_json("train", large(".txt"), *LIMIT[:2], *arguments, "-o", tmp_path / "a.rsvm")
+    expected = ranksvm_json("train", large(".txt"), *arguments, "-o", tmp_path / "b.rsvm")
+    assert found["C"] == expected["C"]
+
+
+def test_weights(ranksvm, large, tmp_path):
+    weights, source = tmp_path / "weights.txt", large(".txt")
+    weights.write_text("".join(f"{row % 3}\n" for row in range(240)))
+    common = (*LIMIT[2:], "--sample-weight", weights, "--cache-dir", tmp_path / "caches")
+    ranksvm("train", source, *LIMIT[:2], *common, "-o", tmp_path / "a.rsvm")
+    ranksvm("train", source, *common, "-o", tmp_path / "b.rsvm")
+    models = [package.load(tmp_path / name) for name in ("a.rsvm", "b.rsvm")]
+    assert models[0].objective_ == pytest.approx(models[1].objective_, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--scaler", "standard"], "--scaler standard needs it in memory"),
+        (["--C-range", "2^-2:2^2"], "folds need it in memory"),
+        (["--memory-limit", "much"], "memory_limit must be None, a positive number"),
+    ],
+)
+def test_what_is_refused(ranksvm, large, tmp_path, options, message):
+    arguments = ("--memory-limit", "8KB", "--cache-dir", tmp_path / "caches", *options, "-o", tmp_path / "a.rsvm")
+    assert message in ranksvm("train", large(".txt"), *arguments, code=2).stderr
+    assert not (tmp_path / "caches").exists()

@@ -1,0 +1,46 @@
+"""One cluster of two processes for all tests here, and data in parts."""
+
+import logging
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+
+import dask
+import dask.array as da
+from distributed import Client, LocalCluster
+
+from ranksvm import make_ranking
+
+
+@pytest.fixture(scope="session")
+def client():
+    # ten workers may end while they have a task: kills are what is tested
+    settings = {"distributed.scheduler.allowed-failures": 10, "distributed.worker.daemon": True}
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with (
+        dask.config.set(settings),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="session")
+def data():
+    """Queries of about 15 rows, sorted; parts of 100 rows cut some of them."""
+    return make_ranking(n_queries=40, n_docs=15, n_features=6, random_state=0)
+
+
+def cut(values, chunk=100):
+    """A dask array of parts of so many rows."""
+    return da.from_array(values, chunks=(chunk, *np.shape(values)[1:]))
+
+
+@pytest.fixture(scope="session")
+def parts_of():
+    def parts(data, chunk=100):
+        return cut(data.X, chunk), cut(data.y, chunk), cut(data.qid, chunk)
+
+    return parts

@@ -1,0 +1,41 @@
+"""The backend on a cluster beside the serial one: the same parts, the same bits."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+
+from ranksvm.dask import backend as module
+from ranksvm.dask.backend import DaskBackend
+from ranksvm.dask.cluster import Cluster
+from ranksvm.data import partition
+from ranksvm.objectives import LinearObjective, Part, PartitionedTerm, SerialBackend
+from ranksvm.solvers import newton
+from term_checks import TermProblem
+
+
+def parts_of(problem, n_parts):
+    return [Part(problem.X[part.rows], part.renumbered()) for part in partition(problem.pairs, n_parts)]
+
+
+@pytest.mark.parametrize("kind", [{}, {"storage": "csr"}, {"listed": True}], ids=["dense", "csr", "listed"])
+@pytest.mark.parametrize("gathered", [64, 2])
+def test_bits_are_those_of_the_serial_backend(client, monkeypatch, kind, gathered):
+    """Also where sums are added up on the workers first."""
+    monkeypatch.setattr(module, "GATHERED", gathered)
+    monkeypatch.setattr(module, "LARGE_ARGUMENTS", 64 << 10 if gathered == 64 else 100)
+    problem = TermProblem("hinge", n=240, **kind)
+    on_cluster = DaskBackend(Cluster(client, 60.0))
+    on_cluster.put(client.scatter(parts_of(problem, 5)))
+    serial = SerialBackend()
+    serial.put(parts_of(problem, 5))
+    assert on_cluster.info() == serial.info()
+    fits = []
+    for backend in (serial, on_cluster):
+        term = PartitionedTerm(backend, problem.spec)
+        objective = LinearObjective(term, 0.1, problem.spec.first_width, problem.spec.smoothed)
+        fits.append(newton(objective, np.zeros(6), tol=1e-4))
+        term.close()
+    np.testing.assert_array_equal(fits[0].w, fits[1].w)
+    assert fits[0].history == fits[1].history
+    assert on_cluster.n_repeated == 0

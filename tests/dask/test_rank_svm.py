@@ -1,0 +1,316 @@
+"""DaskRankSVM against RankSVM: every loss, weighting and form of the data; errors that name part and row."""
+
+import pickle
+import warnings
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import ranksvm
+from ranksvm import RankSVM
+from ranksvm.dask import DaskRankSVM
+from ranksvm.exceptions import ClusterError, DataError, NoComparablePairsError, OptionError
+
+pytestmark = pytest.mark.usefixtures("client")
+
+C, TOL = 0.05, 1e-9
+
+
+def check_same(fit, expected):
+    assert fit.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+    assert fit.duality_gap_ <= TOL * fit.objective_
+    assert (fit.n_pairs_, fit.n_queries_, fit.n_features_in_) == (
+        expected.n_pairs_,
+        expected.n_queries_,
+        expected.n_features_in_,
+    )
+    np.testing.assert_allclose(fit.coef_, expected.coef_, atol=1e-4 * np.abs(expected.coef_).max())
+
+
+OPTIONS = [
+    {},
+    {"loss": "hinge"},
+    {"loss": "huber", "huber_width": 0.5, "solver": "tron"},
+    {"pair_weighting": "per_query"},
+    {"pair_weighting": "gain_gap"},
+    {"pair_weighting": "label_gap", "pair_selection": "adjacent"},
+    {"monotone": "increasing", "solver": "newton"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: ",".join(map(str, options.values())) or "default")
+def test_every_loss_and_weighting(data, parts_of, options):
+    options = {"C": C, "tol": TOL, **options}
+    X, y, qid = parts_of(data)
+    fit = DaskRankSVM(**options).fit(X, y, qid=qid)
+    check_same(fit, RankSVM(**options).fit(data.X, data.y, qid=data.qid))
+    assert 0 < fit.n_rounds_ < 200
+
+
+def test_weights_of_rows_queries_and_clicks(data, parts_of):
+    rng = np.random.default_rng(0)
+    X, y, qid = parts_of(data)
+    weights = {
+        "sample_weight": rng.integers(0, 3, data.n_rows).astype(float),
+        "query_weight": (1.0 + np.unique(data.qid, return_inverse=True)[1]),
+        "propensity": rng.uniform(0.2, 1.0, data.n_rows),
+    }
+    expected = RankSVM(C=C, tol=TOL, pair_weighting="gain_gap").fit(data.X, data.y, qid=data.qid, **weights)
+    parts = {name: da.from_array(values, chunks=100) for name, values in weights.items()}
+    fit = DaskRankSVM(C=C, tol=TOL, pair_weighting="gain_gap").fit(X, y, qid=qid, **parts)
+    check_same(fit, expected)
+
+
+def test_censored_times(data, parts_of):
+    event = np.random.default_rng(1).random(data.n_rows) < 0.6
+    expected = RankSVM(C=C, tol=TOL).fit(data.X, data.y, qid=data.qid, event=event)
+    X, y, qid = parts_of(data)
+    fit = DaskRankSVM(C=C, tol=TOL).fit(X, y, qid=qid, event=da.from_array(event, chunks=100))
+    check_same(fit, expected)
+    assert fit.censored_
+    score = fit.score(X, y, qid=qid, event=da.from_array(event, chunks=100))
+    assert float(score) == pytest.approx(expected.score(data.X, data.y, qid=data.qid, event=event), rel=1e-12)
+
+
+# -- where the rows are ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunk", [37, 290])
+def test_unsorted_queries_of_string_ids(data, parts_of, chunk, caplog):
+    """Every query is in every part: all rows are shuffled by the content of their ids."""
+    order = np.random.default_rng(0).permutation(data.n_rows)
+    mixed = data.select(order)
+    names = np.array([f"query {number}" for number in mixed.qid])
+    X, y, _ = parts_of(mixed, chunk)
+    with caplog.at_level("WARNING", logger="ranksvm.dask"):
+        fit = DaskRankSVM(C=C, tol=TOL).fit(X, y, qid=da.from_array(names, chunks=chunk))
+    assert "MB are shuffled" in caplog.text
+    check_same(fit, RankSVM(C=C, tol=TOL).fit(mixed.X, mixed.y, qid=names))
+    again = DaskRankSVM(C=C, tol=TOL).fit(X, y, qid=da.from_array(names, chunks=chunk))
+    np.testing.assert_array_equal(again.coef_, fit.coef_)
+
+
+def test_empty_parts_parts_without_pairs_and_unknown_sizes(data):
+    labels = data.y.copy()
+    labels[:100] = 1.0
+    frame = pd.DataFrame({"keep": np.arange(data.n_rows) >= 0})
+    whole = dd.from_pandas(frame, npartitions=1)["keep"].to_dask_array()
+    X, y, qid = (da.from_array(values, chunks=(100, *values.shape[1:])) for values in (data.X, labels, data.qid))
+    rows = da.from_array(np.arange(data.n_rows), chunks=100)
+    kept = (rows < 200) | (rows >= 300)  # the third part is empty, and the sizes are unknown
+    where = kept.compute()
+    fit = DaskRankSVM(C=C, tol=TOL).fit(X[kept], y[kept], qid=qid[kept])
+    check_same(fit, RankSVM(C=C, tol=TOL).fit(data.X[where], labels[where], qid=data.qid[where]))
+    assert whole.ndim == 1
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array])
+def test_sparse_parts(data, parts_of, kind):
+    thinned = data.X * (np.random.default_rng(0).random(data.X.shape) < 0.4)
+    X = da.from_array(thinned, chunks=(100, -1)).map_blocks(kind, dtype=thinned.dtype)
+    _, y, qid = parts_of(data)
+    expected = RankSVM(C=C, tol=TOL).fit(sp.csr_array(thinned), data.y, qid=data.qid)
+    check_same(DaskRankSVM(C=C, tol=TOL).fit(X, y, qid=qid), expected)
+
+
+def test_a_dask_dataframe_with_a_column_of_ids(data):
+    frame = pd.DataFrame(data.X, columns=[f"x{number}" for number in range(6)]).assign(qid=data.qid, label=data.y)
+    parts = dd.from_pandas(frame, npartitions=4)
+    features = parts.drop(columns="label")
+    fit = DaskRankSVM(C=C, tol=TOL).fit(features, parts["label"])
+    expected = RankSVM(C=C, tol=TOL).fit(frame.drop(columns="label"), frame["label"])
+    check_same(fit, expected)
+    assert (fit.qid_column_, list(fit.feature_names_in_)) == ("qid", list(expected.feature_names_in_))
+    scores = fit.predict(features)
+    assert isinstance(scores, dd.Series)
+    np.testing.assert_allclose(scores.compute(), expected.predict(frame.drop(columns="label")), atol=1e-4)
+    named = DaskRankSVM(C=C, tol=TOL).fit(features.rename(columns={"qid": "session"}), parts["label"], qid="session")
+    np.testing.assert_array_equal(named.coef_, fit.coef_)
+    assert named.qid_column_ == "session"
+
+
+@pytest.mark.parametrize("kind", ["txt", "rsd", "parquet", "csv"])
+def test_files_that_workers_read(data, tmp_path, kind):
+    paths = [str(tmp_path / f"part{number}.{kind}") for number in range(3)]
+    for path, rows in zip(paths, np.array_split(np.arange(data.n_rows), 3), strict=True):
+        part = data.select(rows)
+        if kind == "txt":
+            ranksvm.write_letor(path, part.X, part.y, part.qid)
+        else:
+            {"rsd": part.save, "parquet": part.to_parquet, "csv": part.to_csv}[kind](path)
+    fit = DaskRankSVM(C=C, tol=TOL).fit(paths)
+    single = data.X.astype(np.float32) if kind in ("txt", "csv") else data.X
+    check_same(fit, RankSVM(C=C, tol=TOL).fit(single, data.y, qid=data.qid))
+    np.testing.assert_allclose(fit.predict(paths).compute(), fit.to_local().predict(single), rtol=1e-6, atol=1e-6)
+    addressed = DaskRankSVM(C=C, tol=TOL).fit([f"local://{path}" for path in paths])
+    np.testing.assert_array_equal(addressed.coef_, fit.coef_)
+
+
+def test_arrays_of_this_process(data):
+    fit = DaskRankSVM(C=C, tol=TOL).fit(data.X, data.y, qid=data.qid)
+    check_same(fit, RankSVM(C=C, tol=TOL).fit(data.X, data.y, qid=data.qid))
+    assert isinstance(fit.predict(data.X), np.ndarray)
+
+
+def test_bits_depend_on_the_parts_alone(data, parts_of):
+    X, y, qid = parts_of(data)
+    fits = [DaskRankSVM(C=C, n_partitions=3).fit(X, y, qid=qid) for _ in range(2)]
+    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+    assert fits[0].history_ == fits[1].history_
+
+
+# -- what comes out ----------------------------------------------------------------------------------------------------
+
+
+def test_the_local_model_is_an_ordinary_one(data, parts_of, tmp_path):
+    X, y, qid = parts_of(data)
+    fit = DaskRankSVM(C=C).fit(X, y, qid=qid)
+    local = fit.to_local()
+    assert type(local) is RankSVM
+    assert (local.duality_gap_, local.objective_) == (fit.duality_gap_, fit.objective_)
+    np.testing.assert_array_equal(fit.predict(X).compute(), local.predict(data.X))
+    assert float(fit.score(X, y, qid=qid)) == pytest.approx(local.score(data.X, data.y, qid=data.qid), rel=1e-12)
+    fit.save(tmp_path / "model.rsvm")
+    np.testing.assert_array_equal(ranksvm.load(tmp_path / "model.rsvm").coef_, local.coef_)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fit)).coef_, local.coef_)
+    assert clone(fit).get_params() == fit.get_params()
+
+
+def test_evaluation_sets(data, parts_of):
+    X, y, qid = parts_of(data)
+    shuffled = data.select(np.random.default_rng(2).permutation(data.n_rows))
+    metrics = {"eval_metric": ["ndcg", "map"], "eval_at": [3, 10], "eval_names": ["same", "mixed"]}
+    sets = [(X, y), parts_of(shuffled)[:2]]
+    fit = DaskRankSVM(C=C).fit(X, y, qid=qid, eval_set=sets, eval_qid=[qid, parts_of(shuffled)[2]], **metrics)
+    there = [(data.X, data.y), (shuffled.X, shuffled.y)]
+    local = RankSVM(C=C).fit(data.X, data.y, qid=data.qid, eval_set=there, eval_qid=[data.qid, shuffled.qid], **metrics)
+    assert fit.evals_result_.keys() == local.evals_result_.keys()
+    for name, found in fit.evals_result_.items():
+        for metric, values in found.items():
+            assert values == pytest.approx(local.evals_result_[name][metric], rel=1e-12)
+
+
+def test_warm_start_and_checkpoint(data, parts_of, tmp_path):
+    X, y, qid = parts_of(data)
+    cold = DaskRankSVM(C=C, tol=1e-6).fit(X, y, qid=qid)
+    warm = clone(cold).set_params(warm_start=True)
+    vars(warm).update(coef_=cold.coef_)
+    assert warm.fit(X, y, qid=qid).n_iter_ == 0
+    path = tmp_path / "fit.npz"
+    for loss in ("squared_hinge", "hinge"):
+        first = DaskRankSVM(C=C, loss=loss, checkpoint=path).fit(X, y, qid=qid)
+        again = DaskRankSVM(C=C, loss=loss, checkpoint=path).fit(X, y, qid=qid)
+        assert again.converged_
+        assert again.n_iter_ <= 1 < first.n_iter_
+        path.unlink()
+    first.fit(X[:, :5], y, qid=qid)
+    with pytest.raises(DataError, match="has 5 weights, but X has 6"):
+        DaskRankSVM(checkpoint=path).fit(X, y, qid=qid)
+
+
+# -- mistakes ----------------------------------------------------------------------------------------------------------
+
+
+def test_errors_name_the_part_and_the_row(data, parts_of):
+    X, y, qid = parts_of(data)
+
+    def with_value(values, row, value, chunk=100, dtype=None):
+        changed = np.array(values, dtype=dtype)
+        changed[row] = value
+        return da.from_array(changed, chunks=(chunk, *changed.shape[1:]))
+
+    fit = DaskRankSVM().fit
+    with pytest.raises(DataError, match=r"part 2: .*NaN at X\[17, 3\] "):
+        fit(with_value(data.X, (217, 3), np.nan), y, qid=qid)
+    with pytest.raises(DataError, match=r"part 3: 'many' in row 5, column 2, is not a number"):
+        fit(with_value(data.X, (305, 2), "many", dtype=object), y, qid=qid)
+    with pytest.raises(DataError, match=r"part 1: y .*row 50\b"):
+        fit(X, with_value(data.y, 150, np.nan, dtype=float), qid=qid)
+    with pytest.raises(DataError, match=r"part 0: qid is NaN in row 7\b"):
+        fit(X, y, qid=with_value(data.qid, 7, np.nan, dtype=float))
+    with pytest.raises(DataError, match=r"part 4: sample_weight is -1.0 in row 1\b"):
+        fit(X, y, qid=qid, sample_weight=with_value(np.ones(data.n_rows), 401, -1.0))
+    with pytest.raises(DataError, match=r"part 0: propensity is 2.0 in row 1\b"):
+        fit(X, y, qid=qid, propensity=with_value(np.ones(data.n_rows), 1, 2.0))
+
+
+def test_a_missing_column_names_the_part(data):
+    frame = pd.DataFrame(data.X, columns=list("abcdef")).assign(qid=data.qid)
+    thirds = [frame[:200], frame[200:400].drop(columns="d"), frame[400:]]
+    labels = dd.from_pandas(pd.Series(data.y), npartitions=3)
+    for verified in (False, True):  # by Dask, which then says so itself
+        parts = [dask.delayed(third) for third in thirds]
+        damaged = dd.from_delayed(parts, meta=frame[:0], verify_meta=verified)
+        with pytest.raises(DataError, match=r"part 1(?s:.*)\bd\b"):
+            DaskRankSVM().fit(damaged, labels)
+
+
+def test_mistakes_in_the_arguments(data, parts_of, tmp_path):
+    X, y, qid = parts_of(data)
+    fit = DaskRankSVM().fit
+    with pytest.raises(DataError, match="qid is missing"):
+        fit(X, y)
+    with pytest.raises(DataError, match="y is missing"):
+        fit(X, qid=qid)
+    with pytest.raises(DataError, match="X has 600 rows, but y has 590"):
+        fit(X, y[:590], qid=qid)
+    with pytest.raises(DataError, match="X has 6 parts, but y has 2"):
+        fit(X[X[:, 0] < 9], y[:200], qid=qid)
+    with pytest.raises(DataError, match=r"part 0 \(.*absent.txt\): .*no such file"):
+        fit([str(tmp_path / "absent.txt")])
+    with pytest.raises(NoComparablePairsError):
+        fit(X, da.zeros_like(y), qid=qid)
+    with pytest.raises(OptionError, match="rows in memory"):
+        DaskRankSVM(solver="dual").fit(X, y, qid=qid)
+    with pytest.raises(OptionError, match="timeout"):
+        DaskRankSVM(timeout=0).fit(X, y, qid=qid)
+
+
+def test_files_of_other_columns(data, tmp_path):
+    frame = data.to_frame(library="pandas")
+    paths = [str(tmp_path / name) for name in ("a.parquet", "b.parquet")]
+    frame.to_parquet(paths[0])
+    frame.drop(columns="f2").to_parquet(paths[1])
+    with pytest.raises(DataError, match=r"part 1 \(.*b.parquet\): it lacks the column 'f2'"):
+        DaskRankSVM().fit(paths)
+
+
+def test_a_query_larger_than_a_worker(data, parts_of, monkeypatch):
+    from ranksvm.dask.cluster import Cluster
+
+    monkeypatch.setattr(Cluster, "memory", lambda self: 1000)
+    X, y, qid = parts_of(data)
+    with pytest.raises(DataError, match=r"query \d+ has \d+ rows .* too many for one worker"):
+        DaskRankSVM().fit(X, y, qid=qid)
+
+
+def test_scattered_data_are_said_to_be(client, data):
+    blocks = client.scatter([data.X[:300], data.X[300:]])
+    X = da.concatenate([da.from_delayed(block, (300, 6), data.X.dtype) for block in blocks])
+    y, qid = (da.from_array(values, chunks=300) for values in (data.y, data.qid))
+    with pytest.warns(UserWarning, match=r"2 of 2 parts \(part 0, part 1\) were scattered"):
+        DaskRankSVM(C=C).fit(X, y, qid=qid)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        DaskRankSVM(C=C).fit(data.X, data.y, qid=data.qid)
+
+
+def test_no_client(data, monkeypatch):
+    def none():
+        raise ValueError("no clients found")
+
+    monkeypatch.setattr("ranksvm.dask.base.default_client", none)
+    with pytest.raises(ClusterError, match="there is no Dask client"):
+        DaskRankSVM().fit(data.X, data.y, qid=data.qid)
+
+
+def test_workers_without_this_version(data, monkeypatch):
+    monkeypatch.setattr("ranksvm.dask.cluster.__version__", "99.0")
+    with pytest.raises(ClusterError, match=r"the worker tcp://.* has ranksvm .*, and this process has ranksvm 99.0"):
+        DaskRankSVM().fit(data.X, data.y, qid=data.qid)

@@ -1,0 +1,171 @@
+"""Workers that are killed, leave, restart or are added: the same bits; a lost scheduler: an error in time."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import dask
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+from ranksvm.dask import DaskRankSVM
+from ranksvm.dask.backend import DaskBackend
+from ranksvm.exceptions import ClusterError
+
+
+def killed_at(client, number, monkeypatch, how=signal.SIGKILL):
+    """Let a worker with a part end when a round of the next fit begins, while its tasks are under way."""
+    plain, n_rounds = DaskBackend._sum, []
+
+    def with_kill(self, jobs):
+        n_rounds.append(1)
+        if len(n_rounds) == number:
+            owners = [workers for workers in client.who_has(self.parts).values() if workers]
+            pid = client.run(os.getpid, workers=[owners[0][0]])[owners[0][0]]
+            threading.Timer(0.005, os.kill, (pid, how)).start()
+        return plain(self, jobs)
+
+    monkeypatch.setattr(DaskBackend, "_sum", with_kill)
+    return n_rounds
+
+
+@pytest.fixture(scope="module")
+def undisturbed(client, data, parts_of):
+    X, y, qid = parts_of(data)
+    return DaskRankSVM(C=0.05, n_partitions=4).fit(X, y, qid=qid)
+
+
+def test_a_killed_worker_costs_time_only(client, data, parts_of, undisturbed, monkeypatch):
+    X, y, qid = parts_of(data)
+    n_rounds = killed_at(client, 3, monkeypatch)
+    fit = DaskRankSVM(C=0.05, n_partitions=4).fit(X, y, qid=qid)
+    assert len(n_rounds) >= fit.n_rounds_ == undisturbed.n_rounds_
+    np.testing.assert_array_equal(fit.coef_, undisturbed.coef_)
+    assert fit.history_ == undisturbed.history_
+
+
+def test_workers_that_leave_restart_and_join(client, data, parts_of, undisturbed, monkeypatch):
+    """One is retired and another one starts in the middle of a fit; then all restart."""
+    X, y, qid = parts_of(data)
+    plain, n_rounds = DaskBackend._sum, []
+
+    def with_changes(self, jobs):
+        n_rounds.append(1)
+        if len(n_rounds) == 2:
+            client.cluster.scale(3)
+        if len(n_rounds) == 4:
+            client.retire_workers([next(iter(client.scheduler_info()["workers"]))])
+        if len(n_rounds) == 6:
+            client.restart_workers(list(client.scheduler_info()["workers"]), timeout=60)
+        return plain(self, jobs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DaskBackend, "_sum", with_changes)
+        fit = DaskRankSVM(C=0.05, n_partitions=4).fit(X, y, qid=qid)
+    np.testing.assert_array_equal(fit.coef_, undisturbed.coef_)
+    client.cluster.scale(2)
+
+
+def test_a_cluster_that_restarts_makes_its_data_again(client, data, parts_of, undisturbed, monkeypatch):
+    X, y, qid = parts_of(data)
+    plain, n_rounds = DaskBackend._sum, []
+
+    def with_restart(self, jobs):
+        n_rounds.append(1)
+        if len(n_rounds) == 3:
+            client.restart(timeout=60)
+        return plain(self, jobs)
+
+    monkeypatch.setattr(DaskBackend, "_sum", with_restart)
+    fit = DaskRankSVM(C=0.05, n_partitions=4).fit(X, y, qid=qid)
+    np.testing.assert_array_equal(fit.coef_, undisturbed.coef_)
+
+
+SCHEDULER = """
+import sys, time
+from distributed import LocalCluster
+if __name__ == "__main__":
+    options = {"processes": False, "protocol": "tcp", "dashboard_address": None}
+    with LocalCluster(n_workers=1, threads_per_worker=1, **options) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "silent"])
+def test_a_lost_scheduler_ends_the_fit_in_time(data, parts_of, tmp_path, monkeypatch, how):
+    """A process that is gone, and one that does not answer, as behind a network that is cut."""
+    script = tmp_path / "scheduler.py"
+    script.write_text(SCHEDULER)
+    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    try:
+        address = process.stdout.readline().strip()
+        with Client(address, set_as_default=False, timeout=60) as client:
+            fit = DaskRankSVM(C=0.05, timeout=4.0)
+            fit.client = client
+            X, y, qid = parts_of(data)
+            # that process imports what it needs while nothing is timed
+            first = DaskRankSVM(C=0.05)
+            first.client = client
+            first.fit(X, y, qid=qid)
+            lost = killed_at_scheduler(process, monkeypatch, how)
+            with pytest.raises(ClusterError, match=rf"{address} has not answered for 4 seconds"):
+                fit.fit(X, y, qid=qid)
+            assert time.monotonic() - lost[0] < 10.0
+            assert not hasattr(fit, "coef_")
+            process.kill()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def killed_at_scheduler(process, monkeypatch, how):
+    plain, lost = DaskBackend._sum, []
+
+    def with_loss(self, jobs):
+        if not lost:
+            lost.append(time.monotonic())
+            process.send_signal(how)
+        return plain(self, jobs)
+
+    monkeypatch.setattr(DaskBackend, "_sum", with_loss)
+    return lost
+
+
+@pytest.mark.slow
+def test_a_hundred_kills_at_random_rounds(client, data, parts_of, undisturbed, monkeypatch):
+    X, y, qid = parts_of(data)
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        with monkeypatch.context() as patch:
+            killed_at(client, int(rng.integers(1, undisturbed.n_rounds_ + 1)), patch)
+            fit = DaskRankSVM(C=0.05, n_partitions=4).fit(X, y, qid=qid)
+        np.testing.assert_array_equal(fit.coef_, undisturbed.coef_)
+        client.wait_for_workers(2)
+
+
+@pytest.mark.slow
+def test_a_worker_that_falls_silent(data, parts_of, undisturbed, monkeypatch):
+    """As behind a network that is cut: the scheduler gives it up after its worker-ttl, and the fit goes on."""
+    X, y, qid = parts_of(data)
+    with (
+        dask.config.set({"distributed.scheduler.worker-ttl": "5s", "distributed.scheduler.allowed-failures": 10}),
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        fit = DaskRankSVM(C=0.05, n_partitions=4)
+        fit.client = client
+        pids = client.run(os.getpid)
+        killed_at(client, 3, monkeypatch, how=signal.SIGSTOP)
+        try:
+            fit.fit(X, y, qid=qid)
+        finally:
+            for pid in pids.values():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        np.testing.assert_array_equal(fit.coef_, undisturbed.coef_)

@@ -1,0 +1,205 @@
+"""Features, labels and weights that lie on a GPU, played by the host."""
+
+import contextlib
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import ranksvm
+from device_arrays import GpuArray, values_of
+from ranksvm import RankSVM, RankSVMCV, regularization_path
+from ranksvm.device import names
+from ranksvm.device.host import HostDevice
+from ranksvm.exceptions import DataError, OptionError
+from sweep_checks import SquaredHingeFunction
+
+
+@pytest.fixture(autouse=True)
+def gpus(monkeypatch):
+    """Two GPUs, which are the host."""
+    monkeypatch.setitem(names.OPENERS, "cuda", opened := lambda number: HostDevice(name=f"cuda:{number}"))
+    yield opened
+    names._opened.cache_clear()
+
+
+def make_data(n=200, n_features=5, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    X = np.ascontiguousarray(rng.integers(-9, 9, (n, n_features)) / 4, dtype=dtype)
+    y = np.round(X @ rng.normal(size=n_features) + rng.normal(size=n)).clip(-1, 2)
+    return X, y, rng.integers(0, 12, n)
+
+
+def fitted(X, y, qid, **options):
+    return RankSVM(**{"C": 0.1, "tol": 1e-8, **options}).fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize("device", ["cpu", "auto", "cuda"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_they_are_used_where_they_lie(dtype, device):
+    X, y, qid = make_data(dtype=dtype)
+    expected = fitted(X, y, qid)
+    found = fitted(GpuArray(X), y, qid, device=device)
+    assert found.device_ == "cuda:0"
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+    assert type(found.coef_) is np.ndarray
+    np.testing.assert_allclose(found.predict(X), expected.predict(X), atol=1e-3)
+
+
+def test_labels_queries_and_weights_may_be_anywhere():
+    X, y, qid = make_data()
+    weight = np.arange(len(y)) % 3
+    expected = RankSVM(C=0.1, tol=1e-8).fit(X, y, qid=qid, sample_weight=weight)
+    for place in (GpuArray, np.asarray):
+        found = RankSVM(C=0.1, tol=1e-8).fit(GpuArray(X), place(y), qid=GpuArray(qid), sample_weight=GpuArray(weight))
+        assert found.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+    found = RankSVM(C=0.1, tol=1e-8).fit(X, GpuArray(y), qid=GpuArray(qid), sample_weight=weight)
+    assert (found.device_, found.objective_) == ("cpu", expected.objective_)
+
+
+class Cupy:
+    """The part of CuPy that answers."""
+
+    cuda = types.SimpleNamespace(Device=lambda number: contextlib.nullcontext())
+
+    @staticmethod
+    def asarray(view):
+        return "an array of CuPy", values_of(view)
+
+
+def test_predictions_lie_where_the_features_lie(monkeypatch):
+    X, y, qid = make_data()
+    ranker = fitted(X, y, qid)
+    scores = ranker.predict(X)
+    there = ranker.predict(GpuArray(X))
+    assert (there.shape, there.dtype, there.__dlpack_device__()) == ((200,), np.float64, (2, 0))
+    np.testing.assert_allclose(values_of(there), scores, rtol=1e-12, atol=1e-12)
+    # a library that is known makes an array of its own
+    monkeypatch.setitem(sys.modules, "cupy", Cupy)
+    known = type("ndarray", (GpuArray,), {"__module__": "cupy"})
+    library, values = ranker.predict(known(X))
+    assert library == "an array of CuPy"
+    np.testing.assert_allclose(values, scores, rtol=1e-12, atol=1e-12)
+    torch = types.SimpleNamespace(as_tensor=lambda view, device: (device, values_of(view)))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    tensor = type("Tensor", (GpuArray,), {"__module__": "torch", "device": "cuda:0"})
+    place, values = ranker.predict(tensor(X))
+    assert place == "cuda:0"
+    np.testing.assert_allclose(values, scores, rtol=1e-12, atol=1e-12)
+
+
+def test_ranks_metrics_and_explanations_are_for_the_host():
+    X, y, qid = make_data()
+    ranker = fitted(X, y, qid)
+    expected, found = ranker.rank(X, qid), ranker.rank(GpuArray(X), qid)
+    assert all(np.array_equal(found[query], rows) for query, rows in expected.items())
+    assert ranker.score(GpuArray(X), y, qid=qid) == pytest.approx(ranker.score(X, y, qid=qid))
+    np.testing.assert_allclose(ranker.feature_importance(GpuArray(X), qid), ranker.feature_importance(X, qid))
+    np.testing.assert_allclose(ranker.explain(GpuArray(X), qid).contributions, ranker.explain(X, qid).contributions)
+
+
+def test_searches_and_paths():
+    X, y, qid = make_data()
+    Cs = [0.01, 0.1]
+    expected = RankSVMCV(Cs=Cs, cv=3, tol=1e-8).fit(X, y, qid=qid)
+    found = RankSVMCV(Cs=Cs, cv=3, tol=1e-8).fit(GpuArray(X), y, qid=qid)
+    np.testing.assert_allclose(found.scores_, expected.scores_, atol=1e-12)
+    assert found.device_ == "cuda:0"
+    on_validation = RankSVMCV(Cs=Cs, tol=1e-8).fit(GpuArray(X), y, qid=qid, eval_set=[(GpuArray(X), y)], eval_qid=[qid])
+    assert on_validation.device_ == "cuda:0"
+    paths = [regularization_path(there, y, qid=qid, Cs=Cs, tol=1e-8) for there in (GpuArray(X), X)]
+    np.testing.assert_allclose(paths[0].objectives, paths[1].objectives, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.float16, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, bool]
+)
+def test_other_types_are_converted_as_on_the_processor(dtype):
+    X, y, qid = make_data()
+    X = (X if dtype is np.float16 else np.abs(4 * X)).astype(dtype)
+    expected, found = fitted(X, y, qid), fitted(GpuArray(X), y, qid)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+
+
+def test_every_number_of_16_bits():
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    finite = np.isfinite(every)
+    from ranksvm.data.device_features import device_features
+
+    there = device_features(GpuArray(every.reshape(-1, 2)))
+    np.testing.assert_array_equal(there.on_host().ravel()[finite], every[finite].astype(float))
+    np.testing.assert_array_equal(there.on_host().ravel(), every.astype(float))
+
+
+@pytest.mark.parametrize("form", ["columns", "every other row", "backwards", "read-only", "a broadcast column"])
+def test_any_layout(form):
+    X, y, qid = make_data()
+    if form == "columns":
+        given = np.asfortranarray(X)
+    elif form == "every other row":
+        given = np.repeat(X, 2, axis=0)[::2]
+    elif form == "backwards":
+        given = np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1]
+    elif form == "read-only":
+        given = X.copy()
+        given.flags.writeable = False
+    else:
+        given = X = np.broadcast_to(X[:, :1], X.shape)
+    expected, found = fitted(X, y, qid), fitted(GpuArray(given), y, qid)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_is_found_with_its_place(value):
+    X, y, qid = make_data()
+    X[17, 3] = value
+    ranker = fitted(make_data()[0], y, qid)
+    for fails in (fitted, lambda X, y, qid: ranker.predict(X)):
+        messages = []
+        for given in (X, GpuArray(X)):
+            with pytest.raises(DataError) as raised:
+                fails(given, y, qid)
+            messages.append(str(raised.value))
+        assert messages[0] == messages[1]
+        assert "X[17, 3]" in messages[0]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.zeros(3), r"^X on a GPU has shape \(3,\): it must have a row for each sample\.$"),
+        (np.zeros((0, 3)), r"^X on a GPU has shape \(0, 3\): there must be at least one sample and one feature\.$"),
+        (np.zeros((3, 2), complex), r"^X on a GPU holds complex128 values: features must be real numbers\.$"),
+    ],
+)
+def test_what_no_features_can_be(X, message):
+    with pytest.raises(DataError, match=message):
+        RankSVM().fit(GpuArray(X), np.arange(3), qid=np.zeros(3))
+
+
+def test_another_device_is_refused():
+    X, y, qid = make_data()
+    message = r"^device='cuda:1', but X lies on cuda:0: move X there, or leave device at 'cpu' or 'auto'\.$"
+    with pytest.raises(OptionError, match=message):
+        fitted(GpuArray(X), y, qid, device="cuda:1")
+    found = fitted(GpuArray(X, number=1), y, qid)
+    assert found.device_ == "cuda:1"
+
+
+def test_what_a_device_cannot_do():
+    X, y, qid = make_data()
+    for options in ({"solver": "dual"}, {"loss": SquaredHingeFunction()}):
+        with pytest.raises(OptionError, match=r"^X lies on cuda:0, which .*: copy X to the host, by X\.get\(\)"):
+            fitted(GpuArray(X), y, qid, **options)
+    with pytest.raises(DataError, match=r"^X lies on a GPU, but KernelRankSVM reads memory of the host: copy it there"):
+        ranksvm.KernelRankSVM().fit(GpuArray(X), y, qid=qid)
+    with pytest.raises(DataError, match=r"^X has 4 features, but RankSVM is expecting 5 features as input\.$"):
+        fitted(X, y, qid).predict(GpuArray(X[:, :4]))
+
+
+def test_an_array_is_not_changed():
+    X, y, qid = make_data()
+    before = X.copy()
+    fitted(GpuArray(X), y, qid)
+    np.testing.assert_array_equal(X, before)

@@ -1,0 +1,216 @@
+"""Fits of files that stay on disk: the models, certificates and errors of fits in memory, in few readings."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ranksvm import RankingData, RankSVM, RankSVMCV, make_ranking, regularization_path
+from ranksvm.data import cache_file, file_data
+from ranksvm.exceptions import DataError, NoComparablePairsError, OneQueryWarning, OptionError
+from ranksvm.objectives import FileBackend, file_backend
+from ranksvm.problems import file_problem
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """All data stay in their files, and are read in blocks of a few queries."""
+    monkeypatch.setattr(file_data, "in_file", lambda path, limit: True)
+    monkeypatch.setattr(file_backend, "BLOCK_BYTES", 4000)
+    monkeypatch.setattr(cache_file, "_ROWS", 100)
+
+
+@pytest.fixture
+def readings(monkeypatch):
+    """The number of readings of X, by backend."""
+    backends = []
+    before = FileBackend.__init__
+
+    def noted(self, *arguments, **options):
+        backends.append(self)
+        before(self, *arguments, **options)
+
+    monkeypatch.setattr(FileBackend, "__init__", noted)
+    return lambda: [backend.n_reads for backend in backends]
+
+
+def made(tmp_path, kind="dense", n_queries=60):
+    data = make_ranking(n_queries=n_queries, n_docs=15, n_features=8, random_state=0)
+    X = data.X.astype(np.float32)
+    if kind == "sparse":
+        X = sp.csr_matrix(X * (np.random.default_rng(0).random(X.shape) < 0.4))
+    if kind == "integers":
+        X = np.round(100 * X).astype(np.int16)
+    order = np.random.default_rng(1).permutation(data.n_rows) if kind == "any order" else np.arange(data.n_rows)
+    data = RankingData(X, data.y, data.qid).select(order)
+    data.save(tmp_path / "data.rsd")
+    return RankingData.load(tmp_path / "data.rsd")
+
+
+def same(found, expected, rel=1e-9):
+    assert found.objective_ == pytest.approx(expected.objective_, rel=rel)
+    assert found.converged_
+    assert found.duality_gap_ <= found.tol * found.objective_
+    assert (found.n_pairs_, found.n_queries_) == (expected.n_pairs_, expected.n_queries_)
+    assert found.n_features_in_ == expected.n_features_in_
+
+
+OPTIONS = [
+    {},
+    {"loss": "hinge", "tol": 1e-7},
+    {"loss": "huber", "huber_width": 0.5},
+    {"pair_weighting": "per_query"},
+    {"pair_weighting": "gain_gap"},
+    {"pair_weighting": "label_gap", "pair_selection": "adjacent"},
+    {"monotone": "increasing"},
+    {"monotone": {0: 1, 3: -1}, "solver": "tron"},
+    {"solver": "tron"},
+    {"solver": "tron", "stopping": "gradient", "tol": 1e-8},
+    {"solver": "newton", "n_jobs": 2},
+]
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: ",".join(map(str, options.values())) or "default")
+def test_fits_are_those_of_rows_in_memory(tmp_path, options, kind):
+    data = made(tmp_path, kind)
+    options = {"C": 0.05, "tol": 1e-9, **options}
+    found = RankSVM(**options).fit(data)
+    expected = RankSVM(**options).fit(data.X, data.y, qid=data.qid)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=2 * options["tol"])
+    assert found.converged_
+    assert (found.n_pairs_, found.n_queries_) == (expected.n_pairs_, expected.n_queries_)
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["any order", "integers"])
+def test_any_order_of_rows_and_other_types(tmp_path, kind):
+    data = made(tmp_path, kind)
+    same(RankSVM(C=0.05, tol=1e-9).fit(data), RankSVM(C=0.05, tol=1e-9).fit(data.X, data.y, qid=data.qid))
+
+
+def test_labels_queries_and_weights_may_be_given(tmp_path):
+    data = made(tmp_path)
+    rng = np.random.default_rng(0)
+    y, qid = rng.integers(0, 3, data.n_rows), rng.integers(0, 50, data.n_rows)
+    weights = {"sample_weight": rng.uniform(0, 2, data.n_rows), "propensity": rng.uniform(0.2, 1, data.n_rows)}
+    ranker = RankSVM(C=0.05, tol=1e-9)
+    same(RankSVM(C=0.05, tol=1e-9).fit(data, y, qid=qid, **weights), ranker.fit(data.X, y, qid=qid, **weights))
+    group = [100] * 9
+    same(RankSVM(C=0.05, tol=1e-9).fit(data, group=group), ranker.fit(data.X, data.y, group=group))
+    event = rng.random(data.n_rows) < 0.7
+    times = rng.uniform(size=data.n_rows)
+    same(RankSVM(C=0.05, tol=1e-9).fit(data, times, event=event), ranker.fit(data.X, times, qid=data.qid, event=event))
+    data.y = y.astype(float)
+    same(RankSVM(C=0.05, tol=1e-9).fit(data), ranker.fit(data.X, y, qid=data.qid))
+    data.qid = qid
+    same(RankSVM(C=0.05, tol=1e-9).fit(data), ranker.fit(data.X, y, qid=qid))
+
+
+def test_a_fit_takes_few_readings(tmp_path, readings):
+    """The sample's problem gives the start; then value, gradient, Hessian and bounds on round-off in each reading."""
+    data = made(tmp_path, n_queries=1000)
+    for C in (2.0**-20, 2.0**-12, 2.0**-6, 1.0):
+        RankSVM(C=C).fit(data)
+    assert max(readings()) <= 4
+
+
+def test_a_path_of_twenty_shares_its_readings(tmp_path, readings):
+    data = made(tmp_path, n_queries=400)
+    Cs = 2.0 ** np.linspace(-15, 4, 20)
+    found = regularization_path(data, Cs=Cs)
+    assert readings()[0] <= 6
+    expected = regularization_path(data.X, data.y, qid=data.qid, Cs=Cs, tol=1e-8)
+    assert found.converged.all()
+    gaps = found.duality_gaps + expected.duality_gaps
+    assert (np.abs(found.objectives - expected.objectives) <= gaps).all()
+
+
+def test_c_is_chosen_on_validation_data_in_few_readings(tmp_path, readings):
+    data, valid = made(tmp_path), make_ranking(n_queries=30, n_docs=15, n_features=8, random_state=1)
+    options = {"Cs": [1e-4, 1e-3, 1e-2, 1e-1, 1.0], "tol": 1e-8}
+    given = {"eval_set": (valid.X, valid.y), "eval_qid": valid.qid}
+    found = RankSVMCV(**options).fit(data, **given)
+    expected = RankSVMCV(**options).fit(data.X, data.y, qid=data.qid, **given)
+    assert readings()[0] <= 6
+    assert found.C_ == expected.C_
+    np.testing.assert_allclose(found.mean_scores_, expected.mean_scores_, atol=1e-6)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-8)
+
+
+def test_folds_need_rows_in_memory(tmp_path):
+    with pytest.raises(OptionError, match="folds divide rows in memory: give validation data"):
+        RankSVMCV().fit(made(tmp_path))
+
+
+def test_warm_start_and_sets_to_evaluate(tmp_path, readings):
+    data = made(tmp_path)
+    ranker = RankSVM(C=0.05, warm_start=True).fit(data, eval_set=(data.X, data.y), eval_qid=data.qid)
+    assert len(ranker.evals_result_["valid_0"]["ndcg@10"]) == 1
+    ranker.fit(data)
+    assert readings()[1] <= 2
+
+
+def test_what_needs_rows_in_memory(tmp_path):
+    data = made(tmp_path)
+    with pytest.raises(OptionError, match=r"solver='dual' .* rows in memory"):
+        RankSVM(solver="dual").fit(data)
+    pairs = np.array([[0, 1], [2, 3]])
+    assert RankSVM().fit(data, pairs=pairs).n_pairs_ == 2  # in memory
+
+
+def test_too_little_memory(tmp_path, monkeypatch):
+    data = made(tmp_path)
+    with pytest.raises(OptionError, match=r"memory_limit='1MB': the process takes .* before the fit begins"):
+        RankSVM(memory_limit="1MB").fit(data)
+    monkeypatch.setattr(file_problem, "used_memory", lambda: 0)
+    monkeypatch.setattr(file_problem, "LEAST_MEMORY", 0)
+    with pytest.raises(OptionError, match=r"query \d+ has .* of features, more than memory_limit leaves"):
+        RankSVM(memory_limit="1KB").fit(data)
+    for limit in ("nonsense", 0, -1):
+        with pytest.raises(OptionError, match="memory_limit must be"):
+            RankSVM(memory_limit=limit).fit(data)
+
+
+def test_bad_values_are_named_by_their_row_in_the_file(tmp_path):
+    for kind in ("dense", "sparse", "any order"):
+        data = made(tmp_path, kind)
+        X, y = data.X.copy(), data.y.copy()
+        if kind == "sparse":
+            row, column = int(np.searchsorted(X.indptr, 700, side="right")) - 1, X.indices[700]
+            X.data[700] = np.nan
+        else:
+            row, column = 555, 3
+            X[row, column] = np.nan
+        RankingData(X, y, data.qid).save(tmp_path / "bad.rsd")
+        with pytest.raises(DataError, match=rf"contains NaN at X\[{row}, {column}\] \(feature f{column + 1}\)"):
+            RankSVM().fit(RankingData.load(tmp_path / "bad.rsd"))
+    y[7] = np.inf
+    RankingData(data.X, y, data.qid).save(tmp_path / "bad.rsd")
+    with pytest.raises(DataError, match="y is inf in row 7"):
+        RankSVM().fit(RankingData.load(tmp_path / "bad.rsd"))
+    RankingData(data.X, np.ones(data.n_rows), data.qid).save(tmp_path / "bad.rsd")
+    with pytest.raises(NoComparablePairsError):
+        RankSVM().fit(RankingData.load(tmp_path / "bad.rsd"))
+
+
+def test_rows_without_query_ids(tmp_path):
+    data = make_ranking(n_queries=1, n_docs=200, n_features=4, random_state=0)
+    RankingData(data.X, data.y).save(tmp_path / "one.rsd")
+    with pytest.warns(OneQueryWarning):
+        found = RankSVM(tol=1e-9).fit(RankingData.load(tmp_path / "one.rsd"))
+    same(found, RankSVM(tol=1e-9).fit(data.X, data.y, group=[200]))
+
+
+def test_which_data_stay_in_their_file(tmp_path, monkeypatch):
+    monkeypatch.undo()
+    data = made(tmp_path)
+    assert not file_data.in_file(data.source, None)
+    assert file_data.in_file(data.source, "100KB")
+    X, y, qid = file_data.unpacked(data, None, None, None, None, "100KB")
+    assert (X.path, y, qid) == (data.source, None, None)
+    X, y, qid = file_data.unpacked(data, None, None, None, None, None)
+    assert (X is data.X, y is data.y, qid is data.qid) == (True, True, True)
+    part = data.select(slice(100))
+    assert part.source is None
+    data.X = np.asarray(data.X) + 1
+    assert data.source is None

@@ -1,0 +1,487 @@
+"""`ranksvm.export`: names, ranges, refusals, self-tests, and the lines that install a file."""
+
+import http.server
+import json
+import re
+import subprocess
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+
+import ranksvm
+from export_runtimes import RUNTIMES, elasticsearch, need, python, scores_of, solr, sql_statements, vespa
+from ranksvm import KernelRankSVM, RankSVM, export, make_ranking, metrics
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.exporting.registry import TARGETS
+
+LUCENE = ("solr", "elasticsearch", "opensearch")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def ranker(data):
+    return RankSVM(C=0.1).fit(data.X, data.y, qid=data.qid)
+
+
+def with_weights(coef, scaler=None, names=None):
+    """A model of given weights."""
+    model = RankSVM()
+    model.coef_ = np.array(coef, dtype=float)
+    model.n_features_in_ = len(model.coef_)
+    if names is not None:
+        (model if scaler is None else scaler).feature_names_in_ = np.array(names, dtype=object)
+    return model if scaler is None else Pipeline([("scaler", scaler), ("ranker", model)])
+
+
+def test_the_method_of_a_model_is_the_function(ranker, tmp_path):
+    one = ranker.export(tmp_path / "model.json", to="solr", names=["a", "b", "c", "d"])
+    other = export(ranker, to="solr", names=["a", "b", "c", "d"], name="model")
+    assert one.content == other.content
+    assert (tmp_path / "model.json").read_bytes() == one.content
+    assert json.loads(one.text)["name"] == "model"
+    assert repr(one) == f"Export('solr', {len(one.content):,} bytes, 4 features)"
+    one.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == one.content
+
+
+def test_a_model_that_is_not_fitted():
+    with pytest.raises(Exception, match="not fitted"):
+        RankSVM().export(to="solr")
+    with pytest.raises(Exception, match="not fitted"):
+        export(RankSVM(), to="solr")
+
+
+def test_the_best_model_of_a_search(data):
+    from sklearn.model_selection import GridSearchCV
+
+    search = GridSearchCV(RankSVM(), {"C": [0.1, 1.0]}, cv=ranksvm.QueryKFold(2), scoring=metrics.scorer("ndcg@5"))
+    with config_context(enable_metadata_routing=True):
+        search.fit(data.X, data.y, qid=data.qid)
+    assert export(search, to="solr").content == export(search.best_estimator_, to="solr").content
+
+
+def test_what_is_no_ranker():
+    with pytest.raises(OptionError, match=r"a ranker such as RankSVM is needed.*got StandardScaler"):
+        export(StandardScaler().fit(np.eye(3)), to="solr")
+
+
+def test_an_unknown_format(ranker):
+    with pytest.raises(OptionError, match=r"to must be one of 'solr', .* got 'pmml'"):
+        export(ranker, to="pmml")
+
+
+def test_every_ranker_with_weights(data):
+    ranks = np.digitize(data.y, [1, 2])
+    rankers = [
+        ranksvm.RankSVMCV(Cs=[0.1, 1.0], cv=2),
+        ranksvm.FactorizedRankSVM(max_epochs=3, random_state=0),
+        ranksvm.RegularizedRankSVM(max_iter=5, tol=1.0),
+        ranksvm.SOLARRanker(random_state=0),
+        ranksvm.PRanker(),
+        ranksvm.PairwisePerceptronRanker(random_state=0),
+        ranksvm.CommitteePerceptronRanker(3, random_state=0),
+    ]
+    for one in rankers:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # what they learn does not matter
+            one.fit(data.X, ranks, qid=data.qid)
+        found = json.loads(one.export(to="json").text)
+        weights = [feature["weight"] for feature in found["features"]]
+        np.testing.assert_allclose(data.X @ weights, one.predict(data.X), rtol=1e-12, atol=1e-12)
+
+
+# ---- names
+
+
+def test_names_are_those_of_the_data_or_numbers(data, ranker):
+    import pandas
+
+    assert export(ranker, to="json").features == ["f1", "f2", "f3", "f4"]
+    frame = pandas.DataFrame(data.X, columns=["bm25", "age", "links", "clicks"])
+    named = RankSVM(C=0.1).fit(frame, data.y, qid=data.qid)
+    assert export(named, to="json").features == ["bm25", "age", "links", "clicks"]
+    scaler = StandardScaler().fit(frame)
+    inner = RankSVM(C=0.1).fit(scaler.transform(frame), data.y, qid=data.qid)
+    piped = Pipeline([("scaler", scaler), ("ranker", inner)])
+    result = export(piped, to="json", names={"age": "days"}, X=frame, qid=data.qid)
+    assert result.features == ["bm25", "days", "links", "clicks"]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"f9": "age"}, "the model has no feature 'f9'; its features are 'f1', 'f2'"),
+        (["a", "b"], "names has 2 names, but the model has 4 features"),
+        (["a", "b", "a", "d"], "two features are called 'a'"),
+        ({"f1": "f2"}, "two features are called 'f2'"),
+        ({"f1": ""}, "the name of feature 'f1' is ''"),
+        ({"f1": 3}, "the name of feature 'f1' is 3"),
+        ({"f1": "a\nb"}, "has a control character"),
+    ],
+)
+def test_names_that_cannot_be(ranker, names, message):
+    with pytest.raises(OptionError, match=message):
+        export(ranker, to="solr", names=names)
+
+
+def test_names_of_vespa_are_rank_features(ranker):
+    text = export(ranker, to="vespa", names={"f1": "bm25(title)", "f2": "age"}).text
+    assert "* bm25(title)" in text
+    assert "* attribute(age)" in text
+    for wrong in ("bm25(title", "a b", "1 + 2", "x) + 1 + (y", "a}b"):
+        with pytest.raises(OptionError, match="no rank feature of Vespa: map it to one"):
+            export(ranker, to="vespa", names={"f1": wrong})
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "message"),
+    [
+        ("python", "class", "cannot name the model in Python"),
+        ("javascript", "a-b", "cannot name the model in JavaScript"),
+        ("java", "new", "cannot name the model in Java"),
+        ("c", "1st", "cannot name the model in C"),
+        ("vespa", "my model", "cannot name the model in Vespa"),
+        ("solr", "a b", "cannot name a model of Solr"),
+        ("elasticsearch", "_a", "cannot name a model here"),
+        ("sql", "documents", "the view and the table are both called 'documents'"),
+    ],
+)
+def test_names_of_models_that_cannot_be(ranker, target, name, message):
+    with pytest.raises(OptionError, match=message):
+        export(ranker, to=target, name=name)
+
+
+def test_the_file_of_a_java_class_is_called_as_the_class(ranker, tmp_path):
+    with pytest.raises(OptionError, match=r"called as the class: Ranker\.java"):
+        export(ranker, tmp_path / "model.java", to="java", name="Ranker")
+    assert "class Ranker {" in export(ranker, tmp_path / "Ranker.java", to="java").text
+
+
+def test_a_class_of_java_has_an_end():
+    with pytest.raises(OptionError, match="cannot hold the arrays of 5,001 features"):
+        export(with_weights(np.ones(5001)), to="java")
+
+
+def test_a_large_class_of_java_compiles(tmp_path):
+    model = with_weights(
+        np.linspace(-1, 1, 5000), StandardScaler().fit(np.random.default_rng(0).normal(size=(5, 5000)))
+    )
+    X = np.random.default_rng(1).normal(size=(4, 5000))
+    found = scores_of("java", "java", export(model, to="java"), X, np.zeros(4), tmp_path)
+    np.testing.assert_allclose(found, model.predict(X), rtol=1e-9)
+
+
+def test_files_of_odd_names_stay_out_of_remarks(ranker, tmp_path):
+    for target in ("python", "c", "sql"):
+        path = tmp_path / '*/ """ x'
+        path = tmp_path / 'x"""\n'
+        text = export(ranker, path, to=target, name="model").text
+        assert '"""\n\n' not in text.split("\n\n")[0]
+        assert "model." in text
+
+
+# ---- what engines refuse
+
+
+def test_features_of_weight_0_are_left_out():
+    model = with_weights([1.0, 0.0, -2.0], names=["a", "b", "c"])
+    for target in LUCENE:
+        result = export(model, to=target)
+        assert "1 feature of weight 0 left out: b." in result.notes
+        assert '"b"' not in result.text
+    assert "b" not in json.loads(export(model, to="elasticsearch").text)["request"]["model"]["model"]["definition"]
+    for target in TARGETS:
+        if target not in ("python", "javascript", "java", "c", "json", "onnx", "svm-rank", "liblinear", "libsvm"):
+            with pytest.raises(OptionError, match="all weights of the model are 0"):
+                export(with_weights([0.0, 0.0]), to=target)
+
+
+@pytest.mark.parametrize("target", LUCENE)
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler()])
+def test_features_that_are_constant_in_float32_are_dropped(target, scaler):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    X[:, 1] = 7.0
+    X[:, 2] += 1e9
+    model = with_weights([1.0, 0.5, 0.25], scaler.fit(X), names=["a", "b", "c"])
+    result = export(model, to=target)
+    (note,) = [note for note in result.notes if "constant" in note]
+    assert note.startswith("left out: c, constant in float32")
+    assert result.features == ["a", "b", "c"]
+    found = (solr if target == "solr" else elasticsearch)(result, X, np.zeros(50))
+    expected = (X[:, 0] - X[0, 0]) / (scaler.scale_[0] if isinstance(scaler, StandardScaler) else 1 / scaler.scale_[0])
+    np.testing.assert_allclose(found - found[0], expected - expected[0], atol=1e-5)
+
+
+def test_weights_beyond_float32():
+    with pytest.raises(OptionError, match="weight of feature 'f1' is beyond the range of float32"):
+        export(with_weights([1e39, 1.0]), to="solr")
+
+
+@pytest.mark.parametrize("target", LUCENE)
+@pytest.mark.parametrize("scaler", ["none", "standard", "min-max", "robust"])
+def test_scores_that_are_not_negative(linear_cases, target, scaler):
+    model, X, qid, expected = linear_cases[scaler]
+    result = export(model, to=target, X=X, qid=qid, non_negative=True)
+    evaluate = solr if target == "solr" else elasticsearch
+    found = evaluate(result, X, qid)
+    assert (found >= 0).all()
+    # a document that no feature matches has zeros
+    assert evaluate(result, np.zeros((1, X.shape[1])), None)[0] >= 0
+    spread = np.abs(found).max()
+    np.testing.assert_allclose(found - found[0], expected - expected[0], rtol=0, atol=2e-6 * spread)
+    offset = float(re.search(r"plus ([-\d.e+]+), in float32", result.text)[1])
+    np.testing.assert_allclose(found - offset, expected, rtol=0, atol=2e-6 * (spread + np.abs(expected).max()))
+    assert not any("negative" in note for note in result.notes)
+
+
+def test_features_far_from_0_keep_their_digits(data):
+    X = data.X + np.array([1e5, 0.0, 0.0, -1e5])
+    scaler = StandardScaler().fit(X)
+    model = Pipeline([("scaler", scaler), ("ranker", RankSVM(C=0.1).fit(scaler.transform(X), data.y, qid=data.qid))])
+    X = X.astype(np.float32).astype(float)
+    result = export(model, to="solr", X=X, non_negative=True)
+    found, expected = solr(result, X, None), model.predict(X)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found - found[0], expected - expected[0], atol=1e-5)
+    assert "a document without f1, f4 may have a negative score" in result.notes[0]
+
+
+def test_a_min_max_scaler_knows_its_ranges(linear_cases):
+    model = linear_cases["min-max"].model
+    assert json.loads(export(model, to="solr", non_negative=True).text)["features"]
+    with pytest.raises(OptionError, match="non_negative needs the range of each feature: pass data as X"):
+        export(linear_cases["standard"].model, to="solr", non_negative=True)
+
+
+def test_only_lucene_needs_scores_that_are_not_negative(ranker, data):
+    for target in TARGETS:
+        if target not in LUCENE:
+            with pytest.raises(OptionError, match="non_negative is for engines that refuse negative scores"):
+                export(ranker, to=target, X=data.X, non_negative=True)
+    assert any("negative" in note for note in export(ranker, to="elasticsearch").notes)
+
+
+def test_steps_that_are_no_scalers(ranker, data):
+    for step, message in [
+        (MinMaxScaler(clip=True).fit(data.X), r"MinMaxScaler\(clip=True\) is not linear"),
+        (FunctionTransformer().fit(data.X), "a FunctionTransformer before the ranker cannot be exported"),
+    ]:
+        with pytest.raises(OptionError, match=message):
+            export(Pipeline([("step", step), ("ranker", ranker)]), to="solr")
+    both = [("a", ranksvm.QueryMinMaxScaler().fit(data.X)), ("b", StandardScaler().fit(data.X)), ("ranker", ranker)]
+    with pytest.raises(OptionError, match="a per-query scaler and another scaler"):
+        export(Pipeline(both), to="python")
+
+
+def test_scalers_after_each_other(ranker, data):
+    first = StandardScaler().fit(data.X)
+    second = MinMaxScaler().fit(first.transform(data.X))
+    model = Pipeline([("a", first), ("none", "passthrough"), ("b", second), ("ranker", ranker)])
+    found = solr(export(model, to="solr"), data.X, data.qid)
+    np.testing.assert_allclose(found, model.predict(data.X), atol=1e-5)
+
+
+def test_kernels_that_are_not_functions_of_features(data):
+    precomputed = KernelRankSVM(kernel="precomputed", C=0.1).fit(data.X @ data.X.T, data.y, qid=data.qid)
+    with pytest.raises(OptionError, match="scores documents by kernel values, not features"):
+        export(precomputed, to="onnx")
+    own = KernelRankSVM(kernel=lambda X, Z: X @ Z.T, C=0.1).fit(data.X, data.y, qid=data.qid)
+    with pytest.raises(OptionError, match="a kernel that is a Python function cannot be exported"):
+        export(own, to="onnx")
+
+
+def test_onnx_needs_its_package(ranker, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ranksvm.exceptions.MissingDependencyError, match=r'pip install "ranksvm\[onnx\]"'):
+        export(ranker, to="onnx")
+
+
+# ---- self-tests
+
+
+def test_documents_of_the_self_test_are_those_of_the_data(linear_cases):
+    model, X, qid, expected = linear_cases["standard"]
+    result = export(model, to="json", X=X, qid=qid)
+    assert len(result.test.X) == 3
+    assert all(any(np.array_equal(row, x) for x in X.astype(np.float32)) for row in result.test.X.astype(np.float32))
+    np.testing.assert_allclose([result.test.scores.min(), result.test.scores.max()], [expected.min(), expected.max()])
+
+
+def test_the_self_test_of_a_scaler_by_query_is_of_one_query(linear_cases):
+    model, X, qid, _ = linear_cases["query-minmax"]
+    result = export(model, to="json", X=X, qid=qid)
+    np.testing.assert_allclose(result.test.X, X[:3], rtol=1e-7)
+    with pytest.raises(DataError, match="no query of the data has 3 documents"):
+        export(model, to="json", X=X[:4], qid=[1, 1, 2, 2])
+
+
+@pytest.mark.parametrize(
+    ("X", "message"), [(np.zeros((5, 3)), "X has 3 features"), (np.zeros((2, 4)), "data has 2 rows")]
+)
+def test_data_that_do_not_fit(ranker, X, message):
+    with pytest.raises(DataError, match=message):
+        export(ranker, to="solr", X=X)
+
+
+@pytest.mark.parametrize("scaler", ["standard", "min-max", "query-minmax", "none"])
+@pytest.mark.parametrize("target", ["solr", "elasticsearch", "vespa", "json", "svm-rank", "liblinear", "libsvm"])
+def test_self_tests_of_files_that_nothing_runs(linear_cases, target, scaler, tmp_path):
+    model = linear_cases[scaler].model
+    if scaler == "query-minmax" and target not in ("vespa", "json"):
+        return
+    result = export(model, to=target)
+    X, expected = documents_of(result)
+    runtime = next(runtime for name, runtime in RUNTIMES if name == target)
+    found = scores_of(target, runtime, result, X, np.zeros(3), tmp_path)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * (1 + np.abs(expected).max()))
+
+
+def documents_of(result):
+    """The self-test of a file, read from it."""
+    X = np.zeros((3, len(result.features)))
+    if result.target in ("solr", "elasticsearch", "json"):
+        document = json.loads(result.text)
+        tests = document["test"]["documents"] if result.target == "json" else document["ranksvm"]["test"]
+        for x, test in zip(X, tests, strict=True):
+            for name, value in test["features"].items():
+                x[result.features.index(name)] = value
+        return X, np.array([test["score"] for test in tests])
+    scores = []
+    if result.target == "vespa":
+        lines = [line.removeprefix("#   ") for line in result.text.splitlines() if " -> " in line]
+        for x, line in zip(X, lines, strict=True):
+            values, score = line.split(" -> ")
+            for word in values.split(", "):
+                name, value = word.split(" = ")
+                x[int(re.fullmatch(r"attribute\(f(\d+)\)", name)[1]) - 1] = float(value)
+            scores.append(float(score))
+        return X, np.array(scores)
+    lines = result.text.split("self-test: ")[1].strip().split("; ")
+    for x, line in zip(X, lines, strict=True):
+        values, score = line.split(" -> ")
+        for word in values.split():
+            number, value = word.split(":")
+            x[int(number) - 1] = float(value)
+        scores.append(float(score))
+    return X, np.array(scores)
+
+
+def test_a_wrong_score_fails_the_self_test(ranker, tmp_path):
+    result = export(ranker, to="python")
+    wrong = re.sub(r"expected = \[(-?)", r"expected = [1\1", result.text)
+    path = tmp_path / "wrong.py"
+    path.write_text(wrong)
+    with pytest.raises(AssertionError):
+        python(type(result)(result.target, wrong.encode(), result.features, [], result.test), None, None, tmp_path)
+
+
+# ---- installation
+
+
+class Recorder(http.server.BaseHTTPRequestHandler):
+    """Keeps what it is sent."""
+
+    def record(self):
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.requests.append((self.command, self.path, self.headers["Content-Type"], content))
+        self.send_response(200)
+        self.end_headers()
+
+    do_PUT = do_POST = record  # noqa: N815
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    with http.server.HTTPServer(("localhost", 0), Recorder) as running:
+        running.requests = []
+        thread = threading.Thread(target=running.serve_forever, daemon=True)
+        thread.start()
+        yield running
+        running.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("target", "port", "method", "path"),
+    [
+        ("solr", 8983, "PUT", "/solr/COLLECTION/schema/model-store"),
+        ("elasticsearch", 9200, "POST", "/_ltr/_featureset/my%20features/_createmodel"),
+        ("opensearch", 9200, "POST", "/_ltr/_featureset/my%20features/_createmodel"),
+    ],
+)
+def test_the_line_that_installs_a_file(ranker, server, target, port, method, path, tmp_path):
+    need("curl")
+    file = tmp_path / "it is.json"
+    result = export(ranker, file, to=target, store="my features", name="m")
+    line = json.loads(result.text)["ranksvm"]["install"].replace("model.json", "'it is.json'")
+    assert "localhost" in line
+    if "jq" in line:
+        need("jq")
+    port_here = str(server.server_address[1])
+    subprocess.run(
+        ["sh", "-c", line.replace(f"localhost:{port}", f"localhost:{port_here}") + " --fail --noproxy '*' -s"],
+        cwd=tmp_path,
+        check=True,
+        timeout=60,
+    )
+    ((sent, where, kind, content),) = server.requests
+    assert (sent, where, kind) == (method, path, "application/json")
+    document = json.loads(result.text)
+    assert json.loads(content) == (document if target == "solr" else document["request"])
+
+
+# ---- SQL
+
+
+def test_features_of_sql_that_are_integers(data):
+    import sqlite3
+
+    model = with_weights([0.5, -0.25], StandardScaler().fit([[1.0, 2.0], [4.0, 9.0]]), names=["a", "b"])
+    connection = sqlite3.connect(":memory:")
+    connection.execute('CREATE TABLE "documents" ("qid" INTEGER, "a" INTEGER, "b" INTEGER)')
+    connection.executemany('INSERT INTO "documents" VALUES (1, ?, ?)', [(1, 2), (3, 4), (7, 7)])
+    connection.execute(sql_statements(export(model, to="sql"))[0])
+    found = [score for (score,) in connection.execute('SELECT "score" FROM "ranksvm"')]
+    np.testing.assert_allclose(found, model.predict(np.array([[1.0, 2], [3, 4], [7, 7]])))
+
+
+def test_many_features_in_sql():
+    import sqlite3
+
+    random = np.random.default_rng(0)
+    model = with_weights(random.normal(size=1800))
+    connection = sqlite3.connect(":memory:")
+    columns = ", ".join(f'"f{j + 1}" REAL' for j in range(1800))
+    connection.execute(f'CREATE TABLE "documents" ("qid" INTEGER, {columns})')
+    X = random.normal(size=(3, 1800))
+    connection.executemany(f'INSERT INTO "documents" VALUES (1{", ?" * 1800})', X.tolist())
+    connection.execute(sql_statements(export(model, to="sql"))[0])
+    found = [score for (score,) in connection.execute('SELECT "score" FROM "ranksvm"')]
+    np.testing.assert_allclose(found, model.predict(X))
+
+
+def test_the_column_of_queries_is_no_feature():
+    with pytest.raises(OptionError, match="'qid' is the column of query ids and a feature"):
+        export(with_weights([1.0, 2.0], names=["qid", "a"]), to="sql")
+    with pytest.raises(OptionError, match="a feature is called 'score'"):
+        export(with_weights([1.0, 2.0], names=["Score", "a"]), to="sql")
+
+
+def test_vespa_evaluates_many_features():
+    model = with_weights(np.random.default_rng(0).normal(size=500))
+    X = np.random.default_rng(1).normal(size=(4, 500))
+    np.testing.assert_allclose(vespa(export(model, to="vespa"), X, np.zeros(4)), model.predict(X))

@@ -1,0 +1,73 @@
+"""Data whose names would be markup, a report on them, and a browser to open it."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import ranksvm
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+pytest.importorskip("jinja2", reason="jinja2 is not installed")
+
+# What a page must show as it is, in every place where names occur.
+MARKUP = "<script>document.title='broken'</script>\"'&$"
+# Without a network, background requests and a sandbox, which a container does not have.
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+
+
+def named_data(n_queries=40, seed=0):
+    """Data with names of features, documents and queries that are markup."""
+    data = ranksvm.make_ranking(n_queries, n_docs=9, n_features=4, random_state=seed)
+    return ranksvm.RankingData(
+        data.X,
+        data.y,
+        np.array([f"{MARKUP}q{query}" for query in data.qid]),
+        np.array([f"{MARKUP}d{row}" for row in range(data.n_rows)]),
+        [f"{MARKUP}f{column}" for column in range(4)],
+    )
+
+
+@pytest.fixture(scope="session")
+def parts():
+    """Training and test data."""
+    data = named_data()
+    numbers = data.queries.numbers()
+    return data.select(numbers < 20), data.select(numbers >= 20)
+
+
+@pytest.fixture(scope="session")
+def report(parts):
+    """A report with all sections."""
+    from ranksvm.report import make_report
+
+    train, test = parts
+    model = ranksvm.RankSVMCV(Cs=[0.01, 0.1, 1.0], cv=2).fit(train.X, train.y, qid=train.qid)
+    other = ranksvm.KernelRankSVM(C=0.1, gamma=0.1).fit(train.X, train.y, qid=train.qid)
+    return make_report(
+        model,
+        test,
+        train=train,
+        baselines={f"{MARKUP}kernel": other, "first feature": test.X[:, 0]},
+        n_resamples=20,
+        name=f"{MARKUP}model",
+        title=f"{MARKUP}title",
+        command=f"ranksvm report {MARKUP}",
+    )
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium; tests that need it skip where it, or the library that drives it, is absent."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is opened")
+    found = [shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")]
+    path = next(filter(None, found), None)
+    if path is None:
+        pytest.skip("Chromium is not installed: no page is opened in a browser")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield opened
+        opened.close()

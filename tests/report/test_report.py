@@ -1,0 +1,251 @@
+"""make_report: what is in a report, for models of every kind; what is refused."""
+
+import re
+import sys
+from html import unescape
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import ranksvm
+from ranksvm import metrics
+from ranksvm.analysis import bootstrap_weights, feature_importance
+from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
+from ranksvm.report import make_report
+from ranksvm.report.drawings import short_names
+
+SECTIONS = ["data", "fit", "path", "metrics", "curves", "queries", "weights", "worst", "scores", "origin"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return ranksvm.make_ranking(30, n_docs=8, n_features=3, random_state=1)
+
+
+def fitted(model, data):
+    return model.fit(data.X, data.y, qid=data.qid)
+
+
+def section(report, name):
+    """The text of a section, without marks."""
+    html = re.search(rf'<section id="{name}".*?</section>', report.html, re.DOTALL)[0]
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+
+def test_html_is_valid_and_no_id_is_twice(report):
+    html5lib = pytest.importorskip("html5lib", reason="html5lib is not installed: HTML is not validated")
+    tree = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(report.html)
+    ids = [element.get("id") for element in tree.iter() if element.get("id")]
+    assert len(ids) == len(set(ids))
+    assert [element.get("id") for element in tree.iter("section")] == SECTIONS
+    links = [element.get("href") for element in tree.iter() if element.get("href", element.get("xlink:href"))]
+    assert all(link[1:] in ids for link in links if link)
+    for figure in tree.iter("figure"):
+        assert figure.find("div").get("aria-label")
+
+
+def test_nothing_is_outside_the_page(report):
+    # the names of the languages of SVG are no addresses that anyone opens
+    addresses = set(re.findall(r"https?://[^\"' )<]*", report.html))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert not re.search(r"\b(src|srcset)=|@import|url\((?!#)", report.html)
+    assert "default-src 'none'" in report.html
+
+
+def test_markup_is_escaped_everywhere(report):
+    assert report.html.count("<script>") == 1
+    assert "document.title='broken'</script>" not in report.html
+    assert report.html.count("&lt;script&gt;") > 100
+
+
+def test_the_same_arguments_give_the_same_bytes(data):
+    train, test = data.select(data.qid < 15), data.select(data.qid >= 15)
+    model = fitted(ranksvm.RankSVM(), train)
+    options = {"train": train, "baselines": {"a": test.X[:, 0]}, "n_resamples": 10}
+    assert make_report(model, test, n_jobs=1, **options).html == make_report(model, test, n_jobs=2, **options).html
+
+
+def test_the_style_of_the_user_does_not_matter(data):
+    from matplotlib import pyplot, rcParams
+
+    model = fitted(ranksvm.RankSVM(), data)
+    before = make_report(model, data).html
+    with pyplot.rc_context({"font.size": 30, "axes.facecolor": "black", "text.usetex": False}):
+        assert make_report(model, data).html == before
+        assert rcParams["font.size"] == 30
+    assert not pyplot.get_fignums()
+
+
+def test_the_numbers_are_those_of_the_package(data):
+    train, test = data.select(data.qid < 20), data.select(data.qid >= 20)
+    model = fitted(ranksvm.RankSVM(C=0.1), train)
+    report = make_report(model, test, train=train, baselines={"one": test.X[:, 0], "two": test.X[:, 1]}, n_resamples=25)
+    found = metrics.evaluate(test.y, model.predict(test.X), test.qid, ["ndcg@10", "map"])
+    assert report.evaluations["model"]["map"] == found["map"]
+    low, high = found.interval("ndcg@10")
+    assert f"{found['ndcg@10']:.4f} (95 % interval {low:.4f} to {high:.4f})" in report.html
+    compared = metrics.compare_systems(report.evaluations, "ndcg@10", baseline="model")
+    assert [one for one in report.comparisons if one.metric == "ndcg@10"] == [one.swapped() for one in compared]
+    words = section(report, "metrics")
+    assert "corrected by Holm's procedure for the 2 comparisons of each metric" in words
+    for one in compared:
+        assert f"{-one.difference:+.4f}" in words
+        assert f"{one.adjusted_p_value:.4f}" in words
+    weights = section(report, "weights")
+    importance = feature_importance(model, test.X, test.qid)
+    assert f"{importance.max() / importance.sum():.1%}" in weights
+    low, _ = bootstrap_weights(model, train.X, train.y, train.qid, n_resamples=25, random_state=0).interval()
+    assert f"{low[np.argmax(importance)]:.4f}"[:5] in weights
+    assert f"lower by more than {model.duality_gap_:.3g} " in section(report, "fit")
+    worst = section(report, "worst")
+    values = found.per_query["ndcg@10"]
+    assert f"Query {found.qid[values.argmin()]}: ndcg@10 {values.min():.4f}, 8 documents" in worst
+
+
+def test_one_baseline_has_nothing_to_correct(data):
+    model = fitted(ranksvm.RankSVM(), data)
+    report = make_report(model, data, baselines={"one": data.X[:, 0]})
+    assert "not corrected for the number of comparisons" in section(report, "metrics")
+    assert "p (Holm)" not in report.html
+    assert "It is better than one" in report.html
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (make_pipeline(StandardScaler(), ranksvm.RankSVM()), {"worst": "contribute most"}),
+        (make_pipeline(ranksvm.QueryMinMaxScaler(), ranksvm.RankSVM()), {"worst": "contribute most"}),
+        (ranksvm.KernelRankSVM(gamma=0.1), {"weights": "there are no weights", "worst": "there are no weights"}),
+        (ranksvm.KernelRankSVMCV(Cs=[0.1, 1.0], gammas=[0.1, 1.0], cv=2), {"path": "was chosen among 4 settings"}),
+        (ranksvm.RankSVMCV(Cs=[0.1, 1.0], cv=2), {"path": "at the end of the range"}),
+        (ranksvm.FactorizedRankSVM(random_state=0), {"fit": "not convex", "weights": "made for RankSVM only"}),
+        (ranksvm.RegularizedRankSVM(), {"fit": "no model of this kind", "path": "no other C was tried"}),
+        (ranksvm.SOLARRanker(random_state=0), {"fit": "one query after another"}),
+        (ranksvm.PRanker(random_state=0), {"fit": "one query after another"}),
+        (ranksvm.CommitteePerceptronRanker(random_state=0), {"fit": "one query after another"}),
+    ],
+)
+def test_every_kind_of_model(model, words, data):
+    import sklearn
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = (
+            sklearn.clone(model).fit(data.X, data.y, qid=data.qid) if hasattr(model, "steps") else fitted(model, data)
+        )
+    report = make_report(model, data, train=data, n_resamples=5, n_worst=2)
+    for name, text in words.items():
+        assert text in section(report, name)
+    assert re.findall(r'<section id="(\w+)"', report.html) == SECTIONS
+    assert report.html.count("<details>") == 2
+
+
+def test_a_section_that_does_not_apply_is_a_sentence(data):
+    report = make_report(fitted(ranksvm.RankSVM(), data), data)
+    assert "need the training data" in section(report, "weights")
+    assert "no other C was tried" in section(report, "path")
+    assert "No baseline was given" in section(report, "metrics")
+    assert "no wins and losses" in section(report, "queries")
+    assert "The training data were not given" in section(report, "data")
+    assert "made in Python" in section(report, "origin")
+
+
+def test_degenerate_data():
+    data = ranksvm.make_ranking(10, n_docs=5, n_features=2, random_state=0)
+    model = fitted(ranksvm.RankSVM(), data)
+    # queries of one document, without relevant documents, without any pair
+    flat = ranksvm.RankingData(data.X[:4], np.zeros(4), np.array([1, 2, 2, 3]))
+    report = make_report(model, flat, baselines={"other": np.zeros(4)}, metrics=["pairwise_accuracy", "ndcg@10"])
+    assert "The 0 queries with the lowest pairwise_accuracy" in section(report, "worst")
+    assert "nan" not in report.html
+    alone = ranksvm.RankingData(data.X[:1], np.ones(1), np.array(["a"]))
+    assert "nan" not in make_report(model, alone).html
+    no_ids = ranksvm.RankingData(data.X[:5], data.y[:5])
+    assert "Query 0" in make_report(model, no_ids).html
+
+
+def test_a_sparse_matrix_and_many_features():
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(0)
+    X = sp.random(200, 1000, 0.02, format="csr", random_state=0)
+    data = ranksvm.RankingData(X, rng.integers(0, 3, 200), np.repeat(np.arange(20), 10))
+    report = make_report(fitted(ranksvm.RankSVM(), data), data)
+    assert "700 less important features are left out" in section(report, "weights")
+
+
+def test_large_data_make_no_large_page():
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(4000), 3)
+    data = ranksvm.RankingData(rng.normal(size=(12000, 5)), rng.integers(0, 3, 12000), qid)
+    model = fitted(ranksvm.RankSVM(C=1e-4), data)
+    report = make_report(model, data, baselines={f"feature {j}": data.X[:, j] for j in range(5)})
+    assert len(report.html.encode()) < 1_000_000
+    assert "queries with the smallest difference are left out" in section(report, "queries")
+    assert "Differences are drawn for 3 of 5 baselines" in section(report, "queries")
+
+
+def test_real_data_make_a_small_page(shared_data):
+    folder = shared_data / "MQ2008" / "Fold1"
+    train, test = (ranksvm.read_letor(folder / f"{part}.txt.gz") for part in ("train", "test"))
+    model = ranksvm.RankSVMCV(Cs=2.0 ** np.arange(-16, -9), cv=2).fit(train.X, train.y, qid=train.qid)
+    report = make_report(model, test, train=train, baselines={"feature 37": test.X[:, 36]}, n_resamples=20)
+    assert len(report.html.encode()) < 1_000_000
+
+
+def test_data_the_model_was_not_trained_on_are_refused(data):
+    train, test = data.select(data.qid < 20), data.select(data.qid >= 20)
+    model = fitted(ranksvm.RankSVM(), train)
+    with pytest.raises(DataError, match="have 203 pairs, and the model was trained on 366: these are not"):
+        make_report(model, test, train=test)
+    weighted = ranksvm.RankSVM(tol=1e-8).fit(train.X, train.y, qid=train.qid, query_weight=1.0 + (train.qid % 2))
+    with pytest.raises(DataError, match=r"certificates allow .*with weights or pairs of its own"):
+        make_report(weighted, test, train=train)
+    narrow = ranksvm.RankingData(train.X[:, :2], train.y, train.qid)
+    with pytest.raises(DataError, match="train has 2 features, the data of the report 3"):
+        make_report(model, test, train=narrow)
+
+
+def test_what_is_refused(data):
+    model = fitted(ranksvm.RankSVM(), data)
+    for wrong, error, words in (
+        ({"baselines": {"model": data.X[:, 0]}}, OptionError, "a baseline has the name of the model, 'model'"),
+        ({"correction": "fdr"}, OptionError, "correction must be one of"),
+        ({"n_worst": -1}, OptionError, "n_worst must be a whole number from 0"),
+        ({"n_resamples": 1.5}, OptionError, "n_resamples must be a whole number from 0"),
+        ({"metrics": "ndgc"}, OptionError, "ndgc"),
+        ({"train": data.X}, OptionError, r"train must be RankingData\(X, y, qid\), got a ndarray"),
+        ({"baselines": {"short": [1.0]}}, DataError, "scores"),
+    ):
+        with pytest.raises(error, match=words):
+            make_report(model, data, **wrong)
+    with pytest.raises(OptionError, match="data must be RankingData"):
+        make_report(model, data.X)
+    with pytest.raises(DataError, match="data has no rows"):
+        make_report(model, ranksvm.RankingData(np.zeros((0, 3)), np.zeros(0), np.zeros(0)))
+
+
+@pytest.mark.parametrize(("module", "words"), [("jinja2", "'ranksvm\\[report\\]'"), ("matplotlib", "needs matplotlib")])
+def test_a_missing_package_is_named_before_any_work(module, words, data, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingDependencyError, match=words):
+        make_report(None, data)
+
+
+def test_a_notebook_shows_it_in_a_frame(report):
+    shown = report._repr_html_()
+    assert shown.startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;')
+    assert shown.count("<") == 2
+    assert "bytes)" in repr(report)
+
+
+def test_a_report_is_saved_as_it_is(report, tmp_path):
+    report.save(tmp_path / "a.html")
+    assert (tmp_path / "a.html").read_bytes().decode() == report.html
+
+
+def test_long_names_are_shortened_in_figures():
+    names = ["a" * 30 + "x" + "b" * 30, "a" * 30 + "y" + "b" * 30, "a" * 30 + "z" + "b" * 30, "short"]
+    found = short_names(names)
+    assert found == ["aaaaaaaaaaa…bbbbbbbbbb", "aaaaaaaaaaa…bbbbbbbbbb (2)", "aaaaaaaaaaa…bbbbbbbbbb (3)", "short"]
