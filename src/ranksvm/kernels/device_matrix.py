@@ -91,12 +91,12 @@ class DeviceKernelMatrix(MeasuredProducts):
             return np.zeros(0)
         vector = run.device.copy_in(np.ascontiguousarray(b, dtype=np.float64), self._b)
         if self._n_kept:
-            run("scores", self._kept, None, n, 0, self._n_kept, vector, self._out, work=LANES * self._n_kept)
+            run("scores", self._kept, None, n, 0, 0, self._n_kept, vector, self._out, work=LANES * self._n_kept)
         for start in range(self._n_kept, n, max(1, self._step)):
             stop = min(start + self._step, n)
             self._fill(start, stop, self._made)
             out = self._out.part(start, stop)
-            run("scores", self._made, None, n, 0, stop - start, vector, out, work=LANES * (stop - start))
+            run("scores", self._made, None, n, 0, 0, stop - start, vector, out, work=LANES * (stop - start))
         return run.device.copy_out(self._out)
 
     def columns(self, positions: np.ndarray) -> np.ndarray:
@@ -170,7 +170,7 @@ class DeviceLinearMatrix(LinearKernelMatrix):
             return np.zeros(0)
         run = self._run
         vector = run.device.copy_in(np.ascontiguousarray(b, dtype=np.float64), self._b)
-        rows = self._X, None, n_features, 0, n
+        rows = self._X, None, n_features, 0, 0, n
         sums = run.scratch("row sums", self._n_blocks * n_features)
         run("accumulate_rows", *rows, vector, sums, n_blocks=self._n_blocks, shared=run.n_threads)
         run.add_rows(sums, self._n_blocks, n_features, self._w)
