@@ -40,6 +40,7 @@ TABLES = {
     "scale": "| library | undisturbed, s | with a kill, s | outcome |",
     "beyond_memory": "| file, GB | rows | limit, MB |",
     "model_selection": "| data | rows, train / valid | path, s |",
+    "gpu": "| accumulate_rows |",
 }
 
 
@@ -58,6 +59,7 @@ def test_benchmark_writes_its_page(script, tmp_path, request):
         "sweep_levels",
         "cutting_plane",
         "model_selection",
+        "gpu",
         "kernel_quality",
         "low_rank_curves",
         "online",
@@ -80,3 +82,22 @@ def test_every_benchmark_is_run_somewhere():
     # metrics.py, read_letor.py and track.py have tests of their own
     scripts = {path.stem for path in FOLDER.glob("*.py") if not path.stem.startswith("_")}
     assert scripts - {"metrics", "read_letor", "track"} == set(TABLES)
+
+
+def test_without_a_gpu_its_page_claims_nothing(tmp_path):
+    pytest.importorskip("matplotlib")
+    page = run("gpu", tmp_path / "gpu.md")
+    assert "**Not yet measured.**" in page
+    assert "## Goals" not in page
+    assert "beside the processor's: all passed" in page
+    done = subprocess.run([sys.executable, str(FOLDER / "gpu.py")], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        pytest.skip("There is a GPU here.")
+    assert done.stderr.count("\n") == 1
+    assert "--host runs tiny data on the host" in done.stderr
+
+
+def test_the_page_of_the_gpu_says_whether_it_was_measured():
+    page = (FOLDER / "results" / "gpu.md").read_text(encoding="utf-8")
+    assert page.startswith("# RankSVM on a GPU")
+    assert ("**Not yet measured.**" in page) != ("GPU: " in page)

@@ -5,60 +5,12 @@ import sys
 
 import numpy as np
 import pytest
-import scipy.sparse
 
+from kernel_matrix_checks import PLENTY, STORAGES, check, check_columns_are_those_of_the_product, documents, full
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.kernels import KERNELS, kernel_matrix, kernel_named, precomputed_matrix
 
-PLENTY = 1 << 30
 PACKED = [name for name in KERNELS if name != "linear"]
-STORAGES = {
-    "dense": np.asarray,
-    "float32": lambda X: X.astype(np.float32),
-    "sparse": lambda X: scipy.sparse.csr_matrix(X * (np.abs(X) > 2.0)),
-    "sparse, mostly full": scipy.sparse.csr_array,
-    "sparse, values in two": lambda X: in_two(scipy.sparse.csr_array(X * (np.abs(X) > 2.0))),
-}
-
-
-def in_two(X):
-    """The same CSR matrix, each value in two halves, in disorder."""
-    backwards = np.repeat(np.arange(X.nnz)[::-1], 2)
-    rows = X.tocoo().row[backwards]
-    order = np.argsort(rows, kind="stable")
-    return type(X)((X.data[backwards][order] / 2, X.indices[backwards][order], X.indptr * 2), shape=X.shape)
-
-
-def documents(n_rows, n_features=5, seed=0):
-    return np.random.default_rng(seed).normal(size=(n_rows, n_features))
-
-
-def full(X):
-    return np.asarray(X.todense(), dtype=np.float64) if scipy.sparse.issparse(X) else X.astype(np.float64)
-
-
-def check(matrix, expected, rtol):
-    """Products, columns and the diagonal are those of a dense matrix."""
-    rng = np.random.default_rng(1)
-    n = len(expected)
-    scale = np.abs(expected).max(initial=0.0)
-    assert matrix.n_rows == n
-    for made in range(1, 3):
-        b = rng.normal(size=n)
-        np.testing.assert_allclose(matrix.product(b), expected @ b, rtol=rtol, atol=rtol * scale * n)
-        assert matrix.n_products == made
-    positions = rng.permutation(n)[: max(1, n // 3)]
-    np.testing.assert_allclose(matrix.columns(positions), expected[:, positions], rtol=rtol, atol=rtol * scale)
-    np.testing.assert_allclose(matrix.diagonal(), np.diagonal(expected), rtol=rtol, atol=rtol * scale)
-
-
-def check_columns_are_those_of_the_product(matrix):
-    columns = matrix.columns(np.arange(matrix.n_rows))
-    np.testing.assert_array_equal(columns, columns.T)
-    np.testing.assert_array_equal(np.diagonal(columns), matrix.diagonal())
-    b = np.random.default_rng(2).normal(size=matrix.n_rows)
-    scale = np.abs(columns).max() * matrix.n_rows
-    np.testing.assert_allclose(matrix.product(b), columns @ b, rtol=1e-13, atol=1e-13 * scale)
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -7,6 +7,7 @@ large enough.
 
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.string cimport string
+from libcpp.vector cimport vector
 
 import numpy as np
 
@@ -18,7 +19,13 @@ cdef extern from "device/host.hpp" namespace "ranksvm::device" nogil:
         size_t n_arguments
 
     const HostKernel &host_kernel(const string &) except +
+    vector[string] host_kernel_names() except +
     void run_on_host(const HostKernel &, int64_t, int, double *, bint, const uint64_t *) except +
+
+
+def kernel_names(str variant):
+    """The kernels of a variant, as "levels_dense_float/loss"."""
+    return [name.decode() for name in host_kernel_names() if name.startswith(f"{variant}/".encode())]
 
 
 def launch(str name, int64_t n_blocks, int n_threads, int64_t shared_size, const uint64_t[::1] arguments, bint backwards=False):

@@ -72,7 +72,7 @@ def bootstrap_weights(
         Seed of the draws. The same seed gives the same numbers, bit for bit, for any ``n_jobs``.
     n_jobs : int or None, default None
         Number of refits at a time, each on one thread; None or -1: the number of processors. In addition to X, each
-        uses the memory of a fit.
+        uses the memory of a fit. A model whose ``device`` is a GPU is fitted there, one refit after another.
     feature_names : array-like of str, shape (n_features,), optional
         Names of the columns of X; None: those of X, if it is a DataFrame.
     **fit_params : optional
@@ -130,7 +130,9 @@ def bootstrap_weights(
             return part.coef_, part.duality_gap_
 
         seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_resamples)
-        coefs, gaps = zip(*parallel_map(refit, seeds.tolist(), n_threads), strict=True)
+        # a device does one fit after another
+        at_a_time = n_threads if full.device_ == "cpu" else 1
+        coefs, gaps = zip(*parallel_map(refit, seeds.tolist(), at_a_time), strict=True)
     error = float(np.sqrt(2.0 * max(full.duality_gap_, *gaps)))
     return BootstrapWeights(full.coef_, np.array(coefs), level, error, names)
 

@@ -58,6 +58,7 @@ def fit_report(ranker: Any, scaler: str, means: dict[str, dict[str, float]], con
         "monotone": _signs(ranker),
         "scaler": scaler,
         "solver": getattr(ranker, "solver_", None),
+        "device": getattr(ranker, "device_", "cpu"),
         "iterations": int(ranker.n_iter_),
         "pairs": int(ranker.n_pairs_),
         "objective": float(ranker.objective_),
@@ -81,6 +82,10 @@ def _loss_and_pairs(ranker: Any) -> dict[str, Any]:
         "pair_selection": fitted.get("pair_selection", "all"),
         "pair_weighting": fitted.get("pair_weighting", "uniform"),
     }
+
+
+def _device(device: str | list[str]) -> str:
+    return device if isinstance(device, str) else ", ".join(device)
 
 
 def _signs(ranker: Any) -> dict[str, int] | None:
@@ -163,6 +168,7 @@ def show_fit(
             *([("monotone", _signs_in_words(report["monotone"]))] if report["monotone"] else []),
             *([("scaler", report["scaler"])] if report["scaler"] != "none" else []),
             ("solver", _solver(report)),
+            *([("device", _device(report["device"]))] if report["device"] != "cpu" else []),
             ("time", ", ".join(f"{name} {seconds(value)}" for name, value in watch.seconds.items())),
             *files,
         ]

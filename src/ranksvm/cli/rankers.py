@@ -8,7 +8,7 @@ from ranksvm.cli.low_rank_options import LOW_RANK_OPTIONS
 __all__ = ["chooses", "evaluates_while_fitting", "make_ranker", "with_scaler"]
 
 _LOSS_AND_PAIRS = ("loss", "huber_width", "pair_selection", "pair_weighting")
-_SOLVER = ("solver", "stopping", "tol", "max_iter", "n_jobs", "keep_on_interrupt")
+_SOLVER = ("solver", "stopping", "tol", "max_iter", "device", "n_jobs", "keep_on_interrupt")
 _CHOICE = ("Cs", "metric", "convention", "rule")
 
 

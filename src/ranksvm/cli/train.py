@@ -7,6 +7,7 @@ import click
 from click.core import ParameterSource
 
 from ranksvm._words import power
+from ranksvm.cli.device_option import check_device_option, device_option
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
 from ranksvm.cli.kernel_options import check_kernel_options, kernel_options
@@ -72,6 +73,7 @@ from ranksvm.cli.training_options import (
     metavar="DIR",
     help="Folder for the cache of a TRAIN larger than memory, which a later run finds.  [default: ~/.cache/ranksvm]",
 )
+@device_option
 @verbose_option
 @n_jobs_option
 @json_option
@@ -107,6 +109,7 @@ def train_command(ctx: click.Context, **options: Any) -> None:
     check_low_rank_options(ctx, options)
     if options["low_rank"] is None:
         check_kernel_options(options)
+    check_device_option(options)
     if options["plot"] is not None:
         if not chooses(options):
             raise click.UsageError("--plot draws the scores of a range: give --C-range or --gamma-range.")

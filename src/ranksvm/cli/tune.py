@@ -9,6 +9,7 @@ from click.core import ParameterSource
 from ranksvm._words import power
 from ranksvm.cli.compared_models import check_models, model_options
 from ranksvm.cli.comparison import Comparison, Tried, chosen_values, combinations, described, tell_cost
+from ranksvm.cli.device_option import check_device_option, device_option
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import write_text
 from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
@@ -63,6 +64,7 @@ from ranksvm.cli.training_options import (
 @data_options
 @choice_options
 @solver_options
+@device_option
 @verbose_option
 @n_jobs_option
 @json_option
@@ -87,6 +89,7 @@ def tune_command(ctx: click.Context, **options: Any) -> None:
     options["metric"] = metrics[0]
     effective_n_jobs(options["n_jobs"])
     check_models(options)
+    check_device_option(options)
     options["Cs_given"] = ctx.get_parameter_source("Cs") is not ParameterSource.DEFAULT
     if options["plot"] is not None:
         check_plot(options["plot"])

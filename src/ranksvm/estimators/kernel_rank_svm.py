@@ -88,6 +88,11 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     keep_on_interrupt : bool, default False
         Whether Ctrl-C during ``fit`` stops at the next evaluation and keeps the best model so far, instead of raising
         KeyboardInterrupt.
+    device : str, default "cpu"
+        Where the kernel matrix, or the features of an approximation, are made, stored and multiplied: "cpu"; "cuda" or
+        "cuda:1", a GPU (``pip install 'ranksvm[cuda]'``), in the memory that is free there; or "auto", as in `RankSVM`.
+        Rows of the matrix that do not fit are made again by every product. A callable kernel is for the processor. Not
+        yet measured: see the guide.
     n_jobs : int or None, default None
         Number of threads; None or -1 means all processors. Results depend on it only by round-off.
     verbose : int, default 0
@@ -117,7 +122,8 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     pruned_ : dict
         After `prune`: n_dropped, distance (an upper bound on the change of the function in the RKHS) and norm (of the
         function before).
-    objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_, censored_
+    objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_, censored_,
+    device_
         As in `RankSVM`. The gap is that of the kernel itself, not of its rounded matrix: the difference is measured
         with columns computed again in float64, all of them for up to 256 documents; for more it is estimated from 64
         drawn ones, with a margin. The gap of an approximation (``approximation``) is that of its features as stored.
@@ -185,6 +191,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         max_iter: int = 1000,
         warm_start: bool = False,
         keep_on_interrupt: bool = False,
+        device: Any = "cpu",
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -208,6 +215,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.keep_on_interrupt = keep_on_interrupt
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -46,7 +46,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         the next gamma is tried then.
     kernel, degree, coef0, approximation, n_components, landmarks, random_state, memory_limit, kernel_dtype : optional
         As in `KernelRankSVM`. The memory limit applies to one kernel matrix: only one is in memory at a time.
-    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, n_jobs : optional
+    loss, huber_width, pair_selection, pair_weighting, solver, tol, max_iter, device, n_jobs : optional
         As in `KernelRankSVM`.
     keep_on_interrupt, verbose : optional
         As in `RankSVMCV`; ``verbose=1`` shows the score of each gamma and C on each fold.
@@ -74,7 +74,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     dual_coef_, support_, support_vectors_, coef_, frequencies_, feature_coef_, n_kernel_products_
         As in `KernelRankSVM`, for the chosen values; the products are counted over the whole path along C.
     fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_,
-    n_queries_, censored_
+    n_queries_, censored_, device_
         As in `RankSVM`, for the chosen values.
 
     See Also
@@ -140,6 +140,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         tol: float = 1e-4,
         max_iter: int = 1000,
         keep_on_interrupt: bool = False,
+        device: Any = "cpu",
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
@@ -167,6 +168,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.keep_on_interrupt = keep_on_interrupt
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
 

@@ -4,6 +4,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ranksvm.device import Device
 from ranksvm.kernels.functions import Kernel
 from ranksvm.kernels.linear_matrix import LinearKernelMatrix
 from ranksvm.kernels.packed_matrix import PackedKernelMatrix
@@ -54,8 +55,16 @@ class KernelMatrix(Protocol):
         """Approximate error of ``b'Qb`` due to the rounding of Q."""
 
 
-def kernel_matrix(kernel: Kernel, X: Any, *, memory: int, dtype: str = "float32", n_threads: int = 1) -> KernelMatrix:
-    """The kernel matrix of documents: for the linear kernel as X X', for any other as one triangle.
+def kernel_matrix(
+    kernel: Kernel,
+    X: Any,
+    *,
+    memory: int,
+    dtype: str = "float32",
+    n_threads: int = 1,
+    device: Device | None = None,
+) -> KernelMatrix:
+    """The kernel matrix of documents: for the linear kernel as X X', for any other as one triangle, or on a device.
 
     Parameters
     ----------
@@ -69,6 +78,9 @@ def kernel_matrix(kernel: Kernel, X: Any, *, memory: int, dtype: str = "float32"
         Type of the stored values. They are computed in float64 and rounded once; products sum in float64.
     n_threads : int
         Number of threads. Products do not depend on it beyond round-off.
+    device : Device, optional
+        Where Q is made and multiplied, in the memory that is free there: ``memory`` is that of the host. Not for a
+        callable.
 
     Returns
     -------
@@ -79,9 +91,16 @@ def kernel_matrix(kernel: Kernel, X: Any, *, memory: int, dtype: str = "float32"
     ------
     OptionError
         When ``memory`` is too small for any product.
+    DeviceError
+        When the device's memory is.
     DataError
         When a value of the kernel is not finite, or too large for the dtype.
     """
+    if device is not None:
+        # what nobody needs without a device is not imported
+        from ranksvm.kernels.device_matrix import device_matrix
+
+        return device_matrix(kernel, X, KernelValues(kernel, X), device, dtype=dtype, n_threads=n_threads)
     if kernel.name == "linear":
         sums = max(1, memory // (8 * max(1, X.shape[1])))
         return LinearKernelMatrix(X, n_threads=min(n_threads, sums))

@@ -7,8 +7,8 @@ import numpy as np
 import ranksvm._compiled.kernel as compiled
 from ranksvm._parallel import parallel_map
 from ranksvm.exceptions import OptionError
+from ranksvm.kernels.measured_products import MeasuredProducts
 from ranksvm.kernels.tiles import HEIGHT, Tiles, ValueSource
-from ranksvm.losses.round_off import growth
 
 __all__ = ["PackedKernelMatrix"]
 
@@ -21,16 +21,9 @@ TILES_SHARE = 0.25
 TASKS = 16
 TASKS_PER_THREAD = 4
 VALUES_PER_TASK = 1 << 17
-# Columns from which the effect of rounding on a quadratic form is estimated, to a few per cent.
-SAMPLED_COLUMNS = 32
-# The error of a product is measured with all columns of so many rows, and with so many drawn ones of more (a fiftieth
-# of the values of 8,000 rows); what these tell of all others gets a margin, what their mean tells standard errors.
-MEASURED_ROWS, DRAWN_COLUMNS, MARGIN, DEVIATIONS = 256, 64, 3.0, 4.0
-# Additions that a term goes through where NumPy adds up in pairs, from blocks of 128 on.
-EXACT_TERMS = 60
 
 
-class PackedKernelMatrix:
+class PackedKernelMatrix(MeasuredProducts):
     """One triangle of a symmetric kernel matrix Q, in panels of consecutive rows.
 
     A product reads each value once and uses it twice. Values that do not fit into memory are recomputed by every
@@ -70,22 +63,13 @@ class PackedKernelMatrix:
     """
 
     def __init__(self, source: ValueSource, *, memory: int, dtype: str = "float32", n_threads: int = 1):
-        self.n_rows = source.n_rows
-        self.n_products = 0
-        self._n_threads = n_threads
         most = max(TASKS, TASKS_PER_THREAD * n_threads)
         width, self._n_kept = _plan(source, memory, np.dtype(dtype), n_threads if source.parallel else 1, most)
-        self._tiles = Tiles(source, np.dtype(dtype), width)
+        super().__init__(source, Tiles(source, np.dtype(dtype), width), n_threads)
         self._kept_tasks = _tasks(0, self._n_kept, most)
         self._made_tasks = _tasks(self._n_kept, -(-self.n_rows // HEIGHT), most)
         self._values = np.empty(_n_values(self._n_kept, self.n_rows), dtype=dtype)
         self.product_bytes = self._values.nbytes
-        largest = float(np.abs(self._tiles.diagonal).max(initial=0.0))
-        self.largest = largest
-        self.source = source
-        self._value_error: float | None = None
-        self._unrounded: Tiles | None = None
-        self.rounding = float(np.finfo(dtype).eps) * largest * float(np.sqrt(self.n_rows / 3.0))
         self._tiles.parallel(self._store, self._kept_tasks, n_threads)
 
     def product(self, b: np.ndarray) -> np.ndarray:
@@ -150,89 +134,6 @@ class PackedKernelMatrix:
         self._tiles.columns(positions, made, 0, kept_rows, out, self._n_threads)
         self._tiles.columns(positions, np.arange(len(positions)), kept_rows, self.n_rows, out, self._n_threads)
         return out
-
-    def diagonal(self) -> np.ndarray:
-        """The diagonal of Q.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows,)
-            The values that `product` uses.
-        """
-        return self._tiles.diagonal.astype(np.float64)
-
-    def form_rounding(self, b: np.ndarray) -> float:
-        """Approximate error of ``b'Qb`` due to rounding.
-
-        The error of a value is at most half a unit in its last place, a relative ``eps / sqrt(24)`` in the root mean
-        square. If these errors are independent, the form has the standard deviation ``eps * (sum of b_i^2 b_j^2 q_ij^2
-        / 12)^1/2``. The sum is taken over columns drawn with probability proportional to ``b_j^2``.
-
-        Parameters
-        ----------
-        b : ndarray of float64, shape (n_rows,)
-            The vector.
-
-        Returns
-        -------
-        float
-            The standard deviation.
-        """
-        squares = b * b
-        total = float(squares.sum())
-        if total == 0.0:
-            return 0.0
-        drawn = np.random.default_rng(0).choice(self.n_rows, size=SAMPLED_COLUMNS, p=squares / total)
-        values = self.columns(drawn)
-        values *= values
-        eps = float(np.finfo(self._values.dtype).eps)
-        return eps * float(np.sqrt(total * float((squares @ values).mean()) / 12.0))
-
-    def product_error(self, b: np.ndarray, product: np.ndarray) -> tuple[float, float]:
-        """Bounds on how far a product is from ``Qb`` of the kernel itself, and from ``b'Qb``, by whatever rounding.
-
-        The differences are measured with columns of Q computed again in float64: all of them for up to `MEASURED_ROWS`
-        rows. Of more rows some are drawn with probability proportional to ``|b_j|``. Their mean estimates the error of
-        the form without bias, to which `DEVIATIONS` standard errors are added; the largest one gets a `MARGIN`.
-
-        Parameters
-        ----------
-        b : ndarray of float64, shape (n_rows,)
-            The vector.
-        product : ndarray of float64, shape (n_rows,)
-            What is taken for ``Q b``.
-
-        Returns
-        -------
-        of_product, of_form : float
-            Bounds on the largest error of an entry of the product, and on that of its product with b.
-        """
-        total = float(np.abs(b).sum())
-        if total == 0.0:
-            return float(np.abs(product).max(initial=0.0)), 0.0
-        if self._value_error is None:
-            self._value_error = self.source.value_error() + growth(EXACT_TERMS) * self.largest
-        unknown = self._value_error * total
-        if self.n_rows <= MEASURED_ROWS:
-            errors = np.abs(self._differences(np.arange(self.n_rows), b, product))
-            return unknown + float(errors.max()), unknown * total + float(np.abs(b) @ errors)
-        drawn = np.random.default_rng(0).choice(self.n_rows, size=DRAWN_COLUMNS, p=np.abs(b) / total)
-        errors = self._differences(drawn, b, product)
-        signed = errors * np.sign(b[drawn])
-        of_form = abs(float(signed.mean())) + DEVIATIONS * float(signed.std() / np.sqrt(DRAWN_COLUMNS))
-        return unknown + MARGIN * float(np.abs(errors).max()), unknown * total + of_form * total
-
-    def _differences(self, positions: np.ndarray, b: np.ndarray, product: np.ndarray) -> np.ndarray:
-        """Entries of ``Qb``, with Q in float64, less those of a product."""
-        if self._unrounded is None:
-            self._unrounded = Tiles(self.source, np.dtype(np.float64), WIDTHS[-1])
-        found = []
-        for part in np.array_split(positions, -(-len(positions) // SAMPLED_COLUMNS)):
-            columns = np.empty((self.n_rows, len(part)))
-            self._unrounded.columns(part, np.arange(len(part)), 0, self.n_rows, columns, self._n_threads)
-            # along rows in memory NumPy adds up in pairs
-            found.append((np.ascontiguousarray(columns.T) * b).sum(axis=1) - product[part])
-        return np.concatenate(found)
 
     def _panel(self, panel: int) -> np.ndarray:
         """Rows of a stored panel, with the columns up to the last of them."""

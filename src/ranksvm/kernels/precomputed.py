@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from ranksvm.device import Device
 from ranksvm.kernels.functions import refuse_infinite
+from ranksvm.kernels.matrix import KernelMatrix
 from ranksvm.kernels.packed_matrix import PackedKernelMatrix
 
 __all__ = ["precomputed_matrix"]
@@ -38,8 +40,14 @@ class _GivenValues:
 
 
 def precomputed_matrix(
-    K: np.ndarray, rows: np.ndarray, *, memory: int, dtype: str = "float32", n_threads: int = 1
-) -> PackedKernelMatrix:
+    K: np.ndarray,
+    rows: np.ndarray,
+    *,
+    memory: int,
+    dtype: str = "float32",
+    n_threads: int = 1,
+    device: Device | None = None,
+) -> KernelMatrix:
     """The submatrix of a full kernel matrix for some rows, with its lower triangle packed.
 
     Values that do not fit into memory are read from the full matrix by every product.
@@ -56,17 +64,27 @@ def precomputed_matrix(
         Type of the stored values; products sum in float64.
     n_threads : int
         Number of threads.
+    device : Device, optional
+        Where the matrix is multiplied, in the memory that is free there; rows that do not fit are copied there by every
+        product.
 
     Returns
     -------
-    PackedKernelMatrix
+    KernelMatrix
         Its products.
 
     Raises
     ------
     OptionError
         When ``memory`` is too small for any product at all.
+    DeviceError
+        When the device's memory is.
     DataError
         When a value is not finite, or too large for the dtype.
     """
-    return PackedKernelMatrix(_GivenValues(K, rows), memory=memory, dtype=dtype, n_threads=n_threads)
+    source = _GivenValues(K, rows)
+    if device is not None:
+        from ranksvm.kernels.device_matrix import device_matrix
+
+        return device_matrix(None, K, source, device, dtype=dtype, rows=rows, n_threads=n_threads)
+    return PackedKernelMatrix(source, memory=memory, dtype=dtype, n_threads=n_threads)

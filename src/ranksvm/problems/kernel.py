@@ -14,6 +14,7 @@ from ranksvm._memory import memory_bytes
 from ranksvm._parallel import one_blas_thread
 from ranksvm.data import Preferences, TwoBlocks
 from ranksvm.data.design_matrix import stored_bytes
+from ranksvm.device import Device
 from ranksvm.exceptions import DataError
 from ranksvm.kernels import (
     FeatureMap,
@@ -30,8 +31,9 @@ from ranksvm.kernels import (
 )
 from ranksvm.kernels.expansions import Expansion, LinearFunction, expansion
 from ranksvm.losses import LossSpec
-from ranksvm.objectives import CoefficientObjective, KernelObjective, KernelPoint, Landmarks, ThreadedTerm
+from ranksvm.objectives import CoefficientObjective, DataTerm, KernelObjective, KernelPoint, Landmarks, ThreadedTerm
 from ranksvm.objectives.feature_design import feature_design
+from ranksvm.problems.kernel_device import check_kernel_device, kernel_device
 from ranksvm.problems.kernel_model import kernel_terms, scattered
 from ranksvm.problems.kernel_options import (
     PRECOMPUTED,
@@ -70,6 +72,7 @@ def kernel_training_set(estimator: Any, X: Any, y: Any, **data: Any) -> Training
     """
     check_kernel_options(estimator)
     problem_options(estimator)
+    check_kernel_device(estimator)
     if isinstance(X, Preferences) and is_precomputed(estimator.kernel):
         raise DataError("kernel='precomputed' takes the matrix of all rows with each other, and pairs, no Preferences.")
     found = training_set(estimator, X, y, **data)
@@ -85,6 +88,7 @@ def kernel_problem(estimator: Any, data: TrainingSet, gamma: float | None) -> "K
     """The problem that a kernel estimator solves for the data of ``fit``, with this gamma if its kernel has one."""
     options = problem_options(estimator)
     options |= {"memory": memory_bytes(estimator.memory_limit), "dtype": estimator.kernel_dtype}
+    options["on"] = kernel_device(estimator, data.pairs.n_rows, data.n_threads)
     if is_precomputed(estimator.kernel):
         return KernelProblem(data, None, None, **options)
     kernel = kernel_with(estimator.kernel, gamma, estimator.degree, estimator.coef0)
@@ -117,6 +121,8 @@ class KernelProblem(RankSVMProblem):
         Bytes that the kernel matrix may use.
     dtype : {"float32", "float64"}
         Type in which it is stored.
+    on : Device or None
+        Where it is made and multiplied; None: the processor.
     **options : optional
         Those of `RankSVMProblem`.
     """
@@ -124,10 +130,20 @@ class KernelProblem(RankSVMProblem):
     newton = staticmethod(newton_cg)
 
     def __init__(
-        self, data: TrainingSet, kernel: Kernel | None, gamma: float | None, *, memory: int, dtype: str, **options: Any
+        self,
+        data: TrainingSet,
+        kernel: Kernel | None,
+        gamma: float | None,
+        *,
+        memory: int,
+        dtype: str,
+        on: Device | None = None,
+        **options: Any,
     ):
         pairs, self.rows = data.pairs.comparable()
         super().__init__(data, pairs, **options)
+        self._on = on
+        self.device = "cpu" if on is None else on.name
         if self.solver == "auto":
             self.solver = "newton"
         self.kernel = kernel
@@ -161,7 +177,7 @@ class KernelProblem(RankSVMProblem):
     def matrix(self) -> KernelMatrix:
         """Q, computed on first use."""
         memory = self._memory - self._bytes_beside - self._landmark_bytes * self._n_landmarks
-        how: dict[str, Any] = {"memory": memory, "dtype": self.dtype, "n_threads": self.n_threads}
+        how: dict[str, Any] = {"memory": memory, "dtype": self.dtype, "n_threads": self.n_threads, "device": self._on}
         if self.kernel is None:
             matrix: KernelMatrix = precomputed_matrix(self.X, self.rows, **how)
         else:
@@ -316,19 +332,34 @@ class FeatureProblem(LinearProblem):
         Bytes that the features of the documents may use; if they need more, they are recomputed at every pass.
     dtype : {"float32", "float64"}
         Type in which they are stored.
+    on : Device or None
+        Where they are made and stored, in the memory that is free there; None: in that of the processor.
     **options : optional
         Those of `RankSVMProblem`.
     """
 
     def __init__(
-        self, data: TrainingSet, features: FeatureMap, gamma: float | None, *, memory: int, dtype: str, **options: Any
+        self,
+        data: TrainingSet,
+        features: FeatureMap,
+        gamma: float | None,
+        *,
+        memory: int,
+        dtype: str,
+        on: Device | None = None,
+        **options: Any,
     ):
         pairs, rows = data.pairs.comparable()
         X = _taken(data.X, rows)
-        left = max(0, memory - (0 if X is data.X else stored_bytes(X)))
-        design = feature_design(X, features, memory=left, dtype=np.dtype(dtype), n_threads=data.n_threads)
         loss: LossSpec = options["loss"]
-        term = ThreadedTerm(design, loss.over(pairs), threads_for(loss, data.n_threads))
+        if on is None:
+            left = max(0, memory - (0 if X is data.X else stored_bytes(X)))
+            design = feature_design(X, features, memory=left, dtype=np.dtype(dtype), n_threads=data.n_threads)
+            term: DataTerm = ThreadedTerm(design, loss.over(pairs), threads_for(loss, data.n_threads))
+        else:
+            from ranksvm.objectives.device_features import feature_term
+
+            term = feature_term(on, X, features, loss.over(pairs), np.dtype(dtype), data.n_threads)
         super().__init__(replace(data, X=X, pairs=pairs), term, **options)
         self.features = features
         self.gamma = gamma

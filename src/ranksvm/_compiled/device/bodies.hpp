@@ -3,6 +3,7 @@
 #define RANKSVM_DEVICE_BODIES_HPP
 
 #include "curvature.hpp"
+#include "documents.hpp"
 #include "losses.hpp"
 #include "rows.hpp"
 #include "storage.hpp"

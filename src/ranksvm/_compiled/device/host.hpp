@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bodies.hpp"
 
@@ -138,12 +139,15 @@ struct HostKernel {
     RANKSVM_HOST_KERNEL(variant, add_pieces)                                                           \
     RANKSVM_HOST_KERNEL(variant, step_between) RANKSVM_HOST_KERNEL(variant, take)
 
+#define RANKSVM_HOST_KERNELS_OF_DOCUMENTS(variant) \
+    RANKSVM_HOST_KERNEL(variant, pair_values)      \
+    RANKSVM_HOST_KERNEL(variant, sparse_pair_values) RANKSVM_HOST_KERNEL(variant, put_diagonal)
+
 #define RANKSVM_HOST_STORAGE_KERNELS(variant) \
     RANKSVM_HOST_KERNEL(variant, convert) RANKSVM_HOST_KERNEL(variant, largest_values)
 
-// A kernel by variant and name, such as "levels_dense_float/loss".
-inline const HostKernel &host_kernel(const std::string &name) {
-    static const HostKernel kernels[] = {
+inline const std::vector<HostKernel> &host_kernels() {
+    static const std::vector<HostKernel> kernels = {
         RANKSVM_HOST_STORAGE_KERNELS(levels_dense_float) RANKSVM_HOST_STORAGE_KERNELS(levels_dense_double)
         RANKSVM_HOST_KERNELS(levels_dense_float, accumulate_rows) RANKSVM_HOST_KERNELS(levels_dense_double, accumulate_rows)
             RANKSVM_HOST_KERNELS(levels_sparse_float, accumulate_columns)
@@ -151,8 +155,21 @@ inline const HostKernel &host_kernel(const std::string &name) {
                     RANKSVM_HOST_KERNELS(listed_dense_float, accumulate_rows)
                         RANKSVM_HOST_KERNELS(listed_dense_double, accumulate_rows)
                             RANKSVM_HOST_KERNELS(listed_sparse_float, accumulate_columns)
-                                RANKSVM_HOST_KERNELS(listed_sparse_double, accumulate_columns)};
-    for (const HostKernel &kernel : kernels)
+                                RANKSVM_HOST_KERNELS(listed_sparse_double, accumulate_columns)
+                                    RANKSVM_HOST_KERNELS_OF_DOCUMENTS(levels_dense_float)
+                                        RANKSVM_HOST_KERNELS_OF_DOCUMENTS(levels_dense_double)};
+    return kernels;
+}
+
+inline std::vector<std::string> host_kernel_names() {
+    std::vector<std::string> names;
+    for (const HostKernel &kernel : host_kernels()) names.push_back(kernel.name);
+    return names;
+}
+
+// A kernel by variant and name, such as "levels_dense_float/loss".
+inline const HostKernel &host_kernel(const std::string &name) {
+    for (const HostKernel &kernel : host_kernels())
         if (name == kernel.name) return kernel;
     throw std::invalid_argument("there is no kernel " + name);
 }

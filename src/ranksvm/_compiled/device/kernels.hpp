@@ -125,3 +125,32 @@ RANKSVM_KERNEL(step_between)(const double *a, const double *b, double alpha, int
 RANKSVM_KERNEL(take)(const double *values, const int32_t *places, int64_t n, double *out) {
     ranksvm::device::take(values, places, n, out);
 }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Documents with documents: matrices of a kernel and features that stand for one, of which RANKSVM_REAL is the type
+
+#if !RANKSVM_SPARSE && !RANKSVM_LISTED
+RANKSVM_KERNEL(pair_values)
+(const double *X, int64_t n_X, const int32_t *rows, int64_t start, int64_t stop, const double *Z, int64_t n_Z,
+ int64_t n_features, int64_t kind, double factor, double constant, int64_t degree, int64_t row_stride, int64_t column_stride,
+ RANKSVM_REAL *out) {
+    ranksvm::device::all_pair_values(ranksvm::device::DenseDocuments{X, n_X, n_features}, rows, start, stop,
+                                     ranksvm::device::DenseDocuments{Z, n_Z, n_features},
+                                     ranksvm::device::Function{kind, factor, constant, degree},
+                                     ranksvm::device::Target<RANKSVM_REAL>{out, row_stride, column_stride});
+}
+
+RANKSVM_KERNEL(sparse_pair_values)
+(const double *data, const int32_t *indices, const int64_t *indptr, const int32_t *rows, int64_t start, int64_t stop,
+ const double *Z_data, const int32_t *Z_indices, const int64_t *Z_indptr, int64_t n_Z, int64_t kind, double factor,
+ double constant, int64_t degree, int64_t row_stride, int64_t column_stride, RANKSVM_REAL *out) {
+    ranksvm::device::all_pair_values(ranksvm::device::SparseDocuments{data, indices, indptr, 0}, rows, start, stop,
+                                     ranksvm::device::SparseDocuments{Z_data, Z_indices, Z_indptr, n_Z},
+                                     ranksvm::device::Function{kind, factor, constant, degree},
+                                     ranksvm::device::Target<RANKSVM_REAL>{out, row_stride, column_stride});
+}
+
+RANKSVM_KERNEL(put_diagonal)(const double *diagonal, int64_t start, int64_t stop, int64_t n, RANKSVM_REAL *out) {
+    ranksvm::device::put_diagonal(diagonal, start, stop, n, out);
+}
+#endif

@@ -1,0 +1,97 @@
+"""Fits on a device beside those of the processor, loss by loss and option by option: the first part of `gpu.py`."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from ranksvm import KernelRankSVM, RankSVM, make_ranking
+from ranksvm.exceptions import RankSVMError
+
+TOL = 1e-8
+# Objectives at tol=1e-8 may differ by this much, relative to them.
+CLOSE = 1e-9
+LOSSES = ("squared_hinge", "hinge", "huber")
+SEED = 0
+
+
+class Check(NamedTuple):
+    """A fit on the device beside the processor's."""
+
+    name: str
+    difference: float
+    certificate: float
+    repeated: bool
+    converged: bool
+    error: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the objectives agree to the certificates, and a second fit gave the same bits."""
+        return self.converged and self.repeated and self.difference <= max(CLOSE, self.certificate)
+
+
+def checks(device: str, smoke: bool) -> Iterator[Check]:
+    """Every loss, with every kind of features, pairs and weights."""
+    sizes = (10, 12, 5) if smoke else (400, (1, 100), 46)
+    data = make_ranking(*sizes, random_state=SEED)
+    rng = np.random.default_rng(SEED)
+    y, qid, n = data.y, data.qid, data.n_rows
+    sparse = data.X * (rng.random(data.X.shape) < 0.3)
+    pairs = listed(y, qid, rng)
+    weights = {"sample_weight": rng.integers(0, 3, n), "query_weight": 0.5 + qid % 3, "propensity": 1.0 / (1.0 + y)}
+    for loss in LOSSES:
+        labels: dict[str, Any] = {"y": y, "qid": qid}
+        yield checked(f"{loss}, float32", device, data.X, labels, loss=loss)
+        yield checked(f"{loss}, float64", device, data.X.astype(np.float64), labels, loss=loss)
+        yield checked(f"{loss}, CSR", device, scipy.sparse.csr_array(sparse), labels, loss=loss)
+        yield checked(f"{loss}, tron", device, data.X, labels, loss=loss, solver="tron")
+        yield checked(f"{loss}, rows weighted", device, data.X, labels | weights, loss=loss)
+        yield checked(f"{loss}, pairs listed", device, data.X, {"pairs": pairs, "qid": qid}, loss=loss)
+        for weighting in ("per_query", "label_gap", "gain_gap"):
+            yield checked(f"{loss}, {weighting}", device, data.X, labels, loss=loss, pair_weighting=weighting)
+        yield checked(f"{loss}, adjacent levels", device, data.X, labels, loss=loss, pair_selection="adjacent")
+    few = data.qid <= (10 if smoke else 60)
+    X, labels_of_few = data.X[few], {"y": y[few], "qid": qid[few]}
+    for kernel in ("rbf", "laplacian", "poly", "cosine", "linear"):
+        for approximation in (None, "nystroem") if kernel != "rbf" else (None, "nystroem", "fourier"):
+            options = {"kernel": kernel, "approximation": approximation, "gamma": 0.02, "kernel_dtype": "float64"}
+            options |= {"n_components": 50, "random_state": 0, "C": 0.01, "model": KernelRankSVM}
+            name = f"kernel {kernel}, {approximation or 'exact'}"
+            yield checked(name, device, X, labels_of_few, **options)
+    sparse_few = scipy.sparse.csr_array(sparse[few])
+    options = {"gamma": 0.02, "kernel_dtype": "float64", "C": 0.01, "model": KernelRankSVM}
+    yield checked("kernel rbf, exact, CSR", device, sparse_few, labels_of_few, **options)
+    many = make_ranking(2, 60 if smoke else 6000, 5, n_levels=None, random_state=SEED)
+    lists: dict[str, Any] = {"y": many.y, "qid": many.qid}
+    yield checked(f"squared_hinge, {many.n_rows // 2:,} levels a query", device, many.X, lists, C=1e-4)
+    yield checked("squared_hinge, scores with an offset", device, data.X.astype(np.float64) + 1e4, labels)
+
+
+def listed(y: np.ndarray, qid: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A third of the pairs of neighbouring rows."""
+    rows = np.flatnonzero((qid[:-1] == qid[1:]) & (y[:-1] != y[1:]))
+    rows = rows[rng.random(len(rows)) < 0.7]
+    first = y[rows] > y[rows + 1]
+    return np.stack([np.where(first, rows, rows + 1), np.where(first, rows + 1, rows)], axis=1)
+
+
+def checked(
+    name: str, device: str, X: Any, given: dict[str, Any], C: float = 0.1, model: Any = RankSVM, **options: Any
+) -> Check:
+    """One fit on the processor and two on the device."""
+    options = {"C": C, "tol": TOL, **options}
+    y, rest = given.get("y"), {key: value for key, value in given.items() if key != "y"}
+    try:
+        cpu, first, again = (model(device=where, **options).fit(X, y, **rest) for where in ("cpu", device, device))
+    except RankSVMError as error:  # the others are checked all the same
+        return Check(name, np.inf, np.nan, False, False, str(error))
+    size = cpu.objective_
+    return Check(
+        name,
+        abs(first.objective_ - size) / size,
+        max(first.duality_gap_, cpu.duality_gap_) / size,
+        bool(np.array_equal(first.predict(X), again.predict(X))),
+        first.converged_,
+    )

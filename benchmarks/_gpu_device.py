@@ -1,0 +1,98 @@
+"""A device that times its kernels, and how fast its memory is: for `gpu.py`."""
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ranksvm.device import Device, DeviceArray, Variant
+
+VECTORS = Variant(listed=False, sparse=False, real="float")
+# Values of each of the three vectors whose sum tells how fast memory is, and rounds.
+BANDWIDTH_VALUES, ROUNDS = 1 << 27, 10
+# Kernels that read X.
+READ_X = ("scores", "gather", "accumulate_rows")
+
+
+@dataclass
+class Spent:
+    """Launches of a kernel, their seconds, and the bytes that they read and write at the least."""
+
+    launches: int = 0
+    seconds: float = 0.0
+    n_bytes: int = 0
+
+
+@dataclass
+class TimedDevice:
+    """A device whose launches are waited for and timed: see `Device` for the methods.
+
+    Parameters
+    ----------
+    device : Device
+        The device that does the work.
+    """
+
+    device: Device
+    spent: dict[str, Spent] = field(default_factory=lambda: defaultdict(Spent))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.device, name)
+
+    def launch(self, variant: Variant, kernel: str, arguments: tuple, *, n_blocks: int, shared: int = 0) -> None:
+        """Run a kernel, wait for it, and note what it took."""
+        self.device.synchronise()
+        started = time.perf_counter()
+        self.device.launch(variant, kernel, arguments, n_blocks=n_blocks, shared=shared)
+        self.device.synchronise()
+        found = self.spent[kernel]
+        found.launches += 1
+        found.seconds += time.perf_counter() - started
+        found.n_bytes += bytes_of(arguments)
+
+
+def bytes_of(arguments: tuple) -> int:
+    """Bytes of the arrays that a kernel is given, each once; of an X beside its rows, only those rows."""
+    total, previous = 0, None
+    for value in arguments:
+        if isinstance(value, DeviceArray):
+            total += value.nbytes
+            if is_features(previous) and value.dtype == np.int32:
+                total += min(0, value.size * previous.shape[1] * previous.dtype.itemsize - previous.nbytes)
+        previous = value
+    return total
+
+
+def is_features(value: Any) -> bool:
+    """Whether an argument is the array of features."""
+    return isinstance(value, DeviceArray) and len(value.shape) == 2
+
+
+def bandwidth(device: Device, values: int) -> float:
+    """Bytes a second of ``out = a + alpha (b - a)`` in float64: two vectors are read and one is written."""
+    vectors = [device.empty((values,), np.float64) for _ in range(3)]
+    for vector in vectors:
+        device.launch(VECTORS, "take", (None, None, values, vector), n_blocks=device.n_blocks)
+    a, b, out = vectors
+    arguments = a, b, 0.5, values, out
+    device.launch(VECTORS, "step_between", arguments, n_blocks=device.n_blocks)
+    device.synchronise()
+    started = time.perf_counter()
+    for _ in range(ROUNDS):
+        device.launch(VECTORS, "step_between", arguments, n_blocks=device.n_blocks)
+    device.synchronise()
+    return ROUNDS * 24 * values / (time.perf_counter() - started)
+
+
+def launch_seconds(device: Device) -> float:
+    """Seconds of a launch with next to nothing to do, and of waiting for it: what every line of a profile holds."""
+    out = device.empty((8,), np.float64)
+    times = []
+    for _ in range(20 * ROUNDS):
+        started = time.perf_counter()
+        device.launch(VECTORS, "take", (None, None, 8, out), n_blocks=1)
+        device.synchronise()
+        times.append(time.perf_counter() - started)
+    return float(np.median(times))

@@ -1,0 +1,181 @@
+"""Fits on a GPU and on the processor, with X where it is read: what `gpu.py` times."""
+
+import os
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from _common import seconds
+from _gpu_cases import Case, chosen_cost
+from _gpu_device import READ_X, Spent, TimedDevice, launch_seconds
+from ranksvm import RankingData, RankSVM
+from ranksvm.device import names, open_device
+from ranksvm.metrics import evaluate
+from ranksvm.problems.linear import LinearProblem, linear_problem
+
+# Tolerances of the figure; the certificate of the tables.
+TOLS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)
+CERTIFIED = 1e-4
+# A fit that takes longer is not repeated.
+LONG = 1.0
+EVALUATIONS = 10
+TIMED = "timed"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a fit runs: the device's name, and the number of threads."""
+
+    name: str
+    device: str
+    n_jobs: int | None
+
+
+@dataclass
+class Curve:
+    """Fits at several tolerances, X where it is read: seconds, objectives and certificates."""
+
+    tols: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    objectives: list[float] = field(default_factory=list)
+    gaps: list[float] = field(default_factory=list)
+
+    def at(self, tol: float) -> tuple[float, float, float]:
+        """Seconds, objective and certificate of one tolerance."""
+        place = self.tols.index(tol)
+        return self.seconds[place], self.objectives[place], self.gaps[place]
+
+
+@dataclass
+class Measured:
+    """What was measured for a data set and a C."""
+
+    case: Case
+    data: RankingData
+    C: float
+    tuned: bool
+    curves: dict[str, Curve] = field(default_factory=dict)
+    whole: dict[str, float] = field(default_factory=dict)
+    accuracy: dict[str, float] = field(default_factory=dict)
+    copy: float = np.nan
+    evaluation: float = np.nan
+    auto: tuple[str, float] = ("", np.nan)
+    published_recipe: tuple[float, float] = (np.nan, np.nan)
+    profile: dict[str, Spent] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The data and C."""
+        return f"{self.case.name}, C = {'2^' if self.tuned else ''}{np.log2(self.C) if self.tuned else self.C:g}"
+
+    @property
+    def optimum(self) -> float:
+        """The least objective that any fit found."""
+        return min(min(curve.objectives) for curve in self.curves.values())
+
+    @property
+    def passes(self) -> float:
+        """Times that X was read by a fit."""
+        return sum(self.profile[kernel].n_bytes for kernel in READ_X if kernel in self.profile) / self.data.X.nbytes
+
+
+def places(device: str) -> list[Place]:
+    """The device, and the processor with two threads and with all."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    found = [Place("GPU", device, None), Place("2 threads", "cpu", 2)]
+    return found if cores <= 2 else [*found, Place(f"{cores} threads", "cpu", None)]
+
+
+def measured(case: Case, device: str, repeats: int) -> list[Measured]:
+    """A data set with C = 1, and with a C chosen on it."""
+    data = case.load()
+    found = [Measured(case, data, 1.0, tuned=False), Measured(case, data, chosen_cost(data), tuned=True)]
+    for one in found:
+        measure(one, device, repeats)
+    return found
+
+
+def measure(one: Measured, device: str, repeats: int) -> None:
+    """Everything about a data set and a C."""
+    data = one.data
+    for place in places(device):
+        ranker = RankSVM(C=one.C, device=place.device, n_jobs=place.n_jobs)
+        problem = linear_problem(ranker, data.X, data.y, qid=data.qid, group=None)
+        one.curves[place.name] = curve(problem, one.C, repeats)
+        if place.device != "cpu":
+            one.copy = copy_seconds(problem, data.X)
+            one.evaluation = evaluation_seconds(problem)
+        del problem
+        one.whole[place.name] = least(lambda ranker=ranker: ranker.fit(data.X, data.y, qid=data.qid), repeats)
+        found = evaluate(data.y, ranker.predict(data.X), data.qid, ["pairwise_accuracy"])
+        one.accuracy[place.name] = 100.0 * found["pairwise_accuracy"]
+    auto = RankSVM(C=one.C, device="auto")
+    taken = least(lambda: auto.fit(data.X, data.y, qid=data.qid), repeats)
+    one.auto = str(auto.device_), taken
+    recipe = RankSVM(C=one.C, solver="tron", stopping="gradient", tol=1e-5, device=device)
+    taken = least(lambda: recipe.fit(data.X.astype(np.float32), data.y, qid=data.qid), repeats)
+    one.published_recipe = taken, recipe.objective_ / one.optimum - 1.0
+    one.profile = profile(one, device)
+
+
+def curve(problem: LinearProblem, C: float, repeats: int) -> Curve:
+    """Fits at every tolerance, the first of them once before, to make what later ones share."""
+    found = Curve()
+    for tol in (TOLS[0], *TOLS):
+        problem.tol = tol
+        results: list[Any] = []
+        taken = least(lambda results=results: results.append(problem.solve(C)), repeats)
+        if tol in found.tols:
+            found = Curve()
+        found.tols.append(tol)
+        found.seconds.append(taken)
+        found.objectives.append(float(results[-1].value))
+        found.gaps.append(float(results[-1].gap))
+    return found
+
+
+def least(action: Any, repeats: int) -> float:
+    """The least of several times of an action; of one where that is long."""
+    first = seconds(action)
+    return first if first > LONG else min([first, *(seconds(action) for _ in range(repeats - 1))])
+
+
+def copy_seconds(problem: LinearProblem, X: np.ndarray) -> float:
+    """Seconds of a copy of X to the device."""
+    device = problem.objective.term.device
+
+    def copy() -> None:
+        device.copy_in(X)
+        device.synchronise()
+
+    return min(seconds(copy) for _ in range(3))
+
+
+def evaluation_seconds(problem: LinearProblem) -> float:
+    """Seconds of an evaluation of value and gradient, the weights copied there and the sums back."""
+    term, times = problem.objective.term, []
+    for turn in range(EVALUATIONS + 1):
+        w = np.full(term.n_variables, 0.01 * (turn + 1))
+        started = time.perf_counter()
+        term.release(term.evaluate(w, problem.loss.first_width))
+        times.append(time.perf_counter() - started)
+    return float(np.median(times[1:]))
+
+
+def profile(one: Measured, device: str) -> dict[str, Spent]:
+    """What every kernel took in a fit to the usual certificate, each launch waited for."""
+    timed = TimedDevice(open_device(device))
+    names.OPENERS[TIMED] = lambda _number: timed  # type: ignore[assignment]
+    ranker = RankSVM(C=one.C, device=TIMED, tol=CERTIFIED)
+    data = one.data
+    problem = linear_problem(ranker, data.X, data.y, qid=data.qid, group=None)
+    timed = problem.objective.term.device
+    timed.spent.clear()
+    problem.solve(one.C)
+    spent = dict(timed.spent)
+    empty = launch_seconds(timed.device)
+    for found in spent.values():
+        found.seconds = max(found.seconds - found.launches * empty, 0.0)
+    return spent

@@ -1,0 +1,407 @@
+"""RankSVM on a GPU: correctness on all losses, then fits beside the processor's and the published ones, and a profile.
+
+python benchmarks/gpu.py -o benchmarks/results/gpu.md
+
+Without a GPU it ends with a sentence; --host runs tiny data on the host in the place of one, which measures nothing.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from _common import arguments, page, publish, table, verdict
+from _gpu_cases import cases
+from _gpu_checks import CLOSE, Check, checks
+from _gpu_device import BANDWIDTH_VALUES, bandwidth, launch_seconds
+from _gpu_fits import CERTIFIED, TOLS, Measured, measured, places
+from _gpu_kernels import KernelFit, kernel_fit, large_product
+from ranksvm import RankSVM, make_ranking
+from ranksvm.device import Device, names, open_device
+from ranksvm.device.host import HostDevice
+from ranksvm.exceptions import RankSVMError
+from ranksvm.plotting.styles import PALETTE
+from ranksvm.problems.linear import linear_problem
+
+SEED = 0
+NOT_MEASURED = "**Not yet measured.** The host stood in for the GPU, on tiny data: these numbers tell nothing of one."
+# Rows of the lists of all lengths.
+LIST_ROWS, LIST_FEATURES = 1 << 19, 46
+LIST_LENGTHS = tuple(1 << exponent for exponent in range(4, 16))
+
+
+# -- what is measured --------------------------------------------------------------------------------------------------
+
+
+def first_call(device: str) -> float:
+    """Seconds of a first fit of 300 x 5 in a new process, after the import of ranksvm."""
+    if device != "cuda:0":
+        return np.nan
+    code = (
+        "import time; from ranksvm import RankSVM, make_ranking; d = make_ranking(30, 10, 5, random_state=0);"
+        "RankSVM().fit(d.X, d.y, qid=d.qid); t = time.perf_counter();"
+        "RankSVM(device='cuda').fit(d.X, d.y, qid=d.qid); print(time.perf_counter() - t)"
+    )
+    return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+
+
+def by_list_length(device: str, smoke: bool) -> Iterator[tuple[int, dict[str, float]]]:
+    """Length of all lists, and nanoseconds a document of an evaluation of them, by place."""
+    n_rows, lengths = (256, (16, 64)) if smoke else (LIST_ROWS, LIST_LENGTHS)
+    for length in lengths:
+        data = make_ranking(n_rows // length, length, LIST_FEATURES, random_state=SEED)
+        found = {}
+        for place in places(device):
+            problem = linear_problem(
+                RankSVM(device=place.device, n_jobs=place.n_jobs), data.X, data.y, qid=data.qid, group=None
+            )
+            term, times = problem.objective.term, []
+            for turn in range(4):
+                started = time.perf_counter()
+                term.release(term.evaluate(np.full(LIST_FEATURES, 0.01 * (turn + 1)), None))
+                times.append(time.perf_counter() - started)
+            found[place.name] = 1e9 * min(times[1:]) / data.n_rows
+        yield length, found
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def correctness(found: list[Check]) -> str:
+    """All checks in a table, the sentence first."""
+    failed = [check.name for check in found if not check.passed]
+    verdict_of_all = "all passed" if not failed else f"**FAILED: {'; '.join(failed)}**"
+    rows = [
+        (c.name, f"{c.difference:.1e}", f"{c.certificate:.1e}", "yes" if c.repeated else "**NO**", c.error)
+        for c in found
+    ]
+    return (
+        f"## Correctness\n\n{len(found)} fits at tol=1e-8 beside the processor's: {verdict_of_all}. Objectives may "
+        f"differ by a relative {CLOSE:g}, or by the certificate where that is larger; two fits give the same bits.\n\n"
+        + table(["fit", "difference (relative)", "certificate (relative)", "same bits", "error"], rows)
+    )
+
+
+def fits(found: list[Measured]) -> str:
+    """Seconds to the certificate, by place."""
+    others = [name for name in found[0].curves if name != "GPU"]
+    header = ["data, C", "rows x features", "copy of X, s", "GPU, X there, s", "GPU, whole fit, s"]
+    header += [f"{name}, {what}, s" for name in others for what in ("solver", "whole fit")]
+    header += ["ratio of solvers, 2 threads", "of whole fits", "`auto` took", "s"]
+    rows = []
+    for one in found:
+        gpu = one.curves["GPU"].at(CERTIFIED)[0]
+        cells = [f"{one.copy:.4f}", f"{gpu:.4f}", f"{one.whole['GPU']:.4f}"]
+        for name in others:
+            cells += [f"{one.curves[name].at(CERTIFIED)[0]:.4f}", f"{one.whole[name]:.4f}"]
+        two = one.curves["2 threads"].at(CERTIFIED)[0]
+        cells += [
+            f"{two / gpu:.2f}",
+            f"{one.whole['2 threads'] / one.whole['GPU']:.2f}",
+            one.auto[0],
+            f"{one.auto[1]:.4f}",
+        ]
+        rows.append((one.name, "{:,} x {}".format(*one.data.X.shape), *cells))
+    return (
+        f"## Fits certified to {CERTIFIED:g}\n\nThe least of the rounds. *X there*: the solver alone, features and "
+        "pairs on the device; *whole fit*: `fit`, with checks of the input, pairs, copies and the solver.\n\n"
+        + table(header, rows)
+    )
+
+
+def objectives(found: list[Measured]) -> str:
+    """Objectives at the finest tolerance, and training accuracies."""
+    rows = []
+    for one in found:
+        others = [curve for name, curve in one.curves.items() if name != "GPU"]
+        (_, gpu, gap), (_, cpu, other) = one.curves["GPU"].at(TOLS[-1]), others[0].at(TOLS[-1])
+        paper = one.case.published
+        theirs = "" if paper is None or one.tuned else " / ".join(f"{value:.2f}" for value in paper.accuracies)
+        accuracies = [f"{one.accuracy[name]:.4f}" for name in ("GPU", "2 threads")]
+        difference = abs(gpu - cpu) / cpu
+        allowed = max(CLOSE, max(gap, other) / cpu)
+        verdict_of_it = "within" if difference <= allowed else "**BEYOND**"
+        cells = f"{gpu:.10g}", f"{difference:.1e}, {verdict_of_it}", f"{gap / gpu:.1e}", *accuracies, theirs
+        rows.append((one.name, *cells))
+    header = [
+        "data, C",
+        "objective, GPU",
+        "off the CPU's",
+        "certificate",
+        "accuracy, GPU, %",
+        "CPU, %",
+        "the paper's, %",
+    ]
+    return (
+        f"## Objectives at tol={TOLS[-1]:g}, and pairwise accuracy on the training data\n\nThe paper's Table 3 "
+        "(DCM / OST / GPU, on the real data) is of the training data; its three solvers minimise one function.\n\n"
+        + table(header, rows)
+    )
+
+
+def beside_the_paper(found: list[Measured]) -> str:
+    """The paper's seconds and ours, and the paper's recipe on this GPU."""
+    rows = []
+    for one in found:
+        paper = one.case.published
+        if paper is None or one.tuned:
+            continue
+        taken, off = one.published_recipe
+        theirs = paper.direct, paper.tree, paper.gpu, paper.direct / paper.gpu, paper.tree / paper.gpu
+        cells = f"{taken:.4f}", f"{off:.1e}", f"{one.whole['GPU']:.4f}"
+        rows.append((one.name, *(f"{value:.2f}" for value in theirs), *cells))
+    header = ["data, C", "their DCM, s", "OST, s", "GPU, s", "speed-up over DCM", "over OST"]
+    header += ["their recipe here, s", "over the optimum", f"our fit to {CERTIFIED:g}, s"]
+    return (
+        "## Beside the paper\n\nTheirs: Tesla C2050, Xeon E5620, real data; not comparable in seconds. *Their recipe*: "
+        "float32 features, plain TRON until the gradient is 1e-5 of that at 0, on this GPU with our kernels, which sum "
+        "in float64.\n\n" + table(header, rows)
+    )
+
+
+def bandwidths(found: list[Measured], peak: float) -> str:
+    """How often X is read, and how near an evaluation is to reading it once."""
+    rows = []
+    for one in found:
+        size = one.data.X.nbytes
+        floor = size / peak
+        rate = size * one.passes / one.curves["GPU"].at(CERTIFIED)[0]
+        cells = f"{1e3 * one.evaluation:.3f}", f"{one.evaluation / floor:.2f}"
+        rows.append((one.name, f"{size / 1e6:,.1f}", f"{one.passes:.1f}", f"{rate / 1e9:,.1f}", *cells))
+    header = ["data, C", "X, MB", "times X is read in a fit", "GB/s of X in the fit", "an evaluation, ms"]
+    header += ["in floors (one read of X)"]
+    return (
+        f"## Bandwidth\n\nMemory: {peak / 1e12:.3f} TB/s, counting what `a + alpha (b - a)` of long vectors reads and "
+        "writes. *Floor*: one read of X at that speed.\n\n" + table(header, rows)
+    )
+
+
+def profiles(found: list[Measured], peak: float, empty: float) -> str:
+    """Kernel by kernel."""
+    parts = [
+        "## Profile\n\nA fit to the same certificate, every launch waited for; an empty launch, "
+        f"{1e6 * empty:.1f} us, is taken off each. Bytes are those of the arrays a kernel is given, each once. "
+        "*Limit*: memory from half of its speed on; launches where a kernel takes no longer than one; else arithmetic "
+        "and latency (visits of pairs, float64, uneven lists)."
+    ]
+    for one in found:
+        total = sum(spent.seconds for spent in one.profile.values()) or 1.0
+        rows = []
+        for kernel, spent in sorted(one.profile.items(), key=lambda item: -item[1].seconds):
+            share = spent.n_bytes / max(spent.seconds, 1e-12) / peak
+            each = spent.seconds / spent.launches
+            limit = "launches" if each < empty else "memory" if share >= 0.5 else "arithmetic, latency"
+            numbers = (
+                f"{1e3 * spent.seconds:.3f}",
+                f"{100 * spent.seconds / total:.0f} %",
+                f"{spent.n_bytes / 1e6:,.1f}",
+            )
+            rows.append((kernel, spent.launches, *numbers, f"{100 * share:.1f} %" if each >= empty else "", limit))
+        header = ["kernel", "launches", "ms", "of all", "MB", "of memory's speed", "limit"]
+        parts.append(f"### {one.name}\n\n{table(header, rows)}")
+    return "\n\n".join(parts)
+
+
+def lengths(found: list[tuple[int, dict[str, float]]], smoke: bool) -> str:
+    """Evaluations by length of the lists."""
+    n_rows = 256 if smoke else LIST_ROWS
+    rows = [(length, *(f"{value:.2f}" for value in times.values())) for length, times in found]
+    header = ["documents a list", *(f"{name}, ns a document" for name in found[0][1])]
+    return (
+        f"## Length of lists\n\nAn evaluation of {n_rows:,} x {LIST_FEATURES} in five levels, cut into lists of one "
+        "length: all pairs are visited on the GPU, so its time grows with the length; the processor's does not.\n\n"
+        + table(header, rows)
+    )
+
+
+def kernels(found: KernelFit, large: tuple[int, float, float], peak: float) -> str:
+    """Exact kernel models."""
+    rows = []
+    for name, taken in found.fits.items():
+        cells = f"{taken:.3f}", found.products[name], f"{found.objectives[name]:.10g}"
+        more = f"{found.making[name]:.4f}", f"{1e3 * found.product[name]:.3f}", f"{found.fits['2 threads'] / taken:.2f}"
+        rows.append((name, *cells, *more))
+    header = ["place", "fit, s", "products", "objective", "making Q, s", "a product, ms", "2 threads over it"]
+    n_rows, making, product = large
+    rate = 4.0 * n_rows**2 / product
+    return (
+        f"## Exact kernel fit\n\n{found.name}, {found.n_rows:,} rows, rbf, to the default certificate. The goal is 20 "
+        f"times 2 threads.\n\n{table(header, rows)}\n\nA Q that fills memory, {n_rows:,} x 46 features: made and "
+        f"multiplied in {making:.2f} s, then a product in {1e3 * product:.2f} ms, {rate / 1e9:,.0f} GB/s, "
+        f"{100 * rate / peak:.0f} % of memory's speed."
+    )
+
+
+def cost_model(found: list[Measured], first: float) -> str:
+    """What `problems/device_choice.py` assumes, as measured here."""
+    sizes = np.array([one.data.X.nbytes for one in found], dtype=float)
+    gpu = np.array([one.evaluation for one in found])
+    slope, constant = np.polyfit(sizes, gpu, 1) if len(set(sizes)) > 1 else (np.nan, np.nan)
+    copies = np.median([one.copy / one.data.X.nbytes for one in found])
+    passes = np.median([one.passes for one in found])
+    worst = max(one.auto[1] / min(one.whole.values()) for one in found)
+    rows = [
+        ("GPU_BYTE, s", f"{slope:.2e}"),
+        ("GPU_PASS, s", f"{constant:.2e}"),
+        ("COPY_BYTE, s", f"{copies:.2e}"),
+        ("PASSES", f"{passes:.1f}"),
+        ("COMPILATION: a first fit in a new process, s", f"{first:.2f}"),
+        ("`auto` over the better of both, at worst", f"{worst:.2f}"),
+    ]
+    return "## The cost model of `auto`\n\n" + table(["constant of `problems/device_choice.py`", "measured here"], rows)
+
+
+def goals(found: list[Measured], peak: float, first: float) -> str:
+    """The goals, each with whether it was met."""
+    lines = [f"- first call, {first:.2f} s: at most {verdict(first, 1.0)}"]
+    for one in found:
+        floors = one.evaluation / (one.data.X.nbytes / peak)
+        lines.append(f"- {one.name}: an evaluation in floors, {floors:.2f}: at most {verdict(floors, 3.0)}")
+        gpu, cpu = one.curves["GPU"].at(CERTIFIED)[0], one.curves["2 threads"].at(CERTIFIED)[0]
+        better = min(one.whole.values())
+        lines.append(f"- {one.name}: `auto` over the better of both: at most {verdict(one.auto[1] / better, 1.2)}")
+        if one.case.name.startswith("WEB30K"):
+            ratio, whole = gpu / cpu, one.whole["GPU"] / one.whole["2 threads"]
+            lines.append(f"- {one.name}: X there, {1e3 * gpu:.1f} ms: at most {verdict(1e3 * gpu, 30)}")
+            lines.append(f"- {one.name}: of the processor's solver, {ratio:.4f}: at most {verdict(ratio, 1 / 20)}")
+            lines.append(f"- {one.name}: of its whole fit, {whole:.4f}: at most {verdict(whole, 1 / 5)}")
+        if one.case.name.startswith("MQ2008 "):
+            ratio = one.whole["GPU"] / min(value for name, value in one.whole.items() if name != "GPU")
+            lines.append(f"- {one.name}: whole fit over the processor's, {ratio:.2f}: at most {verdict(ratio, 2.0)}")
+        if one.case.name == "MQ2008 fold 1" and not one.tuned:
+            off = abs(one.curves["GPU"].at(TOLS[-1])[1] - 29566.5228)
+            lines.append(f"- {one.name}: objective off 29566.5228, {off:.1e}: at most {verdict(off, 1e-4)}")
+    return "## Goals\n\n" + "\n".join(lines)
+
+
+def plot(found: list[Measured], path) -> None:
+    """Distance from the optimum against seconds, a panel for each data set at C = 1: the paper's Fig. 1."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    shown = [one for one in found if not one.tuned]
+    columns = min(3, len(shown))
+    shape = -(-len(shown) // columns), columns
+    figure, axes = plt.subplots(*shape, figsize=(3.6 * columns, 3.0 * shape[0] + 0.4), squeeze=False, sharey=True)
+    figure.set_layout_engine("constrained")
+    for axis in axes.flat[len(shown) :]:
+        axis.set_visible(False)
+    for axis, one in zip(axes.flat, shown, strict=False):
+        for place, (name, curve) in enumerate(one.curves.items()):
+            off = np.maximum(np.array(curve.objectives) / one.optimum - 1.0, 1e-12)
+            axis.loglog(curve.seconds, off, "o-", color=PALETTE[place], markersize=4, linewidth=1.2, label=name)
+        axis.set_title(one.name, fontsize=9)
+        axis.grid(alpha=0.3)
+        axis.set_xlabel("seconds, X there")
+    for row in axes:
+        row[0].set_ylabel("over the optimum (relative)")
+    lines = {line.get_label(): line for line in axes.flat[0].get_lines()}
+    figure.legend(lines.values(), lines.keys(), loc="outside lower center", ncols=len(lines))
+    temporary = path.with_name(path.stem + ".part.png")
+    figure.savefig(temporary, dpi=80)
+    temporary.replace(path)
+    plt.close(figure)
+
+
+def checked_fits(device: str, smoke: bool) -> list[Check]:
+    """All checks; what failed is said at once."""
+    found = []
+    for check in checks(device, smoke):
+        found.append(check)
+        if not check.passed:
+            print(f"NOT CORRECT: {check}", file=sys.stderr, flush=True)
+    print(f"{sum(check.passed for check in found)} of {len(found)} fits are correct", file=sys.stderr, flush=True)
+    return found
+
+
+def measure_all(options, device: str) -> tuple[list[Measured], list[str]]:
+    """Every data set that the time allows, and why the others are left out."""
+    found: list[Measured] = []
+    left_out, started = [], time.perf_counter()
+    for case in cases(options.smoke):
+        if found and time.perf_counter() - started > options.seconds:
+            left_out.append(f"{case.name}: no time was left")
+            continue
+        try:
+            found += measured(case, device, 1 if options.smoke else options.repeats)
+        except RankSVMError as error:  # what was measured before is worth a page
+            left_out.append(f"{case.name}: {error}")
+        print(f"{time.perf_counter() - started:.0f} s: {case.name}", file=sys.stderr, flush=True)
+    if not found:
+        sys.exit(f"Nothing could be measured. {' '.join(left_out)}")
+    return found, left_out
+
+
+def report(options, device: Device) -> tuple[str, bool]:
+    """The page, and whether all is correct; the plot beside it."""
+    passed = checked_fits(device.name, options.smoke)
+    found, left_out = measure_all(options, device.name)
+    values = 1 << 12 if options.smoke else BANDWIDTH_VALUES
+    peak, empty, first = bandwidth(device, values), launch_seconds(device), first_call(device.name)
+    by_length = list(by_list_length(device.name, options.smoke))
+    parts = [NOT_MEASURED] if isinstance(device, HostDevice) else [f"GPU: {gpu_name()}."]
+    if left_out:
+        parts.append(f"Not measured: {'; '.join(left_out)}.")
+    if not any(one.case.real for one in found):
+        parts.append("The real data of MQ2008 and MQ2007 were not there: data of their shapes were made.")
+    if options.output is not None:
+        path = options.output.with_suffix(".png")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        plot(found, path)
+        parts.append(f"![distance from the optimum against seconds]({path.name})")
+    if not isinstance(device, HostDevice):
+        parts.append(goals(found, peak, first))
+    parts += [fits(found), objectives(found), beside_the_paper(found)]
+    parts += [bandwidths(found, peak), profiles(found, peak, empty), lengths(by_length, options.smoke)]
+    try:
+        parts.append(kernels(kernel_fit(device.name, options.smoke), large_product(device, options.smoke), peak))
+    except RankSVMError as error:
+        parts.append(f"## Exact kernel fit\n\nIt failed: {error}")
+    parts += [cost_model(found, first), correctness(passed)]
+    text = page("RankSVM on a GPU", "gpu", options, parts, "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc")
+    return text, all(check.passed for check in passed)
+
+
+def gpu_name() -> str:
+    """The GPU and its driver, as its own tool names them."""
+    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    try:
+        return subprocess.run(query, check=True, capture_output=True, text=True).stdout.strip().replace("\n", "; ")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def opened(host: bool) -> Device:
+    """The first GPU, or the host in its place; ends the program where there is neither."""
+    if host:
+        names.OPENERS["host"] = lambda number: HostDevice(number=number)
+    try:
+        return open_device("host:0" if host else "cuda:0")
+    except RankSVMError as error:
+        sys.exit(f"{error} (--host runs tiny data on the host, which measures nothing.)")
+
+
+def main(argv=None):
+    """Run from the command line."""
+    host = {"action": "store_true", "help": "the host in the place of a GPU, on tiny data"}
+    seconds = {"type": float, "default": 300.0, "help": "data sets begun later are left out"}
+    only = {"action": "store_true", "help": "correctness alone, on tiny data: for compute-sanitizer"}
+    repeats = {"type": int, "default": 3, "help": "rounds of everything timed"}
+    options = arguments(
+        __doc__, argv, ("--host", host), ("--checks", only), ("--seconds", seconds), ("--repeats", repeats)
+    )
+    options.host = options.smoke = options.host or options.smoke
+    if options.checks:
+        sys.exit(0 if all(check.passed for check in checked_fits(opened(options.host).name, smoke=True)) else 1)
+    text, correct = report(options, opened(options.host))
+    publish(text, options)
+    if not correct:
+        sys.exit("Some results are not those of the processor: see the end of the page.")
+
+
+if __name__ == "__main__":
+    main()

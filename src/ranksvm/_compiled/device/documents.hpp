@@ -1,0 +1,174 @@
+// Values of a kernel, or of another function of a sum over features, for documents with documents: in float64, and rounded
+// once where they are stored in float32.
+#ifndef RANKSVM_DEVICE_DOCUMENTS_HPP
+#define RANKSVM_DEVICE_DOCUMENTS_HPP
+
+#include "curvature.hpp"
+#include "portable.hpp"
+
+#if !defined(__CUDACC__)
+#include <cmath>
+#endif
+
+namespace ranksvm::device {
+
+// What is summed over the features of two documents: of both values, and of one where the other is not stored and 0. A
+// document and another give the same bits in either order.
+struct Products {
+    static RANKSVM_DEVICE double of(double x, double z) { return x * z; }
+    static RANKSVM_DEVICE double of_one(double) { return 0.0; }
+};
+
+struct Squares {
+    static RANKSVM_DEVICE double of(double x, double z) { return (x - z) * (x - z); }
+    static RANKSVM_DEVICE double of_one(double x) { return x * x; }
+};
+
+struct Absolutes {
+    static RANKSVM_DEVICE double of(double x, double z) { return x < z ? z - x : x - z; }
+    static RANKSVM_DEVICE double of_one(double x) { return x < 0.0 ? -x : x; }
+};
+
+// What a sum becomes: KINDS of kernels/device_values.py has the numbers.
+struct Function {
+    int64_t kind;
+    double factor, constant;
+    int64_t degree;
+
+    RANKSVM_DEVICE double operator()(double sum) const {
+        switch (kind) {
+            case 1:  // rbf, of squares, and laplacian, of absolute values
+            case 2:
+                return exp(-factor * sum);
+            case 3:  // poly
+                return power(factor * sum + constant);
+            case 4:  // Fourier features
+                return factor * cos(sum);
+            case 5:
+                return factor * sin(sum);
+            default:
+                return sum;
+        }
+    }
+
+private:
+    RANKSVM_DEVICE double power(double base) const {
+        double result = 1.0;
+        for (int64_t left = degree; left > 0; left /= 2) {
+            if (left % 2 == 1) result *= base;
+            base *= base;
+        }
+        return result;
+    }
+};
+
+// Documents by features: value f of document i is values[f * n_rows + i].
+struct DenseDocuments {
+    const double *values;
+    int64_t n_rows, n_features;
+};
+
+// CSR with ascending columns, each once in a row.
+struct SparseDocuments {
+    const double *data;
+    const int32_t *indices;
+    const int64_t *indptr;
+    int64_t n_rows;
+};
+
+// Where a value goes: document i of the left ones, counted from the first that is wanted, and j of the right ones.
+template <class Real>
+struct Target {
+    Real *out;
+    int64_t row_stride, column_stride;
+
+    RANKSVM_DEVICE void put(int64_t i, int64_t j, double value) const {
+        out[i * row_stride + j * column_stride] = static_cast<Real>(value);
+    }
+};
+
+// Of the documents rows[start .. stop] (rows null: the same) with all of Z. A thread makes kEach * kEach values, a block
+// those of kTile * kTile documents.
+template <class Terms, class Real>
+RANKSVM_DEVICE void pair_values(const DenseDocuments &X, const int32_t *rows, int64_t start, int64_t stop,
+                                const DenseDocuments &Z, const Function &function, const Target<Real> &target) {
+    const Block block = this_block();
+    const int64_t n_left = stop - start, across = (Z.n_rows + kTile - 1) / kTile;
+    const int64_t n_tasks = (n_left + kTile - 1) / kTile * across;
+    RANKSVM_PHASE(thread) {
+        for (int64_t task = block.index; task < n_tasks; task += block.count)
+            // a block may have fewer threads than a tile has places for
+            for (int place = thread; place < kSide * kSide; place += block.n_threads) {
+                const int64_t first_i = task / across * kTile + place / kSide, first_j = task % across * kTile + place % kSide;
+                if (first_i >= n_left || first_j >= Z.n_rows) continue;
+                const double *x[kEach], *z[kEach];
+                for (int k = 0; k < kEach; ++k) {
+                    // beyond the last document the first one takes its place, and no value is put
+                    const int64_t i = first_i + k * kSide < n_left ? first_i + k * kSide : first_i;
+                    const int64_t j = first_j + k * kSide < Z.n_rows ? first_j + k * kSide : first_j;
+                    x[k] = X.values + (rows != nullptr ? rows[start + i] : start + i);
+                    z[k] = Z.values + j;
+                }
+                double sums[kEach][kEach] = {};
+                for (int64_t f = 0; f < X.n_features; ++f)
+                    for (int k = 0; k < kEach; ++k)
+                        for (int l = 0; l < kEach; ++l)
+                            sums[k][l] += Terms::of(x[k][f * X.n_rows], z[l][f * Z.n_rows]);
+                for (int k = 0; k < kEach; ++k)
+                    for (int l = 0; l < kEach; ++l)
+                        if (first_i + k * kSide < n_left && first_j + l * kSide < Z.n_rows)
+                            target.put(first_i + k * kSide, first_j + l * kSide, function(sums[k][l]));
+            }
+    }
+}
+
+// The same for sparse documents: a thread a value.
+template <class Terms, class Real>
+RANKSVM_DEVICE void pair_values(const SparseDocuments &X, const int32_t *rows, int64_t start, int64_t stop,
+                                const SparseDocuments &Z, const Function &function, const Target<Real> &target) {
+    const Block block = this_block();
+    RANKSVM_PHASE(thread) {
+        const int64_t n_values = (stop - start) * Z.n_rows;
+        for (int64_t t = block.index * block.n_threads + thread; t < n_values; t += block.count * block.n_threads) {
+            const int64_t j = t % Z.n_rows, i = rows != nullptr ? rows[start + t / Z.n_rows] : start + t / Z.n_rows;
+            int64_t a = X.indptr[i], b = Z.indptr[j];
+            const int64_t end = X.indptr[i + 1], stop_b = Z.indptr[j + 1];
+            double sum = 0.0;
+            while (a < end && b < stop_b) {
+                const int32_t left = X.indices[a], right = Z.indices[b];
+                if (left == right)
+                    sum += Terms::of(X.data[a++], Z.data[b++]);
+                else
+                    sum += Terms::of_one(left < right ? X.data[a++] : Z.data[b++]);
+            }
+            for (; a < end; ++a) sum += Terms::of_one(X.data[a]);
+            for (; b < stop_b; ++b) sum += Terms::of_one(Z.data[b]);
+            target.put(t / Z.n_rows, j, function(sum));
+        }
+    }
+}
+
+template <class Documents, class Real>
+RANKSVM_DEVICE void all_pair_values(const Documents &X, const int32_t *rows, int64_t start, int64_t stop, const Documents &Z,
+                                    const Function &function, const Target<Real> &target) {
+    if (function.kind == 1)
+        pair_values<Squares>(X, rows, start, stop, Z, function, target);
+    else if (function.kind == 2)
+        pair_values<Absolutes>(X, rows, start, stop, Z, function, target);
+    else
+        pair_values<Products>(X, rows, start, stop, Z, function, target);
+}
+
+// out[i - start, i] = diagonal[i] for the rows start .. stop of a square matrix.
+template <class Real>
+RANKSVM_DEVICE void put_diagonal(const double *diagonal, int64_t start, int64_t stop, int64_t n, Real *out) {
+    const Block block = this_block();
+    RANKSVM_PHASE(thread) {
+        for (int64_t i = start + block.index * block.n_threads + thread; i < stop; i += block.count * block.n_threads)
+            out[(i - start) * n + i] = static_cast<Real>(diagonal[i]);
+    }
+}
+
+}  // namespace ranksvm::device
+
+#endif

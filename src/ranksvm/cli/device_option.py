@@ -1,0 +1,48 @@
+"""The option ``--device``: where a model is fitted."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+__all__ = ["check_device_option", "device_option"]
+
+
+class _Device(click.ParamType):
+    """A device by its name, or several with commas between them."""
+
+    name = "device"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+        return names[0] if len(names) == 1 else names
+
+
+def device_option(command: Callable) -> Callable:
+    """The option ``--device``."""
+    return click.option(
+        "--device",
+        type=_Device(),
+        metavar="NAME",
+        help="Where a linear or kernel model is fitted: cpu, cuda, cuda:1, auto; or, for a linear model, several GPUs, "
+        "cuda:0,cuda:1.  [default: cpu]",
+    )(command)
+
+
+def check_device_option(options: dict[str, Any]) -> None:
+    """Refuse a device that is not there, or that cannot do what the options ask for, before the data are read."""
+    device = options["device"]
+    if device is None:
+        return
+    from ranksvm.device.names import device_complaint, device_names, open_device
+
+    complaint = device_complaint(device)
+    if complaint is not None:
+        raise click.UsageError(f"--device {complaint}.")
+    if options["low_rank"]:
+        raise click.UsageError("--device is for linear and kernel models: leave it out with --low-rank.")
+    names = device_names(device)
+    if options["kernel"] and len(names) > 1:
+        raise click.UsageError("--device with several GPUs is for linear models: a kernel model is fitted on one.")
+    for name in names:
+        open_device(name)

@@ -1,0 +1,268 @@
+"""Values of kernels made on a device: documents there, blocks of a kernel matrix, and features that stand for one."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from ranksvm._checks import is_sparse
+from ranksvm._memory import in_words
+from ranksvm.device import Device, DeviceArray, Variant
+from ranksvm.device.launcher import Launcher
+from ranksvm.device.protocol import Argument
+from ranksvm.exceptions import DeviceError
+from ranksvm.kernels.features import FeatureMap, FourierFeatures, NystroemFeatures
+from ranksvm.kernels.functions import Documents, Kernel
+from ranksvm.kernels.tiles import KernelValues
+
+__all__ = ["BlockSource", "DocumentValues", "GivenValues", "features_on", "kernel_launcher"]
+
+# Numbers of the functions that `Function` of documents.hpp has; of what is not named here, 0: the sum itself.
+KINDS = {"rbf": 1, "laplacian": 2, "poly": 3, "cos": 4, "sin": 5}
+# Documents, and values of basis functions, that are on the device at a time while features are made.
+CHUNK_BYTES = 256 << 20
+# Values that a thread of the dense kernel makes.
+VALUES_PER_THREAD = 16
+
+
+def kernel_launcher(device: Device, dtype: Any) -> Launcher:
+    """The kernels that make and multiply values stored in a type.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    dtype : dtype
+        float32 or float64.
+
+    Returns
+    -------
+    Launcher
+        The kernels.
+    """
+    return Launcher(device, Variant(False, False, "float" if dtype == np.float32 else "double"))
+
+
+class _Function:
+    """A function of sums over features: the kernel's, or one that features take."""
+
+    def __init__(self, kind: str, factor: float = 1.0, constant: float = 0.0, degree: float = 1):
+        self.arguments: tuple[Argument, ...] = KINDS.get(kind, 0), float(factor), float(constant), int(degree)
+
+    @classmethod
+    def of(cls, kernel: Kernel) -> "_Function":
+        """That of a kernel."""
+        values = kernel.parameters
+        return cls(kernel.name, values.get("gamma", 1.0), values.get("coef0", 0.0), values.get("degree", 1))
+
+
+class _DocumentsThere:
+    """Documents on a device, prepared by their kernel: by features where they are dense, or CSR."""
+
+    def __init__(self, device: Device, rows: Any):
+        self.n_rows, self.n_features = rows.shape
+        self.sparse = is_sparse(rows)
+        if self.sparse:
+            if not rows.has_sorted_indices:
+                rows = rows.sorted_indices()
+            columns, begin = rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int64, copy=False)
+            parts: tuple[Any, ...] = rows.data, columns, begin
+        else:
+            parts = (np.ascontiguousarray(rows.T),)
+        self.arrays = tuple(device.copy_in(part) for part in parts)
+
+
+def _make(
+    run: Launcher,
+    X: _DocumentsThere,
+    rows: DeviceArray | None,
+    start: int,
+    stop: int,
+    Z: _DocumentsThere,
+    function: _Function,
+    out: DeviceArray,
+    strides: tuple[int, int],
+) -> None:
+    """The values of documents ``rows[start:stop]`` with all of Z."""
+    there = rows, start, stop
+    if X.sparse:
+        arguments: tuple[Argument, ...] = *X.arrays, *there, *Z.arrays, Z.n_rows, *function.arguments, *strides, out
+        run("sparse_pair_values", *arguments, work=(stop - start) * Z.n_rows)
+        return
+    arguments = *X.arrays, X.n_rows, *there, *Z.arrays, Z.n_rows, X.n_features, *function.arguments, *strides, out
+    # whole tiles, a block each
+    work = run.n_threads * -(-(stop - start) * Z.n_rows // (VALUES_PER_THREAD * 256))
+    run("pair_values", *arguments, work=work)
+
+
+class BlockSource(Protocol):
+    """Where rows of a kernel matrix come from, on a device."""
+
+    def fill(self, start: int, stop: int, out: DeviceArray) -> None:
+        """The rows ``start .. stop``, row by row."""
+
+    def rows(self, positions: np.ndarray, out: DeviceArray) -> None:
+        """The rows of these positions."""
+
+
+class DocumentValues:
+    """Rows of a kernel matrix, made on the device from documents there: see `BlockSource` for the methods.
+
+    Parameters
+    ----------
+    run : Launcher
+        The device.
+    kernel : Kernel
+        The kernel.
+    source : KernelValues
+        The documents on the host.
+    """
+
+    def __init__(self, run: Launcher, kernel: Kernel, source: KernelValues):
+        self._run = run
+        self._function = _Function.of(kernel)
+        ready: Documents = source.ready(slice(None))
+        self._documents = _DocumentsThere(run.device, ready.rows)
+
+    def fill(self, start, stop, out):
+        there = self._documents
+        _make(self._run, there, None, start, stop, there, self._function, out, (there.n_rows, 1))
+
+    def rows(self, positions, out):
+        there, chosen = self._documents, self._run.copy_in(positions.astype(np.int32))
+        _make(self._run, there, chosen, 0, len(positions), there, self._function, out, (there.n_rows, 1))
+
+
+class GivenValues:
+    """Rows of a matrix that the user has computed, copied to the device: see `BlockSource` for the methods.
+
+    Parameters
+    ----------
+    run : Launcher
+        The device.
+    K : ndarray, shape (n_samples, n_samples)
+        The matrix, on the host.
+    rows : ndarray of int64, shape (n_rows,)
+        The selected documents.
+    dtype : dtype
+        Type of the copy.
+    """
+
+    def __init__(self, run: Launcher, K: np.ndarray, rows: np.ndarray, dtype: np.dtype):
+        self._run, self._K, self._rows, self._dtype = run, K, rows, dtype
+
+    def fill(self, start, stop, out):
+        self.rows(np.arange(start, stop), out)
+
+    def rows(self, positions, out):
+        n = len(self._rows)
+        step = max(1, CHUNK_BYTES // (self._K.itemsize * max(1, n)))
+        for first in range(0, len(positions), step):
+            part = positions[first : first + step]
+            values = self._K[self._rows[part][:, np.newaxis], self._rows].astype(self._dtype, copy=False)
+            self._run.device.copy_in(values.ravel(), out.part(first * n, (first + len(part)) * n))
+
+
+def features_on(run: Launcher, features: FeatureMap, X: Any) -> DeviceArray:
+    """Features of documents, made on a device, which stores them.
+
+    Parameters
+    ----------
+    run : Launcher
+        The device, and the type of the features.
+    features : NystroemFeatures or FourierFeatures
+        The features.
+    X : ndarray or CSR matrix of floats, shape (n_rows, n_features_in)
+        The documents, on the host.
+
+    Returns
+    -------
+    DeviceArray, shape (n_rows, features.n_features)
+        The features.
+
+    Raises
+    ------
+    DeviceError
+        When they do not fit.
+    """
+    n_rows, n_features = X.shape[0], features.n_features
+    dtype = np.dtype(np.float32 if run.variant.real == "float" else np.float64)
+    size, free = n_rows * n_features * dtype.itemsize, run.device.free_bytes
+    if size > free:
+        raise DeviceError(
+            f"The {n_features:,} features of {n_rows:,} rows take {in_words(size)}, and {in_words(free)} are free on "
+            f"{run.device.name}. Use fewer n_components, or device='cpu', where they are computed again if memory is "
+            "short."
+        )
+    out = run.device.empty((n_rows, n_features), dtype)
+    make = _nystroem(run, features) if isinstance(features, NystroemFeatures) else _fourier(run, features)
+    step = max(1, CHUNK_BYTES // (8 * (X.shape[1] + features.n_functions)))
+    for start in range(0, n_rows, step):
+        stop = min(start + step, n_rows)
+        make(X[start:stop], out.part(start * n_features, stop * n_features))
+    return out
+
+
+def _nystroem(run: Launcher, features: NystroemFeatures) -> Any:
+    """Makes the features of some documents: their kernels with the landmarks, in float64, times the weights."""
+    kernel, Z = features.kernel, features.landmarks
+    centre, function, exact = kernel.centre(Z), _Function.of(kernel), kernel_launcher(run.device, np.float64)
+    landmarks = _DocumentsThere(run.device, kernel.documents(Z, centre).rows)
+    # W is its transpose by features
+    weights = _DocumentsThere(run.device, features.weights.T)
+
+    def make(X: Any, out: DeviceArray) -> None:
+        n = X.shape[0]
+        documents = _DocumentsThere(run.device, kernel.documents(X, centre).rows)
+        basis = exact.scratch("basis", n * features.n_functions)
+        _make(exact, documents, None, 0, n, landmarks, function, basis, (1, n))
+        by_features = _There(n, features.n_functions, (basis,))
+        _make(run, by_features, None, 0, n, weights, _Function("sum"), out, (features.n_features, 1))
+
+    return make
+
+
+def _fourier(run: Launcher, features: Any) -> Any:
+    """Makes the features of some documents: cosines and sines of their products with the frequencies."""
+    assert isinstance(features, FourierFeatures)
+    n_frequencies = len(features.frequencies)
+    factor = 1.0 / np.sqrt(n_frequencies)
+    known: dict[bool, _DocumentsThere] = {}
+
+    def make(X: Any, out: DeviceArray) -> None:
+        documents = _DocumentsThere(run.device, _plain_rows(X))
+        if documents.sparse not in known:
+            known[documents.sparse] = _DocumentsThere(run.device, _like(X, features.frequencies))
+        for place, kind in enumerate(("cos", "sin")):
+            target = out.part(place * n_frequencies, out.size)
+            strides = features.n_features, 1
+            function = _Function(kind, factor)
+            _make(run, documents, None, 0, documents.n_rows, known[documents.sparse], function, target, strides)
+
+    return make
+
+
+class _There(_DocumentsThere):
+    """Values by features that are on a device already."""
+
+    def __init__(self, n_rows: int, n_features: int, arrays: tuple[DeviceArray, ...]):
+        self.n_rows, self.n_features, self.arrays, self.sparse = n_rows, n_features, arrays, False
+
+
+def _plain_rows(X: Any) -> Any:
+    """Documents in float64, each column of a sparse row once."""
+    if not is_sparse(X):
+        return np.asarray(X, dtype=np.float64)
+    from ranksvm.data.sparse_format import without_duplicates
+
+    return without_duplicates(X.astype(np.float64, copy=False))
+
+
+def _like(X: Any, values: np.ndarray) -> Any:
+    """Values as sparse as X is: all of them, or a CSR matrix that stores all."""
+    if not is_sparse(X):
+        return values
+    from scipy import sparse
+
+    n_rows, n_columns = values.shape
+    places = np.tile(np.arange(n_columns, dtype=np.int32), n_rows)
+    return sparse.csr_array((values.ravel(), places, n_columns * np.arange(n_rows + 1)), shape=values.shape)

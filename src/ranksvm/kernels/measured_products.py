@@ -1,0 +1,142 @@
+"""How far products with a stored kernel matrix are from those with the kernel itself."""
+
+import numpy as np
+
+from ranksvm.kernels.tiles import HEIGHT, Tiles, ValueSource
+from ranksvm.losses.round_off import growth
+
+__all__ = ["MeasuredProducts"]
+
+# Columns from which the effect of rounding on a quadratic form is estimated, to a few per cent.
+SAMPLED_COLUMNS = 32
+# The error of a product is measured with all columns of so many rows, and with so many drawn ones of more (a fiftieth
+# of the values of 8,000 rows); what these tell of all others gets a margin, what their mean tells standard errors.
+MEASURED_ROWS, DRAWN_COLUMNS, MARGIN, DEVIATIONS = 256, 64, 3.0, 4.0
+# Additions that a term goes through where NumPy adds up in pairs, from blocks of 128 on.
+EXACT_TERMS = 60
+
+
+class MeasuredProducts:
+    """What stored kernel matrices share: the diagonal, the error of rounding, and bounds on that of a product.
+
+    A subclass has `columns`, the values that its products use.
+
+    Parameters
+    ----------
+    source : ValueSource
+        Source of the values, in float64.
+    tiles : Tiles
+        The same, rounded as the matrix is.
+    n_threads : int
+        Number of threads.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of Q.
+    n_products : int
+        Number of products so far.
+    largest : float
+        Largest value of Q: it is on the diagonal.
+    rounding : float
+        Approximate error of Q due to rounding, in the spectral norm: errors of up to half a unit in the last place of
+        the largest value, uniform and independent, are together ``eps * largest * sqrt(n_rows / 3)``.
+    """
+
+    def __init__(self, source: ValueSource, tiles: Tiles, n_threads: int):
+        self.source = source
+        self.n_rows = source.n_rows
+        self.n_products = 0
+        self.largest = float(np.abs(tiles.diagonal).max(initial=0.0))
+        self.rounding = float(np.finfo(tiles.dtype).eps) * self.largest * float(np.sqrt(self.n_rows / 3.0))
+        self._tiles = tiles
+        self._n_threads = n_threads
+        self._value_error: float | None = None
+        self._unrounded: Tiles | None = None
+
+    def columns(self, positions: np.ndarray) -> np.ndarray:
+        """Some columns of Q, the values that products use."""
+        raise NotImplementedError
+
+    def diagonal(self) -> np.ndarray:
+        """The diagonal of Q.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            The values that `product` uses.
+        """
+        return self._tiles.diagonal.astype(np.float64)
+
+    def form_rounding(self, b: np.ndarray) -> float:
+        """Approximate error of ``b'Qb`` due to rounding.
+
+        The error of a value is at most half a unit in its last place, a relative ``eps / sqrt(24)`` in the root mean
+        square. If these errors are independent, the form has the standard deviation ``eps * (sum of b_i^2 b_j^2 q_ij^2
+        / 12)^1/2``. The sum is taken over columns drawn with probability proportional to ``b_j^2``.
+
+        Parameters
+        ----------
+        b : ndarray of float64, shape (n_rows,)
+            The vector.
+
+        Returns
+        -------
+        float
+            The standard deviation.
+        """
+        squares = b * b
+        total = float(squares.sum())
+        if total == 0.0:
+            return 0.0
+        drawn = np.random.default_rng(0).choice(self.n_rows, size=SAMPLED_COLUMNS, p=squares / total)
+        values = self.columns(drawn)
+        values *= values
+        eps = float(np.finfo(self._tiles.dtype).eps)
+        return eps * float(np.sqrt(total * float((squares @ values).mean()) / 12.0))
+
+    def product_error(self, b: np.ndarray, product: np.ndarray) -> tuple[float, float]:
+        """Bounds on how far a product is from ``Qb`` of the kernel itself, and from ``b'Qb``, by whatever rounding.
+
+        The differences are measured with columns of Q computed again in float64: all of them for up to `MEASURED_ROWS`
+        rows. Of more rows some are drawn with probability proportional to ``|b_j|``. Their mean estimates the error of
+        the form without bias, to which `DEVIATIONS` standard errors are added; the largest one gets a `MARGIN`.
+
+        Parameters
+        ----------
+        b : ndarray of float64, shape (n_rows,)
+            The vector.
+        product : ndarray of float64, shape (n_rows,)
+            What is taken for ``Q b``.
+
+        Returns
+        -------
+        of_product, of_form : float
+            Bounds on the largest error of an entry of the product, and on that of its product with b.
+        """
+        total = float(np.abs(b).sum())
+        if total == 0.0:
+            return float(np.abs(product).max(initial=0.0)), 0.0
+        if self._value_error is None:
+            self._value_error = self.source.value_error() + growth(EXACT_TERMS) * self.largest
+        unknown = self._value_error * total
+        if self.n_rows <= MEASURED_ROWS:
+            errors = np.abs(self._differences(np.arange(self.n_rows), b, product))
+            return unknown + float(errors.max()), unknown * total + float(np.abs(b) @ errors)
+        drawn = np.random.default_rng(0).choice(self.n_rows, size=DRAWN_COLUMNS, p=np.abs(b) / total)
+        errors = self._differences(drawn, b, product)
+        signed = errors * np.sign(b[drawn])
+        of_form = abs(float(signed.mean())) + DEVIATIONS * float(signed.std() / np.sqrt(DRAWN_COLUMNS))
+        return unknown + MARGIN * float(np.abs(errors).max()), unknown * total + of_form * total
+
+    def _differences(self, positions: np.ndarray, b: np.ndarray, product: np.ndarray) -> np.ndarray:
+        """Entries of ``Qb``, with Q in float64, less those of a product."""
+        if self._unrounded is None:
+            self._unrounded = Tiles(self.source, np.dtype(np.float64), HEIGHT)
+        found = []
+        for part in np.array_split(positions, -(-len(positions) // SAMPLED_COLUMNS)):
+            columns = np.empty((self.n_rows, len(part)))
+            self._unrounded.columns(part, np.arange(len(part)), 0, self.n_rows, columns, self._n_threads)
+            # along rows in memory NumPy adds up in pairs
+            found.append((np.ascontiguousarray(columns.T) * b).sum(axis=1) - product[part])
+        return np.concatenate(found)
