@@ -16,8 +16,8 @@ import numpy as np
 from _common import arguments, page, publish, table, verdict
 from _file_fit import fit_of_file, plain_reading
 from ranksvm import RankingData, RankSVM
-from ranksvm.data._cache_writer import CacheWriter
 from ranksvm.data.atomic_files import atomic_write
+from ranksvm.data.cache_writer import CacheWriter
 
 SEED = 0
 N_FEATURES = 136

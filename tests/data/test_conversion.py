@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from ranksvm.data import (
     RankingData,
     _cache,
-    _cache_writer,
     _csv,
     _letor_blocks,
     _parquet,
+    cache_writer,
     conversion,
     convert_to_cache,
     read_data,
@@ -30,8 +30,8 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(_letor_blocks, "_TEXT", 300)
     monkeypatch.setattr(_letor_blocks, "WINDOW", 200)
     monkeypatch.setattr(_cache, "BLOCK", 256)
-    monkeypatch.setattr(_cache_writer, "_ROOM", 600)
-    monkeypatch.setattr(_cache_writer, "_COPIED", 128)
+    monkeypatch.setattr(cache_writer, "_ROOM", 600)
+    monkeypatch.setattr(cache_writer, "_COPIED", 128)
     monkeypatch.setattr(_parquet, "_STREAM_ROWS", 7)
     monkeypatch.setattr(_csv, "_BLOCK", 500)
     monkeypatch.setattr(conversion, "_CACHE_VALUES", 20)
@@ -133,8 +133,8 @@ def test_labels_may_be_replaced(tmp_path):
 
 @pytest.mark.parametrize("room", [600, 700, 1000, 4096])
 def test_a_header_without_room_has_fewer_checksums(tmp_path, monkeypatch, room):
-    monkeypatch.setattr(_cache_writer, "_ROOM", room)
-    monkeypatch.setattr(_cache_writer, "_ROOM_PER_BLOCK", 0)
+    monkeypatch.setattr(cache_writer, "_ROOM", room)
+    monkeypatch.setattr(cache_writer, "_ROOM_PER_BLOCK", 0)
     monkeypatch.setattr(_cache, "BLOCK", 64)
     source, target = tmp_path / "data.txt", tmp_path / "data.rsd"
     write_data(data(n_rows=500, qid="text"), source)

@@ -16,13 +16,13 @@ import numpy as np
 from ranksvm._checks import is_sparse
 from ranksvm._special_files import is_special
 from ranksvm.data import _parquet
-from ranksvm.data._cache_writer import CacheWriter
 from ranksvm.data._csv import HEAD, first_bytes, is_csv, read_csv_blocks
 from ranksvm.data._letor_blocks import letor_blocks
 from ranksvm.data._letor_text import Layout
 from ranksvm.data._letor_windows import WrongLayoutError, settings_of
 from ranksvm.data._table import Columns
 from ranksvm.data.atomic_files import atomic_write
+from ranksvm.data.cache_writer import CacheWriter
 from ranksvm.data.compression import compression_of
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError, RankSVMError

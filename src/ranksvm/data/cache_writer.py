@@ -40,6 +40,11 @@ class CacheWriter:
     expected : int
         Expected size of the cache in bytes: the header has room for that many checksums. If it turns out larger,
         checksums are merged, and each is one of more bytes.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+        Rows and features written so far.
     """
 
     def __init__(self, file: IO[bytes], folder: str, expected: int = 0):
@@ -58,7 +63,13 @@ class CacheWriter:
         self._n_entries = 0
 
     def append(self, block: Any) -> None:
-        """Write some rows, a RankingData; all blocks have the same types, and the same features if X is dense."""
+        """Write some rows.
+
+        Parameters
+        ----------
+        block : RankingData
+            The rows. All blocks have the same types, and the same features if X is dense.
+        """
         if self._values is None:
             self._begin(block)
         assert self._values is not None
