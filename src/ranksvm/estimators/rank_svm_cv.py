@@ -160,7 +160,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         return unpacked(X, y, qid, group, pairs, self.memory_limit)
 
     def _training_set(self, estimator: Any, X: Any, y: Any, **data: Any) -> Any:
-        check_linear_options(estimator)
+        check_linear_options(estimator, estimator.device)
         if isinstance(X, FileData):
             return file_training_set(estimator, X, y, **data)
         return training_set(estimator, X, y, **data)

@@ -184,7 +184,7 @@ def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem
     _options.check(stopping=_options.one_of(estimator.stopping, STOPPING))
     if estimator.stopping == "gradient" and estimator.monotone is not None:
         raise OptionError("stopping='gradient' is the published rule for free weights: leave it out with monotone.")
-    check_linear_options(estimator)
+    check_linear_options(estimator, estimator.device)
     if isinstance(X, FileData):
         from ranksvm.problems.file_problem import file_training_set  # which imports this module
 
@@ -192,11 +192,14 @@ def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem
     return linear_problem_of(estimator, training_set(estimator, X, y, **data), stopping=estimator.stopping)
 
 
-def check_linear_options(estimator: Any) -> None:
-    """Raise OptionError for invalid hyper-parameters of a linear estimator, as far as they do not depend on data."""
+def check_linear_options(estimator: Any, device: Any = "cpu") -> None:
+    """Raise OptionError for invalid hyper-parameters of a linear estimator, as far as they do not depend on data.
+
+    Not every estimator can be fitted on a device: those that can give theirs.
+    """
     options = problem_options(estimator, LINEAR_SOLVERS)
     check_monotone(estimator.monotone, estimator.solver)
-    check_device(estimator.device, options["solver"], options["loss"])
+    check_device(device, options["solver"], options["loss"])
 
 
 def linear_problem_of(estimator: Any, data: TrainingSet, **options: Any) -> LinearProblem:
