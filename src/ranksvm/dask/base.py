@@ -20,7 +20,7 @@ from ranksvm.estimators.ranker import SCORE_METRIC, check_is_fitted
 from ranksvm.exceptions import ClusterError, DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics.without_labels import CONCORDANCE
 from ranksvm.objectives import PartitionedTerm
-from ranksvm.problems.evaluation import _metrics, _names
+from ranksvm.problems.evaluation import names_of_sets
 from ranksvm.problems.problem import loss_of
 
 __all__ = ["DaskRanker"]
@@ -192,7 +192,7 @@ class DaskRanker(BaseEstimator):
                     raise DataError(f"{name} is given without eval_set=[(X, y)].")
             return []
         sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
-        names = _names(eval_names, len(sets))
+        names = names_of_sets(eval_names, len(sets))
         qids, weights = (_one_each(values, len(sets)) for values in (eval_qid, eval_sample_weight))
         columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None), self.qid_column_)
         found = []
@@ -204,11 +204,6 @@ class DaskRanker(BaseEstimator):
             except DataError as error:
                 raise DataError(f"eval_set, {name}: {error}") from None
         return found
-
-
-def metrics_of(eval_metric: Any, eval_at: Any, deciding: Any = None) -> list[Any]:
-    """The metrics of evaluation sets, as `RankSVM` and `RankSVMCV` have them."""
-    return _metrics(deciding, eval_metric, eval_at)
 
 
 def _one_each(values: Any, n: int) -> Sequence[Any]:

@@ -15,8 +15,8 @@ from ranksvm.exceptions import DataError
 
 __all__ = ["Given", "are_files", "blocks_of", "given_rows", "is_dask_frame"]
 
-# What a part is that was cut from an array of the client.
-CUT_BYTES = "64 MiB"
+# An array of the client of more bytes than this is cut into parts of the size that dask's configuration says.
+CUT_BYTES = 64 << 20
 
 
 class Given(NamedTuple):
@@ -157,7 +157,7 @@ def _as_dask_array(X: Any) -> Any:
     X = np.asarray(X)
     if X.ndim != 2:
         raise DataError(f"X must have two dimensions, got {X.ndim}.")
-    return da.from_array(X, chunks=("auto", -1), name=False) if X.nbytes > 1 << 26 else da.from_array(X, chunks=-1)
+    return da.from_array(X, chunks=("auto", -1), name=False) if X.nbytes > CUT_BYTES else da.from_array(X, chunks=-1)
 
 
 def _beside(X: Any, values: Any, name: str, n_parts: int) -> list[Any] | None:

@@ -4,12 +4,13 @@ from typing import Any, ClassVar, Self
 
 from ranksvm import _options
 from ranksvm._verbosity import verbosity
-from ranksvm.dask.base import DaskRanker, metrics_of
+from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.checkpoint import CheckpointedTerm, read_checkpoint
 from ranksvm.dask.evaluation import evaluated
 from ranksvm.dask.inputs import given_rows
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.estimators.ranker import all_or_nothing
+from ranksvm.problems.evaluation import metrics_of_sets
 from ranksvm.problems.linear import check_linear_options
 from ranksvm.problems.partitioned import PartitionedProblem, partitioned_problem
 from ranksvm.problems.problem import interruptible_if
@@ -189,7 +190,7 @@ class DaskRankSVM(DaskRanker):
             "propensity": propensity,
             "event": event,
         }
-        metrics = metrics_of(eval_metric, eval_at)
+        metrics = metrics_of_sets(eval_metric, eval_at)
         with all_or_nothing(self), verbosity(self.verbose):
             cluster = self._cluster()
             given = given_rows(X, y, qid, weights)

@@ -11,7 +11,7 @@ from ranksvm import _options
 from ranksvm._parallel import effective_n_jobs
 from ranksvm._verbosity import verbosity
 from ranksvm.dask.backend import DaskBackend
-from ranksvm.dask.base import DaskRanker, metrics_of
+from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import Sums, evaluated
 from ranksvm.dask.inputs import given_rows
@@ -29,6 +29,7 @@ from ranksvm.metrics.without_labels import CONCORDANCE, only_metric
 from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error
 from ranksvm.model_selection.cross_validation import query_splits
 from ranksvm.objectives import Part, PartitionedTerm
+from ranksvm.problems.evaluation import metrics_of_sets
 from ranksvm.problems.evaluation_rounds import checked_patience
 from ranksvm.problems.linear import check_linear_options
 from ranksvm.problems.partitioned import partitioned_problem, solve_all
@@ -182,7 +183,7 @@ class DaskRankSVMCV(DaskRanker):
         metric, convention = parse_metric(self.metric), convention_named(self.convention)
         patience = checked_patience(self.early_stopping_rounds, eval_set)
         metric = metric if event is None else only_metric("censored times", CONCORDANCE, metric)
-        metrics = metrics_of(eval_metric, eval_at, metric)
+        metrics = metrics_of_sets(eval_metric, eval_at, metric)
         Cs = np.sort(c_values(self.Cs))
         weights = {
             "sample_weight": sample_weight,

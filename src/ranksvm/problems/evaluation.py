@@ -215,7 +215,7 @@ def evaluation_sets(
     """
     options = {"eval_qid": eval_qid, "eval_group": eval_group, "eval_names": eval_names}
     options |= {"eval_sample_weight": eval_sample_weight, "eval_metric": eval_metric, "eval_at": eval_at}
-    metrics = _metrics(deciding, eval_metric, eval_at)
+    metrics = metrics_of_sets(eval_metric, eval_at, deciding)
     if eval_set is None:
         for name, value in options.items():
             if value is not None:
@@ -229,7 +229,7 @@ def evaluation_sets(
             "eval_set must be a list of tuples (X, y), (X, pairs) or (X, time, event), or of Preferences; "
             "or one of these."
         )
-    names = _names(eval_names, len(pairs))
+    names = names_of_sets(eval_names, len(pairs))
     qids = _one_for_each("eval_qid", eval_qid, pairs)
     groups = _one_for_each("eval_group", eval_group, pairs)
     weights = _one_for_each("eval_sample_weight", eval_sample_weight, pairs)
@@ -245,8 +245,21 @@ def evaluation_sets(
     return EvaluationSets(names, sets, metrics, convention)
 
 
-def _metrics(deciding: Any, eval_metric: Any, eval_at: Any) -> list[Metric]:
-    """The estimator's own metrics, then those that ``fit`` was asked for; a default if there are none."""
+def metrics_of_sets(eval_metric: Any, eval_at: Any, deciding: Any = None) -> list[Metric]:
+    """The estimator's own metrics, then those that ``fit`` was asked for; a default if there are none.
+
+    Parameters
+    ----------
+    eval_metric, eval_at
+        The arguments of ``fit``.
+    deciding : optional
+        The estimator's own metric, or metrics.
+
+    Returns
+    -------
+    list of Metric
+        Each once.
+    """
     own = [] if deciding is None else parse_metrics(deciding)
     if eval_metric is None and eval_at is None:
         return own or parse_metrics(DEFAULT_METRIC)
@@ -264,8 +277,26 @@ def _check_evaluated(metrics: Iterable[Metric], sets: Sequence[EvaluationSet | P
             sets[0].metric_for(metric)
 
 
-def _names(eval_names: Any, n_sets: int) -> list[str]:
-    """A name for each set: those given, or ``valid_0``, ``valid_1``, ... as in LightGBM."""
+def names_of_sets(eval_names: Any, n_sets: int) -> list[str]:
+    """A name for each set: those given, or ``valid_0``, ``valid_1``, ... as in LightGBM.
+
+    Parameters
+    ----------
+    eval_names : str or list of str, or None
+        The argument of ``fit``.
+    n_sets : int
+        Number of sets.
+
+    Returns
+    -------
+    list of str
+        The names.
+
+    Raises
+    ------
+    DataError
+        When they are not so many different strings.
+    """
     if eval_names is None:
         return [f"valid_{number}" for number in range(n_sets)]
     names = [eval_names] if isinstance(eval_names, str) else list(eval_names)
