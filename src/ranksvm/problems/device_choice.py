@@ -5,10 +5,11 @@ from typing import Any
 
 from ranksvm import _options
 from ranksvm.device.names import device_complaint, device_names, open_device
+from ranksvm.device.protocol import Device
 from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
 from ranksvm.losses import LossSpec
 
-__all__ = ["check_device", "check_place", "devices_for"]
+__all__ = ["cheaper_device", "check_device", "check_place", "devices_for"]
 
 logger = logging.getLogger("ranksvm.problems")
 
@@ -110,17 +111,33 @@ def devices_for(
     if unable is not None:
         logger.info("device='auto': the processor, because a GPU %s", unable)
         return ()
-    on_cpu, on_gpu = _costs(n_rows, n_rows * row_bytes, n_threads)
+    found = cheaper_device(*_costs(n_rows, n_rows * row_bytes, n_threads))
+    return () if found is None else (found.name,)
+
+
+def cheaper_device(on_cpu: float, on_gpu: float) -> Device | None:
+    """The first GPU, if there is one and a fit is estimated to take less time there; the log says why.
+
+    Parameters
+    ----------
+    on_cpu, on_gpu : float
+        Estimated seconds of the fit.
+
+    Returns
+    -------
+    Device or None
+        The GPU; None for the processor.
+    """
     if on_gpu >= on_cpu:
         logger.info("device='auto': the processor, an estimated %.2g s, not %.2g s on a GPU", on_cpu, on_gpu)
-        return ()
+        return None
     try:
-        name = open_device("cuda:0").name
+        found = open_device("cuda:0")
     except (DeviceError, MissingDependencyError) as error:
         logger.info("device='auto': the processor. %s", error)
-        return ()
-    logger.info("device='auto': %s, an estimated %.2g s, not %.2g s on the processor", name, on_gpu, on_cpu)
-    return (name,)
+        return None
+    logger.info("device='auto': %s, an estimated %.2g s, not %.2g s on the processor", found.name, on_gpu, on_cpu)
+    return found
 
 
 def _unable(solver: str, loss: LossSpec) -> str | None:

@@ -6,8 +6,8 @@ from typing import Any
 from ranksvm import _options
 from ranksvm.device.names import device_complaint, device_names, open_device
 from ranksvm.device.protocol import Device
-from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
-from ranksvm.problems.device_choice import check_device, devices_for
+from ranksvm.exceptions import OptionError
+from ranksvm.problems.device_choice import cheaper_device, check_device, devices_for
 from ranksvm.problems.problem import loss_of
 
 __all__ = ["check_kernel_device", "kernel_device"]
@@ -79,7 +79,7 @@ def kernel_device(estimator: Any, n_rows: int, n_threads: int) -> Device | None:
             logger.info("device='auto': the processor, because a GPU %s", unable)
             return None
         if estimator.approximation is None:
-            return _cheaper(n_rows, n_threads)
+            return cheaper_device(*_costs(n_rows, n_threads))
     loss = loss_of(estimator.loss, estimator.huber_width)
     if estimator.approximation is not None:
         item = 4 if estimator.kernel_dtype == "float32" else 8
@@ -95,18 +95,9 @@ def _unable(kernel: Any) -> str | None:
     return "cannot evaluate a kernel that is a function of Python" if callable(kernel) else None
 
 
-def _cheaper(n_rows: int, n_threads: int) -> Device | None:
-    """A GPU, if there is one and an exact fit is estimated to take less time there."""
+def _costs(n_rows: int, n_threads: int) -> tuple[float, float]:
+    """Seconds that an exact fit takes on the processor, and on a GPU."""
     values = float(n_rows) ** 2
     on_cpu = PRODUCTS * CPU_VALUE * values / n_threads
     on_gpu = PRODUCTS * (GPU_PRODUCT + GPU_VALUE * values) + COMPILATION
-    if on_gpu >= on_cpu:
-        logger.info("device='auto': the processor, an estimated %.2g s, not %.2g s on a GPU", on_cpu, on_gpu)
-        return None
-    try:
-        found = open_device("cuda:0")
-    except (DeviceError, MissingDependencyError) as error:
-        logger.info("device='auto': the processor. %s", error)
-        return None
-    logger.info("device='auto': %s, an estimated %.2g s, not %.2g s on the processor", found.name, on_gpu, on_cpu)
-    return found
+    return on_cpu, on_gpu
