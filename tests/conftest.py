@@ -21,3 +21,12 @@ def shared_data() -> pathlib.Path:
     if not folder.is_dir():
         pytest.skip(f"no real data: {folder} is absent (RANKSVM_DATA names another folder)")
     return folder
+
+
+@pytest.fixture
+def host_devices(monkeypatch):
+    """The names "host:0", "host:1" and so on for devices that need no GPU."""
+    from ranksvm.device import names
+    from ranksvm.device.host import HostDevice
+
+    monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(name=f"host:{number}"))

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 import ranksvm as package
-from ranksvm.device import names
-from ranksvm.device.host import HostDevice
 
-
-@pytest.fixture(autouse=True)
-def host(monkeypatch):
-    """The name "host" for devices that need no GPU."""
-    monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(name=f"host:{number}"))
+pytestmark = pytest.mark.usefixtures("host_devices")
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,7 @@ from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
 from ranksvm.problems import device_choice
 from sweep_checks import SquaredHingeFunction
 
-
-@pytest.fixture(autouse=True)
-def host(monkeypatch):
-    """The name "host" for devices that need no GPU."""
-    monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(name=f"host:{number}"))
+pytestmark = pytest.mark.usefixtures("host_devices")
 
 
 def make_data(n=300, n_features=5, seed=0):

@@ -16,11 +16,7 @@ from ranksvm.exceptions import DataError, DeviceError, MissingDependencyError, O
 from ranksvm.problems import kernel_device
 from sweep_checks import SquaredHingeFunction
 
-
-@pytest.fixture(autouse=True)
-def host(monkeypatch):
-    """The name "host" for devices that need no GPU."""
-    monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(name=f"host:{number}"))
+pytestmark = pytest.mark.usefixtures("host_devices")
 
 
 def make_data(n=150, n_features=4, seed=0):
