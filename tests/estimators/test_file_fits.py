@@ -137,6 +137,19 @@ def test_c_is_chosen_on_validation_data_in_few_readings(tmp_path, readings):
     assert found.objective_ == pytest.approx(expected.objective_, rel=1e-8)
 
 
+@pytest.mark.usefixtures("host_devices")
+@pytest.mark.parametrize("ranker", [RankSVM, RankSVMCV])
+def test_a_device_needs_rows_in_memory(ranker, tmp_path):
+    data = made(tmp_path)
+    with pytest.raises(OptionError, match=r"device='host:0', but these data are read in passes"):
+        ranker(device="host:0").fit(data, eval_set=(data.X, data.y), eval_qid=data.qid)
+
+
+def test_auto_is_the_processor_for_a_file(tmp_path):
+    data = made(tmp_path)
+    assert RankSVM(device="auto").fit(data).device_ == "cpu"
+
+
 def test_folds_need_rows_in_memory(tmp_path):
     with pytest.raises(OptionError, match="folds divide rows in memory: give validation data"):
         RankSVMCV().fit(made(tmp_path))

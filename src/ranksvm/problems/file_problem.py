@@ -11,6 +11,7 @@ from ranksvm.data.cache_file import CacheFile, QueryRuns
 from ranksvm.data.file_data import FileData, labels_of
 from ranksvm.data.file_rows import FileRows
 from ranksvm.data.queries import id_array
+from ranksvm.device.names import device_names
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.objectives import FileBackend, FileTerm
 from ranksvm.problems.partitioned import PartitionedProblem, partitioned_problem
@@ -115,7 +116,14 @@ def file_training_set(
     ------
     DataError
         When lengths do not agree, or weights are invalid.
+    OptionError
+        When a GPU is asked for.
     """
+    if device_names(estimator.device):
+        raise OptionError(
+            f"device={estimator.device!r}, but these data are read in passes, on the processor: leave device at 'cpu', "
+            "or raise memory_limit so that the rows are kept in memory."
+        )
     n_threads = effective_n_jobs(estimator.n_jobs)
     selection, weighting = estimator.pair_selection, estimator.pair_weighting
     check_source_of_pairs(selection, weighting, y, pairs, pair_weight)
