@@ -5,7 +5,7 @@ import numpy as np
 from ranksvm.exceptions import ModelFileError
 from ranksvm.exporting.reading import LinearFile, broken, for_larger_label, number, settings_until
 from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.sparse_text import self_test_text
+from ranksvm.exporting.sparse_text import SCALE_THE_FILES, self_test_text
 from ranksvm.exporting.text import exact
 
 __all__ = ["LIBLINEAR", "is_liblinear", "read_liblinear"]
@@ -92,5 +92,5 @@ LIBLINEAR = Target(
     "LIBLINEAR, model file",
     ".model",
     write,
-    no_query_scaler="its programs score one document at a time: scale the data files",
+    no_query_scaler=SCALE_THE_FILES,
 )

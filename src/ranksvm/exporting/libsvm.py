@@ -4,15 +4,14 @@ from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.exporting.reading import (
     LinearFile,
     broken,
-    entries,
     for_larger_label,
-    number,
     settings_until,
     sum_of_vectors,
+    support_vectors,
 )
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.scoring import KernelSum, Linear
-from ranksvm.exporting.sparse_text import plain_vectors, self_test_text, sparse_row
+from ranksvm.exporting.sparse_text import SCALE_THE_FILES, plain_vectors, self_test_text, sparse_row
 from ranksvm.exporting.text import exact
 
 __all__ = ["LIBSVM", "is_libsvm", "read_libsvm"]
@@ -74,11 +73,7 @@ def read_libsvm(path: str, text: str, n_features: int | None = None) -> LinearFi
     kernel = " ".join(settings.get("kernel_type", ["unknown"]))
     if kernel != "linear":
         raise ModelFileError(f"{path}: the kernel is {kernel!r}: only linear models can be imported.")
-    terms = []
-    for place, line in enumerate(lines[first:], first + 1):
-        words = line.split("#", 1)[0].split()
-        if words:
-            terms.append((number(path, place, words[0]), entries(path, place, words[1:])))
+    terms = support_vectors(path, lines, first)
     total = settings.get("total_sv", [""])
     if [str(len(terms))] != total:
         raise broken(path, len(lines), f"{len(terms)} support vectors, but total_sv is {' '.join(total)}: truncated?")
@@ -110,6 +105,6 @@ LIBSVM = Target(
     "LIBSVM, model file",
     ".model",
     write,
-    no_query_scaler="its programs score one document at a time: scale the data files",
+    no_query_scaler=SCALE_THE_FILES,
     kernels=True,
 )

@@ -7,7 +7,15 @@ import numpy as np
 
 from ranksvm.exceptions import ModelFileError
 
-__all__ = ["LinearFile", "broken", "entries", "for_larger_label", "number", "settings_until", "sum_of_vectors"]
+__all__ = [
+    "LinearFile",
+    "broken",
+    "for_larger_label",
+    "number",
+    "settings_until",
+    "sum_of_vectors",
+    "support_vectors",
+]
 
 # A larger id is taken for damage unless the number of features is given: its weights would fill the memory.
 MOST_FEATURES = 100_000_000
@@ -45,7 +53,7 @@ def number(path: str, line: int, text: str) -> float:
     return value
 
 
-def entries(path: str, line: int, words: Iterable[str]) -> list[tuple[int, float]]:
+def _entries(path: str, line: int, words: Iterable[str]) -> list[tuple[int, float]]:
     """``id:value`` pairs, ids from 1."""
     found = []
     for word in words:
@@ -95,6 +103,31 @@ def for_larger_label(path: str, coef: np.ndarray, settings: dict[str, list[str]]
     """The weights with a higher score for the larger of two labels: these files score the first one higher."""
     labels = [number(path, 1, word) for word in settings.get("label", [])]
     return -coef if len(labels) == 2 and labels[0] < labels[1] else coef
+
+
+def support_vectors(path: str, lines: list[str], first: int) -> list[tuple[float, list[tuple[int, float]]]]:
+    """Coefficient and entries of each support vector; remarks after ``#`` are ignored.
+
+    Parameters
+    ----------
+    path : str
+        Name of the file, for messages.
+    lines : list of str
+        Its lines.
+    first : int
+        Index of the first line that may be one.
+
+    Returns
+    -------
+    list of tuple
+        The coefficient, and ``(id, value)`` of each entry.
+    """
+    found = []
+    for place, line in enumerate(lines[first:], first + 1):
+        words = line.split("#", 1)[0].split()
+        if words:
+            found.append((number(path, place, words[0]), _entries(path, place, words[1:])))
+    return found
 
 
 def sum_of_vectors(path: str, terms: list[tuple[float, list[tuple[int, float]]]], n_features: int | None) -> np.ndarray:

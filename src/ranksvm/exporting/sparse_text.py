@@ -7,7 +7,10 @@ from ranksvm.exporting.request import Request
 from ranksvm.exporting.scoring import KernelSum, Linear
 from ranksvm.exporting.text import exact
 
-__all__ = ["plain_vectors", "self_test_text", "sparse_row"]
+__all__ = ["SCALE_THE_FILES", "plain_vectors", "self_test_text", "sparse_row"]
+
+# Why these formats have no per-query scaler.
+SCALE_THE_FILES = "its programs score one document at a time: scale the data files"
 
 
 def sparse_row(vector: np.ndarray) -> str:

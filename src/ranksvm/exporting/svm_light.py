@@ -9,10 +9,10 @@ import re
 import numpy as np
 
 from ranksvm.exceptions import ModelFileError, OptionError
-from ranksvm.exporting.reading import LinearFile, broken, entries, number, sum_of_vectors
+from ranksvm.exporting.reading import LinearFile, broken, number, sum_of_vectors, support_vectors
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.scoring import KernelSum, Linear
-from ranksvm.exporting.sparse_text import plain_vectors, self_test_text, sparse_row
+from ranksvm.exporting.sparse_text import SCALE_THE_FILES, plain_vectors, self_test_text, sparse_row
 from ranksvm.exporting.text import exact
 
 __all__ = ["SVM_RANK", "is_svm_light", "read_svm_light"]
@@ -94,11 +94,7 @@ def read_svm_light(path: str, text: str, n_features: int | None = None) -> Linea
         raise broken(path, 2, f"kernel type {values[0]!r}: only linear models (0) can be imported.")
     count = number(path, 10, values[8])
     first = len(_SETTINGS) + 1
-    terms = []
-    for place, line in enumerate(lines[first:], first + 1):
-        words = line.split("#", 1)[0].split()
-        if words:
-            terms.append((number(path, place, words[0]), entries(path, place, words[1:])))
+    terms = support_vectors(path, lines, first)
     if len(terms) != count - 1:
         raise ModelFileError(f"{path}: {len(terms)} support vectors, but line 10 says {count - 1:g}: is it truncated?")
     return LinearFile(sum_of_vectors(path, terms, n_features), version[0])
@@ -131,6 +127,6 @@ SVM_RANK = Target(
     "SVM-rank and SVM-light, model file",
     ".model",
     write,
-    no_query_scaler="its programs score one document at a time: scale the data files",
+    no_query_scaler=SCALE_THE_FILES,
     kernels=True,
 )
