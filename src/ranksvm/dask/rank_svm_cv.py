@@ -32,7 +32,7 @@ from ranksvm.objectives import Part, PartitionedTerm
 from ranksvm.problems.evaluation import metrics_of_sets
 from ranksvm.problems.evaluation_rounds import checked_patience
 from ranksvm.problems.linear import check_linear_options
-from ranksvm.problems.partitioned import partitioned_problem, solve_all
+from ranksvm.problems.partitioned import partitioned_problem
 from ranksvm.problems.problem import interruptible_if, loss_of
 from ranksvm.solvers import SolverResult, Status
 
@@ -227,8 +227,7 @@ class DaskRankSVMCV(DaskRanker):
 
     def _solve(self, term: PartitionedTerm, Cs: np.ndarray, interrupted: Any) -> list[SolverResult]:
         """The solutions for all C, in shared rounds."""
-        problem = partitioned_problem(self, term)
-        solutions = solve_all([(problem, float(C)) for C in Cs], interrupted)
+        solutions = partitioned_problem(self, term).solve_path(Cs, interrupted)
         for C, solution in zip(Cs, solutions, strict=True):
             if solution.status in (Status.MAX_ITERATIONS, Status.PRECISION):
                 warnings.warn(f"C = {C:g}: {solution.status.value}", ConvergenceWarning, stacklevel=3)

@@ -1,7 +1,6 @@
 """Linear problems over the parts of a backend: for one C, or for several that share every round."""
 
 import threading
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from ranksvm.problems.signs import monotone_signs
 from ranksvm.solvers import SolverResult, newton, projected_newton
 from ranksvm.solvers.newton import SAMPLE_TOL
 
-__all__ = ["PartitionedProblem", "partitioned_problem", "solve_all"]
+__all__ = ["PartitionedProblem", "partitioned_problem"]
 
 
 class _Sizes(NamedTuple):
@@ -159,31 +158,3 @@ def partitioned_problem(estimator: Any, term: PartitionedTerm, **options: Any) -
     """
     signs = monotone_signs(estimator.monotone, term.n_variables, getattr(estimator, "feature_names_in_", None))
     return PartitionedProblem(term, signs=signs, **options, **problem_options(estimator, LINEAR_SOLVERS))
-
-
-def solve_all(
-    problems: Sequence[tuple[PartitionedProblem, float]],
-    interrupted: threading.Event | None = None,
-) -> list[SolverResult]:
-    """Solutions of problems over the same parts, each for one C, which share every round.
-
-    Parameters
-    ----------
-    problems : sequence of tuple of PartitionedProblem and float
-        The problems, all of one backend, and the C of each.
-    interrupted : threading.Event, optional
-        Stops them at the next evaluation when set.
-
-    Returns
-    -------
-    list of SolverResult
-        The solutions, each with the bits that it has alone.
-    """
-    backend = problems[0][0].objective.term.backend
-    for problem, _ in problems:  # before the threads: one at a time fetches the sample
-        problem.objective.term.fetch()
-
-    def solve(problem: PartitionedProblem, C: float, shared: Backend) -> SolverResult:
-        return problem.beside(shared).solve(C, interrupted=interrupted)
-
-    return side_by_side(backend, [partial(solve, problem, C) for problem, C in problems])
