@@ -121,6 +121,12 @@ def seconds(action: Callable[[], Any]) -> float:
     return time.perf_counter() - started
 
 
+def least_seconds(action: Callable[[], Any], repeats: int, long: float) -> float:
+    """The least of several times of an action; of one where that takes longer than ``long`` seconds."""
+    first = seconds(action)
+    return first if first > long else min([first, *(seconds(action) for _ in range(repeats - 1))])
+
+
 def interleaved(actions: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, np.ndarray]:
     """Wall-clock times of several actions, one after the other, round after round: a slow minute slows them all."""
     times: dict[str, list[float]] = {name: [] for name in actions}

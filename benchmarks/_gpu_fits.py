@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from _common import seconds
+from _common import least_seconds, seconds
 from _gpu_cases import Case, chosen_cost
 from _gpu_device import READ_X, Spent, TimedDevice, launch_seconds
 from ranksvm import RankingData, RankSVM
@@ -108,14 +108,16 @@ def measure(one: Measured, device: str, repeats: int) -> None:
             one.copy = copy_seconds(problem, data.X)
             one.evaluation = evaluation_seconds(problem)
         del problem
-        one.whole[place.name] = least(lambda ranker=ranker: ranker.fit(data.X, data.y, qid=data.qid), repeats)
+        one.whole[place.name] = least_seconds(
+            lambda ranker=ranker: ranker.fit(data.X, data.y, qid=data.qid), repeats, LONG
+        )
         found = evaluate(data.y, ranker.predict(data.X), data.qid, ["pairwise_accuracy"])
         one.accuracy[place.name] = 100.0 * found["pairwise_accuracy"]
     auto = RankSVM(C=one.C, device="auto")
-    taken = least(lambda: auto.fit(data.X, data.y, qid=data.qid), repeats)
+    taken = least_seconds(lambda: auto.fit(data.X, data.y, qid=data.qid), repeats, LONG)
     one.auto = str(auto.device_), taken
     recipe = RankSVM(C=one.C, solver="tron", stopping="gradient", tol=1e-5, device=device)
-    taken = least(lambda: recipe.fit(data.X.astype(np.float32), data.y, qid=data.qid), repeats)
+    taken = least_seconds(lambda: recipe.fit(data.X.astype(np.float32), data.y, qid=data.qid), repeats, LONG)
     one.published_recipe = taken, recipe.objective_ / one.optimum - 1.0
     one.profile = profile(one, device)
 
@@ -126,7 +128,7 @@ def curve(problem: LinearProblem, C: float, repeats: int) -> Curve:
     for tol in (TOLS[0], *TOLS):
         problem.tol = tol
         results: list[Any] = []
-        taken = least(lambda results=results: results.append(problem.solve(C)), repeats)
+        taken = least_seconds(lambda results=results: results.append(problem.solve(C)), repeats, LONG)
         if tol in found.tols:
             found = Curve()
         found.tols.append(tol)
@@ -134,12 +136,6 @@ def curve(problem: LinearProblem, C: float, repeats: int) -> Curve:
         found.objectives.append(float(results[-1].value))
         found.gaps.append(float(results[-1].gap))
     return found
-
-
-def least(action: Any, repeats: int) -> float:
-    """The least of several times of an action; of one where that is long."""
-    first = seconds(action)
-    return first if first > LONG else min([first, *(seconds(action) for _ in range(repeats - 1))])
 
 
 def copy_seconds(problem: LinearProblem, X: np.ndarray) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from _common import arguments, data_folder, page, power_of_two, publish, read, seconds, table
+from _common import arguments, data_folder, least_seconds, page, power_of_two, publish, read, table
 from _cutting_planes import CuttingPlanes, PairwiseHinge
 from ranksvm import RankingData, RankSVM, make_ranking
 from ranksvm.plotting.styles import PALETTE
@@ -92,12 +92,6 @@ def problems(smoke: bool) -> list[Problem]:
 # -- the solvers -------------------------------------------------------------------------------------------------------
 
 
-def best_time(action, repeats: int) -> float:
-    """The least of several times of an action; of one where that is long."""
-    first = seconds(action)
-    return first if first > LONG else min([first, *(seconds(action) for _ in range(repeats - 1))])
-
-
 def ours(problem: Problem, repeats: int) -> None:
     """Default fits at several tolerances, on all threads and on one."""
     data = problem.data
@@ -105,7 +99,7 @@ def ours(problem: Problem, repeats: int) -> None:
         points = []
         for tol in TOLS:
             ranker = RankSVM(C=problem.C, loss="hinge", tol=tol, n_jobs=n_jobs)
-            taken = best_time(lambda ranker=ranker: ranker.fit(data.X, data.y, qid=data.qid), repeats)
+            taken = least_seconds(lambda ranker=ranker: ranker.fit(data.X, data.y, qid=data.qid), repeats, LONG)
             points.append((taken, problem.objective(ranker.coef_)))
             if taken > TOO_LONG:
                 break
@@ -148,7 +142,9 @@ def dlib_trainer(problem: Problem, repeats: int) -> None:
         trainer = dlib.svm_rank_trainer()
         trainer.c, trainer.epsilon = problem.C * n_pairs, eps
         models = []
-        taken = best_time(lambda trainer=trainer, models=models: models.append(trainer.train(queries)), repeats)
+        taken = least_seconds(
+            lambda trainer=trainer, models=models: models.append(trainer.train(queries)), repeats, LONG
+        )
         points.append((taken, problem.objective(np.array(models[-1].weights))))
         if taken > TOO_LONG:
             break

@@ -9,8 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 from oracle import ExplicitPairs
-from ranksvm.data import ComparablePairs, PairList, Queries
+from ranksvm.data import ComparablePairs, PairList, Queries, partition
 from ranksvm.losses import LossSpec
+from ranksvm.objectives import Part
 from sweep_checks import SquaredHingeFunction
 
 # name -> the loss, the width it is evaluated at, and the width for the oracle
@@ -51,6 +52,11 @@ class TermProblem:
     def points(self, n=3):
         """Weights at which some margins are below 1 and some above, and steps from there."""
         return [scale * self.rng.normal(size=(2, 6)) for scale in np.geomspace(0.1, 2.0, n)]
+
+
+def parts_of(X, pairs, n_parts):
+    """Whole queries in parts, each with rows of its own."""
+    return [Part(X[part.rows], part.renumbered()) for part in partition(pairs, n_parts)]
 
 
 def check_evaluation(term, problem):

@@ -8,14 +8,9 @@ pytest.importorskip("distributed")
 from ranksvm.dask import backend as module
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.cluster import Cluster
-from ranksvm.data import partition
-from ranksvm.objectives import LinearObjective, Part, PartitionedTerm, SerialBackend
+from ranksvm.objectives import LinearObjective, PartitionedTerm, SerialBackend
 from ranksvm.solvers import newton
-from term_checks import TermProblem
-
-
-def parts_of(problem, n_parts):
-    return [Part(problem.X[part.rows], part.renumbered()) for part in partition(problem.pairs, n_parts)]
+from term_checks import TermProblem, parts_of
 
 
 @pytest.mark.parametrize("kind", [{}, {"storage": "csr"}, {"listed": True}], ids=["dense", "csr", "listed"])
@@ -26,9 +21,9 @@ def test_bits_are_those_of_the_serial_backend(client, monkeypatch, kind, gathere
     monkeypatch.setattr(module, "LARGE_ARGUMENTS", 64 << 10 if gathered == 64 else 100)
     problem = TermProblem("hinge", n=240, **kind)
     on_cluster = DaskBackend(Cluster(client, 60.0))
-    on_cluster.put(client.scatter(parts_of(problem, 5)))
+    on_cluster.put(client.scatter(parts_of(problem.X, problem.pairs, 5)))
     serial = SerialBackend()
-    serial.put(parts_of(problem, 5))
+    serial.put(parts_of(problem.X, problem.pairs, 5))
     assert on_cluster.info() == serial.info()
     fits = []
     for backend in (serial, on_cluster):

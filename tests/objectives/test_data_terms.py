@@ -20,7 +20,7 @@ from ranksvm.objectives import (
 from ranksvm.objectives.shared_rounds import side_by_side
 from ranksvm.objectives.tree_sum import tree_sum
 from ranksvm.solvers import Status, newton, tron
-from term_checks import CHECKS, LOSSES, PROBLEMS, TermProblem, check_all
+from term_checks import CHECKS, LOSSES, PROBLEMS, TermProblem, check_all, parts_of
 
 
 def threaded(X, spec, pairs, n_threads=1):
@@ -45,7 +45,7 @@ def split(n_parts, send=lambda part: part):
     """Parts with rows of X of their own."""
 
     def make(X, spec, pairs):
-        parts = [Part(X[part.rows], part.renumbered()) for part in partition(pairs, n_parts)]
+        parts = parts_of(X, pairs, n_parts)
         return over(SerialBackend(), [send(part) for part in parts], spec)
 
     return make
@@ -66,7 +66,7 @@ class Forgetful(SerialBackend):
 
 
 def forgetful(X, spec, pairs):
-    return over(Forgetful(2), [Part(X[part.rows], part.renumbered()) for part in partition(pairs, 3)], spec)
+    return over(Forgetful(2), parts_of(X, pairs, 3), spec)
 
 
 TERMS = {
@@ -202,10 +202,6 @@ def test_sums_over_parts_are_balanced_trees():
     assert tree_sum(["a"], lambda a, b: f"({a}{b})") == "a"
 
 
-def parts_of(problem, n_parts):
-    return [Part(problem.X[part.rows], part.renumbered()) for part in partition(problem.pairs, n_parts)]
-
-
 def _fit_elsewhere(queue, parts, spec, C):
     term = over(SerialBackend(), parts, spec)
     queue.put(newton(LinearObjective(term, C, spec.first_width, spec.smoothed), np.zeros(6), tol=1e-8).w)
@@ -215,7 +211,7 @@ def test_parts_cross_the_border_of_a_process(monkeypatch):
     """A part is its arrays: what it keeps stays behind, and a fit elsewhere has the same bits."""
     monkeypatch.undo()  # the other process has blocks of the usual size
     problem = TermProblem("hinge")
-    parts = parts_of(problem, 2)
+    parts = parts_of(problem.X, problem.pairs, 2)
     fresh = len(pickle.dumps(parts))
     term = over(SerialBackend(), parts, problem.spec)
     expected = newton(objective(term, problem.spec, 0.1), np.zeros(6), tol=1e-8).w
@@ -235,9 +231,12 @@ def test_parts_cross_the_border_of_a_process(monkeypatch):
 def test_bits_depend_on_the_partition_alone(solver, loss, kind):
     """Neither on threads, nor on what parts have kept, nor on what was computed before."""
     problem = TermProblem(loss, n=240, **PROBLEMS[kind])
-    used = over(SerialBackend(), parts_of(problem, 5), problem.spec)
+    used = over(SerialBackend(), parts_of(problem.X, problem.pairs, 5), problem.spec)
     solver(objective(used, problem.spec, 3.0), np.zeros(6), tol=1e-3)
-    terms = [over(backend, parts_of(problem, 5), problem.spec) for backend in (SerialBackend(2), Forgetful())]
+    terms = [
+        over(backend, parts_of(problem.X, problem.pairs, 5), problem.spec)
+        for backend in (SerialBackend(2), Forgetful())
+    ]
     fits = [solver(objective(term, problem.spec, 0.5), np.zeros(6), tol=1e-6) for term in (used, *terms)]
     for fit in fits[1:]:
         np.testing.assert_array_equal(fit.w, fits[0].w)
@@ -286,7 +285,7 @@ def test_no_matrix_travels(storage, monkeypatch):
             fetched.append(n_rows)
             return super().sample(n_rows, seed)
 
-    term = over(Watched(), parts_of(problem, 5), problem.spec)
+    term = over(Watched(), parts_of(problem.X, problem.pairs, 5), problem.spec)
     found = objective(term, problem.spec, 0.01)
     found.hessian_fraction = 0.05
     result = newton(found, np.zeros(6), tol=1e-4)
@@ -329,11 +328,11 @@ def test_a_path_shares_its_rounds(loss):
 
     alone, n_rounds = [], []
     for C in Cs:
-        term = over(SerialBackend(), parts_of(problem, 3), problem.spec)
+        term = over(SerialBackend(), parts_of(problem.X, problem.pairs, 3), problem.spec)
         alone.append(fit(term, C))
         n_rounds.append(term.n_reductions)
     counted = Counted()
-    term = over(counted, parts_of(problem, 3), problem.spec)
+    term = over(counted, parts_of(problem.X, problem.pairs, 3), problem.spec)
     solvers = [lambda backend, C=C: fit(term.beside(backend), C) for C in Cs]
     for found, expected in zip(side_by_side(counted, solvers), alone, strict=True):
         np.testing.assert_array_equal(found.w, expected.w)
@@ -351,7 +350,7 @@ class Counted(SerialBackend):
 def test_a_solver_that_fails_ends_the_others():
     problem = TermProblem(n=300)
     backend = SerialBackend()
-    term = over(backend, parts_of(problem, 2), problem.spec)
+    term = over(backend, parts_of(problem.X, problem.pairs, 2), problem.spec)
 
     def fail(shared):
         term.beside(shared).evaluate(np.zeros(6), None)
@@ -375,14 +374,14 @@ def test_a_solver_that_fails_ends_the_others():
 def test_an_error_in_a_part_reaches_every_solver():
     problem = TermProblem()
     backend = SerialBackend()
-    term = over(backend, parts_of(problem, 2), problem.spec)
+    term = over(backend, parts_of(problem.X, problem.pairs, 2), problem.spec)
     with pytest.raises(ValueError):  # noqa: PT011  NumPy's own words
         side_by_side(backend, [lambda shared: term.beside(shared).evaluate(np.ones(5), None)] * 2)
 
 
 def test_parts_forget_what_nobody_needs():
     problem = TermProblem()
-    backend, parts = SerialBackend(), parts_of(problem, 2)
+    backend, parts = SerialBackend(), parts_of(problem.X, problem.pairs, 2)
     term = over(backend, parts, problem.spec)
     first, second = term.evaluate(np.zeros(6), None), term.evaluate(np.ones(6), None)
     assert len(parts[0].points(term.fit, term._owner)) == 2
