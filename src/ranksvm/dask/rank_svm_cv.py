@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -200,7 +201,7 @@ class DaskRankSVMCV(DaskRanker):
             problem = partitioned_problem(self, term)
             sets = self._evaluation_sets(cluster, eval_set, eval_qid, eval_names, eval_sample_weight)
             evals_result: dict[str, Any] = {}
-            with interruptible_if(self.keep_on_interrupt) as interrupted:
+            with closing(term), interruptible_if(self.keep_on_interrupt) as interrupted:
                 if sets:
                     solutions = self._solve(term, Cs, interrupted)
                     coefs = [solution.w for solution in solutions]
@@ -217,7 +218,6 @@ class DaskRankSVMCV(DaskRanker):
                     tried = self._by_folds(cluster, prepared, term, Cs, metric, convention, interrupted)
                     choice = self._choice(Cs, tried)
                     result = problem.solve(choice.C, interrupted=interrupted)
-            term.close()
             model = self._new_local()
             model._assign(problem.model(result.w), problem.outcome(result), choice)
             model.evals_result_ = evals_result
