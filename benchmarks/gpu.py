@@ -378,7 +378,7 @@ def gpu_name() -> str:
 def opened(host: bool) -> Device:
     """The first GPU, or the host in its place; ends the program where there is neither."""
     if host:
-        names.OPENERS["host"] = lambda number: HostDevice(number=number)
+        names.OPENERS["host"] = lambda number: HostDevice(name=f"host:{number}")
     try:
         return open_device("host:0" if host else "cuda:0")
     except RankSVMError as error:

@@ -11,7 +11,7 @@ from ranksvm.device.host import HostDevice
 @pytest.fixture(autouse=True)
 def host(monkeypatch):
     """The name "host" for devices that need no GPU."""
-    monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(number=number))
+    monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(name=f"host:{number}"))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from sweep_checks import SquaredHingeFunction
 @pytest.fixture(autouse=True)
 def host(monkeypatch):
     """The name "host" for devices that need no GPU."""
-    monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(number=number))
+    monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(name=f"host:{number}"))
 
 
 def make_data(n=150, n_features=4, seed=0):
