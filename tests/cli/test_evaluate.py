@@ -165,5 +165,5 @@ def test_options_that_would_change_nothing_are_refused(ranksvm, folder, model, o
     assert "--missing is about judged queries that a run lacks" in message
     for option in (["--compare", "all"], ["--correction", "tukey"]):
         message = ranksvm("evaluate", test, "--model", model, *option, code=2).stderr
-        assert f"{option[0]} is about several systems" in message
+        assert f"{option[0]} needs several systems" in message
         ranksvm("evaluate", test, "--model", model, *other, *option)

@@ -184,7 +184,7 @@ def test_a_model_of_scikit_learn(ranksvm, folder, tmp_path):
 
 def test_files_that_cannot_be_imported(ranksvm, folder, tmp_path):
     out = tmp_path / "out.rsvm"
-    assert "by its first line this is no model file" in ranksvm("import", folder / "test.txt", "-o", out, code=1).stderr
+    assert "first line this is not a model file" in ranksvm("import", folder / "test.txt", "-o", out, code=1).stderr
     result = ranksvm("import", folder / "test.txt", "--from", "sklearn", "-o", out, code=1)
     assert "joblib cannot read it" in result.stderr
     joblib.dump([1, 2], tmp_path / "list")
@@ -201,4 +201,4 @@ def test_a_pickle_is_not_read_unless_it_is_asked_for(ranksvm, tmp_path):
             return pytest.fail, ("code of a pickle was run",)
 
     joblib.dump(Bomb(), tmp_path / "bomb")
-    assert "no model file" in ranksvm("import", tmp_path / "bomb", "-o", tmp_path / "out.rsvm", code=1).stderr
+    assert "not a model file" in ranksvm("import", tmp_path / "bomb", "-o", tmp_path / "out.rsvm", code=1).stderr

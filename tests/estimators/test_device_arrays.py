@@ -192,7 +192,7 @@ def test_what_a_device_cannot_do():
     for options in ({"solver": "dual"}, {"loss": SquaredHingeFunction()}):
         with pytest.raises(OptionError, match=r"^X lies on cuda:0, which .*: copy X to the host, by X\.get\(\)"):
             fitted(GpuArray(X), y, qid, **options)
-    with pytest.raises(DataError, match=r"^X lies on a GPU, but KernelRankSVM reads memory of the host: copy it there"):
+    with pytest.raises(DataError, match=r"^X is on a GPU, but KernelRankSVM needs it in host memory: copy it with"):
         ranksvm.KernelRankSVM().fit(GpuArray(X), y, qid=qid)
     with pytest.raises(DataError, match=r"^X has 4 features, but RankSVM is expecting 5 features as input\.$"):
         fitted(X, y, qid).predict(GpuArray(X[:, :4]))

@@ -100,8 +100,8 @@ def test_libsvm(file):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "by its first line this is no model file of SVM-rank"),
-        ("1 qid:1 1:0.5\n", "by its first line this is no model file"),
+        ("", "by its first line this is not a model file of SVM-rank"),
+        ("1 qid:1 1:0.5\n", "by its first line this is not a model file"),
         (SVM_LIGHT.replace("0 # kernel type", "2 # kernel type"), "model:2: kernel type '2': only linear models"),
         ("\n".join(SVM_LIGHT.splitlines()[:5]), "the file ends within the settings"),
         ("\n".join(SVM_LIGHT.splitlines()[:12]), "1 support vectors, but line 10 says 2: is it truncated"),
@@ -109,7 +109,7 @@ def test_libsvm(file):
         (SVM_LIGHT.replace("3:1e-1", "3:nan"), "model:12: 'nan' is not finite"),
         (SVM_LIGHT.replace("3:1e-1", "99999999999:1"), "it has a feature 99999999999. If the file is not damaged"),
         (SVM_LIGHT.replace("3:1e-1", "0:1"), "model:12: expected ID:VALUE with an id from 1, got '0:1'"),
-        (LIBLINEAR.replace("nr_class 2", "nr_class 3"), "a model of 3 classes is no ranking"),
+        (LIBLINEAR.replace("nr_class 2", "nr_class 3"), "a model of 3 classes is not a ranking model"),
         (LIBLINEAR[:-5], "weights, but 4 were announced: is it truncated"),
         (LIBLINEAR.replace("\nw\n", "\n"), "it has no line 'w'"),
         (LIBLINEAR.replace("0.5", "0.5 0.25"), "model:7: expected one weight, got '0.5 0.25'"),
@@ -126,7 +126,7 @@ def test_files_that_are_damaged_or_of_another_kind(file, text, message):
 
 
 def test_the_format_that_was_named(file):
-    with pytest.raises(ModelFileError, match="by its first line this is no model file of libsvm"):
+    with pytest.raises(ModelFileError, match="by its first line this is not a model file of libsvm"):
         import_model(file(LIBLINEAR), format="libsvm")
     with pytest.raises(OptionError, match="format must be 'auto' or one of"):
         import_model(file(LIBLINEAR), format="xgboost")

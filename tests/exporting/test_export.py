@@ -162,7 +162,7 @@ def test_names_of_models_that_cannot_be(ranker, target, name, message):
 
 
 def test_the_file_of_a_java_class_is_called_as_the_class(ranker, tmp_path):
-    with pytest.raises(OptionError, match=r"called as the class: Ranker\.java"):
+    with pytest.raises(OptionError, match=r"called like its class: Ranker\.java"):
         export(ranker, tmp_path / "model.java", to="java", name="Ranker")
     assert "class Ranker {" in export(ranker, tmp_path / "Ranker.java", to="java").text
 

@@ -32,7 +32,7 @@ def test_the_distance_that_a_certificate_proves(data):
 def test_a_fit_that_stopped_early_says_so(data):
     with pytest.warns(sklearn.exceptions.ConvergenceWarning):
         ranker = fitted(ranksvm.RankSVM(tol=1e-10, max_iter=1), data)
-    assert certificate_in_words(ranker).endswith("not as close as its tolerance asked for.")
+    assert certificate_in_words(ranker).endswith("This does not meet the tolerance of the fit.")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_fit_that_stopped_early_says_so(data):
     [
         (ranksvm.FactorizedRankSVM(), "not convex"),
         (ranksvm.SOLARRanker(), "one query after another"),
-        (ranksvm.RegularizedRankSVM(), "no model of this kind has one lower"),
+        (ranksvm.RegularizedRankSVM(), "no model of this kind has an objective lower"),
         (ranksvm.KernelRankSVM(gamma=0.1), "the scoring function's distance"),
     ],
 )

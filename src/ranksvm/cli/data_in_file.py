@@ -120,7 +120,7 @@ def _refuse(options: dict[str, Any]) -> None:
     """Options that need the rows in memory."""
     size = "TRAIN is larger than memory (--memory-limit)"
     if options["scaler"] != "none":
-        raise click.UsageError(f"{size}: --scaler {options['scaler']} needs it in memory; scale the features before.")
+        raise click.UsageError(f"{size}: --scaler {options['scaler']} needs it in memory; scale the features first.")
     if options["pairs"] is not None:
         raise click.UsageError(f"{size}: --pairs needs it in memory; train on labels.")
     if options["Cs"] is not None and options["valid"] is None:

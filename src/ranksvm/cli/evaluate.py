@@ -158,7 +158,7 @@ def _refuse_without_use(ctx: click.Context, options: dict[str, Any]) -> None:
     if sum(len(options[name]) for name in ("models", "score_files", "runs")) < 2:
         for name, option in (("against", "--compare"), ("correction", "--correction")):
             if given(name):
-                raise click.UsageError(f"{option} is about several systems, but only one is evaluated.")
+                raise click.UsageError(f"{option} needs several systems, but only one is evaluated.")
 
 
 class _Evaluator:

@@ -97,7 +97,7 @@ def export_command(
     from ranksvm.exporting.naming import read_names
 
     if output is None and to == "onnx" and not as_json:
-        raise click.UsageError("a model of ONNX is not text: give -o FILE.")
+        raise click.UsageError("an ONNX model is not text: give -o FILE.")
     with Progress(quiet) as progress:
         ranker = load_scorer(model)
         if names is not None:

@@ -63,7 +63,7 @@ class Tested(NamedTuple):
     help=f"Folder for the model and the test scores of every fold: DIR/Fold1/{MODEL}, DIR/Fold1/{SCORES}, ...",
 )
 @click.option(
-    "--table", "table_file", type=OUTPUT_FILE, metavar="FILE", help="Write the table (.csv, .tex, .html; CSV to -)."
+    "--table", "table_file", type=OUTPUT_FILE, metavar="FILE", help="Write the table (.csv, .tex, .html; - for CSV)."
 )
 @click.option("--per-query", type=OUTPUT_FILE, metavar="FILE", help="Write every metric of every test query (TSV).")
 @click.option("--run", "run_file", type=OUTPUT_FILE, metavar="FILE", help="TREC run of the test queries of all folds.")
@@ -147,7 +147,7 @@ def _settle(ctx: click.Context, options: dict[str, Any]) -> None:
         check_kernel_options(options)
     if options["table_file"] is not None and _kind_of(options["table_file"]) not in TABLES:
         raise click.UsageError(
-            f"--table {options['table_file']}: the extension must be one of {', '.join(TABLES)}; - is CSV."
+            f"--table {options['table_file']}: the extension must be one of {', '.join(TABLES)}; - prints CSV."
         )
 
 

@@ -71,7 +71,7 @@ from ranksvm.cli.training_options import (
     "--cache-dir",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder for the cache of a TRAIN larger than memory, which a later run finds.  [default: ~/.cache/ranksvm]",
+    help="Folder for the cache of a TRAIN larger than memory, which later runs use again.  [default: ~/.cache/ranksvm]",
 )
 @device_option
 @verbose_option
@@ -85,7 +85,8 @@ def train_command(ctx: click.Context, **options: Any) -> None:
 
     The model is linear unless --kernel or --low-rank is given.
 
-    A linear model is trained on a file larger than --memory-limit, too: it becomes a cache, which is read in passes.
+    A linear model can be trained on a file larger than --memory-limit: the file is converted to a cache, which is read
+    in passes.
 
     With --C-range (and --gamma-range) the best C is chosen by --metric: on the validation data if --valid is given,
     else by cross-validation over folds of queries. The model is saved to MODEL, with its scaler.

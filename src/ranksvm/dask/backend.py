@@ -24,10 +24,10 @@ logger = logging.getLogger("ranksvm.dask")
 
 # Arguments of a round larger than this are sent once to every worker, not with every task.
 LARGE_ARGUMENTS = 64 << 10
-# Results of up to so many parts are added up here, of more on the workers first: a result of 136 features takes 1 kB,
-# and a task more costs about 5 ms.
+# Results of up to this many parts are added up here, and those of more on the workers first: a result of 136 features
+# takes 1 kB, and a task has a cost of its own. Not measured.
 GATHERED = 64
-# A round that ends workers, or whose futures are cancelled, is tried again so often.
+# How often a round is tried that ends workers, or whose futures are cancelled.
 ATTEMPTS = 5
 
 
@@ -103,7 +103,7 @@ class DaskBackend:
                 if attempt + 1 == ATTEMPTS:
                     raise ClusterError(
                         f"a round of this fit has ended workers {ATTEMPTS} times: does a part fit into the memory of "
-                        f"one? More parts are smaller ones. ({killed})"
+                        f"one? More partitions make smaller parts. ({killed})"
                     ) from killed
             self.n_repeated += 1
         raise ClusterError(f"the cluster has lost the data of this fit {ATTEMPTS} times in one round.")

@@ -71,8 +71,8 @@ class DaskRanker(BaseEstimator):
         Returns
         -------
         dask array, dask Series or ndarray
-            The scores: a dask Series for a dask DataFrame, an array of this process for one of this process, else a
-            dask array, with the parts of X.
+            The scores, with the parts of X: a dask Series for a dask DataFrame, an ndarray for an array of this
+            process, else a dask array.
         """
         import dask
 

@@ -65,8 +65,8 @@ class Cluster:
             if isinstance(found, ImportError) or (isinstance(found, str) and found != __version__):
                 what = "cannot import ranksvm" if isinstance(found, ImportError) else f"has ranksvm {found}"
                 raise ClusterError(
-                    f"the worker {worker} {what}, and this process has ranksvm {__version__}: install that on every "
-                    "worker, pip install 'ranksvm[dask]'."
+                    f"the worker {worker} {what}, and this process has ranksvm {__version__}: install that version "
+                    "on every worker (pip install 'ranksvm[dask]')."
                 )
 
     def run_on_scheduler(self, function: Any, *arguments: Any) -> Any:
@@ -172,7 +172,7 @@ class _Watch:
         if now - self.heard > cluster.timeout:
             raise ClusterError(
                 f"the Dask scheduler at {cluster.address} has not answered for {cluster.timeout:g} seconds: it was "
-                "lost, or its machine cannot be reached. A fit with checkpoint= can go on from where it was."
+                "lost, or its machine cannot be reached. A fit with checkpoint= can continue from its last point."
             )
         if now - self.peopled > cluster.timeout:
             raise ClusterError(

@@ -81,7 +81,7 @@ def given_rows(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Colum
     if qid is None and found.qid is None:
         raise DataError(
             "qid is missing: give one query id for each row (or a column 'qid' of a dask DataFrame). Rows without ids "
-            "would be one query, which no cluster is needed for."
+            "would be one query, and one query needs no cluster."
         )
     blocks = blocks_of(X, "X")
     columns = found if columns is None else columns._replace(qid=found.qid)
@@ -151,9 +151,9 @@ def _as_dask_array(X: Any) -> Any:
             raise DataError(f"X must have two dimensions, got {X.ndim}.")
         return X
     if is_sparse(X):
-        raise DataError("X is a sparse matrix of the client: give a dask array whose blocks are CSR matrices.")
+        raise DataError("X is a sparse matrix of this process: give a dask array whose blocks are CSR matrices.")
     if frames.is_frame(X):
-        raise DataError("X is a DataFrame of the client: give dask.dataframe.from_pandas(X, npartitions=...).")
+        raise DataError("X is a DataFrame of this process: give dask.dataframe.from_pandas(X, npartitions=...).")
     X = np.asarray(X)
     if X.ndim != 2:
         raise DataError(f"X must have two dimensions, got {X.ndim}.")

@@ -126,8 +126,8 @@ def check_recomputable(cluster: Cluster, rows: list[Future], names: Sequence[str
     if lost:
         named = ", ".join(names[number] for number in lost[:5]) + (", ..." if len(lost) > 5 else "")
         warnings.warn(
-            f"{len(lost)} of {len(names)} parts ({named}) were scattered from a client: nothing can compute them "
-            "again, so the fit ends with an error if their worker does. Load the data on the workers, or scatter them "
+            f"{len(lost)} of {len(names)} parts ({named}) were scattered from a client: they cannot be computed "
+            "again, so the fit fails if their worker is lost. Load the data on the workers, or scatter them "
             "with broadcast=True.",
             UserWarning,
             stacklevel=2,

@@ -21,9 +21,9 @@ __all__ = ["DaskRankSVM"]
 class DaskRankSVM(DaskRanker):
     """`RankSVM` for data on a Dask cluster, in the manner of ``xgboost.dask.DaskXGBRanker``.
 
-    The objective, the solvers and the certificate are those of `RankSVM`; only sums of ``n_features`` numbers travel,
-    and once a sample of the rows. A worker that is killed, leaves, restarts or is added changes neither the course of a
-    fit nor its bits, which depend on the parts alone.
+    The objective, the solvers and the certificate are those of `RankSVM`; in each round only sums of ``n_features``
+    numbers travel, and a sample of the rows is fetched once. The bits of a fit depend on the parts alone: they do not
+    change if a worker is killed, leaves, restarts or is added.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ class DaskRankSVM(DaskRanker):
     verbose : int, default 0
         As in `RankSVM`.
     n_partitions : int or None, default None
-        The parts of the data are merged into at most so many; None: the number of threads of the workers when the fit
-        begins, because each part is a task of some milliseconds in every round. To have the same bits on clusters of
-        different sizes, give a number.
+        The parts of the data are merged into at most this many; None: the number of threads of the workers when the fit
+        begins, because each part is a task in every round. Give a number to get the same bits on clusters of different
+        sizes.
     checkpoint : path-like or None, default None
         A file of this process in which the best weights so far are kept during a fit; a fit begins there if the file
         exists.
@@ -54,7 +54,7 @@ class DaskRankSVM(DaskRanker):
     n_queries_, n_features_in_, feature_names_in_, evals_result_, fitted_params_, qid_column_, censored_
         As in `RankSVM`.
     n_rounds_ : int
-        Number of rounds: each is a task for every part, whose results are added up.
+        Number of rounds. A round is one task for every part, whose results are added up.
 
     See Also
     --------
@@ -63,9 +63,8 @@ class DaskRankSVM(DaskRanker):
 
     Notes
     -----
-    Rows of one query may be in any parts: those of queries that are cut by the borders of parts move to where most of
-    them are, and if that is more than a quarter of all rows, all are shuffled by query. Lists of pairs (``pairs=``) are
-    for `RankSVM`.
+    Rows of one query may be in several parts: they move to the part that has most of them. If more than a quarter of
+    all rows would move, all rows are shuffled by query instead. Listed pairs (``pairs=``) need `RankSVM`.
 
     Examples
     --------

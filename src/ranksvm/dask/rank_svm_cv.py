@@ -51,7 +51,8 @@ class _Tried(NamedTuple):
 class DaskRankSVMCV(DaskRanker):
     """`DaskRankSVM` with C chosen on validation data or by query folds, as `RankSVMCV` chooses it.
 
-    All values of C are solved at the same time and share every round, so that a path costs little more than one fit.
+    All values of C are solved at the same time and share every round, so that a path takes about as many rounds as its
+    longest fit.
 
     Parameters
     ----------
@@ -59,8 +60,8 @@ class DaskRankSVMCV(DaskRanker):
     keep_on_interrupt : optional
         As in `RankSVMCV`. A splitter ``cv`` is given one row for each query, in the order in which they first appear.
     early_stopping_rounds : int or None, default None
-        As in `RankSVMCV`: larger values of C are not considered after so many without a better score. It saves no time
-        here.
+        As in `RankSVMCV`: larger values of C are not considered after this many without a better score. It saves no
+        time here, because all values are solved together.
     solver, n_jobs, verbose, n_partitions, timeout : optional
         As in `DaskRankSVM`.
 
@@ -159,7 +160,7 @@ class DaskRankSVMCV(DaskRanker):
         X, y, qid, sample_weight, query_weight, propensity, event : optional
             As in `DaskRankSVM.fit`.
         eval_set : list of tuple (X, y), or one such tuple, optional
-            Validation data: the choice is made on the first set. Without it, by folds of the queries.
+            Validation data: C is chosen on the first set. Without it, C is chosen by folds of the queries.
         eval_qid, eval_names, eval_sample_weight, eval_metric, eval_at : optional
             As in `RankSVMCV.fit`.
 

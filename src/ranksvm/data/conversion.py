@@ -90,8 +90,8 @@ def convert_to_cache(
     source : path-like or "-"
         The file, in any format that `read_data` reads; "-" is standard input. A pipe is copied to a file first.
     target : path-like
-        The cache; written atomically. Its folder also has room for temporary files without a name, the size of all but
-        the values of X.
+        The cache; written atomically. Its folder must also have room for temporary files, which take the size of all
+        but the values of X.
     label, qid, docid, ignore, require_labels
         As in `read_data`.
     relabel : callable, optional
@@ -119,7 +119,7 @@ def convert_to_cache(
     OptionError
         When the target is a pipe or a device: parts of a cache are written out of their order.
     OSError
-        When the disk is full, for instance; nothing is left of the target then.
+        For example when the disk is full; no partial target is left.
     """
     if is_special(target):
         raise OptionError(f"{os.fspath(target)} is a pipe or a device: a cache needs a file.")

@@ -93,7 +93,7 @@ class RankingData:
 
     @property
     def source(self) -> str | None:
-        """The file from which X is mapped, None if it is not; there `RankSVM.fit` reads data that exceed its memory."""
+        """The file from which X is mapped, which `RankSVM.fit` reads in passes if it is too large; None if X is not."""
         return None if self._loaded is None or not self.is_loaded("X") else self._loaded[0]
 
     def is_loaded(self, name: str) -> bool:

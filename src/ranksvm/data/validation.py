@@ -91,7 +91,7 @@ def _features_on_device(estimator: Any, X: Any, reset: bool) -> DeviceFeatures |
         return None
     name = type(estimator).__name__
     if not getattr(estimator, "_reads_devices", False):
-        raise DataError(f"X lies on a GPU, but {name} reads memory of the host: copy it there, by X.get() or X.cpu().")
+        raise DataError(f"X is on a GPU, but {name} needs it in host memory: copy it with X.get() or X.cpu().")
     found = device_features(X)
     assert found is not None
     n = found.shape[1]

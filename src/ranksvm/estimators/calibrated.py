@@ -25,7 +25,7 @@ __all__ = ["CalibratedMixin"]
 
 _NO_SLOPE = (
     "calibrate found a slope of 0, so that every probability is one half: of the held-out pairs, {}. "
-    "Look whether chosen and rejected are exchanged, and whether the features tell them apart."
+    "Check whether chosen and rejected are exchanged, and whether the features distinguish them."
 )
 
 
@@ -127,7 +127,7 @@ class CalibratedMixin(Ranker):
         ----------
         chosen, rejected : array-like, sparse matrix or DataFrame of shape (n_pairs, n_features)
             Features of the two documents of each pair. (The names are those of the training data: which of the two is
-            preferred need not be known.) `Preferences`, alone, have both.
+            preferred need not be known.) `Preferences` given alone hold both.
 
         Returns
         -------

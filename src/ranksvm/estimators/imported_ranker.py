@@ -33,10 +33,10 @@ IMPORT_FORMATS = (*_FORMATS, "sklearn")
 
 @storable
 class ImportedRanker(LinearRanker, BaseEstimator):
-    """A linear ranker that another program has fitted, as `import_model` makes it.
+    """A linear ranker that another program has fitted; `import_model` makes it.
 
-    It predicts, ranks, explains, and is exported, evaluated, saved and loaded as a `RankSVM`; it has no certificate and
-    cannot be fitted.
+    It predicts, ranks and explains, and can be exported, evaluated, saved and loaded, like a `RankSVM`. It has no
+    certificate and cannot be fitted.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class ImportedRanker(LinearRanker, BaseEstimator):
 
     @property
     def n_queries_(self) -> int:  # type: ignore[override]
-        """Taken as several, since it is not known: `score` then asks for the queries."""
+        """2, which stands for several: the number is not known, and `score` must ask for the queries."""
         return 2
 
 
@@ -98,13 +98,13 @@ def import_model(
         linear kernel; or a fitted linear model of scikit-learn (anything with one row of ``coef_``), or a Pipeline of
         scalers that ends with one; or the weights themselves.
     format : {"auto", "svm-rank", "liblinear", "libsvm"}, default "auto"
-        Format of a file; "auto" tells it by the first line.
+        Format of a file; "auto" recognises it by the first line.
     names : sequence or dict of str, optional
-        Names of the features, in the order of the columns; or of some, by their names in the model or ``f1``, ``f2``,
-        ....
+        Names of the features, in the order of the columns; or a dict from names in the model, or ``f1``, ``f2``, ...,
+        to new names, which may leave out features.
     n_features : int, optional
-        Number of features, where a file does not tell: SVM-rank and LIBSVM leave out weights of 0. None: the largest
-        feature that has a weight.
+        Number of features of a file that does not give it: SVM-rank and LIBSVM leave out weights of 0. None: the
+        largest feature that has a weight.
 
     Returns
     -------
@@ -154,10 +154,10 @@ def _read(path: str, format: str, n_features: int | None) -> LinearFile:
         text = ""
     matching = [name for name, (is_it, _) in _FORMATS.items() if is_it(text)]
     if format != "auto" and matching != [format]:
-        raise ModelFileError(f"{path}: by its first line this is no model file of {format}.")
+        raise ModelFileError(f"{path}: by its first line this is not a model file of {format}.")
     if not matching:
         raise ModelFileError(
-            f"{path}: by its first line this is no model file of SVM-rank (SVM-light), LIBLINEAR or LIBSVM."
+            f"{path}: by its first line this is not a model file of SVM-rank (SVM-light), LIBLINEAR or LIBSVM."
         )
     return _FORMATS[matching[0]][1](path, text, n_features)
 

@@ -89,10 +89,10 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         Whether Ctrl-C during ``fit`` stops at the next evaluation and keeps the best model so far, instead of raising
         KeyboardInterrupt.
     device : str, default "cpu"
-        Where the kernel matrix, or the features of an approximation, are made, stored and multiplied: "cpu"; "cuda" or
-        "cuda:1", a GPU (``pip install 'ranksvm[cuda]'``), in the memory that is free there; or "auto", as in `RankSVM`.
-        Rows of the matrix that do not fit are made again by every product. A callable kernel is for the processor. Not
-        yet measured: see the guide.
+        Where the kernel matrix, or the features of an approximation, are computed, stored and multiplied: "cpu"; "cuda"
+        or "cuda:1", a GPU (``pip install 'ranksvm[cuda]'``), in the memory that is free there; or "auto", as in
+        `RankSVM`. Rows of the matrix that do not fit are computed again for every product. A callable kernel needs the
+        processor. Not yet measured: see the guide.
     n_jobs : int or None, default None
         Number of threads; None or -1 means all processors. Results depend on it only by round-off.
     verbose : int, default 0

@@ -84,7 +84,8 @@ def regularization_path(
 ) -> RegularizationPath:
     """Fit `RankSVM` for several values of C in ascending order, each starting from the previous solution.
 
-    Of data that stay in a file (``memory_limit``) all values of C are solved side by side and share its readings.
+    For data that stay in a file (``memory_limit``), all values of C are solved side by side and share each pass over
+    it.
 
     Parameters
     ----------

@@ -95,14 +95,14 @@ class RankSVM(DualMixin, LinearRanker):
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), Preferences, or RankingData
             Features, or the features of chosen and rejected answers, which bring their pairs. C-contiguous float32 or
             float64 arrays and CSR matrices are used without a copy; sums are in float64 for any storage type. Dense
-            arrays on a GPU (of torch, CuPy and others) are used where they lie.
-            RankingData bring their labels and query ids; those that `RankingData.load` maps from a file larger than
-            ``memory_limit`` stay there and are read in passes.
+            arrays on a GPU (of torch, CuPy and others) are used without a copy.
+            RankingData have their own labels and query ids. If `RankingData.load` mapped them from a file larger than
+            ``memory_limit``, X stays in the file and is read in passes.
             DataFrames (pandas, polars, pyarrow and others supported by narwhals) are converted to one such array:
             float32 if that holds all their columns.
         y : array-like of shape (n_samples,)
             Relevance labels: any real numbers; only their order within a query matters, unless ``pair_weighting`` uses
-            them. Omitted if ``pairs`` are given, or X is RankingData whose labels are meant.
+            them. Omitted if ``pairs`` are given, or if the labels of RankingData are to be used.
         qid : array-like of shape (n_samples,) or str, optional
             Query of each row: any dtype, in any order. The name of a column of a DataFrame X: that column, which is
             then not a feature, here and in `predict`. None: the column "qid" of a DataFrame, as in XGBoost. Without it

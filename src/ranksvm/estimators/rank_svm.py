@@ -72,13 +72,13 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
     device : str or list of str, default "cpu"
         Where rows, scores and pairs are: "cpu"; "cuda" or "cuda:1", a GPU (``pip install 'ranksvm[cuda]'``); a list of
         GPUs, which share the queries; or "auto", a GPU if there is one and the data are large enough. Solvers, results
-        and certificates are the same, sums in float64 everywhere; solver "dual" and a loss of your own are for the
-        processor. Not yet measured: see the guide.
+        and certificates are the same, with sums in float64 everywhere; solver "dual" and losses given as Python
+        functions need the processor. Not yet measured: see the guide.
     memory_limit : int, str or None, default None
-        Memory that the process may take while it fits a file: RankingData that `RankingData.load` has mapped are fitted
-        as they are where a fit in memory stays below it, and otherwise read in passes, a block of whole queries at a
-        time. Bytes, or text such as "4GB" or "500MiB"; None: half of the free memory. It does not concern other X,
-        which are in memory already.
+        Memory that the process may take while it fits RankingData that `RankingData.load` has mapped from a file:
+        bytes, or text such as "4GB" or "500MiB"; None: half of the free memory. If a fit in memory would take more, the
+        file is read in passes, a block of whole queries at a time. The limit does not apply to other X, which is in
+        memory already.
     n_jobs : int or None, default None
         Number of threads; None or -1 means all processors. Results depend on it only by round-off.
     verbose : int, default 0

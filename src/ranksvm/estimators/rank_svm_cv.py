@@ -48,7 +48,7 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter : optional
         As in `RankSVM`.
     device, memory_limit, n_jobs : optional
-        As in `RankSVM`. With ``memory_limit`` the values of C share the readings of a file.
+        As in `RankSVM`. All values of C share each pass over a file larger than ``memory_limit``.
     keep_on_interrupt : bool, default False
         As in `RankSVM`. With ``keep_on_interrupt``, Ctrl-C ends the comparison on validation data and keeps the best of
         the values tried; while folds are compared there is no model to keep, and KeyboardInterrupt is raised.

@@ -98,7 +98,7 @@ class Ranker:
         Returns
         -------
         ndarray of float64, shape (n_samples,)
-            The scores, summed in float64. Of X on a GPU an array there, of the library of X.
+            The scores, summed in float64; for X on a GPU, an array of the library of X on that GPU.
 
         Raises
         ------
@@ -248,7 +248,7 @@ class Ranker:
         Parameters
         ----------
         path : str or path-like, optional
-            File to write; None: the result has the content.
+            File to write; None: write no file. The result has the content in either case.
         to : str
             The format, such as "solr", "onnx" or "python".
         **options : optional

@@ -346,9 +346,9 @@ class RegularizedRankSVM(LowRankRanker):
     def dual_coef(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> DualCoef:
         """The learnt dual variables: see `FactorizedRankSVM.dual_coef`.
 
-        They are found again from the margins and A_q, over 2 lam. Where round-off of the margins over 2 lam is not
-        small, as with unscaled features of 1e8, they have fewer digits than those of ``fit``, whose objective is
-        ``objective_``.
+        They are computed again from the margins and A_q, divided by 2 lam. If the round-off of the margins divided by
+        2 lam is not small, as with unscaled features of 1e8, they have fewer digits than those of ``fit``, to which
+        ``objective_`` belongs.
 
         Parameters
         ----------

@@ -40,27 +40,28 @@ def export(
     """Write a fitted model in the format of a search engine, a runtime or a programming language.
 
     Every file says how to install it, and has a self-test: three documents and their scores. Scalers before the ranker
-    become part of the file, as the engine's own normalizers where it has any.
+    become part of the file; where the engine has normalizers, they become those.
 
     Parameters
     ----------
     model : estimator
         A fitted ranker, or a fitted Pipeline of scalers (StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler of
-        scikit-learn, QueryMinMaxScaler, QueryStandardScaler) that ends with one, or a search of scikit-learn over them.
+        scikit-learn, QueryMinMaxScaler, QueryStandardScaler) that ends with one, or a fitted search of scikit-learn.
     path : str or path-like, optional
-        File to write, atomically; None: the result has the content.
+        File to write, atomically; None: write no file. The result has the content in either case.
     to : str
         The format: "solr", "elasticsearch" or "opensearch" (the learning-to-rank plugins), "vespa", "onnx" (needs ``pip
         install "ranksvm[onnx]"``), "sql", "python", "javascript", "java", "c", "json", "svm-rank", "liblinear" or
         "libsvm". Kernel models are for "onnx", and exact ones with the kernels rbf and poly for "svm-rank" and
         "libsvm".
     X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), optional
-        Features: the documents of the self-test are taken from it, and for ``non_negative`` the range of each feature.
+        Features, from which the documents of the self-test are taken, and the range of each feature for
+        ``non_negative``.
     qid : array-like of shape (n_samples,) or str, optional
-        Query of each row of X, or the column of X that has them.
+        Query of each row of X, or the name of the column of X that has the queries.
     names : dict or sequence of str, optional
-        Names of the features in the engine: of some, by their names in the model (``f1``, ``f2``, ... if it has none),
-        or of all, in the order of the columns.
+        Names of the features in the engine: a dict from names in the model (``f1``, ``f2``, ... if it has none) to
+        those of the engine, which may leave out features; or the names of all features in the order of the columns.
     name : str, optional
         Name of the model; None: that of the file.
     store : str, optional
@@ -70,7 +71,7 @@ def export(
         Table of documents, and its column of query ids, in SQL.
     non_negative : bool, default False
         Shift the scores so that no document whose features are in the range of X, or of the training data of a
-        MinMaxScaler, has a negative one: Lucene refuses those. For "solr", "elasticsearch" and "opensearch".
+        MinMaxScaler, has a negative score, which Lucene refuses. For "solr", "elasticsearch" and "opensearch".
 
     Returns
     -------

@@ -125,11 +125,11 @@ def write(request: Request) -> bytes:
     """
     if request.scoring.n_features > LARGEST:
         raise OptionError(
-            f"a class of Java cannot hold the arrays of {request.scoring.n_features:,} features, only about "
+            f"a Java class cannot hold the arrays of {request.scoring.n_features:,} features, only about "
             f"{LARGEST:,}: export to onnx or json."
         )
     if request.file.endswith(".java") and request.file != f"{request.name}.java":
-        raise OptionError(f"the file of a class of Java is called as the class: {request.name}.java.")
+        raise OptionError(f"a Java file must be called like its class: {request.name}.java.")
     arrays = arrays_of(request)
     names = lines_of([json.dumps(name) for name in request.names], "            ")
     parts = [

@@ -47,7 +47,7 @@ def mapped_names(names: Sequence[str], given: Any) -> list[str]:
             raise OptionError(f"names has {len(found)} names, but the model has {len(names)} features.")
     for name, new in zip(names, found, strict=True):
         if not isinstance(new, str) or not new.strip():
-            raise OptionError(f"names: the name of feature {name!r} is {new!r}: a word is needed.")
+            raise OptionError(f"names: the name of feature {name!r} is {new!r}: it must be text that is not empty.")
         if any(ord(character) < 32 or ord(character) == 127 for character in new):
             raise OptionError(f"names: {new!r} has a control character.")
     duplicates_refused(found)

@@ -96,7 +96,9 @@ def settings_until(path: str, lines: list[str], last: str) -> tuple[dict[str, li
 
 def _check_two_classes(path: str, settings: dict[str, list[str]]) -> None:
     if settings.get("nr_class") != ["2"]:
-        raise ModelFileError(f"{path}: a model of {' '.join(settings.get('nr_class', ['?']))} classes is no ranking.")
+        raise ModelFileError(
+            f"{path}: a model of {' '.join(settings.get('nr_class', ['?']))} classes is not a ranking model."
+        )
 
 
 def for_larger_label(path: str, coef: np.ndarray, settings: dict[str, list[str]]) -> np.ndarray:

@@ -160,7 +160,7 @@ def _function_of(ranker: Any) -> Linear | KernelSum | Fourier:
     if hasattr(ranker, "coef_"):
         return Linear(np.array(ranker.coef_, dtype=np.float64).ravel())
     if not hasattr(ranker, "dual_coef_"):
-        raise OptionError(f"the scores of a {type(ranker).__name__} are of no form that can be exported.")
+        raise OptionError(f"a {type(ranker).__name__} cannot be exported: no format can express its scores.")
     if not hasattr(ranker, "support_vectors_"):
         raise OptionError(
             "a model of a precomputed kernel scores documents by kernel values, not features: it cannot be exported."

@@ -31,9 +31,11 @@ def write(request: Request) -> bytes:
     if request.table == request.name:
         raise OptionError(f"the view and the table are both called {request.table!r}: give another name.")
     if request.query_column in [request.names[column] for column in columns]:
-        raise OptionError(f"{request.query_column!r} is the column of query ids and a feature: name it (names=...).")
+        raise OptionError(
+            f"{request.query_column!r} is the column of query ids and a feature: rename the feature (names=...)."
+        )
     if "score" in [request.names[column].lower() for column in columns]:
-        raise OptionError("a feature is called 'score', as the column of scores of the view: name it (names=...).")
+        raise OptionError("a feature is called 'score', like the column of scores of the view: rename it (names=...).")
     by_query = request.query_scaling is not None
     lines = [
         f'-- A {request.scoring.model} as SQL, written by ranksvm: the view {view} adds a column "score".',

@@ -70,15 +70,15 @@ class Evaluation(Tabular):
     def interval(self, metric: str | Metric, *, confidence: float = 0.95) -> tuple[float, float]:
         """Confidence interval of a mean over queries, from the t distribution.
 
-        The queries are taken for a sample. Where the mean weights them (pairwise accuracy: by pairs) it is a ratio of
-        sums over queries, whose variance is that of `accuracy_interval`; that one is to be preferred near 0 and 1.
+        The queries are treated as a random sample. If the mean weights them (pairwise accuracy: by pairs), it is a
+        ratio of sums over queries, with the variance of `accuracy_interval`; prefer `accuracy_interval` near 0 and 1.
 
         Parameters
         ----------
         metric : str or Metric
             A metric that was evaluated.
         confidence : float, default 0.95
-            Its level.
+            Level of confidence, between 0 and 1.
 
         Returns
         -------

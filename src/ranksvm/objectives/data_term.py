@@ -56,7 +56,7 @@ class Sizes(NamedTuple):
 def _sum_of_largest(values: np.ndarray, count: int) -> float:
     """Sum of so many of the largest of some values, which are not negative."""
     if count < len(values):
-        # few rows leave most of many columns empty: on 200 x 5,000,000 with 100 values a row, 0.07 s instead of 0.96 s
+        # few rows leave most of many columns empty: these need no place in the partition below
         values = values[values != 0.0]  # NaN stays
     if count < len(values):
         values = np.partition(values, len(values) - count)[len(values) - count :]

@@ -94,8 +94,8 @@ def certificate_in_words(ranker: Any) -> str:
 
     objective = float(ranker.objective_)
     words = [
-        f"The objective is {objective:.10g}, and the duality gap proves that no model of this kind has one lower by "
-        f"more than {gap:.3g} (a share of {relative_gap(gap, objective):.1e})."
+        f"The objective is {objective:.10g}, and the duality gap proves that no model of this kind has an objective "
+        f"lower by more than {gap:.3g} (relative: {relative_gap(gap, objective):.1e})."
     ]
     if not hasattr(ranker, "ranks_"):
         # the objective is strongly convex with modulus 1
@@ -104,7 +104,7 @@ def certificate_in_words(ranker: Any) -> str:
             f"So the norm of the {what}'s distance from the optimal one is at most {math.sqrt(2.0 * gap):.3g}."
         )
     if not ranker.converged_:
-        words.append("That is not as close as its tolerance asked for.")
+        words.append("This does not meet the tolerance of the fit.")
     return " ".join(words)
 
 

@@ -59,7 +59,7 @@ def metrics_section(subject: Subject) -> Section:
     )
     blocks: list[Block] = [
         Grid(table),
-        Text("Intervals are those of the t distribution: the queries are taken for a sample of all queries."),
+        Text("Intervals come from the t distribution, which treats the queries as a random sample."),
     ]
     if not subject.baselines:
         blocks.append(Text("No baseline was given, so there is nothing to compare the model with."))

@@ -85,9 +85,9 @@ def make_report(
     command: str | None = None,
     n_jobs: int | None = None,
 ) -> Report:
-    """A report on a fitted model: one HTML page that opens offline, on a phone, too, and can be printed.
+    """A report on a fitted model: one HTML page that opens offline in any browser and can be printed.
 
-    It holds the data; the fit and what its certificate proves; the path of C of a model that chose it; metrics with
+    It describes the data; the fit and what its certificate proves; the path of C of a model that chose it; metrics with
     intervals and paired tests against baselines; NDCG@k curves; wins and losses by query; weights with bootstrap
     intervals and importance; the worst queries, document by document; scores against labels; and how it was made. A
     section that does not apply says why. The same arguments give the same bytes.
@@ -101,7 +101,8 @@ def make_report(
     train : RankingData, optional
         The data that it was trained on, for the intervals of the weights of a RankSVM or RankSVMCV.
     baselines : mapping of str to object, optional
-        Name of each system to compare the model with -> a fitted model, or its scores, one for each row of ``data``.
+        Systems to compare the model with: from the name of each to a fitted model, or to its scores, one for each row
+        of ``data``.
     metrics : str, Metric, or iterable of either
         What to measure, as in `ranksvm.metrics.evaluate`; queries are compared by the first one.
     convention : str, default "default"
