@@ -51,7 +51,9 @@ def traced(problem: KernelProblem, solver: str, C: float, tol: float, patience: 
     vars(problem).pop("objective", None)
     started, products_before = time.perf_counter(), matrix.n_products
     if solver == PLAIN:
-        problem.objective = KernelObjective(matrix, problem.pairwise, 1.0, problem.n_threads, **problem.smoothing)
+        problem.objective = KernelObjective(
+            matrix, problem.loss.over(problem.pairs), 1.0, problem.n_threads, **problem.smoothing
+        )
     objective = problem.objective
     certificate, last = objective.certificate, [None]
 
