@@ -162,12 +162,13 @@ def test_the_interval_of_a_mean_is_that_of_the_t_distribution():
     values = found.per_query["ndcg@10"]
     expected = stats.t.interval(0.9, 39, values.mean(), stats.sem(values))
     assert found.interval("ndcg@10", confidence=0.9) == pytest.approx(expected)
-    # pooled over pairs: the interval of a ratio of sums, whose variance is that of Wilson's
-    mean = found.means["pairwise_accuracy"]
-    low, high = found.interval("pairwise_accuracy")
-    wilson = metrics.accuracy_interval(found)
-    assert (low + high) / 2 == pytest.approx(mean)
-    assert high - low == pytest.approx(wilson[1] - wilson[0], rel=0.05)
+    # pooled over pairs: a ratio of sums over queries, by linearisation
+    mean, weight, values = (getattr(found, name)["pairwise_accuracy"] for name in ("means", "weights", "per_query"))
+    weight, values = weight[weight > 0], values[weight > 0]
+    n = len(weight)
+    variance = n / (n - 1) * np.sum((weight / weight.sum() * (values - mean)) ** 2)
+    expected = stats.t.interval(0.95, n - 1, mean, np.sqrt(variance))
+    assert found.interval("pairwise_accuracy") == pytest.approx(expected)
 
 
 def test_an_interval_needs_two_queries_and_a_level():
