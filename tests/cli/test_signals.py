@@ -11,13 +11,20 @@ import pytest
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 
 
+def heed_ctrl_c():
+    """In a new process: shells start background jobs, such as these tests may be, with Ctrl-C ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 @pytest.mark.parametrize("delay", [0.0, 0.3])
 def test_a_signal_while_data_are_read(number, code, delay, tmp_path):
     pipe = tmp_path / "data.txt"
     os.mkfifo(pipe)
     command = [sys.executable, "-m", "ranksvm", "train", str(pipe), "-o", str(tmp_path / "model")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_ctrl_c
+    )
     writer = os.open(pipe, os.O_WRONLY)  # waits until the command reads
     time.sleep(delay)
     process.send_signal(number)
@@ -56,7 +63,7 @@ print([thread.name for thread in threading.enumerate() if "ranksvm" in thread.na
 )
 def test_a_signal_just_before_a_read_that_blocks(number, raised):
     command = [sys.executable, "-c", _READS_PAST_A_SIGNAL, str(int(number))]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, preexec_fn=heed_ctrl_c)
     assert done.stdout.splitlines() == [raised, "[]"], done.stderr
 
 
