@@ -14,7 +14,7 @@ from ranksvm.data import frames
 from ranksvm.data._finite import where_not_finite
 from ranksvm.data.queries import Queries, query_ranges
 from ranksvm.data.sparse_format import without_duplicates
-from ranksvm.data.spread import BLOCK, cell_squares
+from ranksvm.data.spread import BLOCK, cell_squares, inverse
 from ranksvm.data.validation import check_grouped
 from ranksvm.exceptions import DataError
 
@@ -198,7 +198,7 @@ class QueryMinMaxScaler(_QueryScaler):
         self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         low = np.minimum.reduceat(block, starts, axis=0)
-        return low, _inverse(np.maximum.reduceat(block, starts, axis=0) - low)
+        return low, inverse(np.maximum.reduceat(block, starts, axis=0) - low)
 
 
 @storable
@@ -260,16 +260,12 @@ class QueryStandardScaler(_QueryScaler):
             return shift, np.ones_like(pivot)
         centred -= offset[number]
         variance = np.add.reduceat(np.square(centred, out=centred), starts, axis=0) / sizes[:, None]
-        return shift, _inverse(np.sqrt(variance), 0.0 if self.with_mean else 1.0)
+        return shift, inverse(np.sqrt(variance), 0.0 if self.with_mean else 1.0)
 
     def _scale_sparse(self, X: sp.csr_matrix, queries: Queries) -> sp.csr_matrix:
         if not self.with_std:
             return X
         cells, cell, squares = cell_squares(X, queries.numbers(), queries.sizes)
         variance = squares / queries.sizes[cells // X.shape[1]]
-        X.data *= _inverse(np.sqrt(variance), 1.0)[cell].astype(X.dtype)
+        X.data *= inverse(np.sqrt(variance), 1.0)[cell].astype(X.dtype)
         return X
-
-
-def _inverse(spread: np.ndarray, where_zero: float = 0.0) -> np.ndarray:
-    return np.divide(1.0, spread, out=np.full_like(spread, where_zero), where=spread > 0)

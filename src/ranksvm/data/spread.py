@@ -141,3 +141,21 @@ def _gather(X: np.ndarray, queries: Queries, start: int, stop: int) -> np.ndarra
     values = np.empty((stop - start, X.shape[1]))
     linear.dense_gather(X, queries.order, start, stop, values)
     return values
+
+
+def inverse(spread: np.ndarray, where_zero: float = 0.0) -> np.ndarray:
+    """What to multiply by for a division by a spread.
+
+    Parameters
+    ----------
+    spread : ndarray of float
+        The spreads, not negative.
+    where_zero : float
+        The factor where there is none.
+
+    Returns
+    -------
+    ndarray of float
+        The factors.
+    """
+    return np.divide(1.0, spread, out=np.full_like(spread, where_zero), where=spread > 0)

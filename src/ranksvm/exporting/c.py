@@ -8,6 +8,7 @@ from ranksvm.exporting.code import (
     described,
     lines_of,
     numbers,
+    over_deviation,
     test_entries,
     test_scores,
     tolerance,
@@ -166,7 +167,7 @@ def _scoring(request: Request) -> str:
     scaled, declared, spread = "value", "", ""
     if scaling.with_std:
         declared, spread = ", variance = 0, deviation", _SPREAD
-        scaled = f"(deviation > 0 ? value / deviation : {'0' if scaling.with_mean else 'value'})"
+        scaled = over_deviation("value", scaling)
     return _BY_QUERY.format(
         body=_STANDARD.format(value=value, scaled=scaled, declared=declared, spread=spread), name=name
     )

@@ -5,6 +5,7 @@ import json
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.code import (
     CODE_QUERY_METHODS,
+    Scores,
     arrays_of,
     described,
     lines_of,
@@ -68,6 +69,7 @@ _SPREAD = """            double variance = 0;
             for (double[] row : documents) variance += (row[j] - first - mean) * (row[j] - first - mean) / n;
             double deviation = Math.sqrt(variance);
 """
+_SCORES = Scores(_STATIC, _BY_QUERY, _MIN_MAX, _STANDARD, _SPREAD, "document[j]", "documents[i][j]")
 _COMMON = """
     private static void checkLength(double[] document) {{
         if (document.length != WEIGHTS.length) {{
@@ -156,20 +158,7 @@ def write(request: Request) -> bytes:
         tolerance=tolerance(request),
         name=request.name,
     )
-    return ("\n".join(parts) + "\n" + _scoring(request) + common).encode()
-
-
-def _scoring(request: Request) -> str:
-    scaling = request.query_scaling
-    if scaling is None:
-        value = "document[j]" if request.scaling is None else "((document[j] - SHIFT[j]) / SCALE[j])"
-        return _STATIC.format(n=request.scoring.n_features, value=value)
-    if scaling.method == "min_max":
-        return _BY_QUERY.format(body=_MIN_MAX)
-    value = "centred" if scaling.with_mean else "documents[i][j]"
-    if scaling.with_std:
-        value = f"(deviation > 0 ? {value} / deviation : {'0' if scaling.with_mean else value})"
-    return _BY_QUERY.format(body=_STANDARD.format(value=value, spread=_SPREAD if scaling.with_std else ""))
+    return ("\n".join(parts) + "\n" + _SCORES.of(request) + common).encode()
 
 
 JAVA = Target(

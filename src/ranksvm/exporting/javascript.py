@@ -4,6 +4,7 @@ import json
 
 from ranksvm.exporting.code import (
     CODE_QUERY_METHODS,
+    Scores,
     arrays_of,
     described,
     lines_of,
@@ -44,10 +45,10 @@ _BY_QUERY = """
   }}
 """
 _MIN_MAX = """      let low = Infinity, high = -Infinity;
-      for (const row of rows) {{
+      for (const row of rows) {
         low = Math.min(low, row[j]);
         high = Math.max(high, row[j]);
-      }}
+      }
       if (high > low) for (let i = 0; i < n; i++) sums[i] += WEIGHTS[j] * ((rows[i][j] - low) / (high - low));"""
 _STANDARD = """      // relative to the first document, so that a constant feature is exactly 0
       const first = rows[0][j];
@@ -61,6 +62,7 @@ _SPREAD = """      let variance = 0;
       for (const row of rows) variance += Math.pow(row[j] - first - mean, 2) / n;
       const deviation = Math.sqrt(variance);
 """
+_SCORES = Scores(_STATIC, _BY_QUERY, _MIN_MAX, _STANDARD, _SPREAD, "row[j]", "rows[i][j]")
 _COMMON = """
   // Numbers of the documents of a query, from 0, best first.
   function rank(documents) {{
@@ -143,20 +145,7 @@ def write(request: Request) -> bytes:
         exported="scores, rank, selfTest" if by_query else "score, scores, rank, selfTest",
         name=request.name,
     )
-    return ("\n".join(parts).rstrip("\n") + "\n" + _scoring(request) + common).encode()
-
-
-def _scoring(request: Request) -> str:
-    scaling = request.query_scaling
-    if scaling is None:
-        value = "row[j]" if request.scaling is None else "((row[j] - SHIFT[j]) / SCALE[j])"
-        return _STATIC.format(n=request.scoring.n_features, value=value)
-    if scaling.method == "min_max":
-        return _BY_QUERY.format(body=_MIN_MAX.format())
-    value = "centred" if scaling.with_mean else "rows[i][j]"
-    if scaling.with_std:
-        value = f"(deviation > 0 ? {value} / deviation : {'0' if scaling.with_mean else value})"
-    return _BY_QUERY.format(body=_STANDARD.format(value=value, spread=_SPREAD if scaling.with_std else ""))
+    return ("\n".join(parts).rstrip("\n") + "\n" + _SCORES.of(request) + common).encode()
 
 
 JAVASCRIPT = Target(

@@ -1,6 +1,6 @@
 """Model files of LIBSVM, written and read: a sum of kernel functions, as ``svm-predict`` computes it."""
 
-from ranksvm.exceptions import ModelFileError, OptionError
+from ranksvm.exceptions import ModelFileError
 from ranksvm.exporting.reading import (
     LinearFile,
     broken,
@@ -10,8 +10,8 @@ from ranksvm.exporting.reading import (
     support_vectors,
 )
 from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.scoring import KernelSum, Linear
-from ranksvm.exporting.sparse_text import SCALE_THE_FILES, plain_vectors, self_test_text, sparse_row
+from ranksvm.exporting.scoring import Linear
+from ranksvm.exporting.sparse_text import SCALE_THE_FILES, plain_vectors, rbf_or_poly, self_test_text, sparse_row
 from ranksvm.exporting.text import exact
 
 __all__ = ["LIBSVM", "is_libsvm", "read_libsvm"]
@@ -88,16 +88,11 @@ def is_libsvm(text: str) -> bool:
 
 
 def _kernel(function: object) -> list[str]:
-    assert isinstance(function, KernelSum)
-    given, name = function.kernel.parameters, function.kernel.name
+    name, given = rbf_or_poly(function, "LIBSVM")
     if name == "rbf":
         return ["kernel_type rbf", f"gamma {exact(given['gamma'])}"]
-    if name == "poly":
-        if given["degree"] != int(given["degree"]):
-            raise OptionError("the degree of a polynomial kernel of LIBSVM is a whole number.")
-        parameters = f"gamma {exact(given['gamma'])}", f"coef0 {exact(given['coef0'])}"
-        return ["kernel_type polynomial", f"degree {int(given['degree'])}", *parameters]
-    raise OptionError(f"LIBSVM has no kernel {name!r}, only linear, poly and rbf: export to onnx.")
+    parameters = f"gamma {exact(given['gamma'])}", f"coef0 {exact(given['coef0'])}"
+    return ["kernel_type polynomial", f"degree {int(given['degree'])}", *parameters]
 
 
 LIBSVM = Target(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm.data.spread import inverse
 from ranksvm.exceptions import OptionError
 
 __all__ = ["QUERY_SCALERS", "QueryScaling", "Scaling", "scaling_of"]
@@ -63,13 +64,13 @@ class QueryScaling:
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """The scaled features of the documents of one query."""
         if self.method == "min_max":
-            return (X - X.min(axis=0)) * _inverse(np.ptp(X, axis=0))
+            return (X - X.min(axis=0)) * inverse(np.ptp(X, axis=0))
         centred = X - X[:1]  # exactly 0 for a constant feature
         centred = centred - centred.mean(axis=0)
         shifted = centred if self.with_mean else X
         if not self.with_std:
             return shifted
-        return shifted * _inverse(np.sqrt(np.square(centred).mean(axis=0)), 0.0 if self.with_mean else 1.0)
+        return shifted * inverse(np.sqrt(np.square(centred).mean(axis=0)), 0.0 if self.with_mean else 1.0)
 
 
 def scaling_of(steps: list[Any]) -> Scaling | QueryScaling | None:
@@ -149,7 +150,3 @@ def _affine(n_features: int, shift: Any, scale: Any) -> Scaling:
 
 # Class of scikit-learn -> its scaling.
 _STATIC = {"StandardScaler": _standard, "MinMaxScaler": _min_max, "MaxAbsScaler": _max_abs, "RobustScaler": _robust}
-
-
-def _inverse(spread: np.ndarray, where_zero: float = 0.0) -> np.ndarray:
-    return np.divide(1.0, spread, out=np.full_like(spread, where_zero), where=spread > 0)

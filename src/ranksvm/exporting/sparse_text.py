@@ -7,7 +7,7 @@ from ranksvm.exporting.request import Request
 from ranksvm.exporting.scoring import KernelSum, Linear
 from ranksvm.exporting.text import exact
 
-__all__ = ["SCALE_THE_FILES", "plain_vectors", "self_test_text", "sparse_row"]
+__all__ = ["SCALE_THE_FILES", "plain_vectors", "rbf_or_poly", "self_test_text", "sparse_row"]
 
 # Why these formats have no per-query scaler.
 SCALE_THE_FILES = "its programs score one document at a time: scale the data files"
@@ -36,3 +36,14 @@ def plain_vectors(request: Request, target: str) -> list[tuple[float, np.ndarray
         return list(zip(function.coef.tolist(), function.vectors, strict=True))
     assert not isinstance(function, Linear)
     raise OptionError(f"{target} files hold no random Fourier features: export to onnx.")
+
+
+def rbf_or_poly(function: object, program: str) -> tuple[str, dict[str, float]]:
+    """Name and parameters of the kernel; OptionError if it is none of those that SVM-light and LIBSVM have."""
+    assert isinstance(function, KernelSum)
+    given, name = function.kernel.parameters, function.kernel.name
+    if name not in ("rbf", "poly"):
+        raise OptionError(f"{program} has no kernel {name!r}, only linear, poly and rbf: export to onnx.")
+    if name == "poly" and given["degree"] != int(given["degree"]):
+        raise OptionError(f"the degree of a polynomial kernel of {program} is a whole number.")
+    return name, given

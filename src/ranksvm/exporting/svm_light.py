@@ -8,11 +8,11 @@ import re
 
 import numpy as np
 
-from ranksvm.exceptions import ModelFileError, OptionError
+from ranksvm.exceptions import ModelFileError
 from ranksvm.exporting.reading import LinearFile, broken, number, sum_of_vectors, support_vectors
 from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.scoring import KernelSum, Linear
-from ranksvm.exporting.sparse_text import SCALE_THE_FILES, plain_vectors, self_test_text, sparse_row
+from ranksvm.exporting.scoring import Linear
+from ranksvm.exporting.sparse_text import SCALE_THE_FILES, plain_vectors, rbf_or_poly, self_test_text, sparse_row
 from ranksvm.exporting.text import exact
 
 __all__ = ["SVM_RANK", "is_svm_light", "read_svm_light"]
@@ -107,15 +107,10 @@ def is_svm_light(text: str) -> bool:
 
 def _kernel(function: object) -> tuple[int, tuple[float, ...]]:
     """Kernel type and the parameters -d, -g, -s and -r."""
-    assert isinstance(function, KernelSum)
-    given = function.kernel.parameters
-    if function.kernel.name == "rbf":
+    name, given = rbf_or_poly(function, "SVM-light")
+    if name == "rbf":
         return 2, (3, given["gamma"], 1.0, 1.0)
-    if function.kernel.name == "poly":
-        if given["degree"] != int(given["degree"]):
-            raise OptionError("the degree of a polynomial kernel of SVM-light is a whole number.")
-        return 1, (int(given["degree"]), 1.0, given["gamma"], given["coef0"])
-    raise OptionError(f"SVM-light has no kernel {function.kernel.name!r}, only linear, poly and rbf: export to onnx.")
+    return 1, (int(given["degree"]), 1.0, given["gamma"], given["coef0"])
 
 
 def _setting(value: float) -> str:
