@@ -79,7 +79,8 @@ class DaskBackend:
         if fit is None:
             self.parts = []
         else:
-            # nobody waits for it: a part also forgets by itself, and the cluster may be gone
+            # nobody waits for it: a part also forgets by itself, and the cluster may be gone. The futures are kept,
+            # because Dask cancels a task that nobody asks for.
             with contextlib.suppress(Exception):
                 self._forgetting = self.cluster.client.map(_forget, self.parts, fit=fit, pure=False)
 

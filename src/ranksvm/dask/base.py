@@ -20,7 +20,7 @@ from ranksvm.estimators.ranker import SCORE_METRIC, check_is_fitted
 from ranksvm.exceptions import ClusterError, DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics.without_labels import CONCORDANCE
 from ranksvm.objectives import PartitionedTerm
-from ranksvm.problems.evaluation import names_of_sets
+from ranksvm.problems.evaluation import names_of_sets, refuse_without_sets
 from ranksvm.problems.problem import loss_of
 
 __all__ = ["DaskRanker"]
@@ -183,13 +183,7 @@ class DaskRanker(BaseEstimator):
     ) -> list[tuple[str, Prepared]]:
         """The sets on the cluster, by name."""
         if eval_set is None:
-            for name, value in {
-                "eval_qid": eval_qid,
-                "eval_names": eval_names,
-                "eval_sample_weight": eval_sample_weight,
-            }.items():
-                if value is not None:
-                    raise DataError(f"{name} is given without eval_set=[(X, y)].")
+            refuse_without_sets(eval_qid=eval_qid, eval_names=eval_names, eval_sample_weight=eval_sample_weight)
             return []
         sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
         names = names_of_sets(eval_names, len(sets))

@@ -31,7 +31,7 @@ from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_erro
 from ranksvm.model_selection.cross_validation import query_splits
 from ranksvm.objectives import Part, PartitionedTerm
 from ranksvm.problems.evaluation import metrics_of_sets
-from ranksvm.problems.evaluation_rounds import checked_patience
+from ranksvm.problems.evaluation_rounds import checked_patience, is_exhausted
 from ranksvm.problems.linear import check_linear_options
 from ranksvm.problems.partitioned import partitioned_problem
 from ranksvm.problems.problem import interruptible_if, loss_of
@@ -289,10 +289,8 @@ def _on_validation(found: list[dict[str, Sums]], name: str, patience: int | None
     """The scores on the set that decides, up to where early stopping ends."""
     means = np.array([sums[name].mean for sums in found])
     errors = np.array([sums[name].standard_error for sums in found])
-    n = len(means)
-    if patience is not None:
-        known = np.where(np.isnan(means), -np.inf, means)
-        n = next((tried for tried in range(1, n) if tried - int(np.argmax(known[:tried])) > patience), n)
+    values = means.tolist()
+    n = next((tried for tried in range(1, len(values)) if is_exhausted(values[:tried], patience)), len(values))
     return _Tried(means[:n, np.newaxis], means[:n], errors[:n])
 
 

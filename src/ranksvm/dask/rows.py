@@ -293,13 +293,7 @@ def together(parts: Sequence[Rows]) -> Rows:
     filled = [part for part in parts if len(part.y)] or list(parts[:1])
     if len(filled) == 1:
         return filled[0]
-    blocks = [part.X for part in filled]
-    if is_sparse(blocks[0]):
-        from scipy import sparse
-
-        X = sparse.vstack(blocks, format="csr")
-    else:
-        X = np.concatenate(blocks)
+    X = frames.stacked(*(part.X for part in filled))
     weights = {name: np.concatenate([part.weights[name] for part in filled]) for name in filled[0].weights}
     y, qid = np.concatenate([part.y for part in filled]), _ids([part.qid for part in filled])
     return Rows(X, y, qid, weights, filled[0].names)

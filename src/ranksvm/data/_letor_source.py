@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -10,6 +9,7 @@ from typing import IO, Protocol
 
 import numpy as np
 
+from ranksvm.data._bytes_of_file import BytesOfFile
 from ranksvm.exceptions import DataError
 
 __all__ = ["ChangedTextError", "FileText", "GrowingFile", "MemoryText", "Text", "after_newline"]
@@ -45,7 +45,7 @@ class FileText:
 
     def __init__(self, file: IO[bytes], path: str):
         self._file, self._path = file, path
-        self._seek_and_read = threading.Lock()
+        self._bytes = BytesOfFile(file)
         self._buffers: list[np.ndarray] = []
         self.size, self._modified = self._state()
 
@@ -77,24 +77,11 @@ class FileText:
         if len(buffer) < size:
             buffer = np.empty(size + size // 8, dtype=np.uint8)
         try:
-            self._fill(buffer.data[:size], start)
+            if not self._bytes.fill(buffer.data[:size], start):
+                raise ChangedTextError
             yield buffer[:size]
         finally:
             self._buffers.append(buffer)
-
-    def _fill(self, view: memoryview, offset: int) -> None:
-        while len(view):
-            n_read = self._read_at(view, offset)
-            if n_read == 0:
-                raise ChangedTextError
-            view, offset = view[n_read:], offset + n_read
-
-    def _read_at(self, view: memoryview, offset: int) -> int:
-        if hasattr(os, "preadv"):
-            return os.preadv(self._file.fileno(), [view], offset)
-        with self._seek_and_read:  # Windows
-            self._file.seek(offset)
-            return self._file.readinto(view)  # type: ignore[attr-defined]
 
 
 class GrowingFile:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._checks import is_integer, is_sparse
+from ranksvm._checks import is_integer
+from ranksvm.data import frames
 from ranksvm.data._letor_windows import join_strings
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
@@ -90,18 +91,11 @@ def _is_one_query(before: RankingData, block: RankingData) -> bool:
 def _joined(blocks: list[RankingData]) -> RankingData:
     if len(blocks) == 1:
         return blocks[0]
-    X = [block.X for block in blocks]
-    if is_sparse(X[0]):
-        from scipy import sparse
-
-        joined = sparse.vstack(X, format="csr")
-    else:
-        joined = np.concatenate(X)
     docid = None
     if any(block.docid is not None for block in blocks):
         docid = _join_ids([np.zeros(block.n_rows, "U1") if block.docid is None else block.docid for block in blocks])
     return RankingData(
-        joined,
+        frames.stacked(*(block.X for block in blocks)),
         np.concatenate([block.y for block in blocks]),
         _join_ids([block.qid for block in blocks]),
         docid,

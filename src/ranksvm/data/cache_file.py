@@ -1,12 +1,12 @@
 """A cache that is read a part at a time, by several threads, into memory of the caller's."""
 
 import os
-import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+from ranksvm.data._bytes_of_file import BytesOfFile
 from ranksvm.data._cache import open_cache, words_of
 from ranksvm.data.queries import Queries
 from ranksvm.data.sparse_format import check_sparse_format
@@ -55,7 +55,7 @@ class CacheFile:
         self.dtype = self._entries["X.data" if self.sparse else "X"].dtype
         self.value_bytes = self.dtype.itemsize + (self._entries["X.indices"].dtype.itemsize if self.sparse else 0)
         self.n_values = self._entries["X.data"].shape[0] if self.sparse else self.n_rows * self.n_features
-        self._seek_and_read = threading.Lock()
+        self._bytes = BytesOfFile(self._file)
 
     @property
     def row_bytes(self) -> float:
@@ -159,18 +159,8 @@ class CacheFile:
 
     def _read_into(self, out: np.ndarray, offset: int) -> None:
         view = memoryview(out.reshape(-1).view(np.uint8)) if out.size else memoryview(b"")  # type: ignore[arg-type]
-        while len(view):
-            n_read = self._read_at(view, offset)
-            if n_read == 0:
-                raise DataError(f"{self.path} was truncated while it was read.")
-            view, offset = view[n_read:], offset + n_read
-
-    def _read_at(self, view: memoryview, offset: int) -> int:
-        if hasattr(os, "preadv"):
-            return os.preadv(self._file.fileno(), [view], offset)
-        with self._seek_and_read:  # Windows
-            self._file.seek(offset)
-            return self._file.readinto(view) or 0
+        if not self._bytes.fill(view, offset):
+            raise DataError(f"{self.path} was truncated while it was read.")
 
 
 class QueryRuns:

@@ -193,15 +193,15 @@ def take_rows(values: Any, rows: np.ndarray) -> Any:
     return _frame(values)[rows, :].to_native() if is_frame(values) else np.asarray(values)[rows]
 
 
-def stacked(first: Any, second: Any) -> Any:
-    """The rows of two arrays, sparse matrices or DataFrames (of one kind), one after the other: a copy."""
-    if is_sparse(first) or is_sparse(second):
+def stacked(*blocks: Any) -> Any:
+    """The rows of arrays, sparse matrices or DataFrames (of one kind), one after the other: a copy."""
+    if any(map(is_sparse, blocks)):
         from scipy import sparse
 
-        return sparse.vstack([first, second], format="csr")
-    if is_frame(first) and is_frame(second):
-        return _narwhals().concat([_frame(first), _frame(second)], how="vertical").to_native()
-    return np.concatenate([np.asarray(first), np.asarray(second)])
+        return sparse.vstack(blocks, format="csr")
+    if all(map(is_frame, blocks)):
+        return _narwhals().concat([_frame(block) for block in blocks], how="vertical").to_native()
+    return np.concatenate([np.asarray(block) for block in blocks])
 
 
 def validated(

@@ -3,11 +3,10 @@
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
 from ranksvm._checks import check_one_per_row, is_integer, is_sparse
-from ranksvm.data import Queries
+from ranksvm.data import Queries, frames
 from ranksvm.data.numeric_column import label_column
 from ranksvm.exceptions import DataError, OptionError
 
@@ -118,7 +117,7 @@ class Refit(BaseEstimator):
     def _fit(self, seen: list[tuple[Any, np.ndarray, np.ndarray]]) -> list[tuple[Any, np.ndarray, np.ndarray]]:
         """Fit to all queries; returns them joined."""
         parts, labels, qid = zip(*seen, strict=True)
-        X = sp.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
+        X = frames.stacked(*parts)
         y, numbers = np.concatenate(labels), np.concatenate(qid)
         self.estimator_.fit(X, y, qid=numbers)
         return [(X, y, numbers)]

@@ -188,8 +188,9 @@ def fraction_of_sample(size: Size) -> float:
     float
         1 for all of them, 0 where no explicit Hessian is worth its cost.
     """
-    if worthwhile_fraction(size) in (0.0, 1.0):
-        return worthwhile_fraction(size)
+    fraction = worthwhile_fraction(size)
+    if fraction in (0.0, 1.0):
+        return fraction
     n = size.n_variables
     rows = SAMPLE_TIME / (n * n * (HESSIAN_VALUE + HESSIAN_SINGLE * n))
     least, most = SAMPLE_ROWS_PER_VARIABLE

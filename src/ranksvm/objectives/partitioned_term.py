@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._checks import is_sparse
-from ranksvm.data import as_design_matrix, joined
+from ranksvm.data import as_design_matrix, frames, joined
 from ranksvm.losses import LossSpec
 from ranksvm.losses.round_off import LossRoundOff
 from ranksvm.objectives.answers import Evaluation
@@ -55,7 +54,8 @@ class _Sample:
     """Rows in this process, and the point evaluated on them last."""
 
     def __init__(self, parts: list[Part], loss: LossSpec, n_threads: int):
-        design = as_design_matrix(_stacked([part.X for part in parts]))
+        blocks = [part.X for part in parts]
+        design = as_design_matrix(blocks[0] if len(blocks) == 1 else frames.stacked(*blocks))
         self.term = ThreadedTerm(design, loss.over(joined([part.pairs for part in parts])), n_threads)
         self._last: tuple[int, ThreadedPoint] | None = None
 
@@ -267,13 +267,3 @@ def _sample_rows(term: PartitionedTerm) -> int:
     wanted = SAMPLE_ROWS_PER_VARIABLE * n if n <= MAX_VARIABLES else DIAGONAL_ROWS
     allowed = max(1, int(SAMPLE_BYTES / max(1.0, term.row_bytes)))
     return min(allowed, term.n_rows if term.n_rows <= 2 * wanted else wanted)
-
-
-def _stacked(blocks: list[Any]) -> Any:
-    if len(blocks) == 1:
-        return blocks[0]
-    if not is_sparse(blocks[0]):
-        return np.concatenate(blocks)
-    from scipy import sparse
-
-    return sparse.vstack(blocks, format="csr")

@@ -34,16 +34,10 @@ class SharedRounds:
         The backend of the rounds, whose parts have been put.
     n_solvers : int
         Number of solvers; each calls `leave` when it has ended.
-
-    Attributes
-    ----------
-    n_rounds : int
-        Number of rounds so far.
     """
 
     def __init__(self, backend: Backend, n_solvers: int):
         self.backend = backend
-        self.n_rounds = 0
         self._n_solvers = n_solvers
         self._waiting: list[_Question] = []
         self._stopped = False
@@ -100,7 +94,6 @@ class SharedRounds:
         if not self._waiting or len(self._waiting) < self._n_solvers:
             return
         questions, self._waiting = self._waiting, []
-        self.n_rounds += 1
         try:
             answers = iter(self.backend.round([job for question in questions for job in question.jobs]))
             for question in questions:

@@ -217,9 +217,7 @@ def evaluation_sets(
     options |= {"eval_sample_weight": eval_sample_weight, "eval_metric": eval_metric, "eval_at": eval_at}
     metrics = metrics_of_sets(eval_metric, eval_at, deciding)
     if eval_set is None:
-        for name, value in options.items():
-            if value is not None:
-                raise DataError(f"{name} is given without eval_set=[(X, y)].")
+        refuse_without_sets(**options)
         return EvaluationSets([], [], metrics, convention)
     pairs = [eval_set] if isinstance(eval_set, tuple | Preferences) else eval_set
     if isinstance(pairs, list):
@@ -243,6 +241,19 @@ def evaluation_sets(
     metrics[0] = sets[0].metric_for(metrics[0])
     _check_evaluated(metrics[1:], sets)
     return EvaluationSets(names, sets, metrics, convention)
+
+
+def refuse_without_sets(**options: Any) -> None:
+    """Raise DataError for the first option of evaluation sets that is given although there is no set.
+
+    Parameters
+    ----------
+    **options : optional
+        The arguments of ``fit``, by name.
+    """
+    for name, value in options.items():
+        if value is not None:
+            raise DataError(f"{name} is given without eval_set=[(X, y)].")
 
 
 def metrics_of_sets(eval_metric: Any, eval_at: Any, deciding: Any = None) -> list[Metric]:

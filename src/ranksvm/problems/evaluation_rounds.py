@@ -159,7 +159,7 @@ class EvaluationRounds:
         bool
             False without a patience.
         """
-        return self.patience is not None and len(values) - _best(values) > self.patience
+        return is_exhausted(values, self.patience)
 
     def called_back(self, parts: Parts) -> bool:
         """Call the callbacks after a round that has been evaluated.
@@ -191,6 +191,24 @@ class EvaluationRounds:
     def _values(self, parts: Parts) -> list[RoundValue]:
         named = zip(self.sets.names, parts, strict=True) if parts else ()
         return [RoundValue(name, metric, value) for name, part in named for metric, value in part.means.items()]
+
+
+def is_exhausted(values: Sequence[float], patience: int | None) -> bool:
+    """Whether the last ``patience`` of some values, of which higher ones are better, are no better than those before.
+
+    Parameters
+    ----------
+    values : sequence of float
+        The values; NaN is worse than any other.
+    patience : int or None
+        None: they never are.
+
+    Returns
+    -------
+    bool
+        Whether to stop.
+    """
+    return patience is not None and len(values) - _best(values) > patience
 
 
 def _best(values: Sequence[float]) -> int:

@@ -99,9 +99,9 @@ def newton(
         gradient = point.gradient
         first = monitor.n_iter == 0 and solve is not None
         spent = monitor.n_products - n_before
-        enough = spent >= SPENT_SHARE * objective.hessian_cost or reduction > POOR_REDUCTION
-        free = objective.hessian_cost == 0.0
-        if fresh := solve is None or misled or free or (reduction > GOOD_REDUCTION and enough and not first):
+        cost = objective.hessian_cost
+        enough = spent >= SPENT_SHARE * cost or reduction > POOR_REDUCTION
+        if fresh := solve is None or misled or cost == 0.0 or (reduction > GOOD_REDUCTION and enough and not first):
             solve = precondition = by_cholesky(objective.hessian(point))
             misled, n_before = False, monitor.n_products
         assert solve is not None
