@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ranksvm._steps import steps_of
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.features import for_model, names_in
 from ranksvm.cli.files import load_model, names_of, query_ids, read, write_text
@@ -146,17 +147,13 @@ def analyze_command(
 
 def _wanted(models: list[Any], matrices: str) -> list[list[str]]:
     """The kinds of matrices to analyse of each model: the requested ones, or its dual variables if it has no other."""
-    has_low_rank = [hasattr(_ranker(model), "low_rank_coef") for model in models]
+    has_low_rank = [hasattr(steps_of(model)[-1], "low_rank_coef") for model in models]
     if matrices != "alpha" and not any(has_low_rank):
         raise click.UsageError(
             f"--matrices {matrices}: none of the models has low rank; train --low-rank trains such models."
         )
     of_low_rank = list(MATRICES) if matrices == "both" else [matrices]
     return [of_low_rank if low_rank else ["alpha"] for low_rank in has_low_rank]
-
-
-def _ranker(model: Any) -> Any:
-    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def _spectra(model: Any, kind: str, path: Path, rows: Any, data: Path, energy: list[float], n_jobs: int | None) -> Any:
@@ -173,7 +170,7 @@ def _spectra(model: Any, kind: str, path: Path, rows: Any, data: Path, energy: l
         dual = coef(model, X, rows.y, query_ids(rows))
     except DataError as error:
         raise click.ClickException(f"{path} with {titled(data)}: {error}") from error
-    n_pairs = getattr(_ranker(model), "n_pairs_", dual.n_pairs)
+    n_pairs = getattr(steps_of(model)[-1], "n_pairs_", dual.n_pairs)
     if n_pairs != dual.n_pairs:
         other_data = _other_data(data, counted(dual.n_pairs, "pair"), path, count(n_pairs))
         raise click.ClickException(

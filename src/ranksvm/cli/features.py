@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ranksvm._steps import steps_of
 from ranksvm.cli.errors import warn
 from ranksvm.cli.paths import titled
 from ranksvm.cli.tables import count, counted
@@ -67,13 +68,13 @@ def name_features(model: Any, names: Sequence[str] | None) -> Any:
     if names is not None:
         import numpy as np
 
-        _first(model).feature_names_in_ = np.array(names, dtype=object)
+        steps_of(model)[0].feature_names_in_ = np.array(names, dtype=object)
     return model
 
 
 def names_in(model: Any) -> Sequence[str] | None:
     """Names of the columns that a model was trained on, if they are known."""
-    names = getattr(_first(model), "feature_names_in_", None)
+    names = getattr(steps_of(model)[0], "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
 
 
@@ -130,10 +131,6 @@ def _by_position(model: Any) -> Any:
     unnamed = copy.copy(model)
     unnamed.steps = [(steps[0][0], first), *steps[1:]]
     return unnamed
-
-
-def _first(model: Any) -> Any:
-    return model.steps[0][1] if hasattr(model, "steps") else model
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from ranksvm._steps import steps_of
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option
 from ranksvm.cli.paths import STDIN
@@ -76,7 +77,7 @@ def import_command(
         else:
             model = import_model(_path(source), format=format or "auto", n_features=features, **options)
         save(model, output)
-        ranker = model.steps[-1][1] if hasattr(model, "steps") else model
+        ranker = steps_of(model)[-1]
         progress.line(f"Wrote {output}: {ranker.source}, {counted(model.n_features_in_, 'feature')}")
     if as_json:
         print_json(

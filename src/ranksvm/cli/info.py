@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ranksvm._features import feature_label
+from ranksvm._steps import steps_of
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.features import names_in
 from ranksvm.cli.files import is_model, read
@@ -83,7 +84,7 @@ def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:
 
     header = read_header(file)
     model = load(file)
-    steps = [step for _, step in getattr(model, "steps", [("", model)])]
+    steps = steps_of(model)
     ranker = steps[-1]
     report: dict[str, Any] = {
         "command": "info",

@@ -12,6 +12,7 @@ from ranksvm._checks import is_integer, is_sparse
 from ranksvm._features import feature_labels
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Schema
+from ranksvm._steps import steps_of
 from ranksvm.estimators.linear_ranker import LinearRanker
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.exporting.liblinear import is_liblinear, read_liblinear
@@ -200,7 +201,7 @@ def _ranker(found: LinearFile) -> ImportedRanker:
 def _named(model: Any, names: Any) -> Any:
     """The model, its features called so."""
     if names is not None:
-        first = model.steps[0][1] if hasattr(model, "steps") else model
+        first = steps_of(model)[0]
         known = feature_labels(model.n_features_in_, getattr(first, "feature_names_in_", None))
         first.feature_names_in_ = np.array(mapped_names(known, names), dtype=object)
     return model

@@ -8,6 +8,7 @@ from typing import Any
 
 from ranksvm._checks import check_one_per_row
 from ranksvm._special_files import is_special
+from ranksvm._steps import steps_of
 from ranksvm.data import frames, validation
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.documents import feature_ranges, self_test
@@ -146,7 +147,7 @@ def _check_expressible(target: Target, scoring: Scoring) -> None:
 
 def _rows(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
     """Features and queries as arrays."""
-    first = model.steps[0][1] if hasattr(model, "steps") else model
+    first = steps_of(model)[0]
     X, qid, _ = frames.split_qid(X, qid)
     if not frames.is_frame(X) and hasattr(first, "feature_names_in_"):
         first = copy.copy(first)  # scikit-learn would warn that an array has no names

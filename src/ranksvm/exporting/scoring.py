@@ -7,6 +7,7 @@ import numpy as np
 
 from ranksvm._checks import is_sparse
 from ranksvm._features import feature_labels
+from ranksvm._steps import steps_of
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.scaling import QueryScaling, Scaling, scaling_of
 
@@ -139,7 +140,7 @@ def scoring_of(model: Any) -> Scoring:
         When it is not such a model, or its scores are not a function of features: those of a precomputed kernel, or of
         a kernel that is a Python function.
     """
-    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    steps = steps_of(model)
     *scalers, ranker = steps
     if not hasattr(ranker, "predict") or not hasattr(ranker, "rank"):
         raise OptionError(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._steps import steps_of
 from ranksvm.analysis import BootstrapWeights, bootstrap_weights, explain, feature_importance
 from ranksvm.data import ComparablePairs, RankingData
 from ranksvm.exceptions import DataError, OptionError
@@ -71,7 +72,7 @@ class Subject:
     @property
     def ranker(self) -> Any:
         """The model itself, or the last step of a Pipeline."""
-        return ranker_of(self.model)
+        return steps_of(self.model)[-1]
 
     @property
     def metric(self) -> str:
@@ -87,11 +88,6 @@ class Subject:
         """The id of a document; where there is none, its row, from 0."""
         docid = "" if self.data.docid is None else str(self.data.docid[row])
         return docid or f"row {row}"
-
-
-def ranker_of(model: Any) -> Any:
-    """The model itself, or the last step of a Pipeline."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def examine(
@@ -127,7 +123,7 @@ def examine(
         }
 
     found = evaluations(names)
-    linear = hasattr(ranker_of(model), "explain")
+    linear = hasattr(steps_of(model)[-1], "explain")
     features = data.feature_names
     return Subject(
         model=model,
@@ -174,7 +170,7 @@ def _bootstrap(
     """Refits of a RankSVM to its training data."""
     from ranksvm.estimators import RankSVM, RankSVMCV
 
-    ranker = ranker_of(model)
+    ranker = steps_of(model)[-1]
     if train is None or n_resamples == 0 or not isinstance(ranker, RankSVM | RankSVMCV):
         return None
 
