@@ -30,3 +30,9 @@ def host_devices(monkeypatch):
     from ranksvm.device.host import HostDevice
 
     monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(name=f"host:{number}"))
+
+
+def pytest_make_parametrize_id(val):
+    """Refuse compressed files as names of tests: gzip writes the time, so workers would collect different tests."""
+    if isinstance(val, bytes) and val.startswith(b"\x1f\x8b"):
+        raise pytest.UsageError("a parameter is a gzip file, whose bytes hold the time: name the test by ids=")

@@ -162,7 +162,12 @@ def test_a_bad_line_is_named_and_nothing_is_left(tmp_path, suffix):
     assert os.listdir(tmp_path) == [source.name]
 
 
-@pytest.mark.parametrize("content", [b"", b"\n\n# nothing\n", gzip.compress(b"")])
+# Names are given, because the bytes of a gzip file hold the time: workers would not collect the same tests.
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n\n# nothing\n", gzip.compress(b"")],
+    ids=["empty", "comments", "empty gzip"],
+)
 def test_files_without_data(tmp_path, content):
     (tmp_path / "data.txt").write_bytes(content)
     with pytest.raises(DataError):
