@@ -1,0 +1,14 @@
+"""Learning and evaluation from clicks: logs, propensities, counterfactual estimates, interleaving, simulated users."""
+
+from ranksvm.clicks.bias import PositionBias
+from ranksvm.clicks.log import ClickLog
+from ranksvm.clicks.position_bias import position_bias
+from ranksvm.clicks.simulation import attractiveness, simulate_clicks
+
+__all__ = [
+    "ClickLog",
+    "PositionBias",
+    "attractiveness",
+    "position_bias",
+    "simulate_clicks",
+]
