@@ -68,8 +68,8 @@ class _Model:
         p_row, r_row = p[self.rank], r[self.item]
         none = self.missed / np.maximum(1.0 - p_row * r_row, 1e-12)
         examined = np.bincount(self.rank, self.clicks + none * p_row * (1.0 - r_row), self.n_ranks) / self.per_rank
-        relevant = np.bincount(self.item, self.clicks + none * r_row * (1.0 - p_row), self.n_items)
-        relevant = relevant / np.maximum(self.per_item, 1e-300)
+        hidden = np.bincount(self.item, self.clicks + none * r_row * (1.0 - p_row), self.n_items)
+        relevant = hidden / np.maximum(self.per_item, 1e-300)
         log_p = np.log(np.clip(examined, 1e-12, 1.0))
         if self.features is None:
             return np.concatenate((log_p, np.log(np.clip(relevant, 1e-12, 1.0))))

@@ -13,16 +13,23 @@ from ranksvm.metrics.runs import evaluate_run
 from ranksvm.metrics.significance import Comparison, SystemComparisons, adjust_p_values, compare, compare_systems
 
 if TYPE_CHECKING:
+    from ranksvm.metrics.counterfactual import CounterfactualEstimate, estimate
     from ranksvm.metrics.scorers import RankingScorer, scorer
 else:
-    # They need scikit-learn, the slowest import.
-    __getattr__ = lazy_names(__name__, dict.fromkeys(("RankingScorer", "scorer"), "ranksvm.metrics.scorers"))
+    # Scorers need scikit-learn, the slowest import; estimates are for users of clicks alone.
+    __getattr__ = lazy_names(
+        __name__,
+        dict.fromkeys(("RankingScorer", "scorer"), "ranksvm.metrics.scorers")
+        | dict.fromkeys(("CounterfactualEstimate", "estimate"), "ranksvm.metrics.counterfactual"),
+    )
 
 __all__ = [
     "evaluate",
     "evaluate_pairs",
     "accuracy_interval",
     "evaluate_run",
+    "estimate",
+    "CounterfactualEstimate",
     "Evaluation",
     "CumulativeMetrics",
     "compare",
