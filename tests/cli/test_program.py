@@ -21,6 +21,7 @@ COMMANDS = [
     "predict",
     "rank",
     "evaluate",
+    "bias",
     "explain",
     "export",
     "import",

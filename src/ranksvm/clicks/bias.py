@@ -200,6 +200,16 @@ class PositionBias(Tabular):
             )
         return found
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON; an unknown number is None.
+
+        Returns
+        -------
+        dict
+            One entry per parameter.
+        """
+        return plain(dataclasses.asdict(self))
+
     def save(self, path: Any) -> None:
         """Write JSON, which `load` reads.
 
@@ -208,7 +218,7 @@ class PositionBias(Tabular):
         path : path-like
             The file; written atomically.
         """
-        content = {"ranksvm": _MARK, "version": _VERSION, **plain(dataclasses.asdict(self))}
+        content = {"ranksvm": _MARK, "version": _VERSION, **self.to_dict()}
         with atomic_write(path) as file:
             file.write((json.dumps(content, indent=1) + "\n").encode())
 

@@ -100,8 +100,8 @@ def position_bias(
     >>> from ranksvm.clicks import position_bias, simulate_clicks
     >>> data = make_ranking(n_queries=50, n_docs=10, n_features=3, random_state=0)
     >>> log = simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, 100_000, random_state=0)
-    >>> position_bias(log).propensity[:3].round(2).tolist()
-    [1.0, 0.5, 0.33]
+    >>> position_bias(log).propensity[:3].round(1).tolist()
+    [1.0, 0.5, 0.3]
     """
     check(
         method=one_of(method, _METHODS),
