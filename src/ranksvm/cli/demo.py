@@ -44,6 +44,11 @@ def demo_command(
     """Generate ranking data with five grades, choose loss and C on validation data, train, evaluate and rank.
 
     Every step is a separate command, which is printed so that it can be copied.
+
+    \b
+    Examples:
+      ranksvm demo
+      ranksvm demo --output-dir small --queries 100
     """
     output_dir.mkdir(parents=True, exist_ok=True)
     files = _make_data(output_dir, queries)
