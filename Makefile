@@ -9,9 +9,8 @@ BIN := $(VENV)/bin
 # what running needs: the build tools, the package and what it imports; then what the checks need
 RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
-PIP := $(BIN)/python -m pip --disable-pip-version-check
-# bytecode of what is imported is written on its first import: all of it takes 100 MB and a fifth of the time
-export PIP_NO_COMPILE := 1
+# bytecode of what is imported is written on its first import: that of everything takes 100 MB, and half a minute
+INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
 # meson and ninja are found beside the interpreter
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -28,17 +27,17 @@ BUILD_FILES := pyproject.toml meson.build meson.options src/ranksvm/meson.build 
 $(RUNS): $(BUILD_FILES)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing what running needs into $(VENV), and compiling: about a minute"
-	@$(PIP) install --quiet --upgrade 'pip>=25.1'
-	@$(PIP) install --quiet --group build
-	@$(PIP) install --quiet --no-build-isolation --editable .
+	@$(INSTALL) --upgrade 'pip>=25.1'
+	@$(INSTALL) --group build
+	@$(INSTALL) --no-build-isolation --editable .
 	@touch $@
 
 # The same build, with HostDevice, which stands for a GPU in tests.
 $(READY): $(BUILD_FILES)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install --quiet --upgrade 'pip>=25.1'
-	@$(PIP) install --quiet --group dev
-	@$(PIP) install --quiet --no-build-isolation -Csetup-args=-Dhost_device=true --editable .
+	@$(INSTALL) --upgrade 'pip>=25.1'
+	@$(INSTALL) --group dev
+	@$(INSTALL) --no-build-isolation -Csetup-args=-Dhost_device=true --editable .
 	@touch $(RUNS) $@
 
 demo: $(RUNS)
