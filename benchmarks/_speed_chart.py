@@ -31,7 +31,7 @@ text { font: 13px system-ui, sans-serif; fill: #24292f }
 def ratios(text: str) -> list[tuple[str, str]]:
     """Problems, and how many times the published solver's time is ours with one thread, as the page says it."""
     return [
-        (row.cells[0], NUMBER.findall(row[COLUMN])[0])
+        (row.cells[0], NUMBER.findall(row.cells[row.columns.index(COLUMN)])[0])
         for row in rows(text)
         if row.heading.startswith(HEADING) and COLUMN in row.columns
     ]
@@ -56,8 +56,8 @@ def speed_chart(text: str) -> str:
         f"<style>\n{STYLE}\n</style>",
         f'<rect class="card" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>',
         '<text class="title" x="20" y="28">Times as fast as the published solver (Lee and Lin 2014)</text>',
-        '<text class="note" x="20" y="48">One thread each, at equal accuracy: where the published solver stops by default.'
-        " Logarithmic scale.</text>",
+        '<text class="note" x="20" y="48">One thread each, at equal accuracy: where the published solver stops'
+        " by default. Logarithmic scale.</text>",
     ]
     bottom = TOP + STEP * len(bars)
     for tick in TICKS:

@@ -1,12 +1,11 @@
 """Put measured figures where they are quoted: the tables of README.md and benchmarks/README.md, and the chart of speed.
 
-``python benchmarks/figures.py`` writes what the pages of ``benchmarks/results`` say now; run it after a page is measured again.
-``--check`` changes nothing and ends with status 1 where something disagrees. ``--seal`` records the digests of all pages: a
-page is what its script wrote, so a page changed by hand disagrees until somebody seals it.
+``python benchmarks/figures.py`` writes what the pages of ``benchmarks/results`` say now; run it after a page is
+measured again. ``--check`` changes nothing and ends with status 1 where something disagrees. ``--seal`` records the
+digests of all pages: a page is what its script wrote, so a page changed by hand disagrees until somebody seals it.
 """
 
 import argparse
-import hashlib
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from _digests import DIGESTS, digests
 from _quotes import RESULTS, page_text, rendered
 from _speed_chart import speed_chart
 
@@ -21,7 +21,6 @@ HERE = Path(__file__).parent
 # where a table stands, between two comments, and its template
 TABLES = {HERE.parent / "README.md": "alternatives", HERE / "README.md": "figures"}
 CHART = RESULTS / "speed.svg"
-DIGESTS = RESULTS / "digests.txt"
 BLOCK = re.compile(r"(<!-- begin: python benchmarks/figures.py -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -33,12 +32,6 @@ def template(name: str) -> str:
 def with_table(text: str, table: str) -> str:
     """A page with its table replaced."""
     return BLOCK.sub(lambda match: match[1] + table + match[2], text)
-
-
-def digests() -> str:
-    """A line for each page of results: its digest and its name, as sha256sum writes them."""
-    pages = sorted(RESULTS.glob("*.md"), key=lambda path: path.name)
-    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in pages)
 
 
 def expected() -> Iterator[tuple[Path, str]]:
@@ -61,7 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     wrong = [path for path, text in files.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in wrong:
         if options.check:
-            print(f"{path.relative_to(HERE.parent)} is not what benchmarks/results say: run python benchmarks/figures.py")
+            print(
+                f"{path.relative_to(HERE.parent)} is not what benchmarks/results say: run python benchmarks/figures.py"
+            )
         else:
             path.write_text(files[path], encoding="utf-8")
             print(f"wrote {path.relative_to(HERE.parent)}")

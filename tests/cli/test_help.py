@@ -1,11 +1,11 @@
 """What every command's help has, whatever commands there are: examples that can be typed, and the common options."""
 
 import re
-import shlex
 
 import click
 import pytest
 
+from cli_lines import parse, typed
 from ranksvm.cli import main
 
 COMMANDS = main.list_commands(None)
@@ -26,36 +26,13 @@ def examples(name):
     return [line.strip() for line in re.match(r"(    .+\n)+", rest)[0].splitlines()]
 
 
-def typed(line):
-    """The arguments of ranksvm in a line for a shell: without what is piped into it, and where its output goes."""
-    calls = [part for part in line.split("|") if part.split()[0] == "ranksvm"]
-    assert len(calls) == 1, line
-    return shlex.split(re.split(r"\s>{1,2}\s", calls[0])[0])[1:]
-
-
-# what `ranksvm tune --save-choice` writes, which is read as an option is
-SETTINGS = '{"ranksvm": "settings", "settings": {"C": 1.0}}'
-
-
-def make_inputs(arguments, folder):
-    """Whatever an example may read: a file for each name with an extension, a folder for each other word."""
-    for word in arguments:
-        if re.fullmatch(r"[\w.-]+\.\w+", word) and not re.fullmatch(r"[\d.]+", word):
-            (folder / word).write_text(SETTINGS)
-        elif re.fullmatch(r"[\w-]+", word) and not word.startswith("-"):
-            (folder / word).mkdir(exist_ok=True)
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_examples_can_be_typed(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = examples(name)
     assert any(typed(line)[0] == name for line in lines)
     for line in lines:
-        first, *arguments = typed(line)
-        make_inputs(arguments, tmp_path)
-        with click.Context(main, info_name="ranksvm") as program:
-            command(first).make_context(first, arguments, parent=program)
+        parse(line, tmp_path)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
