@@ -1,6 +1,7 @@
 # make demo   installs what running needs, and runs the main job end to end
 # make test   installs what the checks need, too, and runs every check
 # make test-oldest  runs the tests on the oldest dependencies that pyproject.toml admits
+# make man    writes man pages to build/man
 # make fuzz   mutates files and arguments for SECONDS (default 240), compiled modules under sanitisers
 # All need Python >= 3.11 with venv and a C++ compiler, reuse what is set up, and work offline after the first run.
 PYTHON ?= python3
@@ -14,7 +15,7 @@ INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no
 # meson and ninja are found beside the interpreter
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test test-slow test-oldest fuzz lint format clean
+.PHONY: help setup demo man test test-slow test-oldest fuzz lint format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -43,6 +44,9 @@ $(READY): $(BUILD_FILES)
 demo: $(RUNS)
 	@$(BIN)/ranksvm demo
 	@echo '  . $(VENV)/bin/activate   first: it puts this ranksvm on the PATH of your shell'
+
+man: $(READY)
+	$(BIN)/python .ci/man_pages.py build/man
 
 lint: $(READY)
 	$(BIN)/ruff check .
