@@ -12,8 +12,8 @@ from click_man.core import write_man_pages
 import ranksvm
 from ranksvm.cli import main
 
-# a list or examples, whose lines stay as they are: click-man leaves an empty line before them
-LINES = re.compile(r"^\.PP\n\n(.*?)(?=^\.(?:PP|SH))", re.MULTILINE | re.DOTALL)
+# a list or examples, whose lines stay as they are: click marks them by a backspace, which click-man leaves in the text
+LINES = re.compile(r"^\.PP\n\x08\n(.*?)(?=^\.(?:PP|SH))", re.MULTILINE | re.DOTALL)
 # a line of the help that begins with a full stop, such as an extension of a file, is no macro
 PLAIN_LINE = re.compile(r"^\.(?!(?:TH|SH|B|TP|PP|sp|br|nf|fi)\b)", re.MULTILINE)
 

@@ -25,6 +25,7 @@ def test_every_command_has_a_page(pages):
     assert {path.name for path in pages.iterdir()} == names
     for name in main.list_commands(None):
         text = (pages / f"ranksvm-{name}.1").read_text(encoding="utf-8").replace("\\-", "-")
+        assert "\b" not in text
         assert f"ranksvm {name}" in text.partition("Examples:")[2]
 
 
