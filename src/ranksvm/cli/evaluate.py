@@ -109,8 +109,9 @@ def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: An
     queries. With --qrels and neither --model nor --scores, the arguments are runs, judged as trec_eval does.
 
     \b
-    ranksvm evaluate test.txt --model a.rsvm --model b.rsvm --metrics ndcg@10,map --convention letor
-    ranksvm evaluate bm25.run ours.run --qrels qrels.txt --metrics nDCG@10,AP --compare all --correction tukey
+    Examples:
+      ranksvm evaluate test.txt --model a.rsvm --model b.rsvm --metrics ndcg@10,map --convention letor
+      ranksvm evaluate bm25.run ours.run --qrels qrels.txt --metrics nDCG@10,AP --compare all --correction tukey
     """
     from ranksvm.metrics import parse_metrics
 
