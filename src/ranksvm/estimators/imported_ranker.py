@@ -148,11 +148,7 @@ def _read(path: str, format: str, n_features: int | None) -> LinearFile:
     if format != "auto" and format not in _FORMATS:
         raise OptionError(f"format must be 'auto' or one of {', '.join(map(repr, _FORMATS))}, got {format!r}.")
     with open(path, "rb") as file:
-        content = file.read()
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        text = ""
+        text = file.read().decode(errors="replace")  # remarks may be in any encoding
     matching = [name for name, (is_it, _) in _FORMATS.items() if is_it(text)]
     if format != "auto" and matching != [format]:
         raise ModelFileError(f"{path}: by its first line this is not a model file of {format}.")
@@ -178,9 +174,9 @@ def _weights(coef: Any, of: str) -> np.ndarray:
     try:
         weights = np.asarray(coef, dtype=np.float64)
     except (TypeError, ValueError):
-        raise OptionError(
-            f"a file, a fitted linear model or an array of weights is needed, got {type(coef).__name__}."
-        ) from None
+        weights = np.empty(())
+    if not weights.ndim:
+        raise OptionError(f"a file, a fitted linear model or an array of weights is needed, got {type(coef).__name__}.")
     if weights.ndim == 2 and weights.shape[0] == 1:
         weights = weights[0]
     if weights.ndim != 1 or not len(weights):

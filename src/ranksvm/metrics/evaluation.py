@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._checks import check_one_per_row
+from ranksvm._checks import check_one_per_row, is_number
 from ranksvm._plain import plain
 from ranksvm._tabular import Table, Tabular, frame_of
 from ranksvm.data import Queries, validation
@@ -290,9 +290,9 @@ def evaluate(
     return result
 
 
-def check_confidence(confidence: float) -> None:
-    """Refuse a level of confidence that is not between 0 and 1."""
-    if not 0 < confidence < 1:
+def check_confidence(confidence: Any) -> None:
+    """Refuse a level of confidence that is not a number between 0 and 1."""
+    if not is_number(confidence) or not 0 < confidence < 1:
         raise OptionError(f"confidence must lie between 0 and 1, got {confidence!r}.")
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ranksvm._checks import is_integer
 from ranksvm._plain import plain
 from ranksvm._tabular import CORRECTIONS, Table, Tabular
 from ranksvm.exceptions import DataError, OptionError
@@ -297,6 +298,8 @@ def compare_systems(
     [('good', 'fair', True), ('good', 'same', True), ('fair', 'same', False)]
     """
     name = parse_metric(metric).name
+    if not isinstance(evaluations, Mapping):
+        raise OptionError(f"evaluations must be a dict from names of systems, got {type(evaluations).__name__}.")
     names = list(evaluations)
     if len(names) < 2:
         raise OptionError(f"there must be two systems or more to compare, got {len(names)}.")
@@ -410,14 +413,19 @@ def comparison_table(comparisons: Sequence[Comparison], corrected: str = "") -> 
     )
 
 
-def _check_permutations(n_permutations: int) -> None:
-    if n_permutations < 1:
-        raise OptionError(f"n_permutations must be at least 1, got {n_permutations!r}.")
+def _check_permutations(n_permutations: Any) -> None:
+    if not is_integer(n_permutations, 1):
+        raise OptionError(f"n_permutations must be a whole number from 1, got {n_permutations!r}.")
 
 
 def _aligned(evaluations: Sequence[Evaluation], name: str) -> tuple[np.ndarray, np.ndarray]:
     """Values of the queries where all evaluations have one, shape (n_systems, n_queries); the weight of each query."""
     for evaluation in evaluations:
+        if not isinstance(evaluation, Evaluation):
+            cure = ": pass its pooled()" if hasattr(evaluation, "pooled") else ""
+            raise OptionError(
+                f"evaluations are compared, results of metrics.evaluate; got {type(evaluation).__name__}{cure}."
+            )
         if name not in evaluation.per_query:
             raise OptionError(f"{name!r} was not evaluated: choose from {', '.join(evaluation.per_query)}.")
     conventions = list(dict.fromkeys(evaluation.convention for evaluation in evaluations))

@@ -226,7 +226,8 @@ def cross_validate(
     Raises
     ------
     DataError
-        When lengths differ, a part of a split is empty, or a query lies in both parts of a split.
+        When there are labels without queries, lengths differ, a part of a split is empty, or a query lies in both parts
+        of a split.
     OptionError
         When an option, a metric or the convention is unknown, or the estimator's ``fit`` takes no queries.
     """
@@ -240,6 +241,11 @@ def cross_validate(
     else:
         X, qid, _ = split_qid(X, qid)
         n_rows = n_rows_of(X)
+    if qid is None and pairs is None and event is None:
+        raise DataError(
+            "cross_validate divides the data by query, but got no query ids. Pass qid= (one query id per row, or the "
+            "name of a DataFrame's column); with the sizes of queries, qid=np.repeat(np.arange(len(group)), group)."
+        )
     queries = Queries.from_qid(qid, n_rows)
     ids = id_array(qid).reshape(-1) if qid is not None else np.zeros(n_rows, dtype=np.int64)
     listed = None if pairs is None else _Listed(pairs, pair_weight, queries)
