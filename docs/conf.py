@@ -10,6 +10,8 @@ import os
 import sys
 from pathlib import Path
 
+from docutils import nodes
+
 import ranksvm
 
 # An editable install has two finders that share a cache of one entry: a search that both do not answer, as Sphinx makes
@@ -49,7 +51,10 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
+# Names in single backticks are links where they are public; in docstrings most others are methods, shown as they are.
+default_role = "py:obj"
 nitpicky = True
+nitpick_ignore_regex = [("py:obj", ".*")]
 suppress_warnings = ["config.cache"]
 
 # Pages in Markdown
@@ -71,6 +76,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["examples/gallery"],
     "gallery_dirs": ["docs/gallery"],
     "abort_on_example_error": True,
+    "capture_repr": (),
     "download_all_examples": False,
     "min_reported_time": 3600,
     "show_memory": False,
@@ -82,6 +88,8 @@ sphinx_gallery_conf = {
 # The site asks no other server for anything: formulas are drawn by a copy of MathJax that a package brings.
 _mathjax = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax" / "tex-svg.js"
 mathjax_path = "tex-svg.js"
+# centred formulas would overflow to both sides on a phone
+mathjax3_config = {"svg": {"displayAlign": "left", "displayIndent": "2em"}}
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"ranksvm {version}"
@@ -94,7 +102,7 @@ html_theme_options = {
     "logo": {"text": "ranksvm"},
     "show_toc_level": 2,
     "navigation_depth": 2,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
 }
@@ -108,6 +116,18 @@ def _skip_foreign(app, what, name, member, skip, options):
     return True if module is not None and not module.startswith("ranksvm") else skip
 
 
+def _tidy(app, doctree):
+    """Drop the empty line that ends a block of examples, and links to addresses such as ndcg@10."""
+    del app
+    for block in doctree.findall(lambda node: isinstance(node, nodes.literal_block | nodes.doctest_block)):
+        block.rawsource = text = block.astext().rstrip()
+        block[:] = [nodes.Text(text)]
+    for link in list(doctree.findall(nodes.reference)):
+        if link.get("refuri", "").startswith("mailto:"):
+            link.replace_self(nodes.Text(link.astext()))
+
+
 def setup(app):
     """Register what is above."""
     app.connect("autodoc-skip-member", _skip_foreign)
+    app.connect("doctree-read", _tidy)
