@@ -1,5 +1,6 @@
 # make demo   installs what running needs, and runs the main job end to end
 # make test   installs what the checks need, too, and runs every check
+# make docs   writes the documentation to build/docs/html
 # make test-oldest  runs the tests on the oldest dependencies that pyproject.toml admits
 # make man    writes man pages to build/man
 # make fuzz   mutates files and arguments for SECONDS (default 240), compiled modules under sanitisers
@@ -15,7 +16,7 @@ INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no
 # meson and ninja are found beside the interpreter
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo man test test-slow test-oldest fuzz lint format clean
+.PHONY: help setup demo docs man test test-slow test-oldest fuzz lint format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -57,7 +58,13 @@ lint: $(READY)
 		$(BIN)/python -S -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
 	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/ranksvm/*.py' | grep -v /cli/)
 
-test: lint
+# What has not changed is not built again; a warning is an error.
+docs: $(READY)
+	@$(BIN)/python -c 'import ranksvm.estimators'
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --jobs 2 \
+		--conf-dir docs --doctree-dir build/docs/doctrees . build/docs/html
+
+test: lint docs
 	@# compiled modules brought up to date once, not by both workers
 	@$(BIN)/python -c 'import ranksvm.estimators'
 	$(BIN)/python -m pytest -n 2 -m "not slow"
@@ -101,4 +108,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf build dist $(VENV) $(OLDEST) $(FUZZ) demo-output
+	rm -rf build docs/api docs/gallery dist $(VENV) $(OLDEST) $(FUZZ) demo-output

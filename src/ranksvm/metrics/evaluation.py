@@ -45,6 +45,17 @@ class Evaluation(Tabular):
         Name of the convention.
     n_missing : int, default 0
         Number of queries with judgements that the run lacks (`evaluate_run`).
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking, metrics
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> a = metrics.evaluate(data.y, data.X[:, 0], data.qid, ["ndcg@5", "map"])
+    >>> a.n_queries, a.per_query["map"].shape, list(a.means)
+    (20, (20,), ['ndcg@5', 'map'])
+    >>> low, high = a.interval("map")
+    >>> low < a["map"] < high
+    True
     """
 
     means: dict[str, float]
