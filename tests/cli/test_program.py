@@ -22,6 +22,7 @@ COMMANDS = [
     "predict",
     "rank",
     "evaluate",
+    "bias",
     "explain",
     "export",
     "import",

@@ -21,7 +21,7 @@ __all__ = ["main"]
 @click.group(
     cls=Program,
     modules=(
-        *("train", "tune", "folds", "online", "predict", "rank", "evaluate"),
+        *("train", "tune", "folds", "online", "predict", "rank", "evaluate", "bias"),
         *("explain", "report", "analyze", "export", "import", "convert", "info", "demo"),
         *("doctor", "completion"),
     ),
