@@ -14,6 +14,7 @@ __all__ = [
     "DeviceError",
     "ModelFileError",
     "ClusterError",
+    "StoreError",
     "OneQueryWarning",
     "ScaleWarning",
     "UninformativeWarning",
@@ -73,6 +74,10 @@ class ModelFileError(RankSVMError, ValueError):
 
 class ClusterError(RankSVMError, RuntimeError):
     """A cluster does not answer any more, has no workers left, or has lost data that it cannot compute again."""
+
+
+class StoreError(RankSVMError, RuntimeError):
+    """The store of a learning service is locked, full, damaged, out of reach, of another version, or no store."""
 
 
 class OneQueryWarning(UserWarning):
