@@ -27,6 +27,8 @@ COMMANDS = [
     "convert",
     "info",
     "demo",
+    "keys",
+    "replay",
 ]
 
 

@@ -162,7 +162,7 @@ def test_retention_keeps_a_log_that_can_be_replayed(store):
 def test_keys_are_stored_by_name(store):
     assert store.add_key("shop", b"hash", "rank")
     assert not store.add_key("shop", b"other", "rank")
-    assert store.keys() == [("shop", b"hash", "rank")]
+    assert store.api_keys() == [("shop", b"hash", "rank")]
     assert store.remove_key("shop")
     assert not store.remove_key("shop")
 

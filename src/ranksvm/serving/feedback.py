@@ -1,15 +1,13 @@
 """What feedback says about the documents of an event: labels, clicks or preferences."""
 
-from typing import Any
-
 import msgspec
 import numpy as np
 
 from ranksvm.data.clicks import pairs_from_clicks
 from ranksvm.exceptions import DataError
-from ranksvm.serving.records import Event, Kind, LogEntry
+from ranksvm.serving.records import Entry, Kind, LogEntry
 
-__all__ = ["Feedback", "Lesson", "checked_feedback", "lesson_of"]
+__all__ = ["Feedback", "Lesson", "checked_feedback", "in_words", "lesson_of"]
 
 Number = int | float
 
@@ -128,7 +126,7 @@ def lesson_of(found: LogEntry) -> Lesson:
     return Lesson(event.X, np.asarray(given.labels, dtype=np.float64), rank, None)
 
 
-def says(event: Event, entry: Any) -> str:
+def in_words(entry: Entry) -> str:
     """What feedback says, in a few words."""
     decoded = entry.says
     for name in ("labels", "clicks", "preferences"):

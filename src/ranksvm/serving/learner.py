@@ -124,6 +124,7 @@ class Learner:
         self._stop, self._wake = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self.served: Served
+        self.summary: dict[str, Any]
         self._follow()
 
     def start(self) -> None:

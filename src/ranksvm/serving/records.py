@@ -1,6 +1,7 @@
 """What a store holds: rankings that were shown (events), entries of the log, and checkpoints of what was learnt."""
 
 import enum
+import re
 import secrets
 import time
 from dataclasses import dataclass
@@ -10,7 +11,20 @@ from typing import Any
 import msgspec
 import numpy as np
 
-__all__ = ["Checkpoint", "Entry", "Event", "Kind", "LogEntry", "Outcome", "Receipt", "Shown", "event_id", "next_digest"]
+__all__ = [
+    "Checkpoint",
+    "Entry",
+    "Event",
+    "Kind",
+    "LogEntry",
+    "Outcome",
+    "Receipt",
+    "Shown",
+    "event_id",
+    "is_event_id",
+    "next_digest",
+    "time_of",
+]
 
 
 class Shown(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -193,6 +207,16 @@ class Receipt:
 def event_id() -> str:
     """A new id: the time in milliseconds, so that ids that follow each other are close in an index; 80 random bits."""
     return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
+
+
+def is_event_id(text: str) -> bool:
+    """Whether a text has the form of `event_id`."""
+    return re.fullmatch("[0-9a-f]{32}", text) is not None
+
+
+def time_of(id: str) -> float:
+    """When an id was given, in seconds since 1970."""
+    return int(id[:12], 16) / 1000.0
 
 
 def next_digest(before: bytes, seq: int, entry: Entry, answered: bytes | None) -> bytes:

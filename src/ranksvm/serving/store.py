@@ -434,7 +434,7 @@ class Store:
         with self._turn, self._database.writing() as cursor:
             return bool(cursor.run("DELETE FROM keys WHERE name = ? RETURNING 1", name))
 
-    def keys(self) -> list[tuple[str, bytes, str]]:
+    def api_keys(self) -> list[tuple[str, bytes, str]]:
         """Names, hashes and scopes of the API keys."""
         with self._database.reading() as cursor:
             rows = cursor.run("SELECT name, hash, scopes FROM keys ORDER BY name")
