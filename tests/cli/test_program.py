@@ -29,6 +29,8 @@ COMMANDS = [
     "convert",
     "info",
     "demo",
+    "keys",
+    "replay",
 ]
 
 
