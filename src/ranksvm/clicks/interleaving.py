@@ -71,14 +71,14 @@ class Interleaving:
         flags = clicked_flags(clicked)
         if len(flags) != len(self.documents):
             raise DataError(f"clicked has {len(flags)} entries for {len(self.documents)} documents: they must agree.")
-        rows = [values[None, :] for values in (flags, self.rank_a, self.rank_b)]
+        clicks, rank_a, rank_b = (values[None, :] for values in (flags, self.rank_a, self.rank_b))
         if self.method == "team_draft":
             side = np.where(np.array(self.team) == "A", 1.0, -1.0)[None, :]
-            return float(_team_draft_credit(rows[0], side)[0])
+            return float(_team_draft_credit(clicks, side)[0])
         if self.method == "balanced":
-            return float(_balanced_credit(*rows)[0])
+            return float(_balanced_credit(clicks, rank_a, rank_b)[0])
         sizes = np.array([self.n_a]), np.array([self.n_b])
-        return float(_probabilistic_credit(*rows, *sizes)[0])
+        return float(_probabilistic_credit(clicks, rank_a, rank_b, *sizes)[0])
 
 
 def interleave(
@@ -142,11 +142,11 @@ def interleave(
     rng = np.random.default_rng(random_state)
     draw = {"team_draft": _team_draft, "balanced": _balanced, "probabilistic": _probabilistic}[method]
     documents, team = draw(lists, length, rng)
-    ranks = [
+    rank_a, rank_b = (
         np.array([place[document] + 1.0 if document in place else np.inf for document in documents])
-        for place in places.values()
-    ]
-    return Interleaving(documents, team, method, *ranks, len(lists["A"]), len(lists["B"]))
+        for place in (places["A"], places["B"])
+    )
+    return Interleaving(documents, team, method, rank_a, rank_b, len(lists["A"]), len(lists["B"]))
 
 
 def _team_draft(lists: dict[str, list[Any]], length: int, rng: np.random.Generator) -> tuple[list[Any], list[str]]:
@@ -263,7 +263,8 @@ def interleaving_credits(
     if method == "balanced":
         return _balanced_credit(clicked, *ranks)
     size = queries.sizes[numbers[rows[log.pointers[:-1]]]]
-    return _probabilistic_credit(clicked, *ranks, size, size)
+    rank_a, rank_b = ranks
+    return _probabilistic_credit(clicked, rank_a, rank_b, size, size)
 
 
 def _sides(log: Any, names: tuple[Any, Any]) -> np.ndarray:
