@@ -15,6 +15,7 @@ from ranksvm.cli.click_evaluation import check_clicks, click_options, estimator_
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.evaluation_notes import notes_on
 from ranksvm.cli.files import (
+    is_model,
     load_scorer,
     model_scores,
     names_of,
@@ -115,9 +116,10 @@ def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: An
     of other rankers.
 
     \b
-    ranksvm evaluate test.txt --model a.rsvm --model b.rsvm --metrics ndcg@10,map --convention letor
-    ranksvm evaluate bm25.run ours.run --qrels qrels.txt --metrics nDCG@10,AP --compare all --correction tukey
-    ranksvm evaluate docs.txt --clicks log.parquet --bias bias.json --model new.rsvm --metrics dcg@10
+    Examples:
+      ranksvm evaluate test.txt --model a.rsvm --model b.rsvm --metrics ndcg@10,map --convention letor
+      ranksvm evaluate bm25.run ours.run --qrels qrels.txt --metrics nDCG@10,AP --compare all --correction tukey
+      ranksvm evaluate docs.txt --clicks log.parquet --bias bias.json --model new.rsvm --metrics dcg@10
     """
     from ranksvm.metrics import parse_metrics
 
@@ -149,6 +151,9 @@ def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: An
 def _settle(inputs: tuple[Path, ...], options: dict[str, Any]) -> None:
     """Tell data from runs among the arguments; defaults that depend on that."""
     options["data"] = None
+    for path in inputs:
+        if is_model(path):
+            raise click.UsageError(f"{path} is a model: ranksvm evaluate DATA --model {path}.")
     if options["qrels"] is not None and not options["models"] and not options["score_files"]:
         options["runs"] = (*inputs, *options["runs"])
     elif len(inputs) > 1:
