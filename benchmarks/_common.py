@@ -15,6 +15,7 @@ import numpy as np
 import ranksvm._compiled.instruction_set as compiled_instruction_set
 
 import ranksvm
+from _digests import seal
 from ranksvm import metrics
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -109,6 +110,7 @@ def publish(text: str, options: argparse.Namespace) -> None:
     temporary = options.output.with_name(options.output.name + ".part")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, options.output)
+    seal(options.output)
 
 
 # -- timing ------------------------------------------------------------------------------------------------------------

@@ -130,9 +130,10 @@ def online_command(ctx: click.Context, **options: Any) -> None:
     result as an uninterrupted one.
 
     \b
-    ranksvm online train.txt --learner solar2 --checkpoint every 1000 -o model.rsvm
-    ranksvm online train.txt --learner solar2 --checkpoint every 1000 -o model.rsvm --resume
-    zcat *.gz | ranksvm online - --n-features 136 --one-based -o model.rsvm
+    Examples:
+      ranksvm online train.txt --learner solar2 --checkpoint every 1000 -o model.rsvm
+      ranksvm online train.txt --learner solar2 --checkpoint every 1000 -o model.rsvm --resume
+      zcat *.gz | ranksvm online - --n-features 136 --one-based -o model.rsvm
     """
     _settle(options)
     watch = Stopwatch()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import click
 
+from ranksvm.cli.click_evaluation import click_options
 from ranksvm.cli.options import (
     EXISTING_FILE,
     Name,
@@ -87,6 +88,7 @@ def data_options(command: Callable) -> Callable:
             metavar="FILE",
             help="Learn from these pairs, not from labels: lines of 'preferred other [weight]', rows of TRAIN from 0.",
         ),
+        click_options,
         reading_options,
     )(command)
 
@@ -134,7 +136,13 @@ def choice_options(command: Callable) -> Callable:
 def solver_options(command: Callable) -> Callable:
     """Solver and stopping rule."""
     return all_options(
-        click.option("--solver", type=Name(["auto", "newton", "tron"]), default="auto", show_default=True),
+        click.option(
+            "--solver",
+            type=Name(["auto", "newton", "tron"]),
+            default="auto",
+            show_default=True,
+            help="How a linear model is fitted; auto chooses by cost.",
+        ),
         click.option(
             "--tol",
             type=float,

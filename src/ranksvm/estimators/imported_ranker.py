@@ -54,6 +54,18 @@ class ImportedRanker(LinearRanker, BaseEstimator):
         Number of features.
     feature_names_in_ : ndarray of str
         Names of the features, if they are known.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> from sklearn.linear_model import Ridge
+    >>> from ranksvm import import_model
+    >>> ranker = import_model(Ridge().fit(data.X, data.y))
+    >>> ranker
+    ImportedRanker(source='scikit-learn Ridge')
+    >>> ranker.predict(data.X).shape
+    (160,)
     """
 
     _fitted_schema: ClassVar[Schema] = {"coef_": Array("n_features")}

@@ -14,11 +14,11 @@ from ranksvm.data.censoring import checked_event
 from ranksvm.data.numeric_column import as_array
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics._columns import column, document_ids
-from ranksvm.metrics._t_test import t_test
 from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import ConcordanceIndex, Metric
 from ranksvm.metrics.names import parse_metric, parse_metrics
 from ranksvm.metrics.rankings import Rankings
+from ranksvm.metrics.t_test import t_test
 
 __all__ = ["Evaluation", "evaluate"]
 
@@ -45,6 +45,17 @@ class Evaluation(Tabular):
         Name of the convention.
     n_missing : int, default 0
         Number of queries with judgements that the run lacks (`evaluate_run`).
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking, metrics
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> a = metrics.evaluate(data.y, data.X[:, 0], data.qid, ["ndcg@5", "map"])
+    >>> a.n_queries, a.per_query["map"].shape, list(a.means)
+    (20, (20,), ['ndcg@5', 'map'])
+    >>> low, high = a.interval("map")
+    >>> low < a["map"] < high
+    True
     """
 
     means: dict[str, float]

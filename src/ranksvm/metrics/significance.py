@@ -11,10 +11,10 @@ from ranksvm._checks import is_integer
 from ranksvm._plain import plain
 from ranksvm._tabular import CORRECTIONS, Table, Tabular
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.metrics._t_test import t_test
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation, check_confidence
 from ranksvm.metrics.names import parse_metric
+from ranksvm.metrics.t_test import t_test
 
 __all__ = ["Comparison", "SystemComparisons", "adjust_p_values", "compare", "compare_systems"]
 
@@ -54,6 +54,18 @@ class Comparison(Tabular):
         Names of the systems (`compare_systems`).
     adjusted_p_value : float, optional
         The p-value corrected for the number of comparisons (`compare_systems`).
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking, metrics
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> a, b = (metrics.evaluate(data.y, data.X[:, column], data.qid, "ndcg@5") for column in (0, 1))
+    >>> found = metrics.compare(a, b, "ndcg@5")
+    >>> bool(abs(found.mean_b - found.mean_a - found.difference) < 1e-12)
+    True
+    >>> low, high = found.confidence_interval
+    >>> bool(low <= found.difference <= high)
+    True
     """
 
     metric: str
@@ -148,6 +160,15 @@ def compare(
         When the evaluations have different queries or conventions, or the metric is undefined for all queries.
     OptionError
         When the metric was not evaluated, or an option is out of range.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking, metrics
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> a, b = (metrics.evaluate(data.y, data.X[:, column], data.qid, "ndcg@5") for column in (0, 1))
+    >>> found = metrics.compare(a, b, "ndcg@5")
+    >>> bool(0.0 <= found.p_value <= 1.0), found.wins + found.losses + found.ties
+    (True, 20)
     """
     name = parse_metric(metric).name
     check_confidence(confidence)
@@ -190,6 +211,15 @@ class SystemComparisons(Tabular):
         System -> mean over its queries.
     comparisons : tuple of Comparison
         The comparisons, each with the names of its systems and its corrected p-value.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking, metrics
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> a, b = (metrics.evaluate(data.y, data.X[:, column], data.qid, "ndcg@5") for column in (0, 1))
+    >>> found = metrics.compare_systems({"first": a, "second": b}, "ndcg@5")
+    >>> len(found), bool(found["first", "second"].adjusted_p_value <= 1.0)
+    (1, True)
     """
 
     metric: str

@@ -45,6 +45,14 @@ class CrossValidation(Tabular):
         Wall-clock time of each prediction.
     estimators : list or None
         The fitted estimators, on request.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, cross_validate, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> found = cross_validate(RankSVM(C=0.01), data.X, data.y, qid=data.qid, cv=4)
+    >>> found.scores["ndcg@10"].shape, found.pooled().n_queries
+    ((4,), 20)
     """
 
     folds: list[Evaluation]
@@ -230,6 +238,14 @@ def cross_validate(
         of a split.
     OptionError
         When an option, a metric or the convention is unknown, or the estimator's ``fit`` takes no queries.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, cross_validate, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> found = cross_validate(RankSVM(C=0.01), data.X, data.y, qid=data.qid, metrics=["ndcg@5", "map"], cv=4)
+    >>> len(found.folds), sorted(found.means)
+    (4, ['map', 'ndcg@5'])
     """
     by_group = _takes_group(estimator)
     parsed = parse_metrics(metrics)

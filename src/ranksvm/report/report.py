@@ -41,6 +41,15 @@ class Report:
     ----------
     html, evaluations, comparisons
         As passed to the constructor.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> from ranksvm.report import make_report
+    >>> report = make_report(RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid), data)
+    >>> list(report.evaluations), report.html.startswith("<!DOCTYPE html>")
+    (['model'], True)
     """
 
     def __init__(self, html: str, evaluations: dict[str, Evaluation], comparisons: list[Comparison]):
