@@ -40,13 +40,6 @@ class Interleaving:
         Rank of each document in either list, infinite if it is not there.
     n_a, n_b : int
         Lengths of the lists.
-
-    Examples
-    --------
-    >>> from ranksvm.clicks import interleave
-    >>> mixed = interleave(["x", "y", "z"], ["y", "w", "x"], length=3, random_state=1)
-    >>> mixed.documents, mixed.team, mixed.method
-    (['x', 'y', 'w'], ['A', 'B', 'B'], 'team_draft')
     """
 
     documents: list[Any]
@@ -249,20 +242,6 @@ def interleaving_credits(
     ------
     DataError
         When a row is of another team, or scores or rankers are missing or do not match.
-
-    Examples
-    --------
-    >>> from ranksvm.clicks import ClickLog, interleaving_credits
-    >>> log = ClickLog(
-    ...     impression=[1, 1, 2, 2],
-    ...     query=["cat", "cat", "dog", "dog"],
-    ...     document=["a", "b", "c", "d"],
-    ...     rank=[1, 2, 1, 2],
-    ...     clicked=[1, 0, 0, 1],
-    ...     ranker=["A", "B", "B", "A"],
-    ... )
-    >>> interleaving_credits(log).tolist()
-    [1.0, 1.0]
     """
     check(method=one_of(method, _METHODS))
     clicked = _table(log, log.clicked.astype(np.float64), 0.0) > 0
@@ -366,13 +345,6 @@ class InterleavingTest(Tabular):
         Number of impressions.
     wins_a, wins_b : int
         Impressions with positive and negative credit.
-
-    Examples
-    --------
-    >>> from ranksvm.clicks import compare_credits
-    >>> found = compare_credits([1, 0, 1, -1, 1, 1, 0, 1] * 10)
-    >>> found.mean, found.wins_a, found.wins_b, found.p_value < 0.01
-    (0.5, 50, 10, True)
     """
 
     mean: float

@@ -33,16 +33,6 @@ class ClickPairs(NamedTuple):
         Rows (preferred, other) of the data, each pair once.
     weight : ndarray of float64, shape (n_pairs,)
         Their weights.
-
-    Examples
-    --------
-    >>> from ranksvm import make_ranking
-    >>> from ranksvm.clicks import click_pairs, position_bias, simulate_clicks
-    >>> data = make_ranking(n_queries=30, n_docs=8, n_features=3, random_state=0)
-    >>> log = simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, 5_000, random_state=0)
-    >>> found = click_pairs(log, data, position_bias(log))
-    >>> found.pairs.shape == (len(found.weight), 2), bool((found.weight > 0).all())
-    (True, True)
     """
 
     pairs: np.ndarray
@@ -153,15 +143,6 @@ def relevance(log: Any, data: RankingData, bias: Any = None) -> np.ndarray:
     ------
     DataError
         When the log does not match the data or the propensities.
-
-    Examples
-    --------
-    >>> from ranksvm import make_ranking
-    >>> from ranksvm.clicks import position_bias, relevance, simulate_clicks
-    >>> data = make_ranking(n_queries=30, n_docs=8, n_features=3, random_state=0)
-    >>> log = simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, 5_000, random_state=0)
-    >>> relevance(log, data, position_bias(log)).shape
-    (240,)
     """
     check_bias(bias)
     clicks, exposed = np.zeros(data.n_rows), np.zeros(data.n_rows)
@@ -188,17 +169,6 @@ class ClickValidation(Tabular):
         Quality of each on the clicks of held-out queries.
     metric : str
         By which C was chosen.
-
-    Examples
-    --------
-    >>> from ranksvm import make_ranking
-    >>> from ranksvm.clicks import fit_from_clicks, position_bias, simulate_clicks
-    >>> data = make_ranking(n_queries=30, n_docs=8, n_features=3, random_state=0)
-    >>> log = simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, 5_000, random_state=0)
-    >>> from ranksvm import RankSVM
-    >>> found = fit_from_clicks(RankSVM(), data, log, position_bias(log))
-    >>> found.C > 0, len(found.estimates) == len(found.Cs)
-    (True, True)
     """
 
     model: Any

@@ -154,14 +154,6 @@ def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | Non
     ------
     DataError
         When no label is above 0 (or none reaches ``relevance``).
-
-    Examples
-    --------
-    >>> from ranksvm import make_ranking
-    >>> from ranksvm.clicks import attractiveness
-    >>> data = make_ranking(n_queries=30, n_docs=8, n_features=3, random_state=0)
-    >>> bool(attractiveness(data, noise=0.1).min() >= 0.1)
-    True
     """
     y = numeric_column("y", data.y)
     if relevance is not None:

@@ -52,17 +52,6 @@ class CounterfactualEstimate(Tabular):
         Limit of the propensities.
     confidence : float
         Level of the intervals.
-
-    Examples
-    --------
-    >>> from ranksvm import make_ranking, metrics
-    >>> from ranksvm.clicks import PositionBias, simulate_clicks
-    >>> data = make_ranking(n_queries=50, n_docs=10, n_features=3, random_state=0)
-    >>> log = simulate_clicks(data, data.X[:, 0], 20_000, random_state=0)
-    >>> found = metrics.estimate(log, data.X[:, 1], "dcg@5", PositionBias.power(10), data=data)
-    >>> low, high = found.intervals["dcg@5"]
-    >>> low < found.means["dcg@5"] < high, found.n_impressions
-    (True, 20000)
     """
 
     means: dict[str, float]

@@ -25,14 +25,6 @@ class ClickRateDisplay:
         The axes drawn on.
     figure_ : matplotlib Figure
         Their figure.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ranksvm.plotting import ClickRateDisplay
-    >>> shown, clicks = {"all": np.array([100, 100, 80])}, {"all": np.array([40, 20, 8])}
-    >>> ClickRateDisplay(shown, clicks).plot().ax_.get_xlabel()
-    'rank'
     """
 
     def __init__(self, shown: Mapping[str, np.ndarray], clicks: Mapping[str, np.ndarray]):
@@ -88,13 +80,6 @@ class PropensityDisplay:
         The axes drawn on.
     figure_ : matplotlib Figure
         Their figure.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ranksvm.plotting import PropensityDisplay
-    >>> PropensityDisplay(1.0 / np.arange(1, 11)).plot().ax_.get_xlabel()
-    'rank'
     """
 
     def __init__(
