@@ -78,14 +78,14 @@ class Interleaving:
         flags = clicked_flags(clicked)
         if len(flags) != len(self.documents):
             raise DataError(f"clicked has {len(flags)} entries for {len(self.documents)} documents: they must agree.")
-        clicks, rank_a, rank_b = (values[None, :] for values in (flags, self.rank_a, self.rank_b))
+        shown, rank_a, rank_b = (values[None, :] for values in (flags, self.rank_a, self.rank_b))
         if self.method == "team_draft":
             side = np.where(np.array(self.team) == "A", 1.0, -1.0)[None, :]
-            return float(_team_draft_credit(clicks, side)[0])
+            return float(_team_draft_credit(shown, side)[0])
         if self.method == "balanced":
-            return float(_balanced_credit(clicks, rank_a, rank_b)[0])
-        sizes = np.array([self.n_a]), np.array([self.n_b])
-        return float(_probabilistic_credit(clicks, rank_a, rank_b, *sizes)[0])
+            return float(_balanced_credit(shown, rank_a, rank_b)[0])
+        n_a, n_b = np.array([self.n_a]), np.array([self.n_b])
+        return float(_probabilistic_credit(shown, rank_a, rank_b, n_a, n_b)[0])
 
 
 def interleave(
@@ -151,7 +151,7 @@ def interleave(
     documents, team = draw(lists, length, rng)
     rank_a, rank_b = (
         np.array([place[document] + 1.0 if document in place else np.inf for document in documents])
-        for place in (places["A"], places["B"])
+        for place in places.values()
     )
     return Interleaving(documents, team, method, rank_a, rank_b, len(lists["A"]), len(lists["B"]))
 
@@ -277,8 +277,7 @@ def interleaving_credits(
     if method == "balanced":
         return _balanced_credit(clicked, ranks[0], ranks[1])
     size = queries.sizes[numbers[rows[log.pointers[:-1]]]]
-    rank_a, rank_b = ranks
-    return _probabilistic_credit(clicked, rank_a, rank_b, size, size)
+    return _probabilistic_credit(clicked, ranks[0], ranks[1], size, size)
 
 
 def _sides(log: Any, names: tuple[Any, Any]) -> np.ndarray:
