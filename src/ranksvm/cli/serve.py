@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     default=8 << 20,
     show_default=True,
     metavar="BYTES",
-    help="Refuse larger requests.",
+    help="Longest body of a request.",
 )
 @click.option(
     "--max-documents",
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     default=2000,
     show_default=True,
     metavar="N",
-    help="Refuse requests with more documents.",
+    help="Most documents of a request.",
 )
 @click.option("--rate", type=Number(), metavar="N", help="Requests per second and client.  [default: no limit]")
 @quiet_option
