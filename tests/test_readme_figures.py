@@ -7,7 +7,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 # a row of the table of figures: what | figures, each in bold | [page](benchmarks/results/page.md)
-ROW = re.compile(r"^\| (?P<what>.+?) \| (?P<figures>.+?) \| \[.+?\]\((?P<page>benchmarks/results/\w+\.md)\) \|$", re.M)
+ROW = re.compile(
+    r"^\| (?P<what>.+?) \| (?P<figures>.+?) \| \[.+?\]\((?P<page>benchmarks/results/[\w/-]+\.md)\) \|$", re.M
+)
 ROWS = [match.groupdict() for match in ROW.finditer((ROOT / "README.md").read_text(encoding="utf-8"))]
 
 

@@ -26,6 +26,7 @@ COMMANDS = [
     "import",
     "convert",
     "info",
+    "reproduce",
     "demo",
 ]
 

@@ -22,7 +22,7 @@ __all__ = ["main"]
     cls=Program,
     modules=(
         *("train", "tune", "folds", "online", "predict", "rank", "evaluate"),
-        *("explain", "report", "analyze", "export", "import", "convert", "info", "demo"),
+        *("explain", "report", "analyze", "export", "import", "convert", "info", "reproduce", "demo"),
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 143 terminated.",
