@@ -78,7 +78,7 @@ def test_a_cluster_that_restarts_makes_its_data_again(client, data, parts_of, un
     def with_restart(self, jobs):
         n_rounds.append(1)
         if len(n_rounds) == 3:
-            client.restart(timeout=60)
+            client.restart(wait_for_workers=False)  # the fit itself waits for them
         return plain(self, jobs)
 
     monkeypatch.setattr(DaskBackend, "_sum", with_restart)
