@@ -122,6 +122,10 @@ def test_without_matplotlib_output_is_refused_before_any_work(data, tmp_path):
     assert done.returncode == 1
     assert "pip install 'ranksvm[plot]'" in done.stderr
     assert not (tmp_path / "out").exists()
+    # an item without a plot needs none
+    arguments[1:2] = ["lee-lin-2014", "data"]
+    subprocess.run([sys.executable, "-c", script, *arguments], check=True, capture_output=True)
+    assert (tmp_path / "out" / "lee-lin-2014" / "data.md").exists()
 
 
 def test_help_and_lists_of_papers_import_no_numpy():

@@ -45,6 +45,7 @@ def test_an_item_runs_and_writes_what_it_names(name, item, context, tmp_path):
         assert (tmp_path / name / picture).read_bytes().startswith(b"\x89PNG")
     n_pictures = sum(isinstance(part, Picture) for part in outcome.parts)
     assert len(written) == 1 + len(tables) + n_pictures
+    assert outcome.item.draws == (n_pictures > 0)
     assert not list(tmp_path.rglob("*.tmp"))
 
 

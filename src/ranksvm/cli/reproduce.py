@@ -123,7 +123,8 @@ def reproduce_command(
     from ranksvm.reproduce.pages import markdown, run_item, write, write_summary
 
     if output is not None:
-        _check_plots()
+        if any(item.draws for item in wanted):
+            _check_plots()
         output.mkdir(parents=True, exist_ok=True)
     outcomes, written = [], []
     with Progress(quiet, iterations_from=2, fits_from=2) as progress:

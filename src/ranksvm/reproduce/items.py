@@ -72,6 +72,8 @@ class Item:
         Other names, such as its number in print.
     long : bool
         Whether it takes more than about two minutes, and then runs only when it is named or all are asked for.
+    draws : bool
+        Whether it has a plot, which needs matplotlib to be written.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Item:
     data: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     long: bool = False
+    draws: bool = False
 
 
 @dataclass(frozen=True)

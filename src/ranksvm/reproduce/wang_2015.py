@@ -19,6 +19,7 @@ PAPER = Paper(
             losses,
             ("MQ2008",),
             ("theorem-1", "theorem-3"),
+            draws=True,
         ),
     ),
 )
