@@ -1,32 +1,53 @@
-# make demo   sets up and runs the main job end to end
-# make test   sets up and runs every check
+# make demo   installs what running needs, and runs the main job end to end
+# make test   installs what the checks need, too, and runs every check
+# make docs   writes the documentation to build/docs/html
 # make test-oldest  runs the tests on the oldest dependencies that pyproject.toml admits
+# make man    writes man pages to build/man
 # make fuzz   mutates files and arguments for SECONDS (default 240), compiled modules under sanitisers
 # All need Python >= 3.11 with venv and a C++ compiler, reuse what is set up, and work offline after the first run.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# what running needs: the build tools, the package and what it imports; then what the checks need
+RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
+# bytecode of what is imported is written on its first import: that of everything takes 100 MB, and half a minute
+INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
 # meson and ninja are found beside the interpreter
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup demo test test-slow test-oldest fuzz lint format clean
+.PHONY: help setup demo docs man test test-slow test-oldest fuzz lint format clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
 setup: $(READY)
 
+BUILD_FILES := pyproject.toml meson.build meson.options src/ranksvm/meson.build src/ranksvm/_compiled/meson.build
+
 # The editable install rebuilds compiled modules on import when their sources change.
-$(READY): pyproject.toml meson.build src/ranksvm/meson.build src/ranksvm/_compiled/meson.build
+$(RUNS): $(BUILD_FILES)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable .
+	@echo "Installing what running needs into $(VENV), and compiling: about a minute"
+	@$(INSTALL) --upgrade 'pip>=25.1'
+	@$(INSTALL) --group build
+	@$(INSTALL) --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY)
-	$(BIN)/ranksvm demo
+# The same build, with HostDevice, which stands for a GPU in tests.
+$(READY): $(BUILD_FILES)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(INSTALL) --upgrade 'pip>=25.1'
+	@$(INSTALL) --group dev
+	@$(INSTALL) --no-build-isolation -Csetup-args=-Dhost_device=true --editable .
+	@touch $(RUNS) $@
+
+demo: $(RUNS)
+	@$(BIN)/ranksvm demo
+	@echo '  . $(VENV)/bin/activate   first: it puts this ranksvm on the PATH of your shell'
+
+man: $(READY)
+	$(BIN)/python .ci/man_pages.py build/man
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -37,7 +58,13 @@ lint: $(READY)
 		$(BIN)/python -S -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
 	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/ranksvm/*.py' | grep -v /cli/)
 
-test: lint
+# What has not changed is not built again; a warning is an error.
+docs: $(READY)
+	@$(BIN)/python -c 'import ranksvm.estimators'
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --jobs 2 \
+		--conf-dir docs --doctree-dir build/docs/doctrees . build/docs/html
+
+test: lint docs
 	@# compiled modules brought up to date once, not by both workers
 	@$(BIN)/python -c 'import ranksvm.estimators'
 	$(BIN)/python -m pytest -n 2 -m "not slow"
@@ -56,7 +83,7 @@ test-oldest:
 	@$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --group build --group test \
 		-c $(OLDEST)/constraints.txt
 	@$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
-		-c $(OLDEST)/constraints.txt .
+		-c $(OLDEST)/constraints.txt -Csetup-args=-Dhost_device=true .
 	$(OLDEST)/bin/python -m pytest -n 2 -m "not slow"
 
 # A build of its own, under the address and undefined-behaviour sanitisers (GCC on Linux); -S keeps the editable one out.
@@ -67,7 +94,7 @@ PURELIB = $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purel
 
 $(FUZZ)/build/build.ninja: | $(READY)
 	$(BIN)/meson setup $(FUZZ)/build --prefix=$(CURDIR)/$(FUZZ)/install -Dbuildtype=release \
-		-Db_sanitize=address,undefined -Db_lundef=false -Dpython.install_env=prefix
+		-Db_sanitize=address,undefined -Db_lundef=false -Dpython.install_env=prefix -Dhost_device=true
 
 fuzz: $(FUZZ)/build/build.ninja
 	@$(BIN)/meson install -C $(FUZZ)/build --quiet
@@ -81,4 +108,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf build dist $(VENV) $(OLDEST) $(FUZZ) demo-output
+	rm -rf build docs/api docs/gallery dist $(VENV) $(OLDEST) $(FUZZ) demo-output

@@ -13,6 +13,7 @@ import numpy as np
 import ranksvm._compiled.instruction_set as compiled_instruction_set
 
 import ranksvm
+from _digests import seal
 from ranksvm import metrics
 from ranksvm.reproduce.machine import machine, versions
 from ranksvm.reproduce.results import markdown_table as table
@@ -86,6 +87,7 @@ def publish(text: str, options: argparse.Namespace) -> None:
     temporary = options.output.with_name(options.output.name + ".part")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, options.output)
+    seal(options.output)
 
 
 # -- timing ------------------------------------------------------------------------------------------------------------

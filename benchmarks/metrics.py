@@ -16,6 +16,7 @@ import sklearn
 from sklearn.metrics import ndcg_score
 
 import ranksvm
+from _digests import seal
 from ranksvm import metrics
 
 ALL = "ndcg@10, ndcg, mean_ndcg, map, mrr, err, p@5, r@10, pairwise_accuracy, kendall_tau"
@@ -101,6 +102,7 @@ def main(arguments=None):
     text = report(options.rows)
     if options.output:
         options.output.write_text(text)
+        seal(options.output)
     print(text)
 
 

@@ -1,9 +1,7 @@
 """docs/from_xgboost.md: both lines of every row of its tables are run, and what they do is compared."""
 
-import ast
 import re
 from functools import cache, partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,29 +10,12 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import ranksvm
+from code_tables import rows, run
 from ranksvm import FactorizedRankSVM, RankSVM, RankSVMCV, SOLARRanker, make_ranking, metrics
 
-PAGE = Path(__file__).parent.parent / "docs" / "from_xgboost.md"
-LIBRARIES = {"XGBoost": ("xgboost", "xgb"), "LightGBM": ("lightgbm", "lgb")}
-
-
-def rows():
-    """Library, name, their line and our line of each row."""
-    library = None
-    for line in PAGE.read_text().splitlines():
-        if line.startswith("## "):
-            library = line[3:]
-        cells = re.fullmatch(r"\| ([^|]+) \| `(.+)` \| `(.+)` \|.*\|", line)
-        if cells:
-            yield pytest.param(library, *cells.groups(), id=f"{library}: {cells[1]}")
-
-
-def run(code, names):
-    """The value of the last expression of some code; None if it ends with a statement."""
-    tree = ast.parse(code)
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "row", "exec"), names)
-    return None if last is None else eval(compile(ast.Expression(last.value), "row", "eval"), names)
+ROWS = [pytest.param(*row, id=f"{row[0]}: {row[1]}") for row in rows("from_xgboost.md")]
+QUIET = {"iterations": 50, "verbose": False, "allow_writing_files": False}
+LIBRARIES = {"XGBoost": ("xgboost", "xgb"), "LightGBM": ("lightgbm", "lgb"), "CatBoost": ("catboost", "cb")}
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +34,7 @@ def data():
         "y_valid": valid.y.astype(int),
         "qid_valid": valid.qid,
         "group_valid": group_valid,
+        "pairs": [[0, 1], [0, 2], [3, 1]],
         "weight": rng.uniform(0.5, 2.0, len(group)),
         "row_weight": rng.uniform(0.5, 2.0, len(train.y)),
         "valid_weight": np.repeat(rng.uniform(0.1, 4.0, len(group_valid)), group_valid),
@@ -68,6 +50,12 @@ def models(data):
         module = pytest.importorskip(LIBRARIES[library][0], reason=f"{LIBRARIES[library][0]} is not installed")
         X, y = data["X"], data["y"]
         valid = {"eval_set": [(data["X_valid"], data["y_valid"])]}
+        if library == "CatBoost":
+            queries, valid["eval_qid"] = {"qid": data["qid"]}, [data["qid_valid"]]
+            make, fit = partial(module.CatBoostRanker, **QUIET), {"group_id": data["qid"]}
+            theirs = {"ranker": make().fit(X, y, **fit)}
+            ours = {"ranker": RankSVM(C=0.01).fit(X, y, **queries)}
+            return module, valid, theirs, ours
         if library == "XGBoost":
             queries, valid["eval_qid"] = {"qid": data["qid"]}, [data["qid_valid"]]
             make = partial(module.XGBRanker, eval_metric="ndcg@10")
@@ -93,6 +81,11 @@ def names_of(library, data, folder, models):
     common["scores"] = theirs["ranker"].predict(data["X_valid"])
     classes = {"RankSVM": RankSVM, "RankSVMCV": RankSVMCV, "FactorizedRankSVM": FactorizedRankSVM}
     classes |= {"SOLARRanker": SOLARRanker, "ranksvm": ranksvm}
+    if library == "CatBoost":
+        from catboost.utils import eval_metric
+
+        pool = module.Pool(data["X_valid"], data["y_valid"], group_id=data["qid_valid"])
+        theirs = {**theirs, "eval_metric": eval_metric, "valid": {"eval_set": pool}, "quiet": QUIET}
     their_path, our_path = str(folder / "model.json"), str(folder / "model.rsvm")
     return (
         {**common, **theirs, **_observers(module, library == "XGBoost"), "path": their_path},
@@ -141,6 +134,11 @@ def check_column(row):
 def check_score(row):
     assert 0.7 < row.ours < 1.0
     assert 0.7 < row.theirs <= 1.0
+
+
+def check_pairs(row):
+    assert row.theirs.predict(row.data["X"]).shape == row.ours.predict(row.data["X"]).shape
+    assert row.ours.n_pairs_ == len(row.data["pairs"])
 
 
 def check_sets(row):
@@ -227,6 +225,7 @@ CHECKS = {
     "score with that column": check_score,
     "a weight for each query": check_weights,
     "weights of rows": check_weights,
+    "listed pairs": check_pairs,
     "evaluation sets": check_sets,
     "weights of their rows": check_weighted_sets,
     "metrics": check_metrics,
@@ -248,7 +247,7 @@ CHECKS = {
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(("library", "name", "their_line", "our_line"), list(rows()))
+@pytest.mark.parametrize(("library", "name", "their_line", "our_line"), ROWS)
 def test_row(library, name, their_line, our_line, models, data, tmp_path, capfd, caplog):
     theirs, ours = names_of(library, data, tmp_path, models)
     row = SimpleNamespace(library=library, data=data, their_names=theirs, our_names=ours)
@@ -258,7 +257,8 @@ def test_row(library, name, their_line, our_line, models, data, tmp_path, capfd,
     CHECKS[name](row)
 
 
-def test_the_page_has_rows_for_both():
-    found = [row.values[0] for row in rows()]
+def test_the_page_has_rows_for_all():
+    found = [row.values[0] for row in ROWS]
     assert found.count("XGBoost") >= 15
     assert found.count("LightGBM") >= 12
+    assert found.count("CatBoost") >= 6

@@ -20,6 +20,12 @@ def environment() -> dict[str, str]:
         Names and values, in display order. ``"instruction set"`` is the one in use (set the environment
         variable ``RANKSVM_INSTRUCTION_SET`` for another), ``"available"`` are all that this processor has, and
         ``"processors"`` is the number of them that this process may use.
+
+    Examples
+    --------
+    >>> from ranksvm import environment
+    >>> "numpy" in environment()
+    True
     """
     versions = {name: importlib.metadata.version(name) for name in ("ranksvm", *_DEPENDENCIES)}
     return {

@@ -21,15 +21,37 @@ __all__ = [
 
 
 class RankSVMError(Exception):
-    """Base class of every error that ranksvm raises itself."""
+    """Base class of every error that ranksvm raises itself.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM
+    >>> from ranksvm.exceptions import RankSVMError
+    >>> try:
+    ...     RankSVM(C=-1.0).fit([[1.0], [2.0]], [1, 0], qid=[1, 1])
+    ... except RankSVMError as error:
+    ...     print(type(error).__name__)
+    OptionError
+    """
 
 
 class DataError(RankSVMError, ValueError):
-    """The data given (X, y, qid, weights, scores, a file's content) are invalid."""
+    """The data given (X, y, qid, weights, scores, a file's content) are invalid.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM
+    >>> from ranksvm.exceptions import DataError
+    >>> try:
+    ...     RankSVM().fit([[1.0], [2.0]], [1, 0, 1], qid=[1, 1])
+    ... except DataError as error:
+    ...     print(isinstance(error, ValueError))
+    True
+    """
 
 
 class ParseError(DataError):
-    """A line of a text file is malformed.
+    r"""A line of a text file is malformed.
 
     Attributes
     ----------
@@ -41,6 +63,17 @@ class ParseError(DataError):
         Column (byte) number in the line, from 1.
     reason : str
         What was found and what was expected.
+
+    Examples
+    --------
+    >>> import io
+    >>> from ranksvm import read_letor
+    >>> from ranksvm.exceptions import ParseError
+    >>> try:
+    ...     read_letor(io.BytesIO(b"1 qid:7 1:0.5\n0 qid:7 1:half\n"))
+    ... except ParseError as error:
+    ...     print(error.line, error.column)
+    2 11
     """
 
     def __init__(self, path: str, line: int, column: int, reason: str):
@@ -52,36 +85,133 @@ class ParseError(DataError):
 
 
 class NoComparablePairsError(DataError):
-    """No query has two documents with different labels, so there are no pairs to learn from."""
+    """No query has two documents with different labels, so there are no pairs to learn from.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM
+    >>> from ranksvm.exceptions import NoComparablePairsError
+    >>> try:
+    ...     RankSVM().fit([[1.0], [2.0]], [1, 1], qid=[1, 1])
+    ... except NoComparablePairsError as error:
+    ...     print("no pairs")
+    no pairs
+    """
 
 
 class OptionError(RankSVMError, ValueError):
-    """An option has an invalid value."""
+    """An option has an invalid value.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM
+    >>> from ranksvm.exceptions import OptionError
+    >>> try:
+    ...     RankSVM(loss="logistic").fit([[1.0], [2.0]], [1, 0], qid=[1, 1])
+    ... except OptionError as error:
+    ...     print("squared_hinge" in str(error))
+    True
+    """
 
 
 class MissingDependencyError(RankSVMError, ImportError):
-    """An optional package is needed; the message names the ``pip install`` line."""
+    """An optional package is needed; the message names the ``pip install`` line.
+
+    Examples
+    --------
+    >>> from ranksvm.exceptions import MissingDependencyError
+    >>> issubclass(MissingDependencyError, ImportError)
+    True
+    """
 
 
 class DeviceError(RankSVMError, RuntimeError):
-    """A device that was asked for is not there, is out of memory, or has failed."""
+    """A device that was asked for is not there, is out of memory, or has failed.
+
+    Examples
+    --------
+    >>> from ranksvm.exceptions import DeviceError
+    >>> issubclass(DeviceError, RuntimeError)
+    True
+    """
 
 
 class ModelFileError(RankSVMError, ValueError):
-    """A model or cache file is truncated, altered, of another kind, or of a newer version."""
+    """A model or cache file is truncated, altered, of another kind, or of a newer version.
+
+    Examples
+    --------
+    >>> import os, ranksvm, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.rsvm")
+    >>> with open(path, "wb") as file:
+    ...     _ = file.write(b"no model")
+    >>> from ranksvm.exceptions import ModelFileError
+    >>> try:
+    ...     ranksvm.load(path)
+    ... except ModelFileError as error:
+    ...     print("refused")
+    refused
+    """
 
 
 class ClusterError(RankSVMError, RuntimeError):
-    """A cluster does not answer any more, has no workers left, or has lost data that it cannot compute again."""
+    """A cluster does not answer any more, has no workers left, or has lost data that it cannot compute again.
+
+    Examples
+    --------
+    >>> from ranksvm.exceptions import ClusterError
+    >>> issubclass(ClusterError, RuntimeError)
+    True
+    """
 
 
 class OneQueryWarning(UserWarning):
-    """Rows without query ids were fitted, evaluated or scaled as one query; with many rows this is a DataError."""
+    """Rows without query ids were fitted, evaluated or scaled as one query; with many rows this is a DataError.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ranksvm import RankSVM
+    >>> from ranksvm.exceptions import OneQueryWarning
+    >>> with warnings.catch_warnings(record=True) as shown:
+    ...     warnings.simplefilter("always")
+    ...     _ = RankSVM().fit([[1.0], [2.0]], [1, 0])
+    >>> shown[0].category.__name__
+    'OneQueryWarning'
+    """
 
 
 class ScaleWarning(UserWarning):
-    """The features of an evaluation set are not of the scale of the training data: one of them was scaled."""
+    """The features of an evaluation set are not of the scale of the training data: one of them was scaled.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> other = (100.0 * data.X, data.y)
+    >>> from ranksvm.exceptions import ScaleWarning
+    >>> with warnings.catch_warnings(record=True) as shown:
+    ...     warnings.simplefilter("always")
+    ...     _ = RankSVM().fit(data.X, data.y, qid=data.qid, eval_set=other, eval_qid=data.qid)
+    >>> shown[0].category.__name__
+    'ScaleWarning'
+    """
 
 
 class UninformativeWarning(UserWarning):
-    """A fit or a calibration has learnt nothing: all weights, or the slope, are 0."""
+    """A fit or a calibration has learnt nothing: all weights, or the slope, are 0.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from ranksvm import Preferences, RankSVM
+    >>> same = np.ones((4, 2))
+    >>> from ranksvm.exceptions import UninformativeWarning
+    >>> with warnings.catch_warnings(record=True) as shown:
+    ...     warnings.simplefilter("always")
+    ...     _ = RankSVM().fit(Preferences(same, same))
+    >>> shown[0].category.__name__
+    'UninformativeWarning'
+    """

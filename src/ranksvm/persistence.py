@@ -69,6 +69,19 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | No
         lists and dicts (a function, for instance); the message names it.
     OSError
         When the folder does not exist or the file cannot be written.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> import os, ranksvm, tempfile
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> model = make_pipeline(StandardScaler(), ranksvm.RankSVM(C=0.01)).fit(data.X, data.y, ranksvm__qid=data.qid)
+    >>> path = os.path.join(tempfile.mkdtemp(), "pipeline.rsvm")
+    >>> ranksvm.save(model, path)
+    >>> bool((ranksvm.load(path).predict(data.X) == model.predict(data.X)).all())
+    True
     """
     from importlib.metadata import version  # it does not import scikit-learn, and is not needed to load
 
@@ -117,6 +130,17 @@ def load(path: str | os.PathLike[str]) -> Any:
         When ``path`` is not a path.
     OSError
         When the file cannot be opened.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> import os, ranksvm, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.rsvm")
+    >>> ranker = ranksvm.RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> ranker.save(path)
+    >>> bool((ranksvm.load(path).coef_ == ranker.coef_).all())
+    True
     """
     return load_as(path, {})
 

@@ -155,6 +155,8 @@ def test_a_pipe_is_named_by_its_errors(ranksvm, folder, tmp_path, pipe):
 
 def test_wrong_usage(ranksvm, folder, model):
     assert "give --model or --scores" in ranksvm("evaluate", folder / "test.txt", code=2).stderr
+    for inputs in ([model], [model, folder / "test.txt"], [folder / "test.txt", model]):
+        assert f"evaluate DATA --model {model}" in ranksvm("evaluate", *inputs, code=2).stderr
     result = ranksvm("evaluate", folder / "test.txt", "-m", model, "--metrics", "map@", code=2)
     assert "map@" in result.stderr
 

@@ -202,3 +202,12 @@ def test_a_pickle_is_not_read_unless_it_is_asked_for(ranksvm, tmp_path):
 
     joblib.dump(Bomb(), tmp_path / "bomb")
     assert "not a model file" in ranksvm("import", tmp_path / "bomb", "-o", tmp_path / "out.rsvm", code=1).stderr
+
+
+@pytest.mark.parametrize("content", [b"\xe9t\xe9\n", b"[" * 100_000])
+def test_a_file_of_names_that_cannot_be_read(content, ranksvm, model, tmp_path):
+    names = tmp_path / "names"
+    names.write_bytes(content)
+    message = ranksvm("export", model, "--to", "json", "--names", names, code=1).stderr
+    assert f"Error: {names}: not " in message
+    assert "report" not in message

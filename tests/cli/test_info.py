@@ -110,20 +110,6 @@ def test_a_damaged_model(ranksvm, model, tmp_path):
     assert "truncated or damaged" in ranksvm("info", cut, code=1).stderr
 
 
-def test_environment_names_the_instruction_set(ranksvm_json):
-    document = ranksvm_json("info", "--environment")
-    assert document["kind"] == "environment"
-    assert document["ranksvm"] == package.__version__
-    assert document["instruction set"] in document["available"].split(", ")
-
-
-def test_environment_takes_no_file(ranksvm, tmp_path):
-    path = tmp_path / "data.txt"
-    path.write_text("1 qid:a 1:1\n")
-    for arguments in (("info",), ("info", path, "--environment")):
-        assert "either FILE or --environment" in ranksvm(*arguments, code=2).stderr
-
-
 def test_signs_name_features_as_files_do(ranksvm, ranksvm_json, folder, tmp_path):
     path = tmp_path / "model"
     ranksvm("train", folder / "train.txt", "-C", "1", "--monotone", "1=1,5=-1", "-o", path)

@@ -244,7 +244,7 @@ def test_a_pipe_goes_on_with_the_levels_of_the_model(ranksvm, ranksvm_json, fold
         (["--learner", "prank", "--levels", "a"], "not a list of labels"),
         (["--decay", "1.5"], "is above 1"),
         (["--checkpoint", "each", "10"], "write --checkpoint every N, found 'each 10'"),
-        (["--checkpoint", "10", "-q"], "write --checkpoint every N, found '10 -q'"),
+        (["--checkpoint", "0", "-q"], "0 is not in the range"),
         (["--checkpoint", "every", "0"], "0 is not in the range"),
         (["--metrics", "err"], "give max_label"),
         (["--learner", "other"], "'other' is not one of"),
@@ -252,6 +252,14 @@ def test_a_pipe_goes_on_with_the_levels_of_the_model(ranksvm, ranksvm_json, fold
 )
 def test_wrong_usage(ranksvm, folder, options, message):
     assert message in ranksvm("online", folder / "train.txt", *options, code=2).stderr
+
+
+def test_every_may_be_left_out(ranksvm, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ranksvm("online", folder / "train.txt", "-o", "whole", "--checkpoint", "every", "7")
+    ranksvm("online", folder / "train.txt", "-o", "last", "--checkpoint", "7")
+    ranksvm("online", folder / "train.txt", "--checkpoint", "7", "-o", "first")
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "last").read_bytes() == (tmp_path / "first").read_bytes()
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -36,6 +36,23 @@ def test_a_file_that_is_no_model(ranksvm, folder, tmp_path):
     assert "not a ranksvm model file" in result.stderr
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", "test.txt", "{model}"],
+        ["rank", "test.txt", "{model}"],
+        ["explain", "test.txt", "{model}"],
+        ["analyze", "test.txt", "{model}"],
+        ["export", "test.txt", "--to", "json", "--data", "{model}"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_exchanged_arguments(arguments, ranksvm, folder, model):
+    given = [folder / word if word == "test.txt" else word.format(model=model) for word in arguments]
+    message = ranksvm(*given, code=2).stderr
+    assert f"test.txt is given as a model but is none, while {model}, given as " in message, message
+
+
 def test_a_truncated_model(ranksvm, folder, model, tmp_path):
     cut = tmp_path / "model"
     cut.write_bytes(model.read_bytes()[:-100])

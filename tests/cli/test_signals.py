@@ -77,11 +77,11 @@ class Interrupt:
 
 sys.meta_path.insert(0, Interrupt())
 from ranksvm.cli import main
-main(["info", "--environment"])
+main(["doctor"])
 """
 
 
-@pytest.mark.parametrize("name", ["click", "ranksvm.cli.signals", "ranksvm.cli.info"])
+@pytest.mark.parametrize("name", ["click", "ranksvm.cli.signals", "ranksvm.cli.doctor"])
 def test_an_interrupt_while_the_program_is_imported(name):
     code = _INTERRUPTED_IMPORT.format(name=name)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

@@ -19,7 +19,7 @@ FORMATS = ["parquet", "csv", "tsv", "csv.gz"]
 
 def write(path, data, names, order=None, label="label", qid="qid", **more):
     """A table with some columns, in some order, as another tool would write it."""
-    columns = {name: data.X[:, NAMES.index(name)] for name in order or names}
+    columns = {name: data.X[:, names.index(name)] for name in order or names}
     columns |= {label: data.y, qid: data.qid, **more}
     table = pyarrow.table({name: pyarrow.array(values) for name, values in columns.items() if values is not None})
     if path.suffix == ".parquet":
@@ -114,6 +114,26 @@ def test_missing_further_and_unknown_names(ranksvm, data, folder, tmp_path, suff
     assert "has 1 feature that the model has not, ignored: 'extra'" in result.stderr
     result = ranksvm("predict", model, folder / "test.txt")
     assert "test.txt has not: features are matched by position" in result.stderr
+
+
+def test_columns_called_as_features_without_names(ranksvm, data, folder, tmp_path, suffix):
+    numbered = ["f1", "f2", "f3", "f4", "f5"]
+    model, turned = tmp_path / "model", tmp_path / "turned"
+    ranksvm("train", folder / "train.txt", "-o", model)
+    wanted = scores(ranksvm, model, folder / "test.txt")
+    other = write(tmp_path / f"other.{suffix}", data["test"], numbered, order=numbered[::-1])
+    np.testing.assert_array_equal(scores(ranksvm, model, other), wanted)
+    more = write(tmp_path / f"more.{suffix}", data["test"], numbered, order=numbered[::-1], extra=np.ones(120))
+    assert "ignored: 'extra'" in ranksvm("predict", model, more).stderr
+    np.testing.assert_array_equal(scores(ranksvm, model, more), wanted)
+    fewer = write(tmp_path / f"fewer.{suffix}", data["test"], numbered, order=["f1", "f2", "f4", "f5"])
+    assert "lacks 1 feature of the model: 'f3'" in ranksvm("predict", model, fewer, code=1).stderr
+    ranksvm("train", write(tmp_path / f"train.{suffix}", data["train"], numbered, order=numbered[::-1]), "-o", turned)
+    assert list(package.load(turned).feature_names_in_) == numbered[::-1]
+    np.testing.assert_allclose(scores(ranksvm, turned, folder / "test.txt"), wanted, rtol=1e-3, atol=1e-3)
+    from_0 = write(tmp_path / f"from_0.{suffix}", data["test"], ["f0", *numbered[:4]])
+    assert "features are matched by position" in ranksvm("predict", model, from_0).stderr
+    np.testing.assert_array_equal(scores(ranksvm, model, from_0), wanted)
 
 
 def test_columns_can_be_named_and_left_out(ranksvm, ranksvm_json, data, tmp_path, suffix):

@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 
-from ranksvm._compiled import blocks, dual_descent, factorized, kernel, letor, linear, metrics, online, pair_list, sweep
+from ranksvm._compiled import (
+    blocks,
+    cholesky,
+    dual_descent,
+    factorized,
+    kernel,
+    letor,
+    linear,
+    metrics,
+    online,
+    pair_list,
+    sweep,
+)
 
 Q = np.array([0, 3, 5])  # two queries, five documents
 LEVELS = np.array([0, 1, 2, 0, 1], dtype=np.int32)
@@ -111,6 +123,9 @@ REFUSED = {
     "block of another query": lambda: block_arrays(preferred=(2, 3, 4)),
     "block row begins beyond": lambda: block_arrays(first=(0, 3, 0)),
     "block offsets": lambda: block_arrays(offsets=(0, 3, 5)),
+    "matrix, not square": lambda: cholesky.factorise(np.ones((3, 4))),
+    "factor, not square": lambda: cholesky.solve(np.ones((3, 4)), np.ones(3)),
+    "factor, short vector": lambda: cholesky.solve(np.ones((3, 3)), TWO),
     "block, short target": lambda: blocks.shifted_hinge(
         block_arrays(), 0, 2, FIVE, ONE, 1.0, 1.0, FIVE.copy(), FIVE.copy()
     ),

@@ -7,7 +7,7 @@ import fake_cuda
 from ranksvm import RankSVM
 from ranksvm.data import as_design_matrix
 from ranksvm.device import Variant, names, open_device
-from ranksvm.device.cuda import CudaDevice
+from ranksvm.device.cuda import CudaDevice, gpu_names
 from ranksvm.exceptions import DeviceError
 from ranksvm.objectives import ThreadedTerm
 from ranksvm.objectives.device_term import DeviceTerm
@@ -56,6 +56,11 @@ def test_a_device_that_is_not_there(driver):
     fake_cuda.Device.count = 0
     with pytest.raises(DeviceError, match=r"the number of CUDA GPUs here is none\. Use device='cpu'\.$"):
         open_device("cuda:0")
+
+
+def test_names_of_gpus(driver, monkeypatch):
+    monkeypatch.setattr(fake_cuda.Device, "name", "NVIDIA A", raising=False)
+    assert gpu_names() == ["cuda:0 (NVIDIA A)", "cuda:1 (NVIDIA A)"]
 
 
 def test_a_driver_that_does_not_start(driver, monkeypatch):

@@ -108,6 +108,10 @@ def test_libsvm(file):
         (SVM_LIGHT.replace("3:1e-1", "3:x"), "model:12: 'x' is not a number"),
         (SVM_LIGHT.replace("3:1e-1", "3:nan"), "model:12: 'nan' is not finite"),
         (SVM_LIGHT.replace("3:1e-1", "99999999999:1"), "it has a feature 99999999999. If the file is not damaged"),
+        (SVM_LIGHT.replace("3:1e-1", "3:1_0"), "model:12: '1_0' is not a number"),
+        (SVM_LIGHT.replace("3:1e-1", "3:1e308 3:1e308"), "the weight of feature 3 overflows"),
+        (SVM_LIGHT.replace("3:1e-1", "9" * 5000 + ":1"), "model:12: expected ID:VALUE with an id from 1, got '9999"),
+        (LIBLINEAR.replace("nr_feature 3", "nr_feature 2.5"), "nr_feature is 2.5, which is no whole number"),
         (SVM_LIGHT.replace("3:1e-1", "0:1"), "model:12: expected ID:VALUE with an id from 1, got '0:1'"),
         (LIBLINEAR.replace("nr_class 2", "nr_class 3"), "a model of 3 classes is not a ranking model"),
         (LIBLINEAR[:-5], "weights, but 4 were announced: is it truncated"),
@@ -123,6 +127,12 @@ def test_libsvm(file):
 def test_files_that_are_damaged_or_of_another_kind(file, text, message):
     with pytest.raises(ModelFileError, match=message):
         import_model(file(text))
+
+
+def test_remarks_in_another_encoding(tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes(SVM_LIGHT.encode() + "# modèle".encode("latin-1"))
+    np.testing.assert_array_equal(import_model(path).coef_, [-1.0, 0.0, -0.8, -0.25])
 
 
 def test_the_format_that_was_named(file):
@@ -246,8 +256,9 @@ def test_what_is_no_linear_model(data):
         import_model(Ridge().fit(data.X, data.y), format="liblinear")
     with pytest.raises(DataError, match="weight that is not finite"):
         import_model([np.nan, 1.0])
-    with pytest.raises(OptionError, match="an array of weights is needed, got dict"):
-        import_model({"a": 1.0})
+    for wrong in ({"a": 1.0}, None, 5):
+        with pytest.raises(OptionError, match=f"an array of weights is needed, got {type(wrong).__name__}"):
+            import_model(wrong)
 
 
 # ---- what an imported model can do

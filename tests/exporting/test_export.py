@@ -127,6 +127,7 @@ def test_names_are_those_of_the_data_or_numbers(data, ranker):
         ({"f1": ""}, "the name of feature 'f1' is ''"),
         ({"f1": 3}, "the name of feature 'f1' is 3"),
         ({"f1": "a\nb"}, "has a control character"),
+        ("abcd", "names must be a list or dict of names, not text, got 'abcd'"),
     ],
 )
 def test_names_that_cannot_be(ranker, names, message):
@@ -153,6 +154,7 @@ def test_names_of_vespa_are_rank_features(ranker):
         ("vespa", "my model", "cannot name the model in Vespa"),
         ("solr", "a b", "cannot name a model of Solr"),
         ("elasticsearch", "_a", "cannot name a model here"),
+        ("java", 5, "name must be text, got 5"),
         ("sql", "documents", "the view and the table are both called 'documents'"),
     ],
 )

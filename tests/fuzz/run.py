@@ -18,7 +18,7 @@ import traceback
 
 import numpy as np
 
-TARGETS = ("models", "caches", "letor_text", "trec_files", "labels", "certificates")
+TARGETS = ("models", "imported", "caches", "letor_text", "trec_files", "labels", "certificates")
 HANG = 60.0  # seconds after which a case counts as one that does not end
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ranksvm import metrics
+from ranksvm import RankSVM, cross_validate, metrics
 from ranksvm.exceptions import DataError, OptionError
 
 
@@ -98,7 +98,7 @@ def test_refused():
         metrics.compare(a, two_evaluations(10, seed=1)[0], "pairwise_accuracy")
     with pytest.raises(OptionError, match="confidence must lie between"):
         metrics.compare(a, b, "ndcg@10", confidence=95)
-    with pytest.raises(OptionError, match="n_permutations must be at least 1"):
+    with pytest.raises(OptionError, match="n_permutations must be a whole number from 1"):
         metrics.compare(a, b, "ndcg@10", n_permutations=0)
 
 
@@ -207,3 +207,19 @@ def test_the_other_side_of_a_comparison():
     found = metrics.compare(a, b, "ndcg@10")
     assert found.swapped() == metrics.compare(b, a, "ndcg@10")
     assert found.swapped().swapped() == found
+
+
+def test_what_is_no_evaluation_is_refused():
+    a, b = two_evaluations(5)
+    for pair in ((1, 2), (a, a.means)):
+        with pytest.raises(OptionError, match=r"results of metrics\.evaluate; got (int|dict)"):
+            metrics.compare(*pair, "ndcg@10")
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    found = cross_validate(RankSVM(C=0.01), X, np.arange(40) % 2, qid=np.arange(40) // 4, cv=2)
+    with pytest.raises(OptionError, match=r"got CrossValidation: pass its pooled\(\)"):
+        metrics.compare(found, found, "ndcg@10")
+    with pytest.raises(OptionError, match="a dict from names of systems, got list"):
+        metrics.compare_systems([a, b], "ndcg@10")
+    for options in ({"n_permutations": 1.5}, {"n_permutations": "x"}, {"confidence": "x"}, {"confidence": 95}):
+        with pytest.raises(OptionError, match=f"{next(iter(options))} must "):
+            metrics.compare(a, b, "ndcg@10", **options)

@@ -9,7 +9,7 @@ import scipy.sparse
 import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GroupKFold, KFold
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -214,6 +214,13 @@ def test_an_estimator_that_takes_group_gets_rows_by_query_and_sizes(data):
         parts = np.split(qid[rows], np.cumsum(group)[:-1])
         assert [len(set(part)) for part in parts] == [1] * 15
         assert len({part[0] for part in parts}) == 15
+
+
+@pytest.mark.parametrize("cv", [5, ShuffleSplit(2)])
+def test_labels_without_queries_are_refused(data, cv):
+    X, y, _ = data
+    with pytest.raises(DataError, match=r"cross_validate divides the data by query.* qid="):
+        ranksvm.cross_validate(RankSVM(), X, y, cv=cv)
 
 
 def test_an_estimator_that_takes_no_queries_is_refused(data):

@@ -217,11 +217,20 @@ def test_what_is_refused(data):
         ({"metrics": "ndgc"}, OptionError, "ndgc"),
         ({"train": data.X}, OptionError, r"train must be RankingData\(X, y, qid\), got a ndarray"),
         ({"baselines": {"short": [1.0]}}, DataError, "scores"),
+        (
+            {"baselines": [data.X[:, 0]]},
+            OptionError,
+            "baselines must be a dict from names to models or scores, got a list",
+        ),
+        ({"name": 5}, OptionError, "name must be text that is not empty, got 5"),
     ):
         with pytest.raises(error, match=words):
             make_report(model, data, **wrong)
-    with pytest.raises(OptionError, match="data must be RankingData"):
-        make_report(model, data.X)
+    for wrong in (data.X, None):
+        with pytest.raises(OptionError, match="data must be RankingData"):
+            make_report(model, wrong)
+    with pytest.raises(OptionError, match="model must be a fitted ranker, or a Pipeline that ends with one, got 5"):
+        make_report(5, data)
     with pytest.raises(DataError, match="data has no rows"):
         make_report(model, ranksvm.RankingData(np.zeros((0, 3)), np.zeros(0), np.zeros(0)))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranksvm.objectives.approximate_inverse import by_cholesky, by_diagonal, by_secant
+from ranksvm.objectives.approximate_inverse import FEW_VARIABLES, by_cholesky, by_diagonal, by_secant
 from ranksvm.solvers.conjugate_gradient import conjugate_gradient
 
 
@@ -57,6 +57,20 @@ def test_cholesky_of_features_of_very_different_size():
     scale = np.geomspace(1e-6, 1e8, 8)
     scaled = by_cholesky(H * scale * scale[:, None])(g * scale)
     np.testing.assert_allclose(scaled * scale, np.linalg.solve(H, g), rtol=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 46, FEW_VARIABLES, FEW_VARIABLES + 1])
+def test_cholesky_of_few_and_of_many_variables(n):
+    """Beside LU, on either side of the number from which LAPACK is used."""
+    rng = np.random.default_rng(n)
+    A = rng.normal(size=(2 * n + 3, n))
+    H, vector = A.T @ A + 0.1 * np.eye(n), rng.normal(size=n)
+    kept, solve = vector.copy(), by_cholesky(H.copy())
+    np.testing.assert_allclose(solve(vector), np.linalg.solve(H, vector), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(vector, kept)
+    if n > 1:
+        with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+            by_cholesky(np.where(np.eye(n), 1.0, 3.0))
 
 
 def test_a_secant_update_knows_the_last_step_and_remains_definite():

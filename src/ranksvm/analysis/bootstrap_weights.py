@@ -35,6 +35,15 @@ class BootstrapWeights:
     ----------
     coef, samples, level, solver_error, feature_names
         As passed to the constructor.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, analysis, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> found = analysis.bootstrap_weights(RankSVM(C=0.01), data.X, data.y, data.qid, n_resamples=20, random_state=0)
+    >>> low, high = found.interval(0.9)
+    >>> bool((low <= high).all()), found.sign_stability.shape
+    (True, (4,))
     """
 
     def __init__(

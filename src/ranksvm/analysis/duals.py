@@ -39,6 +39,15 @@ def dual_coef(model: Any, X: Any, y: Any = None, qid: Any = None, **fit_options:
         When the model has no dual variables.
     DataError
         When X is not what the model was fitted to, or lengths differ.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, analysis, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> dual = analysis.dual_coef(ranker, data.X, data.y, data.qid)
+    >>> len(dual), dual.n_pairs == ranker.n_pairs_
+    (20, True)
     """
     ranker, X, qid, _ = last_step_input(model, X, qid)
     if not hasattr(ranker, "dual_coef"):
@@ -78,6 +87,14 @@ def low_rank_coef(model: Any, X: Any, y: Any, qid: Any = None, *, group: Any = N
         When the model is not a low-rank model.
     DataError
         When X is not what the model was fitted to, or lengths differ.
+
+    Examples
+    --------
+    >>> from ranksvm import RegularizedRankSVM, analysis, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = RegularizedRankSVM(C=0.1).fit(data.X, data.y, qid=data.qid)
+    >>> len(analysis.low_rank_coef(ranker, data.X, data.y, data.qid))
+    20
     """
     ranker, X, qid, _ = last_step_input(model, X, qid)
     if not hasattr(ranker, "low_rank_coef"):

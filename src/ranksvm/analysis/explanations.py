@@ -85,6 +85,14 @@ def feature_importance(model: Any, X: Any, qid: Any = None) -> np.ndarray:
         When the model is not one of these.
     DataError
         When X is not what the model was fitted to, or lengths differ.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, analysis, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> analysis.feature_importance(ranker, data.X, data.qid).shape
+    (4,)
     """
     ranker, X, qid, _ = ranker_input(model, X, qid)
     return ranker.feature_importance(X, qid)

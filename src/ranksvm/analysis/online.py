@@ -24,6 +24,17 @@ class OnlineBounds:
         The same for the fixed model u.
     bound : ndarray of float64, shape (n_queries,)
         Upper bound on ``loss``, see `online_bounds`.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, SOLARRanker, analysis, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> u = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid).coef_
+    >>> found = analysis.online_bounds(SOLARRanker(C=0.01), data.X, data.y, qid=data.qid, comparator=u)
+    >>> found.regret.shape
+    (20,)
+    >>> bool((found.loss <= found.bound).all())
+    True
     """
 
     loss: np.ndarray

@@ -49,6 +49,15 @@ class DualSpectra:
     ----------
     ids, n_documents, n_pairs, shapes, singular_values, energy, tol
         As passed to the constructor.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, analysis, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> spectra = analysis.dual_spectra(ranker.dual_coef(data.X, data.y, data.qid))
+    >>> spectra.dimensions(0.9).shape, bool((spectra.dimensions(0.9) <= spectra.rank).all())
+    ((20,), True)
     """
 
     def __init__(

@@ -23,11 +23,12 @@ __all__ = ["main"]
     modules=(
         *("train", "tune", "folds", "online", "predict", "rank", "evaluate"),
         *("explain", "report", "analyze", "export", "import", "convert", "info", "reproduce", "demo"),
+        *("doctor", "completion"),
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 143 terminated.",
 )
-@click.version_option(__version__, prog_name="ranksvm")
+@click.version_option(__version__, "-V", "--version", prog_name="ranksvm")
 @debug_option
 def main() -> None:
     """Large-margin learning to rank: tune, train, certify, evaluate, explain and apply RankSVMs."""

@@ -95,9 +95,10 @@ def analyze_command(
     compares these matrices with the dual variables of other models.
 
     \b
-    ranksvm analyze model.rsvm train.txt
-    ranksvm analyze factorized.rsvm regularized.rsvm plain.rsvm train.txt --matrices low-rank
-    ranksvm analyze plain.rsvm other.rsvm train.txt --energy 0.9,0.99,1 -o ranks.tsv --plot ranks.png
+    Examples:
+      ranksvm analyze model.rsvm train.txt
+      ranksvm analyze factorized.rsvm regularized.rsvm plain.rsvm train.txt --matrices low-rank
+      ranksvm analyze plain.rsvm other.rsvm train.txt --energy 0.9,0.99,1 -o ranks.tsv --plot ranks.png
     """
     if plot is not None:
         check_plot(plot)

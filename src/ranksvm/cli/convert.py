@@ -46,9 +46,10 @@ def convert_command(
     -                        LETOR text on standard output
 
     \b
-    ranksvm convert train.txt.gz train.rsd
-    ranksvm convert features.parquet --qrels qrels.txt train.rsd
-    ranksvm convert test.txt test.qrels
+    Examples:
+      ranksvm convert train.txt.gz train.rsd
+      ranksvm convert features.parquet --qrels qrels.txt train.rsd
+      ranksvm convert test.txt test.qrels
     """
     _try(target)
     watch = Stopwatch()

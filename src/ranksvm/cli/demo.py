@@ -44,6 +44,11 @@ def demo_command(
     """Generate ranking data with five grades, choose loss and C on validation data, train, evaluate and rank.
 
     Every step is a separate command, which is printed so that it can be copied.
+
+    \b
+    Examples:
+      ranksvm demo
+      ranksvm demo --output-dir small --queries 100
     """
     output_dir.mkdir(parents=True, exist_ok=True)
     files = _make_data(output_dir, queries)
@@ -64,7 +69,22 @@ def demo_command(
     if as_json:
         print_json({"command": "demo", "output_dir": str(output_dir), "runs": results})
     elif not quiet:
-        click.echo(f"\nData, model and TREC run are in {output_dir}", err=True)
+        click.echo(f"\nData, model and TREC run are in {output_dir}\n\n{_next_steps(model, test)}", err=True)
+
+
+def _next_steps(model: str, test: str) -> str:
+    """Commands that go on from here, and those that begin with the user's own data."""
+    steps = [
+        (["explain", model, test], "why the documents of a query are ranked as they are"),
+        (["export", model, "--to", "python", "-o", "model.py"], "the model as a function without imports"),
+        (["info", "YOUR_DATA.txt"], "what is in data of your own: LETOR text, CSV or Parquet"),
+        (["tune", "YOUR_DATA.txt", "-o", "model.rsvm"], "a model of them, its settings chosen by folds of queries"),
+        (["--help"], "all commands; COMMAND --help has examples"),
+    ]
+    commands = [shlex.join(["ranksvm", *arguments]) for arguments, _ in steps]
+    width = max(map(len, commands))
+    lines = [f"  {command:{width}}  {what}" for command, (_, what) in zip(commands, steps, strict=True)]
+    return "\n".join(["Next:", *lines])
 
 
 def _make_data(folder: Path, n_queries: int) -> dict[str, Path]:

@@ -14,6 +14,7 @@ from ranksvm._tabular import CORRECTIONS
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.evaluation_notes import notes_on
 from ranksvm.cli.files import (
+    is_model,
     load_scorer,
     model_scores,
     names_of,
@@ -109,8 +110,9 @@ def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: An
     queries. With --qrels and neither --model nor --scores, the arguments are runs, judged as trec_eval does.
 
     \b
-    ranksvm evaluate test.txt --model a.rsvm --model b.rsvm --metrics ndcg@10,map --convention letor
-    ranksvm evaluate bm25.run ours.run --qrels qrels.txt --metrics nDCG@10,AP --compare all --correction tukey
+    Examples:
+      ranksvm evaluate test.txt --model a.rsvm --model b.rsvm --metrics ndcg@10,map --convention letor
+      ranksvm evaluate bm25.run ours.run --qrels qrels.txt --metrics nDCG@10,AP --compare all --correction tukey
     """
     from ranksvm.metrics import parse_metrics
 
@@ -132,6 +134,9 @@ def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: An
 def _settle(inputs: tuple[Path, ...], options: dict[str, Any]) -> None:
     """Tell data from runs among the arguments; defaults that depend on that."""
     options["data"] = None
+    for path in inputs:
+        if is_model(path):
+            raise click.UsageError(f"{path} is a model: ranksvm evaluate DATA --model {path}.")
     if options["qrels"] is not None and not options["models"] and not options["score_files"]:
         options["runs"] = (*inputs, *options["runs"])
     elif len(inputs) > 1:

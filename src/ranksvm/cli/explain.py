@@ -53,9 +53,10 @@ def explain_command(
     --doc and --against: why one document ranks above the other.
 
     \b
-    ranksvm explain model.rsvm test.txt
-    ranksvm explain model.rsvm test.txt --query 18219 --doc GX004-93-7097963
-    ranksvm explain model.rsvm test.txt --query 18219 --doc GX004-93-7097963 --against 3
+    Examples:
+      ranksvm explain model.rsvm test.txt
+      ranksvm explain model.rsvm test.txt --query 18219 --doc GX004-93-7097963
+      ranksvm explain model.rsvm test.txt --query 18219 --doc GX004-93-7097963 --against 3
     """
     if against is not None and doc is None:
         raise click.UsageError("--against is the document to compare --doc with: give --doc too.")

@@ -87,9 +87,10 @@ def export_command(
     Every file says how to install it and has a self-test: three documents and their scores.
 
     \b
-    ranksvm export model.rsvm --to solr --names names.tsv -o model.json
-    ranksvm export model.rsvm --to elasticsearch --data train.txt --non-negative -o model.json
-    ranksvm export model.rsvm --to c -o ranker.c
+    Examples:
+      ranksvm export model.rsvm --to solr --names names.tsv -o model.json
+      ranksvm export model.rsvm --to elasticsearch --data train.txt --non-negative -o model.json
+      ranksvm export model.rsvm --to c -o ranker.c
     """
     import numpy as np
 

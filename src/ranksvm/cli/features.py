@@ -1,10 +1,12 @@
 """Features of a data file matched with those of a model or of the training data: by name, or else by position."""
 
 import copy
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ranksvm._features import feature_labels
 from ranksvm._steps import steps_of
 from ranksvm.cli.errors import warn
 from ranksvm.cli.paths import titled
@@ -17,6 +19,8 @@ __all__ = ["for_model", "matched", "name_features", "names_in"]
 
 # names listed in a message
 _LISTED = 5
+# What features without names are called. (Of 9 digits at most: no file has more features.)
+_NUMBERED = re.compile("f[1-9][0-9]{0,8}")
 
 
 def for_model(model: Any, data: "RankingData", path: Path) -> tuple[Any, Any, Sequence[str] | None]:
@@ -27,13 +31,15 @@ def for_model(model: Any, data: "RankingData", path: Path) -> tuple[Any, Any, Se
     names, n_features = names_in(model), model.n_features_in_
     X = matched(data, names, n_features, path, "the model")
     if names is None:
-        return model, X, data.feature_names if data.n_features == n_features else None
+        in_order = data.n_features == n_features and not _are_numbered(data.feature_names)
+        return model, X, data.feature_names if in_order else None
     return _by_position(model), X, names
 
 
 def matched(data: "RankingData", names: Sequence[str] | None, n_features: int, path: Path, of: str) -> Any:
     """The features of a file in the order of others: by name, where both have names, else by position.
 
+    Features without names are called f1, f2, ... everywhere: columns of these names are matched with them by name.
     By position missing features are 0 and further ones are ignored: LETOR text omits zeros, so a file may lack the last
     features of another one.
 
@@ -55,8 +61,13 @@ def matched(data: "RankingData", names: Sequence[str] | None, n_features: int, p
     DataError
         When a wanted name is missing.
     """
+    if names is None and _are_numbered(data.feature_names):
+        names = feature_labels(n_features)
     if names is not None and data.feature_names is not None:
         return _by_name(data, names, path, of)
+    if names is not None and all(map(_NUMBERED.fullmatch, names)):
+        numbers = [int(name[1:]) for name in names]
+        return _by_place(data.X, max(numbers), path)[:, [number - 1 for number in numbers]]
     if (names is None) != (data.feature_names is None) and data.n_rows:
         named, unnamed = (titled(path), of) if names is None else (of, titled(path))
         warn(f"{named} has feature names, {unnamed} has not: features are matched by position.")
@@ -76,6 +87,11 @@ def names_in(model: Any) -> Sequence[str] | None:
     """Names of the columns that a model was trained on, if they are known."""
     names = getattr(steps_of(model)[0], "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
+
+
+def _are_numbered(names: Sequence[str] | None) -> bool:
+    """Whether columns are called as features without names are: f1, f2, ..., not from f0 on."""
+    return names is not None and "f0" not in names and any(map(_NUMBERED.fullmatch, names))
 
 
 def _by_name(data: "RankingData", names: Sequence[str], path: Path, of: str) -> Any:

@@ -12,7 +12,7 @@ import click
 
 from ranksvm.cli.errors import warn
 from ranksvm.cli.features import for_model
-from ranksvm.cli.paths import STDIN, titled
+from ranksvm.cli.paths import STDIN, inputs_given, titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, counted, queries
 
@@ -180,11 +180,26 @@ def _loaded(path: Path, classes: "dict[str, type]") -> Any:
     from ranksvm.exceptions import ModelFileError
     from ranksvm.persistence import load_as
 
-    # the reader of models takes paths only
-    model = load_as("/dev/stdin" if path == STDIN else path, classes)
+    try:
+        # the reader of models takes paths only
+        model = load_as("/dev/stdin" if path == STDIN else path, classes)
+    except ModelFileError:
+        _check_order(path)
+        raise
     if not hasattr(model, "predict"):
         raise ModelFileError(f"{path}: it holds a {type(model).__name__}, which has no predict method.")
     return model
+
+
+def _check_order(path: Path) -> None:
+    """Refuse a model and data that are exchanged: ``path``, given as the model, is none, but another input is one."""
+    if not is_model(path):
+        for option, other in inputs_given():
+            if is_model(other):
+                raise click.UsageError(
+                    f"{path} is given as a model but is none, while {other}, given as {option}, is one: exchange them.",
+                    click.get_current_context(),
+                )
 
 
 def model_scores(model: Any, data: "RankingData", path: Path) -> "np.ndarray":

@@ -99,8 +99,9 @@ def folds_command(ctx: click.Context, **options: Any) -> None:
     once. Low-rank models have one C. The table has the metrics of every fold and their means over the folds.
 
     \b
-    ranksvm folds MQ2008 --metric ndcg@10 --convention letor
-    ranksvm folds OHSUMED --loss hinge --C-range 2^-10:2^0 -o results --table results.tex --run hinge.run
+    Examples:
+      ranksvm folds MQ2008 --metric ndcg@10 --convention letor
+      ranksvm folds OHSUMED --loss hinge --C-range 2^-10:2^0 -o results --table results.tex --run hinge.run
     """
     from ranksvm.metrics import parse_metric, parse_metrics
 

@@ -59,9 +59,10 @@ def import_command(
                 READING SUCH A FILE RUNS WHATEVER CODE IT CONTAINS: name this format only for files that you trust.
 
     \b
-    ranksvm import model.dat -o model.rsvm
-    ranksvm import ridge.joblib --from sklearn -o model.rsvm
-    ranksvm explain model.rsvm test.txt
+    Examples:
+      ranksvm import model.dat -o model.rsvm
+      ranksvm import ridge.joblib --from sklearn -o model.rsvm
+      ranksvm explain model.rsvm test.txt
     """
     from ranksvm import import_model
     from ranksvm.exporting.naming import read_names

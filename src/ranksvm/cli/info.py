@@ -1,4 +1,4 @@
-"""``ranksvm info``: the contents of a data file or a model file, or the environment."""
+"""``ranksvm info``: the contents of a data file or a model file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +18,7 @@ from ranksvm.cli.tables import aligned, count, number, print_facts, print_json, 
 
 
 @click.command("info", short_help="Show what is in a data or model file.")
-@click.argument("file", type=EXISTING_FILE, required=False)
-@click.option("--environment", is_flag=True, help="Show versions and the instruction set in use instead; without FILE.")
+@click.argument("file", type=EXISTING_FILE)
 @click.option(
     "--weights", type=click.IntRange(min=0), default=15, show_default=True, help="Largest weights of a model to list."
 )
@@ -27,19 +26,17 @@ from ranksvm.cli.tables import aligned, count, number, print_facts, print_json, 
 @json_option
 @quiet_option
 @debug_option
-def info_command(
-    file: Path | None, environment: bool, weights: int, reading: dict[str, Any], as_json: bool, quiet: bool
-) -> None:
+def info_command(file: Path, weights: int, reading: dict[str, Any], as_json: bool, quiet: bool) -> None:
     """Show what is in FILE: rows, queries, levels and pairs of data; parameters, certificate and weights of a model.
 
     Features are shown by name, or as f1, f2, ..., numbered from 1 as in LETOR text.
+
+    \b
+    Examples:
+      ranksvm info train.txt
+      ranksvm info model.rsvm --weights 30
     """
-    if environment == (file is not None):
-        raise click.UsageError("give either FILE or --environment.")
-    if file is None:
-        report = _describe_environment()
-        show = _show_environment
-    elif is_model(file):
+    if is_model(file):
         report = _describe_model(file, None if as_json else weights)
         show = _show_model
     else:
@@ -51,16 +48,6 @@ def info_command(
         print_json(report)
     else:
         show(report)
-
-
-def _describe_environment() -> dict[str, Any]:
-    from ranksvm import environment
-
-    return {"command": "info", "kind": "environment", **environment()}
-
-
-def _show_environment(report: dict[str, Any]) -> None:
-    print_facts((name, value) for name, value in report.items() if name not in ("command", "kind"))
 
 
 def _describe_data(file: Path, data: Any) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """``ranksvm online``: rank each query of a stream, then learn from it."""
 
 import contextlib
+import itertools
 import os
 import stat
 import time
@@ -55,7 +56,17 @@ class _Every(click.Tuple):
         return super().convert(value, param, ctx)
 
 
-@click.command("online", short_help="Learn from a stream, query by query.")
+class _OnlineCommand(click.Command):
+    """The command; ``--checkpoint N`` is ``--checkpoint every N``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        whole = [args[:1]]
+        for option, value in itertools.pairwise(args):
+            whole.append(["every", value] if option == "--checkpoint" and value.isdecimal() else [value])
+        return super().parse_args(ctx, list(itertools.chain.from_iterable(whole)))
+
+
+@click.command("online", cls=_OnlineCommand, short_help="Learn from a stream, query by query.")
 @click.argument("train", type=EXISTING_FILE)
 @learner_options
 @click.option(
@@ -70,7 +81,7 @@ class _Every(click.Tuple):
     type=_Every(),
     nargs=2,
     metavar="every N",
-    help="Write MODEL after every N queries, and at the end.",
+    help="Write MODEL after every N queries, and at the end. (--checkpoint N is the same.)",
 )
 @click.option(
     "--resume",
@@ -119,9 +130,10 @@ def online_command(ctx: click.Context, **options: Any) -> None:
     result as an uninterrupted one.
 
     \b
-    ranksvm online train.txt --learner solar2 --checkpoint every 1000 -o model.rsvm
-    ranksvm online train.txt --learner solar2 --checkpoint every 1000 -o model.rsvm --resume
-    zcat *.gz | ranksvm online - --n-features 136 --one-based -o model.rsvm
+    Examples:
+      ranksvm online train.txt --learner solar2 --checkpoint every 1000 -o model.rsvm
+      ranksvm online train.txt --learner solar2 --checkpoint every 1000 -o model.rsvm --resume
+      zcat *.gz | ranksvm online - --n-features 136 --one-based -o model.rsvm
     """
     _settle(options)
     watch = Stopwatch()

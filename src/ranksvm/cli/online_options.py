@@ -48,7 +48,13 @@ class _Levels(click.ParamType):
 def learner_options(command: Callable) -> Callable:
     """The choice of a learner, and its parameters."""
     options = [
-        click.option("--learner", type=click.Choice(list(LEARNERS)), default="solar2", show_default=True),
+        click.option(
+            "--learner",
+            type=click.Choice(list(LEARNERS)),
+            default="solar2",
+            show_default=True,
+            help="What learns: SOLAR of first or second order, or a baseline.",
+        ),
         click.option("-C", "C", type=Number(), default=1e-5, show_default=True, help="For solar1: weight of a pair."),
         click.option(
             "--gamma",

@@ -11,7 +11,7 @@ import click
 
 from ranksvm._special_files import descriptor_of, is_special
 
-__all__ = ["EXISTING_FILE", "OUTPUT_FILE", "STDIN", "STDOUT", "is_stdout", "prints_on_stdout", "titled"]
+__all__ = ["EXISTING_FILE", "OUTPUT_FILE", "STDIN", "STDOUT", "inputs_given", "is_stdout", "prints_on_stdout", "titled"]
 
 # What ``-`` becomes: the readers of data know the first as str, the writers of files the second on every system.
 STDIN = Path("-")
@@ -58,6 +58,13 @@ class _OutputFile(click.Path):
 
 EXISTING_FILE = _InputFile(exists=True, dir_okay=False, readable=True)
 OUTPUT_FILE = _OutputFile(dir_okay=False, writable=True)
+
+
+def inputs_given() -> list[tuple[str, Path]]:
+    """The files that the command that runs reads, each with the option or argument that names it."""
+    ctx = click.get_current_context(silent=True)
+    files: list[_File] = [] if ctx is None else ctx.meta.get(_META, [])
+    return [(file.option, Path(file.path)) for file in files if not file.written]
 
 
 def titled(path: Path) -> str:

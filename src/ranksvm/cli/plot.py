@@ -1,11 +1,12 @@
 """Plots of how settings were chosen: scores against C."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranksvm.cli.comparison import Comparison
+if TYPE_CHECKING:
+    from ranksvm.cli.comparison import Comparison
 
 __all__ = ["check_plot", "write_choice", "write_plot"]
 
@@ -32,7 +33,7 @@ def write_choice(ranker: Any, metric: str, rule: str, path: Path) -> None:
     _save(axes.figure, path)
 
 
-def write_plot(comparison: Comparison, metric: str, rule: str, path: Path) -> None:
+def write_plot(comparison: "Comparison", metric: str, rule: str, path: Path) -> None:
     """Plot the best combination with its folds and standard error, and the next ones as lines.
 
     Of a kernel with several gammas the best score at each C is drawn, unless it is the best combination.

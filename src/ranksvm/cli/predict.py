@@ -52,8 +52,9 @@ def predict_command(
     A higher score means a better rank within the query; scores of different queries are not comparable.
 
     \b
-    ranksvm predict model.rsvm test.txt -o scores.txt
-    ranksvm predict model.rsvm test.txt --format trec --run-name ranksvm -o run.txt
+    Examples:
+      ranksvm predict model.rsvm test.txt -o scores.txt
+      ranksvm predict model.rsvm test.txt --format trec --run-name ranksvm -o run.txt
     """
     watch = Stopwatch()
     with Progress(quiet) as progress:

@@ -75,8 +75,9 @@ def rank_command(
     TREC run they are in descending order of the ids, as trec_eval ranks them.
 
     \b
-    ranksvm rank model.rsvm test.txt --top 3
-    ranksvm rank model.rsvm test.txt --format trec -o run.txt
+    Examples:
+      ranksvm rank model.rsvm test.txt --top 3
+      ranksvm rank model.rsvm test.txt --format trec -o run.txt
     """
     if layout is None:
         # a file or a pipe gets all documents, one per line

@@ -77,8 +77,9 @@ def report_command(ctx: click.Context, **options: Any) -> None:
     compared by the first of the --metrics. Needs pip install 'ranksvm[report]'.
 
     \b
-    ranksvm report model.rsvm --test test.txt -o report.html
-    ranksvm report model.rsvm --test test.txt --train train.txt --baseline old.rsvm --baseline bm25.txt -o report.html
+    Examples:
+      ranksvm report model.rsvm --test test.txt -o report.html
+      ranksvm report model.rsvm --test test.txt --baseline old.rsvm --baseline bm25.txt -o report.html
     """
     from ranksvm.metrics import parse_metrics
     from ranksvm.report.page import check_jinja

@@ -92,12 +92,13 @@ def train_command(ctx: click.Context, **options: Any) -> None:
     else by cross-validation over folds of queries. The model is saved to MODEL, with its scaler.
 
     \b
-    ranksvm train train.txt -C 0.1 -o model.rsvm
-    ranksvm train train.txt --valid vali.txt --test test.txt --C-range 2^-15:2^5 -o model.rsvm
-    ranksvm train train.txt --settings best.json -o model.rsvm
-    ranksvm train big.txt.gz --memory-limit 2GB -C 0.1 -o model.rsvm
-    ranksvm train train.txt --kernel rbf --gamma 0.1 -C 0.1 -o model.rsvm
-    ranksvm train train.txt --low-rank factorized --valid vali.txt --early-stopping-rounds 20 -o model.rsvm
+    Examples:
+      ranksvm train train.txt -C 0.1 -o model.rsvm
+      ranksvm train train.txt --valid vali.txt --test test.txt --C-range 2^-15:2^5 -o model.rsvm
+      ranksvm train train.txt --settings best.json -o model.rsvm
+      ranksvm train big.txt.gz --memory-limit 2GB -C 0.1 -o model.rsvm
+      ranksvm train train.txt --kernel rbf --gamma 0.1 -C 0.1 -o model.rsvm
+      ranksvm train train.txt --low-rank factorized --valid vali.txt --early-stopping-rounds 20 -o model.rsvm
     """
     if options["Cs"] is not None and ctx.get_parameter_source("C") is ParameterSource.DEFAULT_MAP:
         options["C"] = None  # that of a settings file

@@ -134,7 +134,13 @@ def choice_options(command: Callable) -> Callable:
 def solver_options(command: Callable) -> Callable:
     """Solver and stopping rule."""
     return all_options(
-        click.option("--solver", type=Name(["auto", "newton", "tron"]), default="auto", show_default=True),
+        click.option(
+            "--solver",
+            type=Name(["auto", "newton", "tron"]),
+            default="auto",
+            show_default=True,
+            help="How a linear model is fitted; auto chooses by cost.",
+        ),
         click.option(
             "--tol",
             type=float,

@@ -78,9 +78,10 @@ def tune_command(ctx: click.Context, **options: Any) -> None:
     else by cross-validation over folds of queries. The model of the best one, fitted on all of TRAIN, goes to MODEL.
 
     \b
-    ranksvm tune train.txt --loss squared_hinge,hinge --pair-weighting uniform,per_query --save-choice best.json
-    ranksvm tune train.txt --valid vali.txt --test test.txt --scaler none,query-minmax -o model.rsvm --plot c.png
-    ranksvm tune train.txt --valid vali.txt --kernel rbf,laplacian --low-rank factorized --rank 2,5 -o model.rsvm
+    Examples:
+      ranksvm tune train.txt --loss squared_hinge,hinge --pair-weighting uniform,per_query --save-choice best.json
+      ranksvm tune train.txt --valid vali.txt --test test.txt --scaler none,query-minmax -o model.rsvm --plot c.png
+      ranksvm tune train.txt --valid vali.txt --kernel rbf,laplacian --low-rank factorized --rank 2,5 -o model.rsvm
     """
     from ranksvm._parallel import effective_n_jobs
 

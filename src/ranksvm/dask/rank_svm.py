@@ -58,7 +58,7 @@ class DaskRankSVM(DaskRanker):
 
     See Also
     --------
-    RankSVM : The same in one process: `to_local` gives one.
+    ranksvm.RankSVM : The same in one process: `to_local` gives one.
     DaskRankSVMCV : Chooses C.
 
     Notes

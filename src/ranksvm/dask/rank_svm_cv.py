@@ -75,7 +75,7 @@ class DaskRankSVMCV(DaskRanker):
 
     See Also
     --------
-    RankSVMCV : The same in one process: `to_local` gives one.
+    ranksvm.RankSVMCV : The same in one process: `to_local` gives one.
 
     Examples
     --------

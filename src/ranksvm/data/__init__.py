@@ -4,12 +4,9 @@ from typing import TYPE_CHECKING
 
 from ranksvm._lazy import lazy_names
 from ranksvm.data.clicks import pairs_from_clicks
-from ranksvm.data.conversion import ConvertedData, convert_to_cache
 from ranksvm.data.design_matrix import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign, as_design_matrix
 from ranksvm.data.files import read_data, write_data
-from ranksvm.data.generators import make_ranking, make_ranking_stream
 from ranksvm.data.letor import read_letor
-from ranksvm.data.letor_stream import iter_letor
 from ranksvm.data.letor_writer import write_letor
 from ranksvm.data.pair_blocks import PairBlocks
 from ranksvm.data.pair_list import PairList
@@ -21,16 +18,29 @@ from ranksvm.data.queries import Queries
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.data.runs import Qrels, Run
 from ranksvm.data.shared_documents import SharedDocuments, shared_documents
-from ranksvm.data.streams import iter_data
 from ranksvm.data.trec_files import read_qrels, read_run, write_qrels, write_run
 from ranksvm.data.two_blocks import TwoBlocks
 
 if TYPE_CHECKING:
+    from ranksvm.data.conversion import ConvertedData, convert_to_cache
+    from ranksvm.data.generators import make_ranking, make_ranking_stream
+    from ranksvm.data.letor_stream import iter_letor
     from ranksvm.data.scalers import QueryMinMaxScaler, QueryStandardScaler
+    from ranksvm.data.streams import iter_data
 else:
-    # They are estimators: scikit-learn, the slowest import, is loaded on their first use.
+    # Most programs use none of them; the scalers are estimators and load scikit-learn, the slowest import.
     __getattr__ = lazy_names(
-        __name__, dict.fromkeys(("QueryMinMaxScaler", "QueryStandardScaler"), "ranksvm.data.scalers")
+        __name__,
+        {
+            "ConvertedData": "ranksvm.data.conversion",
+            "QueryMinMaxScaler": "ranksvm.data.scalers",
+            "QueryStandardScaler": "ranksvm.data.scalers",
+            "convert_to_cache": "ranksvm.data.conversion",
+            "iter_data": "ranksvm.data.streams",
+            "iter_letor": "ranksvm.data.letor_stream",
+            "make_ranking": "ranksvm.data.generators",
+            "make_ranking_stream": "ranksvm.data.generators",
+        },
     )
 
 __all__ = [

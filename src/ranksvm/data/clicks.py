@@ -25,8 +25,8 @@ def pairs_from_clicks(
     - ``"skip_above"``, Click > Skip Above, also the rule of Joachims (2002):
       ``{(i, j): i in K, j not in K, r_j < r_i}``.
     - ``"last_click_skip_above"``, Last Click > Skip Above: the subset of these pairs where i is the last click of its
-    impression. With ``click_time`` this is the latest click, as in the paper; without it, the lowest one, as for a user
-    who reads from the top.
+      impression. With ``click_time`` this is the latest click, as in the paper; without it, the lowest one, as for a
+      user who reads from the top.
 
     Time O(n log n + pairs) for n rows, O(n + pairs) if the rows of each impression are contiguous with ascending ranks;
     memory O(n + pairs).

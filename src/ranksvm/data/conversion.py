@@ -56,6 +56,20 @@ class ConvertedData:
         Whether there are query ids; without them all rows are one query.
     feature_names : tuple of str, or None
         Names of the features.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> source, target = os.path.join(folder, "train.txt"), os.path.join(folder, "train.rsd")
+    >>> from ranksvm import write_letor
+    >>> from ranksvm.data import convert_to_cache
+    >>> write_letor(source, data)
+    >>> found = convert_to_cache(source, target)
+    >>> found.n_rows, found.n_queries, found.n_features, found.sparse
+    (160, 20, 4, False)
     """
 
     n_rows: int
@@ -120,6 +134,21 @@ def convert_to_cache(
         When the target is a pipe or a device: parts of a cache are written out of their order.
     OSError
         For example when the disk is full; no partial target is left.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> source, target = os.path.join(folder, "train.txt"), os.path.join(folder, "train.rsd")
+    >>> from ranksvm import RankingData, write_letor
+    >>> from ranksvm.data import convert_to_cache
+    >>> write_letor(source, data)
+    >>> convert_to_cache(source, target).n_rows
+    160
+    >>> RankingData.load(target).n_features
+    4
     """
     if is_special(target):
         raise OptionError(f"{os.fspath(target)} is a pipe or a device: a cache needs a file.")

@@ -49,6 +49,14 @@ class DesignMatrix(Protocol):
 
     ``rows`` maps positions to rows (None if they are the same); the methods work on the positions ``start .. stop``,
     and arrays named ``*_range`` hold only these. All sums are in float64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm.data import as_design_matrix
+    >>> design = as_design_matrix(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> design.n_features, design.taken(np.array([1])).X.tolist()
+    (2, [[3.0, 4.0]])
     """
 
     n_features: int
@@ -87,6 +95,14 @@ class DenseDesign:
         The features.
     largest : ndarray of float64, shape (n_features,), optional
         The largest absolute value of each column, if it is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm.data import as_design_matrix
+    >>> design = as_design_matrix(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> type(design).__name__, design.largest().tolist()
+    ('DenseDesign', [3.0, 4.0])
     """
 
     dense = True
@@ -139,6 +155,14 @@ class TwoBlockDesign:
     ----------
     X : TwoBlocks
         The features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm.data import TwoBlockDesign, TwoBlocks
+    >>> design = TwoBlockDesign(TwoBlocks(np.zeros((2, 3)), np.ones((4, 3))))
+    >>> design.n_features, design.largest().tolist()
+    (3, [1.0, 1.0, 1.0])
     """
 
     dense = True
@@ -180,6 +204,14 @@ class SparseDesign:
     ----------
     X : scipy.sparse CSR matrix or array, shape (n_rows, n_features)
         The features.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> from ranksvm.data import as_design_matrix
+    >>> design = as_design_matrix(scipy.sparse.csr_array([[1.0, 0.0], [0.0, 4.0]]))
+    >>> type(design).__name__, design.largest().tolist()
+    ('SparseDesign', [1.0, 4.0])
     """
 
     dense = False
@@ -294,6 +326,13 @@ def as_design_matrix(X: Any, largest: np.ndarray | None = None) -> DenseDesign |
     -------
     DesignMatrix
         The design matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm.data import as_design_matrix
+    >>> as_design_matrix(np.ones((3, 2))).n_features
+    2
     """
     if is_sparse(X):
         X = X.tocsr()

@@ -77,6 +77,18 @@ def read_data(
         When a cache is truncated or altered.
     MissingDependencyError
         When the file format needs a package that is not installed.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> from ranksvm.data import read_data, write_data
+    >>> path = os.path.join(folder, "data.rsd")
+    >>> write_data(data, path)
+    >>> read_data(path).queries.n_queries
+    20
     """
     columns = Columns(label, qid, docid, tuple(ignore), require_labels)
     if isinstance(path, str) and path == "-":
@@ -149,6 +161,18 @@ def write_data(data: RankingData, path: Any, *, n_jobs: int | None = None) -> No
         When the format cannot hold the data.
     MissingDependencyError
         When the format needs a package that is not installed.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> from ranksvm.data import read_data, write_data
+    >>> path = os.path.join(folder, "data.txt.gz")
+    >>> write_data(data, path)
+    >>> read_data(path).n_rows
+    160
     """
     stem, suffix = os.path.splitext(os.fspath(path).lower())
     kind = os.path.splitext(stem)[1] if suffix in _COMPRESSIONS else suffix

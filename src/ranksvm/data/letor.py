@@ -40,7 +40,9 @@ def read_letor(
     docids: bool = True,
     n_jobs: int | None = None,
 ) -> RankingData:
-    """Read ranking data from LETOR / SVMlight text: ``label qid:id feature:value ... # comment`` per line.
+    """Read ranking data from LETOR / SVMlight text.
+
+    A line is ``label qid:id feature:value ... # comment``.
 
     The file may be compressed (gzip, bzip2, xz, zstd: recognised by its content), begin with a byte-order mark, and
     have lines that end in CRLF, blank lines and comment lines. Queries may occur in any order, and their lines need not

@@ -76,7 +76,7 @@ def iter_letor(
 
     See Also
     --------
-    read_letor : Reads a whole file.
+    ranksvm.read_letor : Reads a whole file.
 
     Examples
     --------

@@ -32,7 +32,9 @@ def write_letor(
     zero_based: bool = False,
     n_jobs: int | None = None,
 ) -> None:
-    """Write ranking data as LETOR / SVMlight text, ``label qid:id feature:value ... #docid = id`` per line.
+    """Write ranking data as LETOR / SVMlight text.
+
+    A line is ``label qid:id feature:value ... #docid = id``.
 
     Every number is written as the shortest text that reads back as the same float32 or float64, so that `read_letor`
     with that ``dtype`` gives equal arrays. For dense X every value is written, for CSR every stored one (plus a zero in

@@ -33,6 +33,14 @@ class PairBlocks:
         Start of the entries of each query's block.
     n_documents : int
         Number of documents, in pairs or not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm.data import ComparablePairs, PairBlocks, Queries
+    >>> blocks = PairBlocks(ComparablePairs.from_labels(Queries.from_qid([1, 1, 1, 1]), np.array([2.0, 1.0, 0.0, 0.0])))
+    >>> blocks.shape(0)                                 # preferred by other documents
+    (2, 3)
     """
 
     def __init__(self, pairs: ComparablePairs):

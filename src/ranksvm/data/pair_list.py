@@ -32,6 +32,14 @@ class PairList:
         The two documents of each pair, numbered within their component.
     pair_weight : ndarray of float64, shape (n_pairs,)
         Weight of each pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm.data import PairList, Queries
+    >>> pairs = PairList.from_pairs(Queries.from_qid([1, 1, 1]), np.array([[0, 1], [0, 2]]))
+    >>> pairs.n_pairs
+    2
     """
 
     # weights are not differences: see `ComparablePairs.gain_parts`

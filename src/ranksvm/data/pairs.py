@@ -69,6 +69,14 @@ class ComparablePairs:
         Documents of each query, numbered within it, the lowest level first; those of a level in order.
     n_swept : int
         Number of queries that are swept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm.data import ComparablePairs, Queries
+    >>> pairs = ComparablePairs.from_labels(Queries.from_qid([1, 1, 1, 2, 2]), np.array([2.0, 0.0, 1.0, 1.0, 0.0]))
+    >>> pairs.n_pairs, pairs.n_queries
+    (4, 2)
     """
 
     def __init__(

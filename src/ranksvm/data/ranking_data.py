@@ -42,6 +42,17 @@ class RankingData:
     ------
     DataError
         When shapes do not agree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm import RankingData
+    >>> X = np.array([[3.0, 0.1], [1.0, 0.4], [2.0, 0.2], [0.5, 0.9]])
+    >>> data = RankingData(X, np.array([1.0, 0.0, 1.0, 0.0]), np.array(["cat", "cat", "dog", "dog"]))
+    >>> data.n_rows, data.queries.n_queries
+    (4, 2)
+    >>> data.select(data.qid == "dog").X.tolist()
+    [[2.0, 0.2], [0.5, 0.9]]
     """
 
     X: Any

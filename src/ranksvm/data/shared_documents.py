@@ -31,6 +31,13 @@ class SharedDocuments:
         Number of distinct documents of each query.
     shared_per_query : ndarray of int64, shape (n_queries,)
         Number of these that another query also has.
+
+    Examples
+    --------
+    >>> from ranksvm.data import shared_documents
+    >>> found = shared_documents(["a", "b", "c", "b"], [1, 1, 2, 2])
+    >>> found.n_documents, found.n_shared, found.share_per_query.tolist()
+    (3, 1, [0.5, 0.5])
     """
 
     n_rows: int

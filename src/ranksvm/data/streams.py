@@ -66,6 +66,18 @@ def iter_data(
     See Also
     --------
     read_data : Reads a whole file.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> from ranksvm.data import iter_data, write_data
+    >>> path = os.path.join(folder, "data.txt")
+    >>> write_data(data, path)
+    >>> sum(len(query.y) for query in iter_data(path))
+    160
     """
     batch_queries = checked_batch_queries(batch_queries)
     columns = Columns(label, qid, docid, tuple(ignore))

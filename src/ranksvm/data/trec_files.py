@@ -23,7 +23,7 @@ _RUN = "expected six columns: query, Q0 (not used), document, rank (not used), s
 
 
 def read_qrels(path: Any) -> Qrels:
-    """Read relevance judgements in the format of TREC: lines of ``query iteration document label``.
+    r"""Read relevance judgements in the format of TREC: lines of ``query iteration document label``.
 
     Columns are separated by spaces or tabs. The second column is not used. Empty lines are ignored.
 
@@ -43,6 +43,16 @@ def read_qrels(path: Any) -> Qrels:
         When a line has another number of columns, its label is not a finite number, or it judges a document again.
     DataError
         When the file is empty, not text, or damaged.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'qrels.txt')
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("q1 0 d1 2\nq1 0 d2 0\n")
+    >>> from ranksvm import read_qrels
+    >>> len(read_qrels(path))
+    2
     """
     name, qid, docid, label, _ = _read(path, 4, 3, "label", _QRELS, finite=True)
     if not qid:
@@ -51,7 +61,7 @@ def read_qrels(path: Any) -> Qrels:
 
 
 def read_run(path: Any) -> Run:
-    """Read a run in the format of TREC: lines of ``query Q0 document rank score name``.
+    r"""Read a run in the format of TREC: lines of ``query Q0 document rank score name``.
 
     Columns are separated by spaces or tabs. Documents are ranked by their scores, as trec_eval does: the columns ``Q0``
     and ``rank`` are not used. Empty lines are ignored.
@@ -72,6 +82,17 @@ def read_run(path: Any) -> Run:
         When a line has another number of columns, its score is not a number, or it ranks a document again.
     DataError
         When the file is empty, not text, or damaged.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'ours.run')
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("q1 Q0 d2 1 0.7 ours\nq1 Q0 d1 2 0.3 ours\n")
+    >>> from ranksvm import read_run
+    >>> run = read_run(path)
+    >>> len(run), run.name
+    (2, 'ours')
     """
     name, qid, docid, score, last = _read(path, 6, 4, "score", _RUN, finite=False)
     if not qid:
@@ -93,6 +114,17 @@ def write_qrels(path: Any, qrels: Qrels | RankingData | Mapping[Any, Mapping[Any
     ------
     DataError
         When a query or document id is empty.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'qrels.txt')
+    >>> from ranksvm import write_qrels
+    >>> write_qrels(path, {"q1": {"d1": 2, "d2": 0}})
+    >>> with open(path) as file:
+    ...     print(file.read().strip())
+    q1 0 d1 2
+    q1 0 d2 0
     """
     qrels = Qrels.from_data(qrels) if isinstance(qrels, RankingData) else as_qrels(qrels)
     # whole numbers, as trec_eval needs them, if they are
@@ -118,6 +150,17 @@ def write_run(path: Any, run: Run | Mapping[Any, Mapping[Any, float]]) -> None:
     ------
     DataError
         When a query or document id is empty.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'ours.run')
+    >>> from ranksvm import write_run
+    >>> write_run(path, {"q1": {"d1": 0.25, "d2": 0.75}})
+    >>> with open(path) as file:
+    ...     print(file.read().strip())
+    q1 Q0 d2 1 0.75 ...
+    q1 Q0 d1 2 0.25 ...
     """
     write_lines(path, run_lines(as_run(run)))
 

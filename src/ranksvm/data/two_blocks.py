@@ -17,6 +17,14 @@ class TwoBlocks:
     ----------
     first, second : ndarray of float32 or float64, C-contiguous, of the same type, shape (n_rows, n_features)
         The rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm.data import TwoBlocks
+    >>> rows = TwoBlocks(np.zeros((2, 3)), np.ones((4, 3)))
+    >>> rows.shape
+    (6, 3)
     """
 
     def __init__(self, first: np.ndarray, second: np.ndarray):

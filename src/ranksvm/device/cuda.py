@@ -10,7 +10,7 @@ from ranksvm.device.protocol import Argument, DeviceArray, Variant, words
 from ranksvm.device.source import kernel_source
 from ranksvm.exceptions import DeviceError, MissingDependencyError
 
-__all__ = ["CudaDevice", "compile_kernels"]
+__all__ = ["CudaDevice", "compile_kernels", "gpu_names"]
 
 INSTALL = "pip install 'ranksvm[cuda]'"
 # Threads of a block, and blocks of this size that a multiprocessor has at a time. Not yet measured.
@@ -39,13 +39,7 @@ class CudaDevice:
     def __init__(self, number: int = 0):
         core, self._driver = _cuda()
         self.name = f"cuda:{number}"
-        try:
-            n_devices = len(core.Device.get_all_devices())
-        except Exception as error:  # the driver is absent or too old: cuda-core has several classes of error for that
-            raise DeviceError(
-                f"device={self.name!r} needs an NVIDIA GPU and its driver (580 or newer), but the CUDA driver does not "
-                f"start here: {_first_line(error)} Use device='cpu'."
-            ) from error
+        n_devices = len(_all_devices(core, f"device={self.name!r}"))
         if number >= n_devices:
             there = "none" if not n_devices else f"{n_devices}, numbered from 0"
             raise DeviceError(f"device={self.name!r}: the number of CUDA GPUs here is {there}. Use device='cpu'.")
@@ -128,6 +122,35 @@ class CudaDevice:
         if status != self._driver.CUresult.CUDA_SUCCESS:
             raise DeviceError(f"{self.name} failed: {status.name}")
         return values
+
+
+def gpu_names() -> list[str]:
+    """What the GPUs of this machine are called, in the order of their numbers.
+
+    Returns
+    -------
+    list of str
+        Such as ["cuda:0 (NVIDIA H200)"]; empty without a GPU.
+
+    Raises
+    ------
+    MissingDependencyError
+        When cuda-core or cuda-bindings is not installed.
+    DeviceError
+        When there is no driver, or one that is too old.
+    """
+    core, _ = _cuda()
+    return [f"cuda:{number} ({device.name})" for number, device in enumerate(_all_devices(core, "device='cuda'"))]
+
+
+def _all_devices(core: Any, asked_for: str) -> tuple[Any, ...]:
+    try:
+        return tuple(core.Device.get_all_devices())
+    except Exception as error:  # the driver is absent or too old: cuda-core has several classes of error for that
+        raise DeviceError(
+            f"{asked_for} needs an NVIDIA GPU and its driver (580 or newer), but the CUDA driver does not "
+            f"start here: {_first_line(error)} Use device='cpu'."
+        ) from error
 
 
 def compile_kernels(variant: Variant, arch: str) -> Any:

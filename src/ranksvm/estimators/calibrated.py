@@ -1,12 +1,13 @@
 """Probabilities of preferences, as Bradley and Terry have them, for rankers that are fitted to pairs."""
 
 import warnings
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 
 from ranksvm._checks import n_rows_of
 from ranksvm._schema import Number, Schema
@@ -29,13 +30,30 @@ _NO_SLOPE = (
 )
 
 
-def _is_calibrated(ranker: Any) -> bool:
-    if hasattr(ranker, "calibration_slope_"):
-        return True
-    raise AttributeError(
-        "predict_proba needs a calibrated model: fit(data).calibrate(data) first. Every fit, or prune, needs a new "
-        "calibration."
-    )
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class _WhenCalibrated(Generic[Arguments, Result]):
+    """A method that only calibrated models have, for `hasattr`; the error of the others says what to do.
+
+    (That of scikit-learn's ``available_if`` says that there is no such attribute, and the reason in its cause.)
+    """
+
+    def __init__(self, method: Callable[Concatenate[Any, Arguments], Result]):
+        self._method = method
+
+    def __get__(self, ranker: Any, owner: type | None = None) -> Callable[Arguments, Result]:
+        if ranker is None:
+            return self._method  # type: ignore[return-value]  # of the class, for documentation
+        if not hasattr(ranker, "calibration_slope_"):
+            raise AttributeError(
+                f"{self._method.__name__} needs a calibrated model: call calibrate(Preferences), or "
+                "calibrate(X, pairs=...), after every fit (or prune).",
+                name=self._method.__name__,
+                obj=ranker,
+            )
+        return MethodType(self._method, ranker)
 
 
 class CalibratedMixin(Ranker):
@@ -117,7 +135,7 @@ class CalibratedMixin(Ranker):
             warnings.warn(_NO_SLOPE.format(_order_of(margins)), UninformativeWarning, stacklevel=2)
         return self
 
-    @available_if(_is_calibrated)
+    @_WhenCalibrated
     def predict_proba(self, chosen: Any, rejected: Any = None) -> np.ndarray:
         """Probability that the document of each row of ``chosen`` is preferred to that of ``rejected``.
 

@@ -54,6 +54,18 @@ class ImportedRanker(LinearRanker, BaseEstimator):
         Number of features.
     feature_names_in_ : ndarray of str
         Names of the features, if they are known.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> from sklearn.linear_model import Ridge
+    >>> from ranksvm import import_model
+    >>> ranker = import_model(Ridge().fit(data.X, data.y))
+    >>> ranker
+    ImportedRanker(source='scikit-learn Ridge')
+    >>> ranker.predict(data.X).shape
+    (160,)
     """
 
     _fitted_schema: ClassVar[Schema] = {"coef_": Array("n_features")}
@@ -148,11 +160,7 @@ def _read(path: str, format: str, n_features: int | None) -> LinearFile:
     if format != "auto" and format not in _FORMATS:
         raise OptionError(f"format must be 'auto' or one of {', '.join(map(repr, _FORMATS))}, got {format!r}.")
     with open(path, "rb") as file:
-        content = file.read()
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        text = ""
+        text = file.read().decode(errors="replace")  # remarks may be in any encoding
     matching = [name for name, (is_it, _) in _FORMATS.items() if is_it(text)]
     if format != "auto" and matching != [format]:
         raise ModelFileError(f"{path}: by its first line this is not a model file of {format}.")
@@ -178,9 +186,9 @@ def _weights(coef: Any, of: str) -> np.ndarray:
     try:
         weights = np.asarray(coef, dtype=np.float64)
     except (TypeError, ValueError):
-        raise OptionError(
-            f"a file, a fitted linear model or an array of weights is needed, got {type(coef).__name__}."
-        ) from None
+        weights = np.empty(())
+    if not weights.ndim:
+        raise OptionError(f"a file, a fitted linear model or an array of weights is needed, got {type(coef).__name__}.")
     if weights.ndim == 2 and weights.shape[0] == 1:
         weights = weights[0]
     if weights.ndim != 1 or not len(weights):

@@ -182,7 +182,10 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
             return [None]
         if self.gammas is None:
             return [factor * scale for factor in FACTORS]
-        gammas = np.sort(np.atleast_1d(np.asarray(self.gammas, dtype=np.float64)))
+        try:
+            gammas = np.sort(np.atleast_1d(np.asarray(self.gammas, dtype=np.float64)))
+        except (TypeError, ValueError, OverflowError):
+            raise OptionError(f"gammas must be positive, finite numbers, got {self.gammas!r}.") from None
         if gammas.ndim != 1 or len(gammas) == 0:
             raise OptionError(f"gammas must be a list of numbers, got {self.gammas!r}.")
         for gamma in gammas:

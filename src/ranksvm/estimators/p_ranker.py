@@ -59,6 +59,14 @@ class PRanker(OnlineRanker):
     Notes
     -----
     Crammer & Singer, "Pranking with ranking", NIPS 2001.
+
+    Examples
+    --------
+    >>> from ranksvm import PRanker, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = PRanker([0, 1, 2, 3, 4], random_state=0).fit(data.X, data.y, qid=data.qid)
+    >>> ranker.predict(data.X).shape, ranker.n_queries_
+    ((160,), 20)
     """
 
     _fitted_schema: ClassVar[Schema] = {

@@ -169,7 +169,7 @@ def c_values(Cs: Any) -> np.ndarray:
         return 2.0 ** np.arange(-15, 6)
     try:
         values = np.atleast_1d(np.asarray(Cs, dtype=np.float64))
-    except OverflowError:  # an integer that is too large for float64
+    except (TypeError, ValueError, OverflowError):  # no numbers; an integer that is too large for float64
         raise OptionError(f"Cs must be positive, finite numbers, got {Cs!r}.") from None
     if values.ndim != 1 or len(values) == 0:
         raise OptionError(f"Cs must be a list of numbers, got {Cs!r}.")

@@ -50,6 +50,14 @@ class PairwisePerceptronRanker(OnlineRanker):
     -----
     A pair of weight a moves w by ``a z``. Crammer & Singer's PRank, in the pairwise form that Wang et al. (ACL 2015)
     compare with.
+
+    Examples
+    --------
+    >>> from ranksvm import PairwisePerceptronRanker, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = PairwisePerceptronRanker(average=True, random_state=0).fit(data.X, data.y, qid=data.qid)
+    >>> ranker.score(data.X, data.y, qid=data.qid) > 0.8
+    True
     """
 
     def __init__(
@@ -124,6 +132,14 @@ class CommitteePerceptronRanker(OnlineRanker):
     Notes
     -----
     Elsas, Carvalho & Carbonell, "Fast learning of document ranking functions with the committee perceptron", WSDM 2008.
+
+    Examples
+    --------
+    >>> from ranksvm import CommitteePerceptronRanker, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = CommitteePerceptronRanker(n_experts=5, random_state=0).fit(data.X, data.y, qid=data.qid)
+    >>> ranker.score(data.X, data.y, qid=data.qid) > 0.8
+    True
     """
 
     average = False

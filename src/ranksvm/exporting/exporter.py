@@ -159,6 +159,8 @@ def _rows(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
 
 
 def _model_name(target: Target, path: str | os.PathLike[str] | None, given: str | None) -> str:
+    if not isinstance(given, str | None):
+        raise OptionError(f"name must be text, got {given!r}.")
     name = name_of(path, given)
     if target.check_name is not None:
         target.check_name(name)

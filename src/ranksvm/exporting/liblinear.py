@@ -64,7 +64,10 @@ def read_liblinear(path: str, text: str, n_features: int | None = None) -> Linea
     """
     lines = text.splitlines()
     settings, first = settings_until(path, lines, "w")
-    found = int(number(path, 1, " ".join(settings.get("nr_feature", ["?"]))))
+    announced = number(path, 1, " ".join(settings.get("nr_feature", ["?"])))
+    if announced % 1:
+        raise ModelFileError(f"{path}: nr_feature is {announced}, which is no whole number.")
+    found = int(announced)
     biased = number(path, 1, " ".join(settings.get("bias", ["-1"]))) >= 0
     weights = []
     for place, line in enumerate(lines[first : first + found + biased], first + 1):

@@ -33,6 +33,8 @@ def mapped_names(names: Sequence[str], given: Any) -> list[str]:
     """
     if given is None:
         found = list(names)
+    elif isinstance(given, str):
+        raise OptionError(f"names must be a list or dict of names, not text, got {given!r}; a file is read before.")
     elif isinstance(given, Mapping):
         unknown = [key for key in given if key not in set(names)]
         if unknown:
@@ -82,12 +84,16 @@ def read_names(path: str | os.PathLike[str]) -> dict[str, str] | list[str]:
     DataError
         When the file has neither form.
     """
-    with open(path, encoding="utf-8-sig") as file:
-        text = file.read()
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: not text in UTF-8, as names of features are.") from None
     if text.lstrip()[:1] in ("{", "["):
         try:
             return json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"{path}: not a list or an object of JSON ({error}).") from None
     lines = [line.strip() for line in text.splitlines()]
     pairs = [line.split("\t", 1) if "\t" in line else line.split(None, 1) for line in lines if line and line[0] != "#"]

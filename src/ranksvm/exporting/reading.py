@@ -43,8 +43,10 @@ def broken(path: str, line: int, reason: str) -> ModelFileError:
 
 
 def number(path: str, line: int, text: str) -> float:
-    """A finite number."""
+    """A finite number, as C reads it."""
     try:
+        if not text.isascii() or "_" in text:  # digits of other scripts, and 1_000, are numbers of Python alone
+            raise ValueError
         value = float(text)
     except ValueError:
         raise broken(path, line, f"{text[:40]!r} is not a number.") from None
@@ -58,7 +60,9 @@ def _entries(path: str, line: int, words: Iterable[str]) -> list[tuple[int, floa
     found = []
     for word in words:
         label, separator, value = word.partition(":")
-        if not separator or not label.isascii() or not label.isdigit() or int(label) < 1:
+        # more than 18 digits are beyond 64 bits, and thousands beyond int()
+        valid = label.isascii() and label.isdigit() and len(label) <= 18 and int(label) >= 1
+        if not separator or not valid:
             raise broken(path, line, f"expected ID:VALUE with an id from 1, got {word[:40]!r}.")
         found.append((int(label), number(path, line, value)))
     return found
@@ -145,4 +149,6 @@ def sum_of_vectors(path: str, terms: list[tuple[float, list[tuple[int, float]]]]
     for alpha, vector in terms:
         for label, value in vector:
             coef[label - 1] += alpha * value
+    if not np.isfinite(coef).all():
+        raise ModelFileError(f"{path}: the weight of feature {np.flatnonzero(~np.isfinite(coef))[0] + 1} overflows.")
     return coef

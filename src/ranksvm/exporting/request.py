@@ -151,6 +151,16 @@ class Export:
         Sentences: what was left out, and what was changed.
     test : SelfTest
         The documents of the self-test that the file carries, and their scores.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> result = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid).export(to="sql")
+    >>> result.target, result.features
+    ('sql', ['f1', 'f2', 'f3', 'f4'])
+    >>> "CREATE VIEW" in result.text.upper()
+    True
     """
 
     target: str

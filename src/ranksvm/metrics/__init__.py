@@ -4,19 +4,34 @@ from typing import TYPE_CHECKING
 
 from ranksvm._lazy import lazy_names
 from ranksvm.metrics.conventions import CONVENTIONS, Convention
-from ranksvm.metrics.cumulative import CumulativeMetrics
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation, evaluate
 from ranksvm.metrics.names import parse_metric, parse_metrics
-from ranksvm.metrics.preferences import accuracy_interval, evaluate_pairs
-from ranksvm.metrics.runs import evaluate_run
-from ranksvm.metrics.significance import Comparison, SystemComparisons, adjust_p_values, compare, compare_systems
 
 if TYPE_CHECKING:
+    from ranksvm.metrics.cumulative import CumulativeMetrics
+    from ranksvm.metrics.preferences import accuracy_interval, evaluate_pairs
+    from ranksvm.metrics.runs import evaluate_run
     from ranksvm.metrics.scorers import RankingScorer, scorer
+    from ranksvm.metrics.significance import Comparison, SystemComparisons, adjust_p_values, compare, compare_systems
 else:
-    # They need scikit-learn, the slowest import.
-    __getattr__ = lazy_names(__name__, dict.fromkeys(("RankingScorer", "scorer"), "ranksvm.metrics.scorers"))
+    # Most programs use none of them; scorers load scikit-learn, the slowest import.
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "Comparison": "ranksvm.metrics.significance",
+            "CumulativeMetrics": "ranksvm.metrics.cumulative",
+            "RankingScorer": "ranksvm.metrics.scorers",
+            "SystemComparisons": "ranksvm.metrics.significance",
+            "accuracy_interval": "ranksvm.metrics.preferences",
+            "adjust_p_values": "ranksvm.metrics.significance",
+            "compare": "ranksvm.metrics.significance",
+            "compare_systems": "ranksvm.metrics.significance",
+            "evaluate_pairs": "ranksvm.metrics.preferences",
+            "evaluate_run": "ranksvm.metrics.runs",
+            "scorer": "ranksvm.metrics.scorers",
+        },
+    )
 
 __all__ = [
     "evaluate",

@@ -44,6 +44,14 @@ class Convention:
         The precision at a relevant document is the one at the end of its tie, as in a curve over thresholds.
     float32_scores : bool
         Scores are first rounded to single precision, which creates ties.
+
+    Examples
+    --------
+    >>> from ranksvm import metrics
+    >>> ours = metrics.Convention("linear, ties as they come", gain="linear", ties="order")
+    >>> found = metrics.evaluate([2, 0, 1], [0.9, 0.5, 0.1], [1, 1, 1], "ndcg@3", convention=ours)
+    >>> found.convention, round(found["ndcg@3"], 4)
+    ('linear, ties as they come', 0.9502)
     """
 
     name: str = "default"

@@ -30,6 +30,12 @@ class Metric:
     """A measure of the quality of a ranking; higher is better.
 
     A subclass defines `values`; the mean over queries is weighted by `query_weights`.
+
+    Examples
+    --------
+    >>> from ranksvm.metrics import parse_metric
+    >>> parse_metric("mrr").name
+    'mrr'
     """
 
     label: ClassVar[str]

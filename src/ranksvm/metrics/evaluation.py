@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._checks import check_one_per_row
+from ranksvm._checks import check_one_per_row, is_number
 from ranksvm._plain import plain
 from ranksvm._tabular import Table, Tabular, frame_of
 from ranksvm.data import Queries, validation
@@ -45,6 +45,17 @@ class Evaluation(Tabular):
         Name of the convention.
     n_missing : int, default 0
         Number of queries with judgements that the run lacks (`evaluate_run`).
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking, metrics
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> a = metrics.evaluate(data.y, data.X[:, 0], data.qid, ["ndcg@5", "map"])
+    >>> a.n_queries, a.per_query["map"].shape, list(a.means)
+    (20, (20,), ['ndcg@5', 'map'])
+    >>> low, high = a.interval("map")
+    >>> low < a["map"] < high
+    True
     """
 
     means: dict[str, float]
@@ -290,9 +301,9 @@ def evaluate(
     return result
 
 
-def check_confidence(confidence: float) -> None:
-    """Refuse a level of confidence that is not between 0 and 1."""
-    if not 0 < confidence < 1:
+def check_confidence(confidence: Any) -> None:
+    """Refuse a level of confidence that is not a number between 0 and 1."""
+    if not is_number(confidence) or not 0 < confidence < 1:
         raise OptionError(f"confidence must lie between 0 and 1, got {confidence!r}.")
 
 

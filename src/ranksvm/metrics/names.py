@@ -82,6 +82,12 @@ def parse_metric(name: str | Metric) -> Metric:
     OptionError
         When there is no such metric, or its cut-off is missing or not a whole number from 1; the message lists the
         known names.
+
+    Examples
+    --------
+    >>> from ranksvm.metrics import parse_metric
+    >>> parse_metric("nDCG_cut_10").name, parse_metric("P@5").name
+    ('ndcg@10', 'p@5')
     """
     if isinstance(name, Metric):
         return name
@@ -117,6 +123,12 @@ def parse_metrics(names: str | Metric | Iterable[str | Metric]) -> list[Metric]:
     ------
     OptionError
         When a name is unknown or there is none.
+
+    Examples
+    --------
+    >>> from ranksvm.metrics import parse_metrics
+    >>> [metric.name for metric in parse_metrics("ndcg@10, map, AP")]
+    ['ndcg@10', 'map']
     """
     if isinstance(names, str):
         names = [name for name in names.split(",") if name.strip()]

@@ -31,6 +31,12 @@ class RankingScorer:
         The metric.
     convention : Convention
         The convention.
+
+    Examples
+    --------
+    >>> from ranksvm import metrics
+    >>> metrics.scorer("ndcg@5", convention="trec").metric.name
+    'ndcg@5'
     """
 
     metric: Metric
@@ -120,5 +126,13 @@ def scorer(metric: str | Metric = "ndcg@10", *, convention: str | Convention = "
     ------
     OptionError
         When the metric or convention is unknown.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking, metrics
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> bool(metrics.scorer("map")(ranker, data.X, data.y, qid=data.qid) > 0.8)
+    True
     """
     return RankingScorer(parse_metric(metric), convention_named(convention))

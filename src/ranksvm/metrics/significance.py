@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ranksvm._checks import is_integer
 from ranksvm._plain import plain
 from ranksvm._tabular import CORRECTIONS, Table, Tabular
 from ranksvm.exceptions import DataError, OptionError
@@ -53,6 +54,18 @@ class Comparison(Tabular):
         Names of the systems (`compare_systems`).
     adjusted_p_value : float, optional
         The p-value corrected for the number of comparisons (`compare_systems`).
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking, metrics
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> a, b = (metrics.evaluate(data.y, data.X[:, column], data.qid, "ndcg@5") for column in (0, 1))
+    >>> found = metrics.compare(a, b, "ndcg@5")
+    >>> bool(abs(found.mean_b - found.mean_a - found.difference) < 1e-12)
+    True
+    >>> low, high = found.confidence_interval
+    >>> bool(low <= found.difference <= high)
+    True
     """
 
     metric: str
@@ -147,6 +160,15 @@ def compare(
         When the evaluations have different queries or conventions, or the metric is undefined for all queries.
     OptionError
         When the metric was not evaluated, or an option is out of range.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking, metrics
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> a, b = (metrics.evaluate(data.y, data.X[:, column], data.qid, "ndcg@5") for column in (0, 1))
+    >>> found = metrics.compare(a, b, "ndcg@5")
+    >>> bool(0.0 <= found.p_value <= 1.0), found.wins + found.losses + found.ties
+    (True, 20)
     """
     name = parse_metric(metric).name
     check_confidence(confidence)
@@ -189,6 +211,15 @@ class SystemComparisons(Tabular):
         System -> mean over its queries.
     comparisons : tuple of Comparison
         The comparisons, each with the names of its systems and its corrected p-value.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking, metrics
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> a, b = (metrics.evaluate(data.y, data.X[:, column], data.qid, "ndcg@5") for column in (0, 1))
+    >>> found = metrics.compare_systems({"first": a, "second": b}, "ndcg@5")
+    >>> len(found), bool(found["first", "second"].adjusted_p_value <= 1.0)
+    (1, True)
     """
 
     metric: str
@@ -297,6 +328,8 @@ def compare_systems(
     [('good', 'fair', True), ('good', 'same', True), ('fair', 'same', False)]
     """
     name = parse_metric(metric).name
+    if not isinstance(evaluations, Mapping):
+        raise OptionError(f"evaluations must be a dict from names of systems, got {type(evaluations).__name__}.")
     names = list(evaluations)
     if len(names) < 2:
         raise OptionError(f"there must be two systems or more to compare, got {len(names)}.")
@@ -410,14 +443,19 @@ def comparison_table(comparisons: Sequence[Comparison], corrected: str = "") -> 
     )
 
 
-def _check_permutations(n_permutations: int) -> None:
-    if n_permutations < 1:
-        raise OptionError(f"n_permutations must be at least 1, got {n_permutations!r}.")
+def _check_permutations(n_permutations: Any) -> None:
+    if not is_integer(n_permutations, 1):
+        raise OptionError(f"n_permutations must be a whole number from 1, got {n_permutations!r}.")
 
 
 def _aligned(evaluations: Sequence[Evaluation], name: str) -> tuple[np.ndarray, np.ndarray]:
     """Values of the queries where all evaluations have one, shape (n_systems, n_queries); the weight of each query."""
     for evaluation in evaluations:
+        if not isinstance(evaluation, Evaluation):
+            cure = ": pass its pooled()" if hasattr(evaluation, "pooled") else ""
+            raise OptionError(
+                f"evaluations are compared, results of metrics.evaluate; got {type(evaluation).__name__}{cure}."
+            )
         if name not in evaluation.per_query:
             raise OptionError(f"{name!r} was not evaluated: choose from {', '.join(evaluation.per_query)}.")
     conventions = list(dict.fromkeys(evaluation.convention for evaluation in evaluations))

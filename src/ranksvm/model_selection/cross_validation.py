@@ -45,6 +45,14 @@ class CrossValidation(Tabular):
         Wall-clock time of each prediction.
     estimators : list or None
         The fitted estimators, on request.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, cross_validate, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> found = cross_validate(RankSVM(C=0.01), data.X, data.y, qid=data.qid, cv=4)
+    >>> found.scores["ndcg@10"].shape, found.pooled().n_queries
+    ((4,), 20)
     """
 
     folds: list[Evaluation]
@@ -226,9 +234,18 @@ def cross_validate(
     Raises
     ------
     DataError
-        When lengths differ, a part of a split is empty, or a query lies in both parts of a split.
+        When there are labels without queries, lengths differ, a part of a split is empty, or a query lies in both parts
+        of a split.
     OptionError
         When an option, a metric or the convention is unknown, or the estimator's ``fit`` takes no queries.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, cross_validate, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> found = cross_validate(RankSVM(C=0.01), data.X, data.y, qid=data.qid, metrics=["ndcg@5", "map"], cv=4)
+    >>> len(found.folds), sorted(found.means)
+    (4, ['map', 'ndcg@5'])
     """
     by_group = _takes_group(estimator)
     parsed = parse_metrics(metrics)
@@ -240,6 +257,11 @@ def cross_validate(
     else:
         X, qid, _ = split_qid(X, qid)
         n_rows = n_rows_of(X)
+    if qid is None and pairs is None and event is None:
+        raise DataError(
+            "cross_validate divides the data by query, but got no query ids. Pass qid= (one query id per row, or the "
+            "name of a DataFrame's column); with the sizes of queries, qid=np.repeat(np.arange(len(group)), group)."
+        )
     queries = Queries.from_qid(qid, n_rows)
     ids = id_array(qid).reshape(-1) if qid is not None else np.zeros(n_rows, dtype=np.int64)
     listed = None if pairs is None else _Listed(pairs, pair_weight, queries)

@@ -51,6 +51,14 @@ class ProgressiveValidation:
         Name of the convention.
     rank_seconds, learn_seconds : ndarray of float64, shape (n_orders, n_queries), or None
         Wall-clock time of ranking each query and of learning from it, on request.
+
+    Examples
+    --------
+    >>> from ranksvm import SOLARRanker, make_ranking, progressive_validation
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> found = progressive_validation(SOLARRanker(random_state=0), data, n_orders=3, random_state=0)
+    >>> found.n_orders, found.n_queries, found.cumulative["ndcg@10"].shape
+    (3, 20, (3, 20))
     """
 
     per_query: dict[str, np.ndarray]

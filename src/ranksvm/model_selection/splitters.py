@@ -142,6 +142,14 @@ class QueryShuffleSplit(_QuerySplitter):
         Share (between 0 and 1, rounded up) or number of the queries in the test part.
     random_state : int, RandomState or None, default None
         Source of the random choices.
+
+    Examples
+    --------
+    >>> from ranksvm import QueryShuffleSplit, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> splits = list(QueryShuffleSplit(3, test_size=0.25, random_state=0).split(data.X, data.y, qid=data.qid))
+    >>> [(len(train), len(test)) for train, test in splits]
+    [(120, 40), (120, 40), (120, 40)]
     """
 
     def __init__(self, n_splits: int = 10, *, test_size: float = 0.2, random_state: Any = None):

@@ -100,6 +100,7 @@ class DeviceTerm:
         rows: RowsOnDevice | None = None,
     ):
         self.device = device
+        self.device_names = [device.name]
         self.design = design
         self.loss = loss
         self.pairs = pairs = loss.pairs

@@ -52,6 +52,7 @@ class DevicesTerm:
 
     def __init__(self, parts: Sequence[DeviceTerm]):
         self.parts = list(parts)
+        self.device_names = [name for part in self.parts for name in part.device_names]
         self.n_variables = self.parts[0].n_variables
         self.n_rows = sum(part.n_rows for part in self.parts)
         self.curvature_rank = sum(part.curvature_rank for part in self.parts)

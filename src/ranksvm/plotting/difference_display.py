@@ -30,6 +30,14 @@ class DifferenceDisplay:
         The axes drawn on.
     figure_ : matplotlib Figure
         Their figure.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking, metrics, plotting
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> a, b = (metrics.evaluate(data.y, data.X[:, column], data.qid, "ndcg@5") for column in (0, 1))
+    >>> plotting.DifferenceDisplay.from_evaluations(a, b, "ndcg@5").differences.shape
+    (20,)
     """
 
     def __init__(self, differences: np.ndarray, metric: str):

@@ -40,6 +40,15 @@ class DimensionsDisplay:
         Their figure.
     lines_ : list of matplotlib Line2D
         The points of each model and t, models first.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, analysis, make_ranking, plotting
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> spectra = analysis.dual_spectra(ranker.dual_coef(data.X, data.y, data.qid))
+    >>> len(plotting.DimensionsDisplay.from_spectra(spectra, energy=[0.9]).lines_)
+    1
     """
 
     def __init__(self, spectra: Spectra, *, energy: Sequence[float] | None = None, against: str = "documents"):

@@ -36,6 +36,15 @@ class EnergyDisplay:
         Their figure.
     lines_ : list of matplotlib Line2D
         The curves of the named queries, those of the first model first.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, analysis, make_ranking, plotting
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> spectra = analysis.dual_spectra(ranker.dual_coef(data.X, data.y, data.qid))
+    >>> len(plotting.EnergyDisplay.from_spectra(spectra, queries=[1, 2]).lines_)
+    2
     """
 
     def __init__(self, spectra: Spectra, *, queries: Iterable[Any] | None = None):

@@ -45,6 +45,14 @@ class ProgressiveDisplay:
         The means of each model.
     bands_ : list of matplotlib PolyCollection
         The bands of models with several orders.
+
+    Examples
+    --------
+    >>> from ranksvm import ProgressiveDisplay, SOLARRanker, make_ranking, progressive_validation
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> found = progressive_validation(SOLARRanker(random_state=0), data, n_orders=2, random_state=0)
+    >>> ProgressiveDisplay.from_result({"SOLAR": found}).ax_.get_ylabel()
+    'ndcg@1, cumulative'
     """
 
     def __init__(

@@ -35,6 +35,14 @@ class WeightsDisplay:
         The axes drawn on.
     figure_ : matplotlib Figure
         Their figure.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, analysis, make_ranking, plotting
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> found = analysis.bootstrap_weights(RankSVM(C=0.01), data.X, data.y, data.qid, n_resamples=20, random_state=0)
+    >>> len(plotting.WeightsDisplay.from_bootstrap(found).ax_.get_yticks())
+    4
     """
 
     def __init__(self, coef: Any, low: Any, high: Any, *, feature_names: Any = None, level: float | None = None):

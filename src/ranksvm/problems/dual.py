@@ -41,6 +41,14 @@ class DualBlock:
         The dual variables.
     weights : ndarray of float64, shape (n_preferred, n_other)
         Weight ``a_ij`` of each pair; 0 where there is none.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> block = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid).dual_coef(data.X, data.y, data.qid).query(1)
+    >>> block.alpha.shape == (len(block.preferred_rows), len(block.other_rows))
+    True
     """
 
     query: Any
@@ -84,6 +92,16 @@ class DualCoef:
     ----------
     pairs_per_query : ndarray of int64, shape (n_queries,)
         Number of pairs of each query.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> import numpy as np
+    >>> ranker = RankSVM(C=0.01, tol=1e-10).fit(data.X, data.y, qid=data.qid)
+    >>> dual = ranker.dual_coef(data.X, data.y, data.qid)
+    >>> bool(np.allclose(data.X.T @ dual.per_document(), ranker.coef_, atol=1e-4))
+    True
     """
 
     def __init__(

@@ -44,6 +44,15 @@ class Explanation:
         Mean score of each document's query; with the sum of `contributions` it gives the document's score.
     ranks : ndarray of int64, shape (n_samples,)
         Rank of each document in its query, from 1; equal scores in row order.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, analysis, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> explanation = analysis.explain(ranker, data.X, data.qid)
+    >>> explanation.contributions.shape
+    (160, 4)
     """
 
     def __init__(self, X: Any, coef: np.ndarray, scores: np.ndarray, queries: Queries, feature_names: Any = None):

@@ -9,9 +9,6 @@ from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device import Device, open_device
 from ranksvm.losses import LossSpec
 from ranksvm.objectives import DataTerm, ThreadedTerm
-from ranksvm.objectives.device_rows import DeviceDesign
-from ranksvm.objectives.device_term import DeviceTerm
-from ranksvm.objectives.devices_term import DevicesTerm
 from ranksvm.problems.device_choice import check_place, devices_for
 from ranksvm.problems.problem import threads_for
 from ranksvm.problems.training_set import TrainingSet
@@ -42,7 +39,7 @@ def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "c
     """
     if isinstance(data.X, DeviceFeatures):
         check_place(device, data.X.device.name, solver, loss)
-        return DeviceTerm(data.X.device, DeviceDesign(data.X, data.largest), loss.over(data.pairs), data.n_threads)
+        return _resident_term(data.X, loss, data)
     design = _linear_design(data.X, solver, data.largest)
     names = devices_for(device, solver, loss, data.pairs.n_rows, design.row_bytes, data.n_threads)
     if names:
@@ -63,14 +60,23 @@ def device_of(term: DataTerm) -> str | list[str]:
     str or list of str
         "cpu", the name of a device, or those of several.
     """
-    if isinstance(term, DevicesTerm):
-        return [str(device_of(part)) for part in term.parts]
-    device = getattr(term, "device", None)
-    return "cpu" if device is None else device.name
+    names = getattr(term, "device_names", ["cpu"])
+    return names if len(names) > 1 else names[0]
+
+
+def _resident_term(X: DeviceFeatures, loss: LossSpec, data: TrainingSet) -> DataTerm:
+    """The term of rows that lie on a device."""
+    from ranksvm.objectives.device_rows import DeviceDesign
+    from ranksvm.objectives.device_term import DeviceTerm
+
+    return DeviceTerm(X.device, DeviceDesign(X, data.largest), loss.over(data.pairs), data.n_threads)
 
 
 def _device_term(devices: list[Device], design: DesignMatrix, loss: LossSpec, data: TrainingSet) -> DataTerm:
     """The term of rows on devices: whole queries dealt to several of them, consecutive ones to each."""
+    from ranksvm.objectives.device_term import DeviceTerm
+    from ranksvm.objectives.devices_term import DevicesTerm
+
     if len(devices) == 1:
         return DeviceTerm(devices[0], design, loss.over(data.pairs), data.n_threads)
     terms = []

@@ -9,6 +9,7 @@ import numpy as np
 from ranksvm._parallel import one_blas_thread
 from ranksvm.exceptions import OptionError
 from ranksvm.objectives import Backend, ConstrainedObjective, LinearObjective, PartitionedTerm, SignCone
+from ranksvm.objectives.approximate_inverse import load_lapack
 from ranksvm.objectives.hessian_cost import Size, fraction_of_sample, worthwhile_fraction
 from ranksvm.objectives.shared_rounds import side_by_side
 from ranksvm.problems.linear import LinearProblem
@@ -121,6 +122,7 @@ class PartitionedProblem(LinearProblem):
         starts: list[np.ndarray | None] = []
         solve = newton if self.signs is None else projected_newton
         options: dict[str, Any] = {"tol": max(self.tol, SAMPLE_TOL), "interrupted": interrupted, "label": None}
+        load_lapack(sample.n_variables)
         with one_blas_thread():
             for C in Cs.tolist():
                 sample.width = self.loss.first_width

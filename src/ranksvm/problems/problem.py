@@ -15,6 +15,7 @@ from ranksvm.data import validation
 from ranksvm.exceptions import UninformativeWarning
 from ranksvm.losses import LOSSES, LossSpec, Pairs
 from ranksvm.losses.margin_function import complaint_about
+from ranksvm.objectives.approximate_inverse import load_lapack
 from ranksvm.problems.records import Outcome, Record
 from ranksvm.problems.training_set import TrainingSet
 from ranksvm.solvers import SolverResult, Status, adaptive, interruptible, newton, plain_tron, tron
@@ -149,6 +150,7 @@ class RankSVMProblem:
             "max_iter": self.max_iter,
             "interrupted": interrupted,
         }
+        load_lapack(objective.n_variables)
         with one_blas_thread():
             result = self._minimise(begin, warm, options)
         return replace(result, width=objective.width)

@@ -41,6 +41,17 @@ class ScoreDifference:
         Their names, where known.
     weights, values, other_values, contributions : ndarray of float64, shape (n_contributing,)
         Weight, both values and contribution of each of these features.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, analysis, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> explanation = analysis.explain(ranker, data.X, data.qid)
+    >>> best, second = explanation.query(1).rows[:2]
+    >>> found = explanation.pair(best, second)
+    >>> found.rank, found.other_rank, bool(abs(found.contributions.sum() - found.difference) < 1e-12)
+    (1, 2, True)
     """
 
     query: Any
@@ -135,6 +146,15 @@ class QueryExplanation:
         Their weights.
     importances : ndarray of float64, shape (n_important,)
         ``|w_f|`` times the standard deviation of the feature over the documents of the query (with n_documents - 1).
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, analysis, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> query = analysis.explain(ranker, data.X, data.qid).query(1)
+    >>> len(query.rows), bool(query.scores[0] == query.scores.max())
+    (8, True)
     """
 
     query: Any

@@ -41,6 +41,15 @@ class Report:
     ----------
     html, evaluations, comparisons
         As passed to the constructor.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> from ranksvm.report import make_report
+    >>> report = make_report(RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid), data)
+    >>> list(report.evaluations), report.html.startswith("<!DOCTYPE html>")
+    (['model'], True)
     """
 
     def __init__(self, html: str, evaluations: dict[str, Evaluation], comparisons: list[Comparison]):
@@ -155,8 +164,14 @@ def make_report(
         n_resamples=_options.count(n_resamples, 0),
         n_worst=_options.count(n_worst, 0),
     )
+    if not hasattr(model, "predict"):
+        raise OptionError(f"model must be a fitted ranker, or a Pipeline that ends with one, got {model!r}.")
+    if not isinstance(baselines, Mapping | None):
+        raise OptionError(f"baselines must be a dict from names to models or scores, got a {type(baselines).__name__}.")
+    if not isinstance(name, str) or not name:
+        raise OptionError(f"name must be text that is not empty, got {name!r}.")
     for argument, given in (("data", data), ("train", train)):
-        if given is not None and not isinstance(given, RankingData):
+        if not isinstance(given, RankingData) and not (argument == "train" and given is None):
             raise OptionError(f"{argument} must be RankingData(X, y, qid), got a {type(given).__name__}.")
     if data.n_rows == 0:
         raise DataError("there is nothing to report on: data has no rows.")

@@ -225,7 +225,7 @@ def _introduction(search: Search, models: list[str]) -> list[Part]:
 def _of_data(choices: Choices) -> list[Part]:
     parts: list[Part] = [f"## {choices.data}"]
     for convention in CONVENTIONS:
-        parts += [f"### {SAID[convention][0].upper()}{SAID[convention][1:]}", figures_table(choices, convention)]
+        parts += [f"### {choices.data}, {SAID[convention]}", figures_table(choices, convention)]
     taken = [(MODELS[model].label, f"{choices.seconds(model):.1f}") for model in choices.models]
     return [
         *parts,

@@ -1,0 +1,46 @@
+// Cholesky factors of small dense matrices and solutions with them. LAPACK does the same for large ones: loading SciPy's
+// takes longer than most fits, and calling it longer than a solution in few variables.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace ranksvm {
+
+// Sum of products of two rows: four sums, so that additions do not wait for each other.
+inline double dot(const double *a, const double *b, int64_t n) {
+    double sums[4] = {0.0, 0.0, 0.0, 0.0};
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int lane = 0; lane < 4; ++lane) sums[lane] += a[i + lane] * b[i + lane];
+    for (; i < n; ++i) sums[0] += a[i] * b[i];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+// The lower triangle of an n x n matrix becomes that of L with L L' = A, row by row; false if A is not positive definite.
+inline bool cholesky_factorise(double *matrix, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+        double *row = matrix + i * n;
+        for (int64_t j = 0; j < i; ++j) {
+            const double *other = matrix + j * n;
+            row[j] = (row[j] - dot(row, other, j)) / other[j];
+        }
+        const double pivot = row[i] - dot(row, row, i);
+        if (!(pivot > 0.0) || std::isinf(pivot)) return false;
+        row[i] = std::sqrt(pivot);
+    }
+    return true;
+}
+
+// x becomes the solution of L L' x = b.
+inline void cholesky_solve(const double *factor, int64_t n, double *x) {
+    for (int64_t i = 0; i < n; ++i) x[i] = (x[i] - dot(factor + i * n, x, i)) / factor[i * n + i];
+    for (int64_t i = n - 1; i >= 0; --i) {
+        const double *row = factor + i * n;
+        const double value = x[i] / row[i];
+        x[i] = value;
+        for (int64_t j = 0; j < i; ++j) x[j] -= value * row[j];
+    }
+}
+
+}  // namespace ranksvm

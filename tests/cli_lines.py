@@ -1,0 +1,38 @@
+"""Command lines that documentation shows: can they be typed?"""
+
+import re
+import shlex
+
+import click
+
+from ranksvm.cli import main
+
+
+def parse(line, folder):
+    """Parse a line for a shell as ranksvm would, in ``folder``, without running it; an error where it is wrong."""
+    name, *arguments = typed(line)
+    make_inputs(arguments, folder)
+    command = main.get_command(None, name)
+    assert command is not None, name
+    with click.Context(main, info_name="ranksvm") as program:
+        command.make_context(name, arguments, parent=program)
+
+
+def typed(line):
+    """The arguments of ranksvm in a line for a shell: without what is piped into it, and where its output goes."""
+    calls = [part for part in line.split("|") if part.split()[0] == "ranksvm"]
+    assert len(calls) == 1, line
+    return shlex.split(re.split(r"\s>{1,2}\s", calls[0])[0])[1:]
+
+
+# what `ranksvm tune --save-choice` writes, which is read as an option is
+SETTINGS = '{"ranksvm": "settings", "settings": {"C": 1.0}}'
+
+
+def make_inputs(arguments, folder):
+    """Whatever an example may read: a file for each name with an extension, a folder for each other word."""
+    for word in arguments:
+        if re.fullmatch(r"[\w.-]+\.\w+", word) and not re.fullmatch(r"[\d.]+", word):
+            (folder / word).write_text(SETTINGS)
+        elif re.fullmatch(r"[\w-]+", word) and not word.startswith("-"):
+            (folder / word).mkdir(exist_ok=True)
