@@ -4,9 +4,9 @@ import re
 import shlex
 
 import pytest
+
 from code_tables import DOCS
 from command_runner import command_runner
-
 from ranksvm.cli import main
 
 

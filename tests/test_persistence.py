@@ -57,6 +57,24 @@ def rewrite_header(path, change, checksum=True):
     rewrite(path, change_members)
 
 
+def test_file_objects_hold_the_bytes_of_files(model_file, X):
+    model = persistence.load(model_file)
+    buffer = io.BytesIO()
+    persistence.save(model, buffer, notes={"position": 3})
+    assert persistence.read_notes(io.BytesIO(buffer.getvalue())) == {"position": 3}
+    persistence.save(model, model_file, notes={"position": 3})
+    assert buffer.getvalue() == model_file.read_bytes()
+    buffer.seek(0)
+    np.testing.assert_array_equal(persistence.load(buffer).transform(X), model.transform(X))
+
+
+def test_a_file_object_that_is_no_model_is_refused():
+    with pytest.raises(ModelFileError, match="is empty"):
+        persistence.load(io.BytesIO())
+    with pytest.raises(TypeError, match="binary"):
+        persistence.load(io.StringIO("text"))
+
+
 @pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((0, 2)), MaxAbsScaler(), RobustScaler()])
 def test_a_scaler_transforms_as_before(scaler, X, tmp_path):
     scaler.fit(X)

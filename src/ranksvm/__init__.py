@@ -49,7 +49,7 @@ _API = {
     "environment": "ranksvm._environment",
 }
 
-_MODULES = ("analysis", "data", "exceptions", "metrics", "model_selection", "plotting", "report")
+_MODULES = ("analysis", "clicks", "data", "exceptions", "metrics", "model_selection", "plotting", "report")
 
 __all__ = ["__version__", *_API]
 
@@ -57,6 +57,7 @@ __all__ = ["__version__", *_API]
 if TYPE_CHECKING:
     from ranksvm import (
         analysis as analysis,
+        clicks as clicks,
         data as data,
         exceptions as exceptions,
         metrics as metrics,

@@ -14,6 +14,7 @@ __all__ = [
     "DeviceError",
     "ModelFileError",
     "ClusterError",
+    "StoreError",
     "OneQueryWarning",
     "ScaleWarning",
     "UninformativeWarning",
@@ -163,6 +164,10 @@ class ClusterError(RankSVMError, RuntimeError):
     >>> issubclass(ClusterError, RuntimeError)
     True
     """
+
+
+class StoreError(RankSVMError, RuntimeError):
+    """The store of a learning service is locked, full, damaged, out of reach, of another version, or no store."""
 
 
 class OneQueryWarning(UserWarning):

@@ -5,6 +5,7 @@ executed: loading creates an object of a registered class, passes the parameters
 attributes. Checksums detect a truncated or altered file; they are not a signature.
 """
 
+import contextlib
 import hashlib
 import importlib
 import inspect
@@ -16,7 +17,7 @@ import struct
 import tokenize
 import zipfile
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -45,20 +46,24 @@ _HEADER = "header.json"
 # Every member carries the same date, so that the same model gives the same bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
 _FITTED_NAME = re.compile(r"[A-Za-z]\w*_|_[A-Za-z]\w*_")
+# Where a model is: the path of a file, or an open binary file such as `io.BytesIO`.
+Place = str | os.PathLike[str] | IO[bytes]
 
 
-def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | None = None) -> None:
-    """Write a model to one file, atomically.
+def save(model: Any, path: Place, *, notes: dict[str, Any] | None = None) -> None:
+    """Write a model to one file, atomically, or to a binary file object.
 
-    The parameters and the fitted attributes (those whose names end in an underscore) are written.
+    The parameters and the fitted attributes (those whose names end in an underscore) are written. The same model gives
+    the same bytes.
 
     Parameters
     ----------
     model : estimator
         An estimator or scaler of ranksvm, one of scikit-learn's scalers (StandardScaler, MinMaxScaler,
         MaxAbsScaler, RobustScaler), or a Pipeline of these.
-    path : str or path-like
-        File to write. An existing file is replaced.
+    path : str, path-like or binary file object
+        File to write; an existing file is replaced. Or an open file, such as `io.BytesIO`, at whose position the model
+        is written.
     notes : dict of str to object, optional
         Data to store with the model: numbers, strings, arrays, lists and dicts; `read_notes` returns them.
 
@@ -108,13 +113,13 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | No
     _write_zip(path, {_HEADER: json.dumps(header, indent=1).encode(), **members})
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: Place) -> Any:
     """Read a model written by `save`.
 
     Parameters
     ----------
-    path : str or path-like
-        The file.
+    path : str, path-like or binary file object
+        The file; an open one is read from its position to its end.
 
     Returns
     -------
@@ -127,7 +132,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         When the file is not a model file, is truncated or altered, was written in a newer format, or names a class that
         this version of ranksvm does not know.
     TypeError
-        When ``path`` is not a path.
+        When ``path`` is neither a path nor a binary file object.
     OSError
         When the file cannot be opened.
 
@@ -145,13 +150,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     return load_as(path, {})
 
 
-def load_as(path: str | os.PathLike[str], classes: Mapping[str, type]) -> Any:
+def load_as(path: Place, classes: Mapping[str, type]) -> Any:
     """Read a model as `load` does, but as an object of another class.
 
     Parameters
     ----------
-    path : str or path-like
-        The file.
+    path : str, path-like or binary file object
+        The file; an open one is read from its position to its end.
     classes : mapping of str to type
         Name of a saved class -> the class to use instead; models of other classes are loaded as they are.
 
@@ -178,13 +183,13 @@ def load_as(path: str | os.PathLike[str], classes: Mapping[str, type]) -> Any:
     return model
 
 
-def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_header(path: Place) -> dict[str, Any]:
     """Header of a model file, validated as in `load`: format version, writing versions, class, parameters.
 
     Parameters
     ----------
-    path : str or path-like
-        The file.
+    path : str, path-like or binary file object
+        The file; an open one is read from its position to its end.
 
     Returns
     -------
@@ -199,13 +204,13 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     return _read(path)[0]
 
 
-def read_notes(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+def read_notes(path: Place) -> dict[str, Any] | None:
     """The notes stored with a model, validated as in `load`.
 
     Parameters
     ----------
-    path : str or path-like
-        The file.
+    path : str, path-like or binary file object
+        The file; an open one is read from its position to its end.
 
     Returns
     -------
@@ -426,13 +431,9 @@ def _class_named(name: str) -> Any:
 # ---- the file
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _read(path: Place) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Header and arrays (by name) of a model file, with all checksums verified."""
-    if not isinstance(path, str | bytes | os.PathLike):
-        # a number would be used as a file descriptor
-        raise TypeError(f"path must be the path of a model file, got {type(path).__name__}: {path!r}.")
-    with open(path, "rb") as file:
-        content = file.read()  # once: it may be a pipe
+    content = _content(path)
     start = content[:4]
     if not start:
         raise ModelFileError(f"{path}: the file is empty, not a ranksvm model.")
@@ -469,7 +470,21 @@ def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.nd
     return header, arrays
 
 
-def _parse_header(path: str | os.PathLike[str], content: bytes) -> dict[str, Any]:
+def _content(path: Place) -> bytes:
+    """All bytes of a model file, or of a file object from its position."""
+    if hasattr(path, "read"):
+        content = path.read()
+        if not isinstance(content, bytes):
+            raise TypeError(f"a model file is binary, but the file object gives {type(content).__name__}.")
+        return content
+    if not isinstance(path, str | bytes | os.PathLike):
+        # a number would be used as a file descriptor
+        raise TypeError(f"path must be the path of a model file, got {type(path).__name__}: {path!r}.")
+    with open(path, "rb") as file:
+        return file.read()  # once: it may be a pipe
+
+
+def _parse_header(path: Place, content: bytes) -> dict[str, Any]:
     try:
         header = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -503,8 +518,9 @@ def _npy_bytes(array: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-def _write_zip(path: str | os.PathLike[str], members: dict[str, bytes]) -> None:
-    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
+def _write_zip(path: Place, members: dict[str, bytes]) -> None:
+    opened = contextlib.nullcontext(path) if hasattr(path, "write") else atomic_write(path)
+    with opened as file, zipfile.ZipFile(file, "w") as archive:
         for name, content in members.items():
             archive.writestr(zipfile.ZipInfo(name, _DATE), content)
 

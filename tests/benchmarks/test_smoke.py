@@ -35,6 +35,7 @@ TABLES = {
     "beyond_memory": "| file, GB | rows | limit, MB |",
     "model_selection": "| data | rows, train / valid | path, s |",
     "gpu": "| accumulate_rows |",
+    "clicks": "| made | 2,000 |",
 }
 
 

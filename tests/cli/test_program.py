@@ -22,6 +22,7 @@ COMMANDS = [
     "predict",
     "rank",
     "evaluate",
+    "bias",
     "explain",
     "export",
     "import",
@@ -29,6 +30,8 @@ COMMANDS = [
     "info",
     "reproduce",
     "demo",
+    "keys",
+    "replay",
 ]
 
 

@@ -158,7 +158,11 @@ def test_an_interrupt_keeps_the_best_so_far(data, monkeypatch):
 
 
 def test_errors(data):
-    for gammas, message in [([], "gammas must be a list of numbers"), ([-1.0], "gammas must be a positive"), (["x"], "gammas must be")]:
+    for gammas, message in [
+        ([], "gammas must be a list of numbers"),
+        ([-1.0], "gammas must be a positive"),
+        (["x"], "gammas must be"),
+    ]:
         with pytest.raises(OptionError, match=message):
             KernelRankSVMCV(CS, gammas).fit(data.X, data.y, qid=data.qid)
     with pytest.raises(OptionError, match="kernel must be one of"):

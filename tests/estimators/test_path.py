@@ -79,7 +79,9 @@ def test_the_path_warns_where_it_stops_early(data):
     assert path.n_iter[0] == 2
 
 
-@pytest.mark.parametrize(("Cs", "message"), [([1, -1], "Cs must be"), ([], "Cs must be"), ([[1]], "Cs must be"), (["x"], "Cs must be")])
+@pytest.mark.parametrize(
+    ("Cs", "message"), [([1, -1], "Cs must be"), ([], "Cs must be"), ([[1]], "Cs must be"), (["x"], "Cs must be")]
+)
 def test_Cs_that_cannot_be(Cs, message, data):
     for call in (
         lambda: regularization_path(data.X, data.y, qid=data.qid, Cs=Cs),

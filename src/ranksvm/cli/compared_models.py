@@ -100,7 +100,7 @@ def check_models(options: dict[str, Any]) -> None:
         if options[name] is not None and model not in low_rank:
             raise click.UsageError(f"{flag(name)} is an option of --low-rank {model}: give that option too.")
     if low_rank:
-        for name in ("sample_weight", "query_weight", "propensity", "pairs"):
+        for name in ("sample_weight", "query_weight", "propensity", "pairs", "clicks"):
             if options[name] is not None:
                 raise click.UsageError(f"--low-rank with {flag(name)}: {MISSING[name]}.")
     if options["memory_limit"] is not None and not (kernels or "regularized" in low_rank):

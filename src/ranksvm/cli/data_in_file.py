@@ -121,7 +121,8 @@ def _refuse(options: dict[str, Any]) -> None:
     size = "TRAIN is larger than memory (--memory-limit)"
     if options["scaler"] != "none":
         raise click.UsageError(f"{size}: --scaler {options['scaler']} needs it in memory; scale the features first.")
-    if options["pairs"] is not None:
-        raise click.UsageError(f"{size}: --pairs needs it in memory; train on labels.")
+    for name in ("pairs", "clicks"):
+        if options[name] is not None:
+            raise click.UsageError(f"{size}: --{name} needs it in memory; train on labels.")
     if options["Cs"] is not None and options["valid"] is None:
         raise click.UsageError(f"{size}: folds need it in memory; give --valid to choose C.")

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 from ranksvm._plain import plain
 from ranksvm._tabular import CORRECTIONS
+from ranksvm.cli.click_evaluation import check_clicks, click_options, estimator_options, evaluate_clicks
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.evaluation_notes import notes_on
 from ranksvm.cli.files import (
@@ -98,6 +99,8 @@ if TYPE_CHECKING:
 @click.option(
     "--per-query", type=OUTPUT_FILE, metavar="FILE", help="Write every metric of every query (tab-separated)."
 )
+@click_options
+@estimator_options
 @reading_options
 @json_option
 @quiet_option
@@ -109,12 +112,26 @@ def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: An
     With several (models first, then score files, then runs), each is compared with the first by a paired test over the
     queries. With --qrels and neither --model nor --scores, the arguments are runs, judged as trec_eval does.
 
+    With --clicks there are no labels: metrics (dcg@k, mrr@k, mean_relevant_rank) are estimated from clicks on the lists
+    of other rankers.
+
     \b
     Examples:
       ranksvm evaluate test.txt --model a.rsvm --model b.rsvm --metrics ndcg@10,map --convention letor
       ranksvm evaluate bm25.run ours.run --qrels qrels.txt --metrics nDCG@10,AP --compare all --correction tukey
+      ranksvm evaluate docs.txt --clicks log.parquet --bias bias.json --model new.rsvm --metrics dcg@10
     """
     from ranksvm.metrics import parse_metrics
+
+    check_clicks(options)
+    if options["clicks"] is not None:
+        if len(inputs) > 1:
+            raise click.UsageError(f"one DATA file is evaluated at a time, got {len(inputs)}.")
+        evaluate_clicks(ctx, inputs[0], options)
+        return
+    for name in ("estimator", "clip"):
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} is about a click log: give --clicks.")
 
     _settle(inputs, options)
     _refuse_without_use(ctx, options)

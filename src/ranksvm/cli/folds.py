@@ -109,7 +109,10 @@ def folds_command(ctx: click.Context, **options: Any) -> None:
     options["metric"] = parse_metric(options["metric"]).name
     folds = find_folds(options["folder"])
     # what the training of a fold reads, but this command has no options for
-    options |= dict.fromkeys((*WEIGHTS, "pairs")) | {"valid": folds[0].valid, "keep_on_interrupt": False}
+    options |= dict.fromkeys((*WEIGHTS, "pairs", "clicks", "bias")) | {
+        "valid": folds[0].valid,
+        "keep_on_interrupt": False,
+    }
     _settle(ctx, options)
     _check_outputs(folds, options)
     watch, tested = Stopwatch(), []

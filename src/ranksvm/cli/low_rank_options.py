@@ -35,6 +35,7 @@ MISSING = {
     "query_weight": "the low-rank models weight all pairs equally",
     "propensity": "the low-rank models weight all pairs equally",
     "pairs": "the low-rank models learn from labels",
+    "clicks": "the low-rank models learn from labels",
     "approximation": "it is an option of kernels",
     "landmarks": "it is an option of kernels",
     "kernel_dtype": "it is an option of kernels",

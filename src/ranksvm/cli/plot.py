@@ -8,7 +8,7 @@ import click
 if TYPE_CHECKING:
     from ranksvm.cli.comparison import Comparison
 
-__all__ = ["check_plot", "write_choice", "write_plot"]
+__all__ = ["check_plot", "save_figure", "write_choice", "write_plot"]
 
 # curves next to the best one; more would be hard to read
 OTHERS_SHOWN = 7
@@ -30,7 +30,7 @@ def write_choice(ranker: Any, metric: str, rule: str, path: Path) -> None:
 
     axes = axes_in_memory(figsize=(7.4, 4.8), layout="constrained")
     _draw(ranker, metric, rule, axes)
-    _save(axes.figure, path)
+    save_figure(axes.figure, path)
 
 
 def write_plot(comparison: "Comparison", metric: str, rule: str, path: Path) -> None:
@@ -62,7 +62,7 @@ def write_plot(comparison: "Comparison", metric: str, rule: str, path: Path) -> 
     name = ", ".join(comparison.cells(best.settings))
     axes.set_title(f"{name} (the best of {len(comparison.tried)}), and the next", fontsize="medium")
     axes.legend(handles, labels, fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    _save(axes.figure, path)
+    save_figure(axes.figure, path)
 
 
 def _draw(ranker: Any, metric: str, rule: str, axes: Any) -> int:
@@ -76,7 +76,8 @@ def _draw(ranker: Any, metric: str, rule: str, axes: Any) -> int:
     return 1
 
 
-def _save(figure: Any, path: Path) -> None:
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a figure to a file, in the format of its extension."""
     from ranksvm.data.atomic_files import atomic_write
 
     with atomic_write(path) as file:

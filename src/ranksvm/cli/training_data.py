@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ranksvm.cli.click_evaluation import check_clicks, pairs_of_clicks
 from ranksvm.cli.data_in_file import DataInFile, data_in_file, large_data
 from ranksvm.cli.features import matched, name_features
 from ranksvm.cli.files import query_ids, read, read_judgements, read_numbers, read_pairs
@@ -51,7 +52,7 @@ class TrainingData:
         if "valid" in self.parts:
             return
         if self.pairs is not None:
-            raise click.UsageError("--pairs gives no labels to evaluate folds with: give --valid.")
+            raise click.UsageError("--pairs and --clicks give no labels to evaluate folds with: give --valid.")
         n_queries = self.parts["train"].queries.n_queries
         if folds > n_queries:
             raise click.UsageError(
@@ -148,6 +149,9 @@ class TrainingData:
 def training_data(options: dict[str, Any], progress: Progress, watch: Stopwatch) -> TrainingData:
     """Read and validate all files that the options name."""
     paths = {name: options[name] for name in ("train", "valid", "test") if options[name] is not None}
+    check_clicks(options)
+    if options["clicks"] is not None and options["pairs"] is not None:
+        raise click.UsageError("give --clicks or --pairs, not both.")
     qrels = read_judgements(options["qrels"])
     parts: dict[str, Any] = {}
     for name, path in paths.items():
@@ -159,11 +163,13 @@ def training_data(options: dict[str, Any], progress: Progress, watch: Stopwatch)
     with watch("reading"):
         weights = {name: _weights(name, options[name], train) for name in WEIGHTS if options[name] is not None}
         pairs = None if options["pairs"] is None else read_pairs(options["pairs"], train.queries)
+        if options["clicks"] is not None:
+            pairs = pairs_of_clicks(options, train)
     for name in weights:
         progress.line(f"Read {options[name]}: {name.replace('_', ' ')} of {counted(train.n_rows, 'row')}")
     if pairs is not None:
-        progress.line(f"Read {options['pairs']}: {counted(len(pairs[0]), 'pair')}")
-    paths |= {name: options[name] for name in (*WEIGHTS, "pairs") if options[name] is not None}
+        progress.line(f"Read {options['pairs'] or options['clicks']}: {counted(len(pairs[0]), 'pair')}")
+    paths |= {name: options[name] for name in (*WEIGHTS, "pairs", "clicks") if options[name] is not None}
     return TrainingData(parts, paths, weights, pairs)
 
 

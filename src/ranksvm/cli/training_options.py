@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import click
 
+from ranksvm.cli.click_evaluation import click_options
 from ranksvm.cli.options import (
     EXISTING_FILE,
     Name,
@@ -87,6 +88,7 @@ def data_options(command: Callable) -> Callable:
             metavar="FILE",
             help="Learn from these pairs, not from labels: lines of 'preferred other [weight]', rows of TRAIN from 0.",
         ),
+        click_options,
         reading_options,
     )(command)
 

@@ -8,7 +8,7 @@ from ranksvm._checks import check_one_per_row
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError, OptionError
 
-__all__ = ["pairs_from_clicks"]
+__all__ = ["clicked_flags", "pairs_from_clicks"]
 
 _RULES = ("skip_above", "last_click_skip_above")
 
@@ -87,7 +87,7 @@ def pairs_from_clicks(
         raise OptionError(f"rule must be one of {', '.join(map(repr, _RULES))}, got {rule!r}.")
     if click_time is not None and rule != "last_click_skip_above":
         raise OptionError(f"click_time is for rule='last_click_skip_above'; rule={rule!r} does not use it.")
-    clicked = _flags(clicked)
+    clicked = clicked_flags(clicked)
     rank = _ranks(rank, len(clicked))
     queries = Queries.from_qid(qid, len(clicked))
     query, rows = _from_the_top(queries, rank)
@@ -144,7 +144,8 @@ def _last_of_each(preferred: np.ndarray, query: np.ndarray, time: np.ndarray | N
     return preferred[np.append(query[1:] != query[:-1], True)] if len(preferred) else preferred
 
 
-def _flags(clicked: Any) -> np.ndarray:
+def clicked_flags(clicked: Any) -> np.ndarray:
+    """Whether each row was clicked on, as booleans; DataError for anything but 0, 1, True and False."""
     values = _one_dimensional("clicked", clicked)
     if values.dtype == bool:
         return values

@@ -9,7 +9,7 @@ from ranksvm._checks import check_one_per_row
 from ranksvm.data.numeric_column import as_array, is_missing, numeric_column
 from ranksvm.exceptions import DataError
 
-__all__ = ["Queries", "descending_within_ties", "id_array", "query_ranges"]
+__all__ = ["Queries", "checked_ids", "descending_within_ties", "id_array", "query_ranges"]
 
 # Advice for code that splits rows, because group cannot be split.
 QID_FROM_GROUP = "give one query id per row instead, qid=np.repeat(np.arange(len(group)), group)."
@@ -70,7 +70,7 @@ class Queries:
             if n_rows is None:
                 raise DataError("qid is None and the number of rows is not known.")
             return cls(np.array([0, n_rows], dtype=np.int64), None, np.zeros(1, dtype=np.int64))
-        qid = _as_ids(qid, name)
+        qid = checked_ids(qid, name)
         if n_rows is not None:
             check_one_per_row(name, qid, n_rows)
         if len(qid) == 0:
@@ -298,7 +298,8 @@ def id_array(qid: Any) -> np.ndarray:
     return ids
 
 
-def _as_ids(qid: Any, name: str) -> np.ndarray:
+def checked_ids(qid: Any, name: str, wanted: str = "a query id") -> np.ndarray:
+    """Ids as a one-dimensional array without missing values; DataError says that every row needs ``wanted``."""
     ids = id_array(qid)
     if ids.ndim == 2 and ids.shape[1] == 1:
         ids = ids[:, 0]
@@ -308,7 +309,7 @@ def _as_ids(qid: Any, name: str) -> np.ndarray:
     if missing.any():
         row = int(missing.argmax())
         value = "NaT" if ids.dtype.kind in "mM" else "NaN" if ids.dtype.kind in "fc" else "missing"
-        raise DataError(f"{name} is {value} in row {row}: every row needs a query id.")
+        raise DataError(f"{name} is {value} in row {row}: every row needs {wanted}.")
     return ids
 
 

@@ -9,6 +9,7 @@ from ranksvm.metrics.evaluation import Evaluation, evaluate
 from ranksvm.metrics.names import parse_metric, parse_metrics
 
 if TYPE_CHECKING:
+    from ranksvm.metrics.counterfactual import CounterfactualEstimate, estimate
     from ranksvm.metrics.cumulative import CumulativeMetrics
     from ranksvm.metrics.preferences import accuracy_interval, evaluate_pairs
     from ranksvm.metrics.runs import evaluate_run
@@ -20,6 +21,7 @@ else:
         __name__,
         {
             "Comparison": "ranksvm.metrics.significance",
+            "CounterfactualEstimate": "ranksvm.metrics.counterfactual",
             "CumulativeMetrics": "ranksvm.metrics.cumulative",
             "RankingScorer": "ranksvm.metrics.scorers",
             "SystemComparisons": "ranksvm.metrics.significance",
@@ -27,6 +29,7 @@ else:
             "adjust_p_values": "ranksvm.metrics.significance",
             "compare": "ranksvm.metrics.significance",
             "compare_systems": "ranksvm.metrics.significance",
+            "estimate": "ranksvm.metrics.counterfactual",
             "evaluate_pairs": "ranksvm.metrics.preferences",
             "evaluate_run": "ranksvm.metrics.runs",
             "scorer": "ranksvm.metrics.scorers",
@@ -38,6 +41,8 @@ __all__ = [
     "evaluate_pairs",
     "accuracy_interval",
     "evaluate_run",
+    "estimate",
+    "CounterfactualEstimate",
     "Evaluation",
     "CumulativeMetrics",
     "compare",

@@ -14,11 +14,11 @@ from ranksvm.data.censoring import checked_event
 from ranksvm.data.numeric_column import as_array
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics._columns import column, document_ids
-from ranksvm.metrics._t_test import t_test
 from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import ConcordanceIndex, Metric
 from ranksvm.metrics.names import parse_metric, parse_metrics
 from ranksvm.metrics.rankings import Rankings
+from ranksvm.metrics.t_test import t_test
 
 __all__ = ["Evaluation", "evaluate"]
 

@@ -11,10 +11,10 @@ from ranksvm._checks import is_integer
 from ranksvm._plain import plain
 from ranksvm._tabular import CORRECTIONS, Table, Tabular
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.metrics._t_test import t_test
 from ranksvm.metrics.definitions import Metric
 from ranksvm.metrics.evaluation import Evaluation, check_confidence
 from ranksvm.metrics.names import parse_metric
+from ranksvm.metrics.t_test import t_test
 
 __all__ = ["Comparison", "SystemComparisons", "adjust_p_values", "compare", "compare_systems"]
 

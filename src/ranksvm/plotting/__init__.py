@@ -9,6 +9,7 @@ from ranksvm.plotting.grid_display import GridDisplay
 from ranksvm.plotting.label_display import LabelDisplay
 from ranksvm.plotting.path_display import PathDisplay
 from ranksvm.plotting.progressive_display import ProgressiveDisplay
+from ranksvm.plotting.rank_curves import ClickRateDisplay, PropensityDisplay
 from ranksvm.plotting.weights import WeightsDisplay
 
 __all__ = [
@@ -22,4 +23,6 @@ __all__ = [
     "DimensionHistogramDisplay",
     "DimensionsDisplay",
     "EnergyDisplay",
+    "ClickRateDisplay",
+    "PropensityDisplay",
 ]

@@ -1,0 +1,451 @@
+"""Clicks: propensities, learning, evaluation and interleaving against the truth of simulated users, on real rankings.
+
+python benchmarks/clicks.py -o benchmarks/results/clicks.md --plot benchmarks/results/clicks.png
+
+``--parts`` runs some of: propensities, coverage, learning, severity, peers, evaluation, interleaving, scale.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from _clicks_world import N_RANKS, Interleaved, World, first, quality, two
+from _common import arguments, data_folder, page, publish, table
+from ranksvm import RankSVM, metrics
+from ranksvm.clicks import (
+    PositionBias,
+    attractiveness,
+    compare_credits,
+    fit_from_clicks,
+    position_bias,
+    simulate_clicks,
+)
+
+warnings.filterwarnings("ignore")
+
+DATA = ("MQ2008", "OHSUMED", "MQ2007-partial", "LightGBM-rank")
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+def propensities(worlds: dict[str, World], smoke: bool) -> str:
+    """Error of estimated propensities by method and number of impressions."""
+    sizes = (2_000,) if smoke else (10_000, 100_000, 1_000_000)
+    truth, rows = PositionBias.power(N_RANKS).propensity, []
+    for name, world in worlds.items():
+        for n in sizes:
+            log = simulate_clicks(world.train, world.rankers, n, n_ranks=N_RANKS, random_state=0)
+            swaps = simulate_clicks(world.train, world.rankers["a"], n, n_ranks=N_RANKS, swap="top", random_state=0)
+            cells = []
+            for method, used, options in (
+                ("harvest", log, {}),
+                ("swap", swaps, {}),
+                ("em", log, {}),
+                ("em", log, {"data": world.train}),
+            ):
+                if method == "em" and n > 100_000:
+                    cells.append("-")
+                    continue
+                started = time.perf_counter()
+                found = position_bias(used, method, n_bootstrap=0, n_ranks=N_RANKS, **options).propensity
+                error = 100 * np.nanmean(np.abs(found / truth[: len(found)] - 1.0)[1:])
+                cells.append(f"{error:.1f} % ({time.perf_counter() - started:.1f} s)")
+            rows.append([name, f"{n:,}", *cells])
+    head = ["data", "impressions", "harvest", "swap", "em", "em with features"]
+    return (
+        "## Propensities\n\nMean relative error of the propensities of ranks 2 to 10 (truth: 1/rank), lists of "
+        "ten, noise "
+        "0.1; three rankers, each trained on 5 queries, for harvesting and expectation maximisation; swaps of "
+        "rank 1 with "
+        "a random rank in the lists of one ranker. Goal: harvest within 2 % at 100,000 impressions.\n\n"
+        + table(head, rows)
+    )
+
+
+def coverage(worlds: dict[str, World], smoke: bool) -> str:
+    """How often 95 % intervals of propensities hold the truth."""
+    n_runs, n = (5, 1_000) if smoke else (200, 10_000)
+    world = next(iter(worlds.values()))
+    truth, rows = PositionBias.power(N_RANKS).propensity, []
+    for method, swap in (("harvest", "none"), ("swap", "top")):
+        inside = np.zeros((n_runs, N_RANKS))
+        for seed in range(n_runs):
+            ranker = world.rankers if method == "harvest" else world.rankers["a"]
+            log = simulate_clicks(world.train, ranker, n, n_ranks=N_RANKS, swap=swap, random_state=seed)
+            bias = position_bias(log, method, random_state=seed)
+            # relative to rank 1, also where another rank came out higher
+            scale = bias.propensity[0]
+            inside[seed] = (bias.low / scale <= truth) & (truth <= bias.high / scale)
+        shares = 100 * inside.mean(axis=0)[1:]
+        rows.append([method, n_runs, f"{n:,}", f"{shares.mean():.1f} %", f"{shares.min():.1f} to {shares.max():.1f} %"])
+    return (
+        f"## Coverage of the intervals of propensities\n\nShare of simulations ({world.name}) in which the 95 % "
+        f"interval "
+        "of a rank holds the true propensity. Goal: 90 to 98 %.\n\n"
+        + table(["method", "simulations", "impressions each", "mean of ranks 2 to 10", "single ranks"], rows)
+    )
+
+
+def learning(worlds: dict[str, World], smoke: bool) -> tuple[str, dict]:
+    """Quality against the number of clicks."""
+    sizes = (500, 2_000) if smoke else (1_000, 10_000, 100_000, 1_000_000)
+    rows, curves = [], {}
+    for name, world in worlds.items():
+        full = world.full_labels()
+        log = simulate_clicks(world.train, world.rankers, 1_000, n_ranks=N_RANKS, random_state=1)
+        per_impression = log.clicked.sum() / 1_000
+        most = [size for size in sizes if size <= (100_000 if name == "LightGBM-rank" else max(sizes))]
+        n = int(1.05 * max(most) / per_impression)
+        log = simulate_clicks(world.train, world.rankers, n, n_ranks=N_RANKS, random_state=1)
+        known = PositionBias.power(int(log.rank.max()))
+        rows.append([name, "labels", "", two(full), "", "", "", "", ""])
+        curves[name] = {"full": full, "clicks": most, "naive": [], "known": [], "estimated": []}
+        for size in most:
+            part = first(log, size)
+            bias = position_bias(part, n_bootstrap=0)
+            naive, exact = world.by_pairs(part, None), world.by_pairs(part, known)
+            if bias.identified:
+                estimated, labels = world.by_pairs(part, bias), world.by_relevance(part, bias)
+            else:
+                estimated, labels = np.full(2, np.nan), np.full(2, np.nan)
+            skips = world.by_pairs(part, None, "skip_above")
+            counterfactual = fit_from_clicks(RankSVM(), world.train, part, known)
+            alone = np.array(quality(counterfactual.model, world.test))
+            rows.append([name, f"{size:,}", *map(two, (naive, exact, estimated, labels, skips, alone)), ""])
+            for key, values in (("naive", naive), ("known", exact), ("estimated", estimated)):
+                curves[name][key].append(values)
+        rows[-1][-1] = (
+            f"estimated - known {curves[name]['estimated'][-2][0] - curves[name]['known'][-2][0]:+.4f} at "
+            f"{most[-2]:,}; "
+            f"NDCG {100 * (curves[name]['estimated'][-1][1] / full[1] - 1):+.1f} % of labels, naive "
+            f"{100 * (curves[name]['naive'][-1][1] / full[1] - 1):+.1f} % at {most[-1]:,}"
+        )
+    head = ["data", "clicks", "naive", "known propensities", "estimated", "relevance, estimated"]
+    head += ["Click > Skip Above", "known, C by clicks", "goals"]
+    return (
+        "## Learning\n\nPairwise accuracy / NDCG@10 on test queries; C by the labels of validation queries, "
+        "except in the "
+        "last column of values (`fit_from_clicks`). Users examine rank k with probability 1/k, click on an examined "
+        "document with probability 0.1 + 0.9 (2^y - 1) / (2^max - 1), and see ten documents of one of three "
+        "weak rankers. "
+        "The row of labels has all labels of all documents. Goals: estimated within .002 pairwise accuracy of known "
+        "propensities at 100,000 clicks; NDCG@10 within 1 % of labels at 1,000,000, the naive one not.\n\n"
+        + table(head, rows),
+        curves,
+    )
+
+
+def severity(worlds: dict[str, World], smoke: bool) -> str:
+    """Severity of bias, noise, wrong propensities, other users: where weights help, and where they hurt."""
+    n = 3_000 if smoke else 60_000
+    world = next(iter(worlds.values()))
+    rows = []
+    cases: list[tuple[str, dict, float]] = [(f"eta {eta:g}", {"eta": eta}, eta) for eta in (0.0, 0.5, 1.0, 1.5, 2.0)]
+    cases += [(f"noise {noise:g}", {"noise": noise}, 1.0) for noise in (0.0, 0.3, 0.5)]
+    cases += [(f"assumed eta {eta:g}, true 1", {}, eta) for eta in (0.5, 1.5, 2.0)]
+    cases += [("severity drifts from 0.5 to 1.5, assumed 1", {"eta": 0.5, "drift": 1.0}, 1.0)]
+    cases += [("cascade users, assumed eta 1", {"model": "cascade"}, 1.0)]
+    cases += [("trust bias, assumed eta 1", {"model": "trust"}, 1.0)]
+    for label, options, assumed in cases:
+        log = simulate_clicks(world.train, world.rankers, n, n_ranks=N_RANKS, random_state=2, **options)
+        cells = [two(world.by_pairs(log, None)), two(world.by_pairs(log, PositionBias.power(N_RANKS, assumed)))]
+        affine = options.get("model") == "trust"
+        bias = position_bias(log, trust=affine, n_bootstrap=0)
+        if not bias.identified:
+            cells.append("not identified")
+        else:
+            cells.append(two(world.by_relevance(log, bias) if affine else world.by_pairs(log, bias)))
+        rows.append([label, f"{int(log.clicked.sum()):,}", *cells])
+    few = simulate_clicks(world.train, world.rankers, max(200, n // 100), n_ranks=N_RANKS, eta=2.0, random_state=2)
+    known = PositionBias.power(N_RANKS, 2.0)
+    rows.append(
+        [
+            "few clicks, eta 2",
+            f"{int(few.clicked.sum()):,}",
+            two(world.by_pairs(few, None)),
+            two(world.by_pairs(few, known)),
+            "",
+        ]
+    )
+    rows.append(
+        [
+            "the same, clipped at 0.1",
+            f"{int(few.clicked.sum()):,}",
+            "",
+            two(world.by_pairs(few, known.clipped(0.1))),
+            "",
+        ]
+    )
+    return (
+        f"## Severity, noise, wrong propensities ({world.name})\n\nPairwise accuracy / NDCG@10 on test queries after "
+        f'{n:,} impressions; with labels {two(world.full_labels())}. "Assumed" weights clicks by `rank ** -eta` of the '
+        'assumed severity; "estimated" by harvested propensities (for trust bias: slopes and offsets, learning from '
+        "relevance).\n\n" + table(["users", "clicks", "naive", "assumed", "estimated"], rows)
+    )
+
+
+def peers(worlds: dict[str, World], smoke: bool) -> str:
+    """LightGBM's and XGBoost's own position debiasing on the same clicks."""
+    try:
+        import lightgbm
+        import xgboost
+    except ImportError:
+        return "## Beside LightGBM and XGBoost\n\nNot installed."
+    n, n_trees = (500, 5) if smoke else (30_000, 100)
+    rows = []
+    for name in list(worlds)[:2]:
+        world = worlds[name]
+        log = simulate_clicks(world.train, world.rankers, n, n_ranks=N_RANKS, random_state=3)
+        X, y = np.asarray(world.train.X)[log.rows(world.train)], log.clicked.astype(int)
+        sizes = np.diff(log.pointers)
+        bias = position_bias(log, n_bootstrap=0)
+        fits: dict[str, Callable[[], object]] = {}
+
+        def light(debiased: bool, X=X, y=y, sizes=sizes, log=log) -> lightgbm.Booster:
+            position = {"position": log.rank} if debiased else {}
+            data = lightgbm.Dataset(X, y, group=sizes, **position)
+            return lightgbm.train({"objective": "lambdarank", "verbose": -1, "num_threads": 2}, data, n_trees)
+
+        def extreme(debiased: bool, X=X, y=y, log=log) -> xgboost.XGBRanker:
+            model = xgboost.XGBRanker(n_estimators=n_trees, lambdarank_unbiased=debiased, n_jobs=2)
+            return model.fit(X, y, qid=log.impression)
+
+        fits["LightGBM, naive"] = lambda light=light: light(False)
+        fits["LightGBM, position debiasing"] = lambda light=light: light(True)
+        fits["XGBoost, naive"] = lambda extreme=extreme: extreme(False)
+        fits["XGBoost, unbiased"] = lambda extreme=extreme: extreme(True)
+        fits["RankSVM, naive, C by clicks"] = lambda w=world, log=log: fit_from_clicks(RankSVM(), w.train, log).model
+        fits["RankSVM, harvested propensities, C by clicks"] = lambda w=world, log=log, bias=bias: (
+            fit_from_clicks(RankSVM(), w.train, log, bias).model
+        )
+        for label, fit in fits.items():
+            started = time.perf_counter()
+            model = fit()
+            took = time.perf_counter() - started
+            rows.append([name, label, two(np.array(quality(model, world.test))), f"{took:.1f}"])
+        rows.append([name, "RankSVM, labels, C by validation data", two(world.full_labels()), ""])
+    return (
+        f"## Beside LightGBM and XGBoost\n\nThe same log of {n:,} impressions; {n_trees} trees, other settings "
+        f"theirs. Boosted "
+        "trees get each impression as a query, its clicks as labels, and (LightGBM: `position`, XGBoost: "
+        "`lambdarank_unbiased`, rows in the order shown) estimate position bias while they learn. Pairwise accuracy / "
+        "NDCG@10 on test queries.\n\n" + table(["data", "model", "quality", "s"], rows)
+    )
+
+
+def evaluation(worlds: dict[str, World], smoke: bool) -> str:
+    """Error and coverage of the DCG@10 of a new ranker."""
+    sizes = ((500, 5),) if smoke else ((3_000, 200), (30_000, 200), (300_000, 10))
+    world = next(iter(worlds.values()))
+    data, queries = world.train, world.train.queries
+    new = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid).predict(data.X)
+    number, a = queries.numbers(), attractiveness(data)
+    order = np.lexsort((-new, number))
+    rank = np.empty(data.n_rows)
+    rank[order] = np.arange(data.n_rows) - np.repeat(queries.pointers[:-1], queries.sizes) + 1.0
+    gain = np.bincount(number, a * (rank <= 10) / np.log2(1.0 + rank))
+    truth, bias = gain.mean(), PositionBias.power(int(queries.sizes.max()))
+    rows = []
+    for n, n_runs in sizes:
+        errors: dict[str, list[float]] = {}
+        inside: dict[str, int] = {}
+        effective = []
+        for seed in range(n_runs):
+            log = simulate_clicks(data, world.rankers, n, n_ranks=len(bias.propensity), random_state=seed)
+            for label, used, options in (
+                ("naive", None, {}),
+                ("ips", bias, {}),
+                ("ips, clip .1", bias, {"clip": 0.1}),
+                ("dr, clip .1", bias, {"clip": 0.1, "estimator": "dr"}),
+                ("dr", bias, {"estimator": "dr"}),
+            ):
+                if seed >= 20 and label != "ips":
+                    continue
+                found = metrics.estimate(log, new, "dcg@10", used, data=data, **options)
+                low, high = found.intervals["dcg@10"]
+                errors.setdefault(label, []).append(abs(found["dcg@10"] / truth - 1.0))
+                inside[label] = inside.get(label, 0) + (low <= truth <= high)
+                if label == "ips":
+                    effective.append(found.effective_clicks / found.n_clicks)
+        for label, values in errors.items():
+            share = f"{100 * np.mean(effective):.0f} %" if label == "ips" else ""
+            error, covered = f"{100 * np.mean(values):.2f} %", f"{100 * inside[label] / len(values):.1f} %"
+            rows.append([f"{n:,}", label, len(values), error, covered, share])
+    return (
+        f"## Evaluation of a new ranker ({world.name})\n\nDCG@10 of a RankSVM trained on labels, from clicks on "
+        f"the whole "
+        "lists of the three weak rankers; known propensities. Goal: IPS within 1 % at 30,000 impressions, 95 % "
+        "intervals "
+        "that cover 90 to 98 %.\n\n"
+        + table(
+            ["impressions", "estimator", "simulations", "mean error", "coverage", "effective share of clicks"], rows
+        )
+    )
+
+
+def interleaving(worlds: dict[str, World], smoke: bool) -> str:
+    """False positives of A/A comparisons, and impressions needed, against A/B."""
+    world = next(iter(worlds.values()))
+    data = world.train
+    n_runs, n, pool, many = (10, 200, 3, 2_000) if smoke else (2_000, 1_000, 20, 300_000)
+    scores = {name: model.predict(data.X) for name, model in world.rankers.items()}
+    scores["labels"] = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid).predict(data.X)
+    false = []
+    for method in ("team_draft", "balanced", "probabilistic"):
+        same = Interleaved(data, scores["a"], scores["a"], method, pool, 0)
+        tests = [compare_credits(same.credits(n, np.random.default_rng(seed))) for seed in range(n_runs)]
+        false.append(
+            [
+                method,
+                f"{100 * np.mean([test.p_value < 0.05 for test in tests]):.1f} %",
+                f"{100 * np.mean([test.decided_at is not None for test in tests]):.1f} %",
+            ]
+        )
+    saved, z = [], 1.959964 + 0.841621
+    for one, other in (("labels", "a"), ("c", "a"), ("labels", "c"), ("c", "b")):
+        row = [f"{one} against {other}"]
+        needed = {}
+        for method in ("team_draft", "balanced", "probabilistic"):
+            credits = Interleaved(data, scores[one], scores[other], method, pool, 0).credits(
+                many, np.random.default_rng(1)
+            )
+            needed[method] = z**2 * credits.var() / credits.mean() ** 2
+            sign = "" if credits.mean() > 0 else " (other sign)"
+            row.append(f"{needed[method]:,.0f}{sign}")
+        logs = [simulate_clicks(data, scores[name], many, n_ranks=N_RANKS, random_state=2) for name in (one, other)]
+        clicks = [np.add.reduceat(log.clicked, log.pointers[:-1], dtype=np.int64) for log in logs]
+        gap = clicks[0].mean() - clicks[1].mean()
+        split = 2 * z**2 * (clicks[0].var() + clicks[1].var()) / gap**2
+        saved.append([*row, f"{split:,.0f}", f"{split / needed['team_draft']:.1f}"])
+    return (
+        f"## Interleaving ({world.name})\n\nA ranker against itself, {n_runs:,} experiments of {n:,} "
+        f"impressions: share "
+        "declared different at the 5 % level, by the test for a fixed number of impressions (goal: 4 to 6 %), "
+        "and by the "
+        "sequential test, looked at after every impression (at most 5 %).\n\n"
+        + table(["method", "fixed number", "at any time"], false)
+        + "\n\nImpressions for 80 % power at the 5 % level: interleaving, and an A/B test of clicks per "
+        "impression (both halves together).\n\n"
+        + table(["rankers", "team draft", "balanced", "probabilistic", "A/B", "A/B over team draft"], saved)
+    )
+
+
+SCALE = """
+import json, resource, sys, time
+from ranksvm import RankSVM, read_letor
+from ranksvm.clicks import ClickLog, click_pairs, position_bias
+from ranksvm import RankingData
+path, cache, how = sys.argv[1:]
+data = RankingData.load(cache)
+started = time.perf_counter()
+steps = {}
+def step(name, start):
+    steps[name] = time.perf_counter() - start
+    return time.perf_counter()
+now = started
+log = ClickLog.read(path) if how == "memory" else ClickLog.scan(path)
+now = step("read", now)
+bias = position_bias(log)
+now = step("bias", now)
+pairs, weight = click_pairs(log, data, bias)
+now = step("pairs", now)
+model = RankSVM(C=1000.0 / weight.sum()).fit(data.X, qid=data.qid, pairs=pairs, pair_weight=weight)
+now = step("train", now)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+print(json.dumps({"steps": steps, "total": now - started, "peak": peak, "pairs": len(weight)}))
+"""
+
+
+def scale(worlds: dict[str, World], smoke: bool) -> str:
+    """Time and memory from a file of 10^7 rows to a model."""
+    n = 2_000 if smoke else 1_130_000
+    world, rows = next(iter(worlds.values())), []
+    with tempfile.TemporaryDirectory() as folder:
+        log = simulate_clicks(world.train, world.rankers, n, n_ranks=N_RANKS, random_state=0)
+        n_rows, n_clicks = log.n_rows, int(log.clicked.sum())
+        path, cache = Path(folder) / "log.parquet", Path(folder) / "train.rsd"
+        log.write(path)
+        del log
+        world.train.save(cache)
+        for how in ("memory", "blocks"):
+            done = subprocess.run(
+                [sys.executable, "-c", SCALE, str(path), str(cache), how], capture_output=True, text=True, check=True
+            )
+            found = json.loads(done.stdout)
+            steps = [f"{found['steps'][name]:.1f}" for name in ("read", "bias", "pairs", "train")]
+            rows.append([how, *steps, f"{found['total']:.1f}", f"{found['peak']:.2f}"])
+        size = path.stat().st_size / 1e6
+    return (
+        f"## Scale\n\nA Parquet file of {n_rows:,} rows ({n:,} impressions, {n_clicks:,} clicks, {size:.0f} MB; "
+        f'{world.name}): read, propensities harvested with 200 bootstrap samples, pairs, one RankSVM. "blocks" reads '
+        "the file twice, in blocks of 1,048,576 rows. Goal: 60 s and 4 GB on two cores.\n\n"
+        + table(["log", "read, s", "bias, s", "pairs, s", "train, s", "total, s", "peak memory, GiB"], rows)
+    )
+
+
+def draw(curves: dict, path: Path) -> None:
+    """Pairwise accuracy against clicks, a panel for each data set."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(curves), figsize=(3.6 * len(curves), 3.4), squeeze=False, layout="constrained")
+    for axis, (name, curve) in zip(axes[0], curves.items(), strict=True):
+        axis.axhline(curve["full"][0], color="black", linestyle=":", linewidth=1, label="full labels")
+        for key, colour, style in (
+            ("naive", "#D55E00", "s--"),
+            ("known", "#0072B2", "o-"),
+            ("estimated", "#009E73", "^-."),
+        ):
+            values = [one[0] for one in curve[key]]
+            axis.plot(curve["clicks"], values, style, color=colour, markersize=4, label=key)
+        axis.set_xscale("log")
+        axis.set_title(name, fontsize=10)
+        axis.set_xlabel("clicks")
+        axis.grid(alpha=0.3)
+    axes[0, 0].set_ylabel("test pairwise accuracy")
+    axes[0, 0].legend(fontsize=8)
+    figure.savefig(path, dpi=90)
+    plt.close(figure)
+
+
+PARTS: dict[str, Callable] = {
+    part.__name__: part for part in (propensities, coverage, learning, severity, peers, evaluation, interleaving, scale)
+}
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run from the command line."""
+    options = arguments(
+        __doc__,
+        argv,
+        ("--parts", {"default": ",".join(PARTS), "help": "which parts to run"}),
+        ("--data", {"default": ",".join(DATA), "help": "folders of RANKSVM_DATA"}),
+        ("--plot", {"type": Path, "help": "file to draw the learning curves into"}),
+    )
+    names = ["made"] if options.smoke or data_folder() is None else options.data.split(",")
+    worlds = {name: World(name, 5 if name != "OHSUMED" else 2) for name in names}
+    parts = []
+    for name in options.parts.split(","):
+        started = time.perf_counter()
+        found = PARTS[name](worlds, options.smoke)
+        if name == "learning":
+            found, curves = found
+            if options.plot is not None:
+                draw(curves, options.plot)
+        parts.append(found)
+        print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
+    publish(page("Clicks", "clicks", options, parts, "lightgbm", "xgboost-cpu", "pyarrow"), options)
+
+
+if __name__ == "__main__":
+    main()

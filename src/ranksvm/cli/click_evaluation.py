@@ -1,0 +1,127 @@
+"""The options --clicks and --bias: models evaluated, and trained, by a click log."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from ranksvm.cli.files import load_scorer, model_scores, names_of, read, read_numbers
+from ranksvm.cli.options import EXISTING_FILE, all_options
+from ranksvm.cli.progress import Progress, Stopwatch
+from ranksvm.cli.tables import count, number, print_json, print_table
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ranksvm.data import RankingData
+    from ranksvm.metrics import CounterfactualEstimate
+
+__all__ = ["check_clicks", "click_options", "evaluate_clicks", "estimator_options", "pairs_of_clicks"]
+
+_METRICS = "dcg@10,mean_relevant_rank"
+
+
+def click_options(command: Callable) -> Callable:
+    """A click log and the propensities of its ranks."""
+    return all_options(
+        click.option(
+            "--clicks", type=EXISTING_FILE, metavar="LOG", help="Click log (Parquet, CSV or TSV), instead of labels."
+        ),
+        click.option(
+            "--bias",
+            type=EXISTING_FILE,
+            metavar="FILE",
+            help="Propensities of the ranks, as `ranksvm bias` writes them.",
+        ),
+    )(command)
+
+
+def estimator_options(command: Callable) -> Callable:
+    """How clicks estimate metrics."""
+    return all_options(
+        click.option(
+            "--estimator",
+            type=click.Choice(["ips", "snips", "dr"]),
+            default="ips",
+            show_default=True,
+            help="With --clicks: inverse propensities, self-normalised, or doubly robust.",
+        ),
+        click.option(
+            "--clip",
+            type=click.FloatRange(0, 1),
+            metavar="P",
+            help="With --clicks: propensities below P count as P.",
+        ),
+    )(command)
+
+
+def check_clicks(options: dict[str, Any]) -> None:
+    """Refuse half of a log and its propensities."""
+    if options["clicks"] is None and options["bias"] is not None:
+        raise click.UsageError("--bias is about a click log: give --clicks.")
+    if options["clicks"] is not None and options["bias"] is None:
+        raise click.UsageError("--clicks needs the propensities of its ranks: give --bias (see `ranksvm bias`).")
+
+
+def pairs_of_clicks(options: dict[str, Any], data: "RankingData") -> "tuple[np.ndarray, np.ndarray]":
+    """Weighted pairs of rows of the training data."""
+    from ranksvm.clicks import ClickLog, PositionBias, click_pairs
+
+    return click_pairs(ClickLog.scan(options["clicks"]), data, PositionBias.load(options["bias"]))
+
+
+def evaluate_clicks(ctx: click.Context, data: Path, options: dict[str, Any]) -> None:
+    """Estimate the metrics of models and score files from clicks, and print them."""
+    for name in ("runs", "qrels", "missing", "convention", "against", "correction", "per_query"):
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError("--clicks takes models and score files, and no option about labels or runs.")
+    if not (options["models"] or options["score_files"]):
+        raise click.UsageError("nothing to evaluate: give --model or --scores.")
+    given = ctx.get_parameter_source("metrics") is ParameterSource.COMMANDLINE
+    metrics = options["metrics"] if given else _METRICS.split(",")
+    results = _results(data, metrics, options)
+    if options["as_json"]:
+        systems = [{"name": name, **found.to_dict()} for name, found in results.items()]
+        print_json({"command": "evaluate", "data": str(data), "clicks": str(options["clicks"]), "systems": systems})
+        return
+    first = next(iter(results.values()))
+    rows = [[name, *(_cell(found, name) for found in results.values())] for name in first.means]
+    title = (
+        f"{options['clicks']}: {count(first.n_impressions)} impressions, {count(first.n_clicks)} clicks, worth "
+        f"{count(round(first.effective_clicks))} of equal weight"
+    )
+    print_table([f"metric ({first.estimator})", *results], rows, title=title)
+    for name, found in results.items():
+        if found.unseen_share > 0:
+            share = 100 * found.unseen_share
+            click.echo(f"{name}: no list ever showed {share:.1f} % of the documents on its first ten ranks.")
+
+
+def _cell(found: "CounterfactualEstimate", name: str) -> str:
+    low, high = found.intervals[name]
+    return f"{number(found.means[name])} [{number(low)}, {number(high)}]"
+
+
+def _results(data: Path, metrics: Any, options: dict[str, Any]) -> "dict[str, CounterfactualEstimate]":
+    from ranksvm.clicks import ClickLog, PositionBias
+    from ranksvm.metrics import estimate
+
+    models = [load_scorer(path) for path in options["models"]]
+    names = iter(names_of([*options["models"], *options["score_files"]]))
+    bias, log = PositionBias.load(options["bias"]), ClickLog.scan(options["clicks"])
+    how = {"estimator": options["estimator"], "clip": options["clip"]}
+    found = {}
+    with Progress(options["quiet"]) as progress:
+        rows = read(data, progress, Stopwatch(), options["reading"], require_labels=False)
+        for model in models:
+            name = next(names)
+            progress.now(f"Evaluating {name}")
+            found[name] = estimate(log, model_scores(model, rows, data), metrics, bias, data=rows, **how)
+        for path in options["score_files"]:
+            name = next(names)
+            progress.now(f"Evaluating {name}")
+            scores = read_numbers(path, rows.n_rows, "score")
+            found[name] = estimate(log, scores, metrics, bias, data=rows, **how)
+    return found

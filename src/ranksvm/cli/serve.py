@@ -1,0 +1,157 @@
+"""``ranksvm serve``: rank over HTTP, take feedback, learn from it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ranksvm.cli.errors import debug_option, warn
+from ranksvm.cli.online_options import learner_options, make_learner
+from ranksvm.cli.options import EXISTING_FILE, Number, quiet_option
+from ranksvm.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from ranksvm.serving.learning import Settings
+    from ranksvm.serving.service import Service
+
+
+@click.command("serve", short_help="Rank over HTTP, and learn from feedback.")
+@click.option("--store", required=True, metavar="FILE|URL", help="The log: a file, or postgresql://USER@HOST/DATABASE.")
+@click.option(
+    "--model", type=EXISTING_FILE, metavar="MODEL", help="Model that a new store begins with.  [default: by --learner]"
+)
+@click.option("--challenger", type=EXISTING_FILE, metavar="MODEL", help="Second model of a new store, to compare.")
+@learner_options
+@click.option(
+    "--n-features", type=click.IntRange(min=1), metavar="N", help="Number of features of a model that is new."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any that is free.")
+@click.option("--insecure", is_flag=True, help="Answer other machines without API keys (`ranksvm keys`).")
+@click.option(
+    "--explore",
+    type=click.Choice(["none", "epsilon", "team-draft"]),
+    default="none",
+    show_default=True,
+    help="Show some random orders, or interleave with the challenger.",
+)
+@click.option(
+    "--epsilon", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Chance of a random order."
+)
+@click.option("--every", type=click.IntRange(min=1), default=100, show_default=True, help="Feedback between versions.")
+@click.option("--seconds", type=Number(), default=1.0, show_default=True, help="Longest time between versions.")
+@click.option(
+    "--reward-wait",
+    type=Number(),
+    metavar="SECONDS",
+    help="After this time no feedback is taken, and all labels are 0.  [default: it may come any time]",
+)
+@click.option("--retain", type=Number(), metavar="DAYS", help="Remove older events.  [default: keep all]")
+@click.option("--metric", default="ndcg@10", show_default=True, help="Metric of a new store.")
+@click.option(
+    "--refit-every",
+    type=click.IntRange(min=10),
+    default=1000,
+    show_default=True,
+    help="For a model that cannot learn query by query, in a new store: feedback between fits.",
+)
+@click.option("--max-body", type=click.IntRange(min=1), default=8 << 20, show_default=True, metavar="BYTES")
+@click.option("--max-documents", type=click.IntRange(min=1), default=2000, show_default=True, metavar="N")
+@click.option("--rate", type=Number(), metavar="N", help="Requests per second and client.  [default: no limit]")
+@quiet_option
+@debug_option
+@click.pass_context
+def serve_command(ctx: click.Context, **options: Any) -> None:
+    """Rank documents over HTTP, take feedback, and learn from it; a page at / shows how it goes.
+
+    Everything is in the store: started again, the service continues where it was, also after it was killed. Several
+    services may share a store; one of them learns. Needs pip install 'ranksvm[serve]'.
+
+    \b
+    ranksvm serve --model model.rsvm --store events.db
+    ranksvm serve --learner solar2 --n-features 46 --store events.db
+    """
+    from ranksvm.serving.http_server import serve
+
+    with Progress(options["quiet"]) as progress:
+        service = _service(ctx, options)
+        try:
+            _check_access(options, service)
+        except BaseException:
+            service.close()
+            raise
+        serve(service, options["host"], options["port"], tell=progress.line)
+
+
+def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
+    """The service on its store; a new store begins with the models that were named."""
+    import time
+
+    from ranksvm.exceptions import OptionError
+    from ranksvm.serving.learner import Schedule, begin
+    from ranksvm.serving.requests import Limits
+    from ranksvm.serving.service import Options, Service
+    from ranksvm.serving.store import open_store
+
+    store = open_store(options["store"], reward_wait=options["reward_wait"])
+    try:
+        if store.checkpoint() is None:
+            models, settings = _beginning(ctx, options)
+            begin(store, models, settings, at=time.time())
+        elif options["model"] is not None or options["challenger"] is not None:
+            warn(f"{options['store']} has models already: it continues with these, not with --model or --challenger.")
+        if options["explore"] == "team-draft" and "challenger" not in begin(store, None, None, at=0.0).models:
+            raise OptionError("team-draft needs a second model: --challenger, when the store is new.")
+        return Service(
+            store,
+            Schedule(options["every"], options["seconds"], retain_days=options["retain"]),
+            Options(
+                options["explore"],
+                options["epsilon"],
+                Limits(options["max_body"], options["max_documents"]),
+                options["rate"],
+                options["insecure"],
+                options["reward_wait"],
+            ),
+        )
+    except BaseException:
+        store.close()
+        raise
+
+
+def _beginning(ctx: click.Context, options: dict[str, Any]) -> "tuple[dict[str, Any], Settings]":
+    """The models of a new store, which take columns by position, and its settings."""
+    from ranksvm.exceptions import OptionError
+    from ranksvm.metrics import parse_metric
+    from ranksvm.serving.learning import CHAMPION, Settings
+    from ranksvm.serving.models import by_position, feature_names
+
+    if options["model"] is None and options["learner"] == "prank" and options["levels"] is None:
+        raise click.UsageError("--learner prank needs --levels, such as 0,1,2.")
+    champion = _loaded(options["model"]) or make_learner(ctx, options)
+    names = feature_names(champion, options["n_features"])
+    models = {CHAMPION: champion}
+    if (challenger := _loaded(options["challenger"])) is not None:
+        if feature_names(challenger, len(names)) != names:
+            raise OptionError("the challenger has features of other names than the model.")
+        models["challenger"] = challenger
+    settings = Settings(names, parse_metric(options["metric"]).name, options["refit_every"])
+    return {name: by_position(model) for name, model in models.items()}, settings
+
+
+def _loaded(path: Path | None) -> Any:
+    from ranksvm.cli.files import load_model
+
+    return None if path is None else load_model(path)
+
+
+def _check_access(options: dict[str, Any], service: "Service") -> None:
+    """Refuse to answer other machines without keys."""
+    from ranksvm.exceptions import OptionError
+    from ranksvm.serving.access import is_loopback
+
+    if not is_loopback(options["host"]) and not service.keys and not options["insecure"]:
+        raise OptionError(
+            f"--host {options['host']} can be reached from other machines: make an API key first "
+            f"(ranksvm keys {options['store']} --add NAME), or accept anyone with --insecure."
+        )

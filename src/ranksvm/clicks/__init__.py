@@ -1,0 +1,32 @@
+"""Learning and evaluation from clicks: logs, propensities, counterfactual estimates, interleaving, simulated users."""
+
+from ranksvm.clicks.bias import PositionBias
+from ranksvm.clicks.interleaving import (
+    Interleaving,
+    InterleavingTest,
+    compare_credits,
+    interleave,
+    interleaving_credits,
+)
+from ranksvm.clicks.learning import ClickPairs, ClickValidation, click_pairs, fit_from_clicks, relevance
+from ranksvm.clicks.log import ClickLog
+from ranksvm.clicks.position_bias import position_bias
+from ranksvm.clicks.simulation import attractiveness, simulate_clicks
+
+__all__ = [
+    "ClickLog",
+    "ClickPairs",
+    "ClickValidation",
+    "Interleaving",
+    "InterleavingTest",
+    "PositionBias",
+    "attractiveness",
+    "click_pairs",
+    "compare_credits",
+    "fit_from_clicks",
+    "interleave",
+    "interleaving_credits",
+    "position_bias",
+    "relevance",
+    "simulate_clicks",
+]

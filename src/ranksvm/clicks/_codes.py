@@ -1,0 +1,96 @@
+"""Ids as small integers: a query, a document or a ranker is a number from 0 and a place in a list of ids."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ranksvm.data.queries import checked_ids
+
+__all__ = ["Coded", "Encoder", "coded"]
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Ids of rows.
+
+    Parameters
+    ----------
+    codes : ndarray of int32
+        Place of each row's id in ``ids``.
+    ids : ndarray
+        The different ids.
+    """
+
+    codes: np.ndarray
+    ids: np.ndarray
+
+    def take(self, rows: Any) -> "Coded":
+        """The ids of some rows."""
+        return Coded(self.codes[rows], self.ids)
+
+
+def coded(name: str, values: Any) -> Coded:
+    """Ids of any type as codes; values that already are `Coded` stay.
+
+    Raises
+    ------
+    DataError
+        When the values are not one-dimensional, or one is missing.
+    """
+    if isinstance(values, Coded):
+        return values
+    array = checked_ids(values, name, f"a {name} id")
+    if array.dtype.kind in "iu" and len(array):
+        low, high = int(array.min()), int(array.max())
+        if high - low <= 4 * len(array):  # a table of the range is faster than sorting
+            there = np.zeros(high - low + 1, dtype=bool)
+            there[array - low] = True
+            place = np.cumsum(there, dtype=np.int32) - 1
+            return Coded(place[array - low], np.flatnonzero(there).astype(array.dtype) + array.dtype.type(low))
+    if array.dtype.kind in "OTUV":
+        return Encoder().encode(array)
+    ids, codes = np.unique(array, return_inverse=True)
+    return Coded(codes.reshape(-1).astype(np.int32), ids)
+
+
+class Encoder:
+    """Codes that mean the same in every block of a file: an id that was seen before keeps its number."""
+
+    def __init__(self) -> None:
+        self._number: dict[Any, int] = {}
+
+    def encode(self, values: Any) -> Coded:
+        """Codes of one block of ids.
+
+        Parameters
+        ----------
+        values : ndarray
+            Ids; or a dictionary array of pyarrow, which knows the different ones.
+
+        Returns
+        -------
+        Coded
+            Its ids are those of all blocks so far.
+        """
+        if hasattr(values, "dictionary"):
+            different, places = values.dictionary.to_pylist(), values.indices.to_numpy()
+        elif values.dtype.kind in "OTV":
+            different, places = values.tolist(), slice(None)
+        else:
+            unique, places = np.unique(values, return_inverse=True)
+            different = unique.tolist()
+        number = self._number
+        codes = np.fromiter((number.setdefault(value, len(number)) for value in different), np.int32, len(different))
+        return Coded(codes[places].reshape(-1), self.ids)
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The ids so far, by their numbers."""
+        known = list(self._number)
+        if not known or all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in known):
+            return np.array(known, dtype=np.int64)
+        ids = np.array(known) if all(isinstance(value, str) for value in known) else np.empty(len(known), dtype=object)
+        if ids.dtype == object:
+            ids[:] = known
+        return ids

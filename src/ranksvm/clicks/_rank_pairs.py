@@ -1,0 +1,93 @@
+"""Relative propensities from documents that were shown at several ranks: pairs of ranks, and a Bradley-Terry model."""
+
+import numpy as np
+
+from ranksvm.clicks.counts import ClickCounts, groups_of
+
+__all__ = ["connected", "fitted", "harvested", "swapped"]
+
+# Numbers of a table of groups and pairs of ranks: 64 MB.
+_NUMBERS = 8_000_000
+_MOST_GROUPS = 1_000
+_STEPS = 50
+
+
+def harvested(counts: ClickCounts) -> np.ndarray:
+    """Clicks of each rank against each other one, by group of queries: shape (n_groups, n_ranks, n_ranks).
+
+    A document that was shown n_k and n_l times at the ranks k and l, and clicked on c_k and c_l times, adds
+    ``c_k n_l / (n_k + n_l)`` to [k, l] and ``c_l n_k / (n_k + n_l)`` to [l, k]. Given the numbers of impressions, their
+    expectations are p_k and p_l times the same number.
+    """
+    n_ranks = counts.n_ranks
+    group, n_groups = groups_of(counts.query, min(_MOST_GROUPS, max(20, _NUMBERS // n_ranks**2)))
+    item, size = counts.item, n_ranks * n_ranks
+    found = np.zeros(n_groups * size)
+    for offset in range(1, n_ranks):
+        one = np.flatnonzero(item[offset:] == item[:-offset])
+        if len(one) == 0:
+            break
+        other = one + offset
+        shown_one, shown_other = counts.shown[one], counts.shown[other]
+        total = shown_one + shown_other
+        start, k, l = group[one] * size, counts.rank[one], counts.rank[other]
+        found += np.bincount(start + k * n_ranks + l, counts.clicks[one] * shown_other / total, len(found))
+        found += np.bincount(start + l * n_ranks + k, counts.clicks[other] * shown_one / total, len(found))
+    return found.reshape(n_groups, n_ranks, n_ranks)
+
+
+def swapped(counts: ClickCounts) -> tuple[np.ndarray, np.ndarray]:
+    """Impressions and clicks by group of queries, rank before randomisation and rank shown."""
+    n_base = int(counts.base_rank.max()) + 1
+    size = n_base * counts.n_ranks
+    group, n_groups = groups_of(counts.query, min(_MOST_GROUPS, max(20, _NUMBERS // size)))
+    place = group * size + counts.base_rank * counts.n_ranks + counts.rank
+    shape = n_groups, n_base, counts.n_ranks
+    shown, clicks = (np.bincount(place, values, n_groups * size) for values in (counts.shown, counts.clicks))
+    return shown.reshape(shape), clicks.reshape(shape)
+
+
+def against(shown: np.ndarray, clicks: np.ndarray) -> np.ndarray:
+    """The table of `harvested` from impressions and clicks whose strata are the second to last axis."""
+    n_ranks = shown.shape[-1]
+    found = np.zeros((*shown.shape[:-2], n_ranks, n_ranks))
+    for stratum in range(shown.shape[-2]):
+        n, c = shown[..., stratum, :], clicks[..., stratum, :]
+        total = n[..., :, None] + n[..., None, :]
+        found += c[..., :, None] * n[..., None, :] / np.where(total > 0, total, 1.0)
+    found[..., np.arange(n_ranks), np.arange(n_ranks)] = 0.0
+    return found
+
+
+def connected(wins: np.ndarray) -> np.ndarray:
+    """Whether each rank can be compared with rank 1: clicks lead there and back."""
+    from scipy.sparse.csgraph import connected_components
+
+    return _same_as_first(connected_components(wins > 0, directed=True, connection="strong")[1])
+
+
+def _same_as_first(component: np.ndarray) -> np.ndarray:
+    return component == component[0]
+
+
+def fitted(wins: np.ndarray) -> np.ndarray:
+    """Propensities relative to rank 1 that are most likely given the clicks of pairs of ranks, shape (..., n_ranks).
+
+    ``sum over k, l of wins[k, l] log(p_k / (p_k + p_l))`` is concave in log p; Newton's method, all tables at once.
+    """
+    n_ranks = wins.shape[-1]
+    log_p = np.zeros(wins.shape[:-1])
+    both = wins + np.swapaxes(wins, -1, -2)
+    for _ in range(_STEPS):
+        share = 1.0 / (1.0 + np.exp(log_p[..., None, :] - log_p[..., :, None]))
+        gradient = (wins - both * share).sum(axis=-1)[..., 1:]
+        weight = both * share * (1.0 - share)
+        hessian = -weight
+        hessian[..., np.arange(n_ranks), np.arange(n_ranks)] += weight.sum(axis=-1)
+        # the tiny addition keeps a table without clicks at some rank from being singular
+        reduced = hessian[..., 1:, 1:] + 1e-10 * np.eye(n_ranks - 1)
+        step = np.linalg.solve(reduced, gradient[..., None])[..., 0]
+        log_p[..., 1:] += np.clip(step, -1.0, 1.0)
+        if np.abs(step).max(initial=0.0) < 1e-10:
+            break
+    return np.exp(log_p)

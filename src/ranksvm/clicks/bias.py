@@ -1,0 +1,300 @@
+"""PositionBias: how much of what users would click on they see at each rank."""
+
+import dataclasses
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from ranksvm._plain import plain
+from ranksvm._tabular import Table, Tabular
+from ranksvm.data.atomic_files import atomic_write
+from ranksvm.data.numeric_column import numeric_column
+from ranksvm.exceptions import DataError, OptionError
+
+__all__ = ["PositionBias"]
+
+_MARK = "position bias"
+_VERSION = 1
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class PositionBias(Tabular):
+    """Propensities of ranks: ``P(click at rank k) = propensity_k * relevance + offset_k``.
+
+    Position bias alone has no offset; trust bias has one (Agarwal et al., WWW 2019; Vardasbi, Oosterhuis & de Rijke,
+    CIKM 2020). Clicks identify propensities up to a factor, and with an offset relevance up to an affine map: an
+    estimate is relative to rank 1, where the propensity is 1 and the offset 0, so that relevance is the click rate that
+    a document would have at rank 1.
+
+    Parameters
+    ----------
+    propensity : array-like of shape (n_ranks,)
+        Propensity of each rank from 1, in (0, 1]; NaN where the data do not identify it.
+    offset : array-like of shape (n_ranks,), optional
+        Click rate at each rank of a document without relevance, with trust bias; None: 0. Negative where relevance is
+        the click rate at rank 1, if documents without relevance are clicked on there.
+    low, high : ndarray of shape (n_ranks,), optional
+        Confidence interval of the propensities; none if they were given, not estimated.
+    offset_low, offset_high : ndarray of shape (n_ranks,), optional
+        That of the offsets.
+    confidence : float, default 0.95
+        Level of the intervals.
+    method : str, default "given"
+        How they were found.
+    n_impressions : int, default 0
+        From how many impressions.
+    diagnosis : tuple of str
+        What the data do not tell, in sentences; empty if all is well.
+    clip : float, default 0.0
+        Propensities below count as this: `clipped`.
+
+    Raises
+    ------
+    DataError
+        When a propensity is not in (0, 1].
+
+    Examples
+    --------
+    >>> bias = PositionBias([1.0, 0.5, 0.25]).clipped(0.4)
+    >>> bias.at([1, 3]).tolist(), bias.clip_bias.tolist()
+    ([1.0, 0.4], [0.0, 0.0, -0.375])
+    """
+
+    propensity: np.ndarray
+    offset: np.ndarray | None = None
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    offset_low: np.ndarray | None = None
+    offset_high: np.ndarray | None = None
+    confidence: float = 0.95
+    method: str = "given"
+    n_impressions: int = 0
+    diagnosis: tuple[str, ...] = ()
+    clip: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field in ("propensity", "offset", "low", "high", "offset_low", "offset_high"):
+            if (values := getattr(self, field)) is not None:
+                object.__setattr__(self, field, np.asarray(values, dtype=np.float64))
+        p = self.propensity
+        if p.ndim != 1 or len(p) == 0:
+            raise DataError(f"propensity must hold one number for each rank, got shape {p.shape}.")
+        wrong = (p <= 0.0) | (p > 1.0)
+        if wrong.any():
+            rank = int(wrong.argmax()) + 1
+            raise DataError(
+                f"the propensity of rank {rank} is {p[rank - 1]:g}: the probability of being examined must be "
+                "in (0, 1]."
+            )
+        if self.offset is not None and self.offset.shape != p.shape:
+            raise DataError(f"there are {len(p)} propensities but {self.offset.size} offsets: one of each for a rank.")
+
+    @classmethod
+    def power(cls, n_ranks: int, eta: float = 1.0) -> "PositionBias":
+        """Propensities ``k ** -eta``.
+
+        Parameters
+        ----------
+        n_ranks : int
+            Number of ranks.
+        eta : float, default 1.0
+            Severity.
+
+        Returns
+        -------
+        PositionBias
+            They, without intervals.
+        """
+        return cls(np.arange(1.0, n_ranks + 1.0) ** -eta)
+
+    @property
+    def n_ranks(self) -> int:
+        """Number of ranks."""
+        return len(self.propensity)
+
+    @property
+    def identified(self) -> bool:
+        """Whether the propensity of every rank is known."""
+        return not np.isnan(self.propensity).any()
+
+    @property
+    def clip_bias(self) -> np.ndarray:
+        """Relative bias that clipping causes at each rank: relevance there counts ``1 + clip_bias`` times."""
+        return self.propensity / np.maximum(self.propensity, self.clip) - 1.0
+
+    def clipped(self, clip: float) -> "PositionBias":
+        """The same with propensities that count as ``clip`` at least: less variance, and the bias of `clip_bias`.
+
+        Parameters
+        ----------
+        clip : float
+            The limit, in [0, 1]; 0 clips nothing.
+
+        Returns
+        -------
+        PositionBias
+            A copy with this limit.
+        """
+        if not (isinstance(clip, int | float) and 0.0 <= clip <= 1.0):
+            raise OptionError(f"clip must be between 0 and 1, got {clip!r}.")
+        return dataclasses.replace(self, clip=float(clip))
+
+    def at(self, rank: Any) -> np.ndarray:
+        """Propensity of each row, clipped.
+
+        Parameters
+        ----------
+        rank : array-like of int
+            Ranks, from 1.
+
+        Returns
+        -------
+        ndarray of float64
+            The propensities.
+
+        Raises
+        ------
+        DataError
+            When a rank is not known.
+        """
+        return np.maximum(self._of(rank, self.propensity), self.clip)
+
+    def relevance(self, rank: Any, clicked: Any) -> np.ndarray:
+        """Estimate of the relevance of each row from its click: ``(click - offset) / propensity``.
+
+        It is unbiased without clipping.
+
+        Parameters
+        ----------
+        rank : array-like of int
+            Ranks, from 1.
+        clicked : array-like of bool
+            Clicks.
+
+        Returns
+        -------
+        ndarray of float64
+            The estimates.
+        """
+        values = np.asarray(clicked, dtype=np.float64)
+        if self.offset is not None:
+            values = values - self._of(rank, self.offset)
+        return values / self.at(rank)
+
+    def _of(self, rank: Any, values: np.ndarray) -> np.ndarray:
+        rank = np.asarray(rank)
+        if rank.size and (rank.max() > self.n_ranks or rank.min() < 1):
+            lowest = int(rank.max())
+            raise DataError(
+                f"the log shows rank {lowest}, but propensities are known for {self.n_ranks} ranks: keep the "
+                f"first ones, log.top({self.n_ranks})."
+            )
+        found = values[rank - 1]
+        if np.isnan(found).any():
+            place = int(rank.reshape(-1)[np.isnan(found).reshape(-1).argmax()])
+            why = f" {self.diagnosis[0]}" if self.diagnosis else ""
+            raise DataError(
+                f"the propensity of rank {place} is not known.{why} Keep the ranks above: log.top({place - 1})."
+            )
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values, ready for JSON; an unknown number is None.
+
+        Returns
+        -------
+        dict
+            One entry per parameter.
+        """
+        return plain(dataclasses.asdict(self))
+
+    def save(self, path: Any) -> None:
+        """Write JSON, which `load` reads.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; written atomically.
+        """
+        content = {"ranksvm": _MARK, "version": _VERSION, **self.to_dict()}
+        with atomic_write(path) as file:
+            file.write((json.dumps(content, indent=1) + "\n").encode())
+
+    @classmethod
+    def load(cls, path: Any) -> "PositionBias":
+        """Read a file written by `save`.
+
+        Parameters
+        ----------
+        path : path-like
+            The file.
+
+        Returns
+        -------
+        PositionBias
+            What was saved.
+
+        Raises
+        ------
+        DataError
+            When it is not such a file.
+        """
+        name = os.fspath(path)
+        with open(path, "rb") as file:
+            text = file.read()
+        try:
+            content = json.loads(text)
+            if content.pop("ranksvm") != _MARK or content.pop("version") > _VERSION:
+                raise ValueError("it is of another kind, or of a newer version")
+            content["diagnosis"] = tuple(content.get("diagnosis", ()))
+            for field in ("propensity", "offset", "low", "high", "offset_low", "offset_high"):
+                if content.get(field) is not None:
+                    content[field] = numeric_column(
+                        field, [np.inf if value is None else value for value in content[field]], finite=False
+                    )
+                    content[field][np.isinf(content[field])] = np.nan
+            return cls(**content)
+        except DataError as error:
+            raise DataError(f"{name}: {error}") from None
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise DataError(f"{name} is not a file of PositionBias.save: {error}") from None
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the propensities with their intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; None: those of a new figure.
+
+        Returns
+        -------
+        PropensityDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        from ranksvm.plotting.rank_curves import PropensityDisplay
+
+        return PropensityDisplay(self.propensity, self.low, self.high, self.offset, self.clip).plot(ax)
+
+    def _table(self) -> Table:
+        columns: dict[str, Any] = {"rank": np.arange(1, self.n_ranks + 1), "propensity": self.propensity}
+        for name in ("low", "high", "offset", "offset_low", "offset_high"):
+            if (values := getattr(self, name)) is not None:
+                columns[name] = values
+        if self.clip > 0:
+            columns["clip_bias"] = self.clip_bias
+        caption = f"{self.method}, {self.n_impressions:,} impressions" if self.n_impressions else self.method
+        return Table(columns, ". ".join([caption, *(text.rstrip(".") for text in self.diagnosis)]))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{value:.3f}" for value in self.propensity[:5])
+        more = ", ..." if self.n_ranks > 5 else ""
+        notes = "".join(f"\n  {text}" for text in self.diagnosis)
+        return f"PositionBias([{shown}{more}], {self.n_ranks} ranks, method {self.method!r}){notes}"

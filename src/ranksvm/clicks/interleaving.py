@@ -1,0 +1,422 @@
+"""Interleaving: two rankers share one list, and the clicks say which of them users prefer."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ranksvm._options import check, count, one_of
+from ranksvm._tabular import Table, Tabular
+from ranksvm.data import RankingData
+from ranksvm.data.clicks import clicked_flags
+from ranksvm.data.numeric_column import numeric_column
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.metrics.evaluation import check_confidence
+from ranksvm.metrics.t_test import t_test
+
+__all__ = ["Interleaving", "InterleavingTest", "compare_credits", "interleave", "interleaving_credits"]
+
+_METHODS = ("team_draft", "balanced", "probabilistic")
+# Exponent of the softmax over ranks in the paper.
+_TAU = 3.0
+# Sum of squared credits near which the sequential test is strongest: that of some hundred decisive impressions.
+_SCALE = 100.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Interleaving:
+    """One list made of two.
+
+    Parameters
+    ----------
+    documents : list
+        The documents to show, from the top.
+    team : list of str
+        For each document the list, "A" or "B", that contributed it: the ``ranker`` of a `ClickLog`.
+    method : str
+        How it was made.
+    rank_a, rank_b : ndarray of float64, shape (n_documents,)
+        Rank of each document in either list, infinite if it is not there.
+    n_a, n_b : int
+        Lengths of the lists.
+    """
+
+    documents: list[Any]
+    team: list[str]
+    method: str
+    rank_a: np.ndarray
+    rank_b: np.ndarray
+    n_a: int
+    n_b: int
+
+    def credit(self, clicked: Any) -> float:
+        """Who wins with these clicks, as in `interleaving_credits`.
+
+        Parameters
+        ----------
+        clicked : array-like of bool, shape (n_documents,)
+            Which documents were clicked on.
+
+        Returns
+        -------
+        float
+            Between 1 (A) and -1 (B).
+
+        Raises
+        ------
+        DataError
+            When there is not one flag for each document.
+        """
+        flags = clicked_flags(clicked)
+        if len(flags) != len(self.documents):
+            raise DataError(f"clicked has {len(flags)} entries for {len(self.documents)} documents: they must agree.")
+        clicks, rank_a, rank_b = (values[None, :] for values in (flags, self.rank_a, self.rank_b))
+        if self.method == "team_draft":
+            side = np.where(np.array(self.team) == "A", 1.0, -1.0)[None, :]
+            return float(_team_draft_credit(clicks, side)[0])
+        if self.method == "balanced":
+            return float(_balanced_credit(clicks, rank_a, rank_b)[0])
+        sizes = np.array([self.n_a]), np.array([self.n_b])
+        return float(_probabilistic_credit(clicks, rank_a, rank_b, *sizes)[0])
+
+
+def interleave(
+    a: Sequence[Any], b: Sequence[Any], *, method: str = "team_draft", length: int = 10, random_state: Any = None
+) -> Interleaving:
+    """A list of documents from two rankings.
+
+    Papers leave details open; these are exact. All stop at ``length`` documents or when both rankings are exhausted.
+
+    - ``"team_draft"`` (Radlinski, Kurup & Joachims, CIKM 2008, algorithm 2): while documents are missing, the team with
+      fewer documents picks, or, if both have as many, a fair coin decides; a team picks the highest document of its
+      ranking that is not in the list yet. A team whose ranking is exhausted passes, and the other one picks.
+    - ``"balanced"`` (Joachims 2003; algorithm 1 of the paper above): one fair coin decides who is first. With k_a and
+      k_b documents read of either ranking, A reads its next one if ``k_a < k_b``, or if they are equal and A is first;
+      else B does. It is appended if it is not in the list yet. An exhausted ranking is not read, and the other one is.
+    - ``"probabilistic"`` (Hofmann, Whiteson & de Rijke, CIKM 2011): for each place a fair coin chooses a ranking, from
+      which a document is drawn with probability proportional to ``rank ** -3`` among those that are not in the list
+      yet; ranks are those of the whole ranking. An exhausted ranking is not chosen.
+
+    Parameters
+    ----------
+    a, b : sequence
+        Documents from the top, each once.
+    method : {"team_draft", "balanced", "probabilistic"}, default "team_draft"
+        How to interleave.
+    length : int, default 10
+        Most documents in the list.
+    random_state : int, Generator or None, default None
+        Source of randomness; give one Generator for all lists.
+
+    Returns
+    -------
+    Interleaving
+        The list, and who contributed what.
+
+    Raises
+    ------
+    DataError
+        When a ranking has a document twice, or both are empty.
+    OptionError
+        When an option is out of range.
+
+    Examples
+    --------
+    >>> mixed = interleave(["x", "y", "z"], ["y", "w", "x"], length=3, random_state=1)
+    >>> mixed.documents, mixed.team
+    (['x', 'y', 'w'], ['A', 'B', 'B'])
+    >>> mixed.credit([1, 0, 0])
+    1.0
+    """
+    check(method=one_of(method, _METHODS), length=count(length))
+    lists = {"A": list(a), "B": list(b)}
+    places: dict[str, dict[Any, int]] = {}
+    for name, documents in lists.items():
+        places[name] = {document: place for place, document in enumerate(documents)}
+        if len(places[name]) < len(documents):
+            twice = next(document for place, document in enumerate(documents) if places[name][document] != place)
+            raise DataError(f"ranking {name} has document {twice!r} twice.")
+    if not lists["A"] and not lists["B"]:
+        raise DataError("both rankings are empty: there is nothing to interleave.")
+    rng = np.random.default_rng(random_state)
+    draw = {"team_draft": _team_draft, "balanced": _balanced, "probabilistic": _probabilistic}[method]
+    documents, team = draw(lists, length, rng)
+    rank_a, rank_b = (
+        np.array([place[document] + 1.0 if document in place else np.inf for document in documents])
+        for place in (places["A"], places["B"])
+    )
+    return Interleaving(documents, team, method, rank_a, rank_b, len(lists["A"]), len(lists["B"]))
+
+
+def _team_draft(lists: dict[str, list[Any]], length: int, rng: np.random.Generator) -> tuple[list[Any], list[str]]:
+    documents: dict[Any, str] = {}
+    size, read = {"A": 0, "B": 0}, {"A": 0, "B": 0}
+    while len(documents) < length:
+        for name, ranking in lists.items():
+            while read[name] < len(ranking) and ranking[read[name]] in documents:
+                read[name] += 1
+        able = [name for name, ranking in lists.items() if read[name] < len(ranking)]
+        if not able:
+            break
+        if len(able) == 2:
+            fewer = [name for name in able if size[name] < max(size.values())]
+            able = fewer or [able[rng.integers(2)]]
+        documents[lists[able[0]][read[able[0]]]] = able[0]
+        size[able[0]] += 1
+    return list(documents), list(documents.values())
+
+
+def _balanced(lists: dict[str, list[Any]], length: int, rng: np.random.Generator) -> tuple[list[Any], list[str]]:
+    documents: dict[Any, str] = {}
+    read = {"A": 0, "B": 0}
+    first, second = ("A", "B") if rng.integers(2) == 0 else ("B", "A")
+    while len(documents) < length:
+        able = [name for name in (first, second) if read[name] < len(lists[name])]
+        if not able:
+            break
+        name = min(able, key=lambda one: read[one])  # the first one if both have read as many
+        documents.setdefault(lists[name][read[name]], name)
+        read[name] += 1
+    return list(documents), list(documents.values())
+
+
+def _probabilistic(lists: dict[str, list[Any]], length: int, rng: np.random.Generator) -> tuple[list[Any], list[str]]:
+    documents: dict[Any, str] = {}
+    weights = {name: np.arange(1.0, len(ranking) + 1.0) ** -_TAU for name, ranking in lists.items()}
+    place = {name: {document: number for number, document in enumerate(ranking)} for name, ranking in lists.items()}
+    left = {name: len(ranking) for name, ranking in lists.items()}
+    while len(documents) < length:
+        able = [name for name in lists if left[name]]
+        if not able:
+            break
+        name = able[rng.integers(2)] if len(able) == 2 else able[0]
+        sums = np.cumsum(weights[name])
+        chosen = lists[name][min(int(np.searchsorted(sums, rng.random() * sums[-1], side="right")), len(sums) - 1)]
+        documents[chosen] = name
+        for one in lists:
+            if chosen in place[one]:
+                weights[one][place[one][chosen]] = 0.0
+                left[one] -= 1
+    return list(documents), list(documents.values())
+
+
+def interleaving_credits(
+    log: Any,
+    method: str = "team_draft",
+    *,
+    names: tuple[Any, Any] = ("A", "B"),
+    data: RankingData | None = None,
+    scores: tuple[Any, Any] | None = None,
+) -> np.ndarray:
+    """Who wins each impression of a log of interleaved lists: 1 for A, -1 for B, 0 for neither.
+
+    - ``"team_draft"``: the sign of the clicks on documents of team A less those on documents of team B; the log's
+      ``ranker`` names the team of each row.
+    - ``"balanced"``: let d be the lowest document clicked on and k the better one of its ranks in A and B; the sign of
+      the clicks on the first k documents of A less those on the first k of B.
+    - ``"probabilistic"``: the expectation of the sign of ``"team_draft"`` over all teams that could have led to the
+      list (a number between -1 and 1). Given the list these are independent from place to place: document d is of team
+      A with probability ``P_A(d) / (P_A(d) + P_B(d))``, where both are the softmax probabilities among the documents
+      that are left, so that the sum over 2^n assignments of the paper is a convolution over the clicks.
+
+    Parameters
+    ----------
+    log : ClickLog
+        The log.
+    method : {"team_draft", "balanced", "probabilistic"}, default "team_draft"
+        How the lists were made.
+    names : tuple of two, default ("A", "B")
+        Names of the teams in the log, for ``"team_draft"``.
+    data : RankingData, optional
+        All documents of the queries, for the other methods.
+    scores : tuple of two array-like of shape (n_rows,), optional
+        Scores of A and B for the rows of ``data``, of which the rankings were made.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_impressions,)
+        The credits.
+
+    Raises
+    ------
+    DataError
+        When a row is of another team, or scores or rankers are missing or do not match.
+    """
+    check(method=one_of(method, _METHODS))
+    clicked = _table(log, log.clicked.astype(np.float64), 0.0) > 0
+    if method == "team_draft":
+        return _team_draft_credit(clicked, _table(log, _sides(log, names), 0.0))
+    if data is None or scores is None:
+        raise OptionError(f"method={method!r} needs both rankings: give data= and scores=(of A, of B).")
+    rows, queries = log.rows(data), data.queries
+    numbers = queries.numbers()
+    ranks = []
+    for values in scores:
+        one = numeric_column("scores", values)
+        if one.shape != (data.n_rows,):
+            raise DataError(f"scores has shape {one.shape}, but the data has {data.n_rows} rows: they must agree.")
+        order = np.lexsort((-one, numbers))
+        rank = np.empty(data.n_rows)
+        rank[order] = np.arange(data.n_rows) - np.repeat(queries.pointers[:-1], queries.sizes) + 1.0
+        ranks.append(_table(log, rank[rows], np.inf))
+    if method == "balanced":
+        return _balanced_credit(clicked, *ranks)
+    size = queries.sizes[numbers[rows[log.pointers[:-1]]]]
+    rank_a, rank_b = ranks
+    return _probabilistic_credit(clicked, rank_a, rank_b, size, size)
+
+
+def _sides(log: Any, names: tuple[Any, Any]) -> np.ndarray:
+    """1 for rows of team A, -1 for those of B."""
+    if log.ranker is None:
+        raise DataError("the log has no ranker, which names the team of each document.")
+    unknown = [name for name in log.ranker_names if name not in names]
+    if unknown or len(set(names)) != 2:
+        raise DataError(f"the teams are {names[0]!r} and {names[1]!r}, but a document is of {(unknown or names)[0]!r}.")
+    side = np.array([1.0 if name == names[0] else -1.0 for name in log.ranker_names])
+    return side[log.ranker]
+
+
+def _table(log: Any, values: np.ndarray, empty: float) -> np.ndarray:
+    """Values of rows by impression and rank."""
+    table = np.full((log.n_impressions, int(log.rank.max())), empty)
+    table[log.impression, log.rank - 1] = values
+    return table
+
+
+def _team_draft_credit(clicked: np.ndarray, side: np.ndarray) -> np.ndarray:
+    return np.sign((clicked * side).sum(axis=1))
+
+
+def _balanced_credit(clicked: np.ndarray, rank_a: np.ndarray, rank_b: np.ndarray) -> np.ndarray:
+    place = np.arange(clicked.shape[1])
+    lowest = np.where(clicked, place, -1).max(axis=1)
+    each = np.arange(len(clicked))
+    k = np.minimum(rank_a, rank_b)[each, np.maximum(lowest, 0)][:, None]
+    difference = (clicked & (rank_a <= k)).sum(axis=1) - (clicked & (rank_b <= k)).sum(axis=1)
+    return np.where(lowest >= 0, np.sign(difference), 0.0)
+
+
+def _probabilistic_credit(
+    clicked: np.ndarray, rank_a: np.ndarray, rank_b: np.ndarray, n_a: np.ndarray, n_b: np.ndarray
+) -> np.ndarray:
+    chances = []
+    for rank, size in ((rank_a, n_a), (rank_b, n_b)):
+        weight = rank**-_TAU
+        total = np.concatenate(([0.0], np.cumsum(np.arange(1.0, int(size.max()) + 1.0) ** -_TAU)))[size]
+        left = total[:, None] - np.cumsum(weight, axis=1) + weight
+        # of the last document of a ranking the rest is round-off
+        chances.append(weight / np.maximum(left, weight + 1e-300))
+    with np.errstate(invalid="ignore"):
+        of_a = np.where(clicked, chances[0] / (chances[0] + chances[1]), 0.0)
+    width = clicked.shape[1]
+    # probability of each difference of clicks, from -width to width
+    difference = np.zeros((len(clicked), 2 * width + 1))
+    difference[:, width] = 1.0
+    for place in range(width):
+        p, here = of_a[:, place, None], clicked[:, place]
+        moved = np.zeros_like(difference)
+        moved[:, 1:] += p * difference[:, :-1]
+        moved[:, :-1] += (1.0 - p) * difference[:, 1:]
+        difference[here] = moved[here]
+    return difference[:, width + 1 :].sum(axis=1) - difference[:, :width].sum(axis=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class InterleavingTest(Tabular):
+    """The result of `compare_credits`.
+
+    Parameters
+    ----------
+    mean : float
+        Mean credit: above 0 if users prefer A.
+    interval : tuple of float
+        Its confidence interval, right for a number of impressions that was fixed beforehand.
+    p_value : float
+        Two-sided p-value of "neither is preferred", for a number that was fixed beforehand (t-test).
+    sequence : tuple of float
+        Its interval, right at any time, however often one has looked: an element of a confidence sequence.
+    anytime_p_value : float
+        p-value that is right at any time.
+    decided_at : int or None
+        Number of impressions after which the sequential test had decided; None: it has not.
+    n_impressions : int
+        Number of impressions.
+    wins_a, wins_b : int
+        Impressions with positive and negative credit.
+    """
+
+    mean: float
+    interval: tuple[float, float]
+    p_value: float
+    sequence: tuple[float, float]
+    anytime_p_value: float
+    decided_at: int | None
+    n_impressions: int
+    wins_a: int
+    wins_b: int
+
+    def _table(self) -> Table:
+        columns = {name: [value] for name, value in dataclasses.asdict(self).items() if not isinstance(value, tuple)}
+        return Table(columns, "credit of A against B")
+
+
+def compare_credits(credits: Any, *, confidence: float = 0.95) -> InterleavingTest:
+    """Whether users prefer A to B, by a test that may be looked at, and stopped, at any time.
+
+    With credits c of the impressions in their order, ``S = sum of c`` and ``V = sum of c^2``, ``E = sqrt(h / (h + V))
+    exp(S^2 / (2 (h + V)))`` with h = 100 is a mixture over all effect sizes of the supermartingales
+    ``exp(x S - x^2 V / 2)`` of credits whose distribution is symmetric about 0 (de la Peña, Annals of Probability 1999;
+    Robbins, Annals of Mathematical Statistics 1970), which they are if A and B are equally good: E exceeds
+    ``1 / level`` at any time with probability ``level`` at most (Ville's inequality). The sequence of intervals of the
+    mean needs no symmetry, only credits between -1 and 1: the same mixture with V = n (Hoeffding's lemma).
+
+    Parameters
+    ----------
+    credits : array-like of shape (n_impressions,)
+        Credits between -1 and 1, in the order of time.
+    confidence : float, default 0.95
+        1 minus the level.
+
+    Returns
+    -------
+    InterleavingTest
+        Mean, intervals and p-values, and when the test decided.
+
+    Raises
+    ------
+    DataError
+        When there are no credits, or one is not between -1 and 1.
+
+    Examples
+    --------
+    >>> test = compare_credits([1, 0, 1, -1, 1, 1, 0, 1] * 10)
+    >>> test.mean, test.decided_at
+    (0.5, 62)
+    """
+    check_confidence(confidence)
+    values = numeric_column("credits", credits)
+    if values.ndim != 1 or len(values) == 0:
+        raise DataError("credits must hold one number for each impression, and at least one.")
+    if np.abs(values).max() > 1.0:
+        row = int(np.abs(values).argmax())
+        raise DataError(f"credits is {values[row]} in row {row}: a credit is between -1 (B wins) and 1 (A wins).")
+    n, level = len(values), 1.0 - confidence
+    total, square = np.cumsum(values), np.cumsum(values**2)
+    log_e = total**2 / (2.0 * (_SCALE + square)) - 0.5 * np.log1p(square / _SCALE)
+    over = np.flatnonzero(log_e >= -np.log(level))
+    low, high, p_value = t_test(values, confidence) if n > 1 else (np.nan, np.nan, np.nan)
+    mean = float(values.mean())
+    half = float(np.sqrt((n + _SCALE) * (np.log1p(n / _SCALE) - 2.0 * np.log(level)))) / n
+    return InterleavingTest(
+        mean,
+        (float(low), float(high)),
+        float(p_value),
+        (max(-1.0, mean - half), min(1.0, mean + half)),
+        float(np.exp(-max(0.0, float(log_e.max())))),
+        int(over[0]) + 1 if len(over) else None,
+        n,
+        int((values > 0).sum()),
+        int((values < 0).sum()),
+    )

@@ -1,0 +1,241 @@
+"""Click logs in Parquet and CSV files, read in blocks of whole impressions by pyarrow."""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ranksvm._options import check, count
+from ranksvm.clicks._codes import Coded, Encoder
+from ranksvm.clicks.log import ClickLog
+from ranksvm.data.atomic_files import atomic_write
+from ranksvm.exceptions import DataError, MissingDependencyError
+
+__all__ = ["ClickLogFile", "known_columns", "write_log"]
+
+_REQUIRED = ("query", "document", "rank", "clicked")
+_FIELDS = (*_REQUIRED, "impression", "ranker", "base_rank", "propensity", "time")
+_IDS = ("query", "document", "impression", "ranker")
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+# rows that are decoded at a time
+_BATCH = 1 << 18
+
+
+def known_columns(source: str, names: list[str], renamed: Mapping[str, str]) -> dict[str, str]:
+    """Field of a log -> its column among those of a file or DataFrame.
+
+    Raises
+    ------
+    DataError
+        When a column that every log has, or one that the user named, is missing, or there is no such field.
+    """
+    for field, name in renamed.items():
+        if field not in _FIELDS:
+            raise DataError(f"a click log has no column {field!r}: it has {', '.join(_FIELDS)}.")
+        if name not in names:
+            raise DataError(f"{source} has no column {name!r} ({field}); its columns are {', '.join(names[:12])}.")
+    found = {field: renamed.get(field, field) for field in _FIELDS}
+    for field in _REQUIRED:
+        if found[field] not in names:
+            raise DataError(
+                f"{source} has no column {field!r}; its columns are {', '.join(names[:12])}. Name the one that holds "
+                f"it: {field}=..."
+            )
+    return {field: name for field, name in found.items() if name in names}
+
+
+class ClickLogFile:
+    """A click log in a Parquet or CSV file; see `ClickLog.scan`.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    columns : mapping of str to str
+        Field of a log -> name of its column, where it differs.
+    block_rows : int, default 1048576
+        Number of rows of a block.
+    """
+
+    def __init__(self, path: Any, columns: Mapping[str, str], block_rows: int = 1 << 20):
+        check(block_rows=count(block_rows))
+        self._path, self._columns, self._block_rows = os.fspath(path), dict(columns), block_rows
+        self._encoders: dict[str, Encoder] = {name: Encoder() for name in _IDS}
+
+    def blocks(self) -> Iterator[ClickLog]:
+        """The log, in blocks of whole impressions.
+
+        Yields
+        ------
+        ClickLog
+            The next impressions. An id has one code in all blocks.
+
+        Raises
+        ------
+        DataError
+            When the file cannot be read, or a block is not a valid log.
+        """
+        rest: dict[str, Any] = {}
+        for batch in self._batches():
+            rest = _joined(rest, batch) if rest else batch
+            n_rows = len(rest["rank"])
+            if n_rows >= self._block_rows and (cut := _last_start(rest)):
+                yield ClickLog(**_rows(rest, slice(0, cut)))
+                rest = _rows(rest, slice(cut, n_rows))
+        if not rest:
+            raise DataError(f"{self._path} has no rows: there is nothing to learn from.")
+        yield ClickLog(**rest)
+
+    __iter__ = blocks
+
+    def read(self) -> ClickLog:
+        """The whole log in memory.
+
+        Returns
+        -------
+        ClickLog
+            The log; rows of an impression may be anywhere in the file.
+        """
+        batches = list(self._batches())
+        if not batches:
+            raise DataError(f"{self._path} has no rows: there is nothing to learn from.")
+        return ClickLog(**_joined(*batches))
+
+    def _batches(self) -> Iterator[dict[str, Any]]:
+        """The fields of some rows at a time."""
+        pa = _pyarrow()
+        try:
+            with open(self._path, "rb") as handle:
+                batches = _csv(pa, handle, self) if _suffix(self._path) in _DELIMITERS else _parquet(pa, handle, self)
+                for batch, found in batches:
+                    if len(batch):
+                        yield {field: self._values(pa, field, batch.column(name)) for field, name in found.items()}
+        except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+            raise DataError(f"{self._path} cannot be read as a click log: {error}") from error
+
+    def columns_in(self, names: list[str]) -> dict[str, str]:
+        """Field -> column, of the columns of the file.
+
+        Parameters
+        ----------
+        names : list of str
+            The columns of the file.
+
+        Returns
+        -------
+        dict of str to str
+            Those that a log has.
+        """
+        return known_columns(self._path, names, self._columns)
+
+    def _values(self, pa: Any, field: str, column: Any) -> Any:
+        if column.null_count:
+            raise DataError(
+                f"column {field!r} of {self._path} has {column.null_count} missing values: fill or drop them."
+            )
+        if field not in _IDS:
+            return column.to_numpy(zero_copy_only=False)
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            column = column.dictionary_encode()
+        return self._encoders[field].encode(
+            column if pa.types.is_dictionary(column.type) else column.to_numpy(zero_copy_only=False)
+        )
+
+
+def write_log(path: Any, log: ClickLog) -> None:
+    """Write a log; see `ClickLog.write`."""
+    pa = _pyarrow()
+    columns = {
+        "impression": pa.array(log.impression),
+        "query": _id_column(pa, log.query, log.query_ids),
+        "document": _id_column(pa, log.document, log.document_ids),
+        "rank": pa.array(log.rank),
+        "clicked": pa.array(log.clicked),
+    }
+    if log.ranker is not None:
+        columns["ranker"] = _id_column(pa, log.ranker, np.array([str(name) for name in log.ranker_names]))
+    for name in ("base_rank", "propensity", "time"):
+        if (values := getattr(log, name)) is not None:
+            columns[name] = pa.array(values)
+    delimiter = _DELIMITERS.get(_suffix(os.fspath(path)))
+    table = pa.table(columns)
+    with atomic_write(path) as file:
+        if delimiter is None:
+            pa.parquet.write_table(table, file, compression="zstd")
+            return
+        for place, kind in enumerate(table.schema.types):
+            if pa.types.is_dictionary(kind):
+                table = table.set_column(place, table.column_names[place], table.column(place).cast(pa.string()))
+        pa.csv.write_csv(table, file, pa.csv.WriteOptions(delimiter=delimiter))
+
+
+def _id_column(pa: Any, codes: np.ndarray, ids: np.ndarray) -> Any:
+    """Ids of rows: integers as they are, text once and a code for each row."""
+    if ids.dtype.kind in "iu":
+        return pa.array(ids[codes])
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array([str(value) for value in ids.tolist()]))
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.csv
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingDependencyError("click logs in files need pyarrow: pip install 'ranksvm[parquet]'") from None
+    return pyarrow
+
+
+def _suffix(path: str) -> str:
+    return os.path.splitext(path.lower())[1]
+
+
+def _parquet(pa: Any, handle: Any, log: ClickLogFile) -> Iterator[tuple[Any, dict[str, str]]]:
+    with pa.parquet.ParquetFile(handle) as file:
+        found = log.columns_in(file.schema_arrow.names)
+        for batch in file.iter_batches(batch_size=_BATCH, columns=list(found.values())):
+            yield batch, found
+
+
+def _csv(pa: Any, handle: Any, log: ClickLogFile) -> Iterator[tuple[Any, dict[str, str]]]:
+    delimiter = _DELIMITERS[_suffix(os.fspath(handle.name))]
+    parse = pa.csv.ParseOptions(delimiter=delimiter)
+    found = log.columns_in(pa.csv.open_csv(handle, parse_options=parse).schema.names)
+    handle.seek(0)
+    # ids of documents and rankers may look like numbers at first
+    types = {found[name]: pa.string() for name in ("ranker",) if name in found}
+    convert = pa.csv.ConvertOptions(
+        include_columns=list(found.values()),
+        column_types={**types, found["clicked"]: pa.bool_()},
+        true_values=["1", "true", "True"],
+        false_values=["0", "false", "False"],
+    )
+    read = pa.csv.ReadOptions(block_size=1 << 24)
+    for batch in pa.csv.open_csv(handle, read, parse, convert):
+        yield batch, found
+
+
+def _joined(*parts: dict[str, Any]) -> dict[str, Any]:
+    """The fields of several blocks, one after the other."""
+    out: dict[str, Any] = {}
+    for field in parts[0]:
+        values = [part[field] for part in parts]
+        if isinstance(values[0], Coded):
+            out[field] = Coded(np.concatenate([value.codes for value in values]), values[-1].ids)
+        else:
+            out[field] = np.concatenate(values)
+    return out
+
+
+def _rows(fields: dict[str, Any], rows: slice) -> dict[str, Any]:
+    return {field: values.take(rows) if isinstance(values, Coded) else values[rows] for field, values in fields.items()}
+
+
+def _last_start(fields: dict[str, Any]) -> int:
+    """First row of the last impression, which may go on in the next block."""
+    if "impression" in fields:
+        codes = fields["impression"].codes
+        changes = np.flatnonzero(codes[1:] != codes[:-1])
+        return int(changes[-1]) + 1 if len(changes) else 0
+    return int(np.flatnonzero(fields["rank"] == 1)[-1:].sum())

@@ -1,0 +1,82 @@
+"""Which row of the data a document of a log is."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm.data import RankingData
+from ranksvm.exceptions import DataError
+
+__all__ = ["rows_of"]
+
+
+def rows_of(log: Any, data: RankingData) -> np.ndarray:
+    """Row of the data of each row of the log; see `ClickLog.rows`."""
+    if not isinstance(data, RankingData):
+        raise DataError(f"data must be RankingData(X, y, qid, docid), got {type(data).__name__}.")
+    queries = data.queries
+    # query of the data, by the code of the log
+    query = _places(queries.ids, log.query_ids)
+    if data.docid is None:
+        rows = _row_numbers(log, data.n_rows)
+        if data.qid is not None:
+            _check_query(log, rows, query, queries.numbers())
+        return rows
+    ids, code = np.unique(data.docid, return_inverse=True)
+    n_ids = len(ids)
+    key = queries.numbers() * n_ids + code.reshape(-1)
+    by_key = np.argsort(key, kind="stable")
+    sorted_key = key[by_key]
+    twice = np.flatnonzero(sorted_key[1:] == sorted_key[:-1])
+    if len(twice):
+        row = int(by_key[twice[0]])
+        name = queries.keys[int(sorted_key[twice[0]] // n_ids)]
+        raise DataError(f"the data have document {str(data.docid[row])!r} twice in query {name!r}.")
+    text = data.docid.dtype.kind in "US"
+    document = _places(ids, np.array([str(name) for name in log.document_ids.tolist()]) if text else log.document_ids)
+    if data.qid is None:
+        query = np.zeros_like(query)
+    wanted = query[log.query].astype(np.int64) * n_ids + document[log.document]
+    missing = (query[log.query] < 0) | (document[log.document] < 0)
+    place = np.minimum(np.searchsorted(sorted_key, wanted), len(sorted_key) - 1)
+    missing |= sorted_key[place] != wanted
+    if missing.any():
+        _refuse(log, int(missing.argmax()), int(missing.sum()))
+    return by_key[place]
+
+
+def _places(known: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Place of each wanted id among the known ones; -1 where it is not there."""
+    place = {value: number for number, value in enumerate(known.tolist())}
+    return np.array([place.get(value, -1) for value in wanted.tolist()], dtype=np.int64)
+
+
+def _row_numbers(log: Any, n_rows: int) -> np.ndarray:
+    if log.document_ids.dtype.kind not in "iu":
+        example = log.document_ids[:1].tolist()[0]
+        raise DataError(
+            f"the data have no document ids, so the documents of the log must be row numbers of the data, but one is "
+            f"{example!r}."
+        )
+    outside = (log.document_ids < 0) | (log.document_ids >= n_rows)
+    if outside.any():
+        example = int(log.document_ids[outside.argmax()])
+        raise DataError(f"the log shows document {example}, but the rows of the data are 0 to {n_rows - 1}.")
+    return log.document_ids[log.document].astype(np.int64)
+
+
+def _check_query(log: Any, rows: np.ndarray, query: np.ndarray, numbers: np.ndarray) -> None:
+    wrong = query[log.query] != numbers[rows]
+    if wrong.any():
+        row = int(wrong.argmax())
+        name = log.query_ids[log.query[row] : log.query[row] + 1].tolist()[0]
+        raise DataError(
+            f"the log shows row {rows[row]} of the data for query {name!r}, but that row is of another query."
+        )
+
+
+def _refuse(log: Any, row: int, n_missing: int) -> None:
+    document = log.document_ids[[log.document[row]]].tolist()[0]
+    query = log.query_ids[[log.query[row]]].tolist()[0]
+    more = f" (and {n_missing - 1:,} more rows of the log)" if n_missing > 1 else ""
+    raise DataError(f"the data have no document {document!r} in query {query!r}, which the log shows{more}.")

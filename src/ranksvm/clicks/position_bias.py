@@ -1,0 +1,306 @@
+"""Estimation of position bias from a click log."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ranksvm._options import check, count, flag, one_of
+from ranksvm.clicks._expectation import maximised
+from ranksvm.clicks._rank_pairs import against, connected, fitted, harvested, swapped
+from ranksvm.clicks._trust import affine, moments
+from ranksvm.clicks.bias import PositionBias
+from ranksvm.clicks.counts import ClickCounts
+from ranksvm.data import RankingData
+from ranksvm.exceptions import DataError, OptionError
+
+__all__ = ["position_bias"]
+
+_METHODS = ("harvest", "swap", "em")
+
+
+def position_bias(
+    log: Any,
+    method: str = "harvest",
+    *,
+    data: RankingData | None = None,
+    trust: bool = False,
+    n_ranks: int | None = None,
+    n_bootstrap: int = 200,
+    confidence: float = 0.95,
+    random_state: Any = 0,
+) -> PositionBias:
+    """Propensities of ranks, from clicks on documents that were shown at several ranks.
+
+    All methods assume the position-based model: a click needs that the rank is examined, which has probability p_k, and
+    that the document attracts, which has a probability r of the query and document. Then clicks of one document at
+    two ranks k and l, over the impressions there, have the ratio ``p_k / p_l`` whatever r is.
+
+    - ``"harvest"``: intervention harvesting (Agarwal, Zaitsev, Wang, Li, Najork & Joachims, "Estimating position bias
+      without intrusive interventions", WSDM 2019, estimator AllPairs): several rankers placed the same documents at
+      different ranks. Let n_k be the number of impressions of a query that showed a document at k, and c_k the clicks
+      there. Sums ``C_kl`` of ``c_k n_l / (n_k + n_l)`` over all documents seen at k and l have the expectations
+      ``p_k R_kl`` with ``R_kl = R_lk``, and p maximises ``sum over k, l of C_kl log(p_k / (p_k + p_l))``. This differs
+      from the paper in two ways. The paper's weights ``1 / w(q, d, k)`` need the ranks that every ranker would give in
+      every query; n_k of the log takes their place, so that the division of traffic may depend on the query, and
+      ``n_k n_l / (n_k + n_l)`` gives precise documents more weight (Mantel & Haenszel 1959). And the paper maximises
+      a binomial likelihood over p and R; conditioning on ``C_kl + C_lk`` eliminates R, and the rest is concave (a
+      Bradley-Terry model). Both are consistent.
+    - ``"swap"``: ranks were exchanged at random, and ``base_rank`` says from where a document came (Joachims,
+      Swaminathan & Schnabel, WSDM 2017, section 5, who exchange rank 1 with rank k). The same, with one stratum for
+      each base rank over all queries instead of one for each document, so that queries need not repeat. The choice of
+      what is exchanged must not depend on the query.
+    - ``"em"``: expectation maximisation of examination and relevance (Wang, Golbandi, Bendersky, Metzler & Najork,
+      "Position bias estimation for unbiased learning to rank in personal search", WSDM 2018). With ``data`` relevance
+      is a logistic regression on the features (regression EM; the paper uses boosted trees); without, a number for each
+      query and document, which needs documents at several ranks. It is as good as that regression, so that the other
+      methods come first where they apply.
+
+    Intervals are percentiles of a bootstrap over queries (over 1,000 random groups of them if there are more).
+
+    Parameters
+    ----------
+    log : ClickLog or ClickLogFile
+        The log; one in a file is read in blocks.
+    method : {"harvest", "swap", "em"}, default "harvest"
+        How to estimate.
+    data : RankingData, optional
+        Features for ``"em"``.
+    trust : bool, default False
+        Whether to estimate trust bias too, for ``"harvest"`` and ``"swap"``: slope and offset of the click rate at rank
+        k as an affine function of that of the same document at rank 1, from documents seen at both, by moments that
+        are free of the noise of click rates. Needs queries that repeat. With trust bias ratios of click rates depend
+        on relevance, and propensities without offset are wrong.
+    n_ranks : int, optional
+        Only the first ranks; None: all of the log.
+    n_bootstrap : int, default 200
+        Number of bootstrap samples; 0: no intervals.
+    confidence : float, default 0.95
+        Level of the intervals.
+    random_state : int, Generator or None, default 0
+        Source of the bootstrap samples.
+
+    Returns
+    -------
+    PositionBias
+        Propensities relative to rank 1, intervals, and a diagnosis of what the log does not identify (NaN). If
+        another rank has a larger propensity, they are relative to the largest.
+
+    Raises
+    ------
+    DataError
+        When the log cannot identify anything: one ranker for harvesting, no ``base_rank`` for swaps, no document at
+        two ranks, no clicks.
+    OptionError
+        When an option is out of range.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> from ranksvm.clicks import position_bias, simulate_clicks
+    >>> data = make_ranking(n_queries=50, n_docs=10, n_features=3, random_state=0)
+    >>> log = simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, 100_000, random_state=0)
+    >>> position_bias(log).propensity[:3].round(1).tolist()
+    [1.0, 0.5, 0.3]
+    """
+    check(
+        method=one_of(method, _METHODS),
+        n_bootstrap=count(n_bootstrap, 0),
+        trust=flag(trust),
+        n_ranks=None if n_ranks is None else count(n_ranks),
+    )
+    if not 0 < confidence < 1:
+        raise OptionError(f"confidence must lie between 0 and 1, got {confidence!r}.")
+    if method == "em" and trust:
+        raise OptionError("trust=True needs documents seen at rank 1 and below: use method 'harvest' or 'swap'.")
+    if method != "em" and data is not None:
+        raise OptionError(f"data is for method 'em'; method={method!r} does not use features.")
+    counts = ClickCounts.of(log, n_ranks)
+    _check_identifiable(counts, method)
+    rng = np.random.default_rng(random_state)
+    tables, diagnosis, estimate = _estimator(counts, method, trust, log, data)
+    found, offset = estimate(np.ones((1, tables)))
+    samples = None
+    if n_bootstrap:
+        weights = rng.multinomial(tables, np.full(tables, 1.0 / tables), size=n_bootstrap).astype(np.float64)
+        samples = estimate(weights)
+    return _result(found[0], None if offset is None else offset[0], samples, counts, method, confidence, diagnosis)
+
+
+# Weights of groups of queries, shape (n_samples, n_groups), to propensities and offsets, shape (n_samples, n_ranks)
+Estimate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray | None]]
+
+
+def _estimator(
+    counts: ClickCounts, method: str, trust: bool, log: Any, data: RankingData | None
+) -> tuple[int, list[str], Estimate]:
+    """Number of groups of queries, what is not identified, and the estimate for given weights of the groups."""
+    by_document = counts.by_document() if counts.has_base_rank else counts
+    if method == "em":
+        return _by_expectation(by_document, log, data)
+    if trust:
+        return _by_moments(by_document)
+    if method == "swap":
+        shown, clicks = swapped(counts)
+        flat = [table.reshape(len(table), -1) for table in (shown, clicks)]
+
+        def table_of(weights: np.ndarray) -> np.ndarray:
+            return against(*((weights @ table).reshape(-1, *shown.shape[1:]) for table in flat))
+    else:
+        wins = harvested(by_document)
+
+        def table_of(weights: np.ndarray) -> np.ndarray:
+            return (weights @ wins.reshape(len(wins), -1)).reshape(-1, *wins.shape[1:])
+
+        shown = wins
+    linked = connected(table_of(np.ones((1, len(shown))))[0])
+    if counts.n_ranks > 1 and linked.sum() < 2:
+        raise DataError(
+            "no rank can be compared with rank 1: no document was clicked on at rank 1 and at another rank. More "
+            "rankers, randomised ranks (simulate_clicks(swap=...)) or more traffic would identify propensities."
+        )
+    diagnosis = [] if linked.all() else [_unlinked(linked)]
+
+    def estimate(weights: np.ndarray) -> tuple[np.ndarray, None]:
+        table = table_of(weights)[:, linked][:, :, linked]
+        out = np.full((len(weights), counts.n_ranks), np.nan)
+        out[:, linked] = fitted(table)
+        return out, None
+
+    return len(shown), diagnosis, estimate
+
+
+def _by_moments(counts: ClickCounts) -> tuple[int, list[str], Estimate]:
+    sums = moments(counts)
+
+    def estimate(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        slope, offset = affine((weights @ sums.reshape(len(sums), -1)).reshape(-1, *sums.shape[1:]))
+        bad = ~(slope > 0)
+        return np.where(bad, np.nan, slope), np.where(bad, np.nan, offset)
+
+    slope = estimate(np.ones((1, len(sums))))[0][0]
+    if np.isnan(slope[1:]).all():
+        raise DataError(
+            "trust bias is not identified: it needs documents of different relevance that were each shown at rank 1 "
+            "(twice at least) and at another rank."
+        )
+    missing = np.isnan(slope)
+    diagnosis = [_unlinked(~missing)] if missing.any() else []
+    diagnosis += [
+        "Slopes and offsets are relative to rank 1, where clicks without relevance cannot be told from relevance."
+    ]
+    return len(sums), diagnosis, estimate
+
+
+def _by_expectation(counts: ClickCounts, log: Any, data: RankingData | None) -> tuple[int, list[str], Estimate]:
+    item = counts.item
+    diagnosis = []
+    X = None
+    if data is None:
+        linked = connected(harvested(counts).sum(axis=0))
+        if linked.sum() < 2:
+            raise DataError(
+                "every document was shown at one rank only, so that low relevance cannot be told from low examination: "
+                "give features (data=) or use several rankers."
+            )
+        if not linked.all():
+            diagnosis.append(_unlinked(linked))
+    else:
+        X = _features(counts, log, data)
+        diagnosis.append("The propensities are as right as the regression of relevance on the features.")
+    queries, group = np.unique(counts.query, return_inverse=True)
+    group = group.reshape(-1)
+    first = maximised(item, counts.rank, counts.shown, counts.clicks, counts.n_ranks, X)
+    if not first.converged:
+        diagnosis.append("The iterations had not converged: the propensities still change in the sixth digit.")
+
+    def estimate(weights: np.ndarray) -> tuple[np.ndarray, None]:
+        found = []
+        for weight in weights:
+            if (weight == 1.0).all():
+                found.append(first.propensity)
+                continue
+            w = weight[group]
+            shown, clicks = w * counts.shown, w * counts.clicks
+            again = maximised(item, counts.rank, shown, clicks, counts.n_ranks, X, first.start, max_iter=10, tol=1e-4)
+            found.append(again.propensity)
+        out = np.array(found)
+        if data is None:
+            out[:, ~linked] = np.nan
+        return out, None
+
+    return len(queries), diagnosis, estimate
+
+
+def _features(counts: ClickCounts, log: Any, data: RankingData) -> np.ndarray:
+    """Standardised features of the documents of the counts, in their order."""
+    key_of: dict[int, int] = {}
+    n_documents = int(counts.document.max()) + 1
+    for block in log.blocks():
+        key = block.query.astype(np.int64) * n_documents + block.document
+        keys, first = np.unique(key, return_index=True)
+        rows = block.rows(data)[first]
+        key_of.update(zip(keys.tolist(), rows.tolist(), strict=True))
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(counts.item)) + 1))
+    keys = counts.query[starts] * n_documents + counts.document[starts]
+    X = data.X[np.array([key_of[key] for key in keys.tolist()])]
+    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+    spread = X.std(axis=0)
+    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+
+
+def _check_identifiable(counts: ClickCounts, method: str) -> None:
+    if not counts.clicks.any():
+        raise DataError("the log has no clicks: position bias cannot be estimated from it.")
+    if counts.n_ranks < 2:
+        raise DataError("the log has one rank only: there is no position bias to estimate.")
+    if method == "harvest" and len(counts.rankers) == 1:
+        raise DataError(
+            f"all lists come from one ranker, {next(iter(counts.rankers))!r}: harvesting compares the ranks that "
+            "several rankers gave to one document. Use swaps, or expectation maximisation with features."
+        )
+    if method == "swap" and not counts.has_base_rank:
+        raise DataError("the log has no base_rank, the rank before ranks were exchanged at random: swaps need it.")
+
+
+def _unlinked(linked: np.ndarray) -> str:
+    names = ", ".join(map(str, (np.flatnonzero(~linked) + 1)[:10].tolist()))
+    return f"Ranks {names} cannot be compared with rank 1: no chain of documents with clicks at both leads there."
+
+
+def _result(
+    found: np.ndarray,
+    offset: np.ndarray | None,
+    samples: tuple[np.ndarray, np.ndarray | None] | None,
+    counts: ClickCounts,
+    method: str,
+    confidence: float,
+    diagnosis: list[str],
+) -> PositionBias:
+    scale = float(np.nanmax(found))
+    if scale > 1.0:
+        largest = int(np.nanargmax(found)) + 1
+        diagnosis = [*diagnosis, f"Rank {largest} is examined most, by the estimate: propensities are relative to it."]
+    ends: dict[str, Any] = {}
+    if samples is not None:
+        levels = 50 * (1 - confidence), 50 * (1 + confidence)
+        ends["low"], ends["high"] = _percentiles(samples[0], levels) / scale
+        if samples[1] is not None:
+            ends["offset_low"], ends["offset_high"] = _percentiles(samples[1], levels)
+    return PositionBias(
+        found / scale,
+        offset,
+        **ends,
+        confidence=confidence,
+        method=method,
+        n_impressions=counts.n_impressions,
+        diagnosis=tuple(diagnosis),
+    )
+
+
+def _percentiles(samples: np.ndarray, levels: tuple[float, float]) -> np.ndarray:
+    """Percentiles of each rank; NaN where a rank has no sample."""
+    some = ~np.isnan(samples).all(axis=0)
+    out = np.full((2, samples.shape[1]), np.nan)
+    out[:, some] = np.nanpercentile(samples[:, some], levels, axis=0)
+    return out

@@ -1,0 +1,261 @@
+"""Simulated users: clicks on rankings of labelled documents, whose examination and noise are known."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ranksvm._options import check, count, not_negative, one_of
+from ranksvm.clicks._codes import Coded
+from ranksvm.clicks.log import ClickLog
+from ranksvm.data import Queries, RankingData
+from ranksvm.data.numeric_column import numeric_column
+from ranksvm.exceptions import DataError, OptionError
+
+__all__ = ["attractiveness", "simulate_clicks"]
+
+# Impressions simulated at a time: 16 MB for lists of ten.
+_BLOCK = 200_000
+_MODELS = ("position", "cascade", "trust")
+_SWAPS = ("none", "top", "adjacent", "shuffle")
+
+
+def simulate_clicks(
+    data: RankingData,
+    ranker: Any,
+    n_impressions: int = 10_000,
+    *,
+    model: str = "position",
+    n_ranks: int = 10,
+    eta: float = 1.0,
+    noise: float = 0.1,
+    relevance: float | None = None,
+    drift: float = 0.0,
+    swap: str = "none",
+    query_popularity: Any = None,
+    random_state: Any = None,
+) -> ClickLog:
+    """Clicks of simulated users on rankings of labelled documents.
+
+    Each impression shows the first ``n_ranks`` documents of a random query, as a random one of the rankers orders them.
+    A user examines rank k with probability ``k ** -eta`` and clicks on an examined document with its attractiveness
+    ``a = noise + (1 - noise) g``, where ``g = (2^y - 1) / (2^max(y) - 1)``, or 1 for labels from ``relevance`` and 0
+    for others.
+
+    - ``"position"``: the position-based model; ranks are examined independently of each other.
+    - ``"cascade"``: the user reads from the top and leaves with the first click (Craswell et al., "An experimental
+      comparison of click position-bias models", WSDM 2008, section 3.4): what is examined depends on clicks above, so
+      that propensities of ranks alone are wrong. ``eta`` is not used.
+    - ``"trust"``: examined documents near the top are clicked more often than their relevance deserves (Agarwal et al.,
+      "Addressing trust bias for unbiased learning-to-rank", WWW 2019): relevant ones with probability
+      ``1 - (min(k, 20) + 1) / 100``, others with ``max(noise, 0.65 / min(k, 10))``, as simulated by Vardasbi,
+      Oosterhuis & de Rijke (CIKM 2020); grades in between are interpolated by g.
+
+    Parameters
+    ----------
+    data : RankingData
+        Labelled documents.
+    ranker : fitted ranker, array-like of shape (n_rows,), or dict of str to either
+        Something with ``predict``, or a score for each row; several, by their names, have equal traffic. Ties are
+        ordered by row.
+    n_impressions : int, default 10000
+        Number of lists that are shown.
+    model : {"position", "cascade", "trust"}, default "position"
+        How users click.
+    n_ranks : int, default 10
+        Length of the lists; shorter where a query has fewer documents.
+    eta : float, default 1.0
+        Severity of position bias, at least 0.
+    noise : float, default 0.1
+        Probability, in [0, 1), of a click on an examined document without relevance.
+    relevance : float, optional
+        Threshold of relevant labels; None: graded.
+    drift : float, default 0.0
+        Severity changes linearly during the log, from ``eta`` to ``eta + drift``.
+    swap : {"none", "top", "adjacent", "shuffle"}, default "none"
+        Randomisation of the lists shown, noted as ``base_rank``: ``"top"`` exchanges rank 1 with a random rank
+        (itself included) in each list (the swaps of Joachims, Swaminathan & Schnabel 2017), ``"adjacent"`` exchanges
+        a random pair of neighbours with probability 1/2, ``"shuffle"`` orders the list at random.
+    query_popularity : array-like of shape (n_queries,), optional
+        How often each query is asked, relative to the others, in the order of their first rows. None: equally often.
+    random_state : int, Generator or None, default None
+        Source of randomness.
+
+    Returns
+    -------
+    ClickLog
+        The impressions in the order of time (``time`` is the number of the impression). Documents are the ids of the
+        data, or row numbers if there are none; queries are those of the data.
+
+    Raises
+    ------
+    DataError
+        When the data have no labels above 0, or scores do not match the rows.
+    OptionError
+        When an option is out of range.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=12, n_features=3, random_state=0)
+    >>> log = simulate_clicks(data, data.X[:, 0], 1_000, random_state=0)
+    >>> log.n_impressions, log.n_rows
+    (1000, 10000)
+    """
+    check(
+        n_impressions=count(n_impressions),
+        n_ranks=count(n_ranks),
+        model=one_of(model, _MODELS),
+        swap=one_of(swap, _SWAPS),
+        eta=not_negative(eta),
+        noise=not_negative(noise),
+    )
+    if not noise < 1 or eta + drift < 0:
+        raise OptionError(f"noise must be below 1, and eta + drift not negative: got {noise!r}, {eta + drift!r}.")
+    rng = np.random.default_rng(random_state)
+    queries = data.queries
+    rankers = ranker if isinstance(ranker, Mapping) else {"ranker": ranker}
+    if not rankers:
+        raise OptionError("ranker is an empty dict: give at least one ranker.")
+    lists = np.stack([_lists(_scores(data, one), queries, n_ranks) for one in rankers.values()])
+    gain = attractiveness(data, 0.0, relevance)
+    popularity = _popularity(query_popularity, queries.n_queries)
+    parts = []
+    for start in range(0, n_impressions, _BLOCK):
+        size = min(_BLOCK, n_impressions - start)
+        query = rng.choice(queries.n_queries, size, p=popularity)
+        who = rng.integers(len(rankers), size=size)
+        rows, base = _swapped(lists[who, query], swap, rng)
+        severity = eta + drift * (start + np.arange(size)) / max(1, n_impressions - 1)
+        clicked = _clicks(model, np.where(rows >= 0, gain[rows], 0.0), rows >= 0, severity, noise, rng)
+        parts.append((start + np.arange(size), query, who, rows, base, clicked))
+    time, query, who, rows, base, clicked = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return _log(data, list(rankers), time, query, who, rows, base if swap != "none" else None, clicked)
+
+
+def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | None = None) -> np.ndarray:
+    """Probability of a click on each document, once it is examined: ``noise + (1 - noise) g``.
+
+    Parameters
+    ----------
+    data : RankingData
+        Labelled documents.
+    noise : float, default 0.1
+        That of a document without relevance.
+    relevance : float, optional
+        Threshold of relevant labels; None: graded, as in `simulate_clicks`.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_rows,)
+        The probabilities: the truth that `metrics.estimate` is to find from simulated clicks.
+
+    Raises
+    ------
+    DataError
+        When no label is above 0 (or none reaches ``relevance``).
+    """
+    y = numeric_column("y", data.y)
+    if relevance is not None:
+        gain = (y >= relevance).astype(np.float64)
+    else:
+        top = max(float(y.max()), 0.0)
+        gain = np.expm1(np.log(2.0) * np.maximum(y, 0.0)) / np.expm1(np.log(2.0) * top) if top > 0 else np.zeros(len(y))
+    if not gain.any():
+        raise DataError("no document is relevant, so that every click would be noise: the data need labels above 0.")
+    return noise + (1.0 - noise) * gain
+
+
+def _scores(data: RankingData, ranker: Any) -> np.ndarray:
+    scores = ranker.predict(data.X) if hasattr(ranker, "predict") else ranker
+    scores = numeric_column("scores of a ranker", scores)
+    if scores.shape != (data.n_rows,):
+        raise DataError(f"a ranker has scores of shape {scores.shape}, but the data have {data.n_rows} rows.")
+    return scores
+
+
+def _lists(scores: np.ndarray, queries: Queries, n_ranks: int) -> np.ndarray:
+    """Rows of the first documents of each query, shape (n_queries, n_ranks); -1 where it has fewer."""
+    numbers = queries.numbers()
+    order = np.lexsort((-scores, numbers))
+    place = np.arange(len(order)) - np.repeat(queries.pointers[:-1], queries.sizes)
+    kept = place < n_ranks
+    lists = np.full((queries.n_queries, n_ranks), -1, dtype=np.int64)
+    lists[numbers[order][kept], place[kept]] = order[kept]
+    return lists[:, : max(1, int(queries.sizes.max(initial=1)))]
+
+
+def _popularity(given: Any, n_queries: int) -> np.ndarray | None:
+    if given is None:
+        return None
+    weights = numeric_column("query_popularity", given)
+    if weights.shape != (n_queries,) or (weights < 0).any() or not weights.any():
+        raise DataError(f"query_popularity must hold {n_queries} numbers from 0, one for each query.")
+    return weights / weights.sum()
+
+
+def _swapped(rows: np.ndarray, swap: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Lists with ranks exchanged, and the rank that each document had before, from 1."""
+    n, width = rows.shape
+    place = np.broadcast_to(np.arange(width), rows.shape).copy()
+    sizes = (rows >= 0).sum(axis=1)
+    each = np.arange(n)
+    if swap == "top":
+        other = rng.integers(sizes)
+        place[each, other], place[each, 0] = 0, other
+    elif swap == "adjacent":
+        upper = rng.integers(np.maximum(sizes - 1, 1))
+        lower = np.minimum(upper + 1, sizes - 1)
+        chosen = rng.random(n) < 0.5
+        place[each[chosen], upper[chosen]], place[each[chosen], lower[chosen]] = lower[chosen], upper[chosen]
+    elif swap == "shuffle":
+        key = np.where(rows >= 0, rng.random(rows.shape), 2.0)
+        place = np.argsort(key, axis=1)
+    return np.take_along_axis(rows, place, axis=1), place + 1
+
+
+def _clicks(
+    model: str, gain: np.ndarray, there: np.ndarray, severity: np.ndarray, noise: float, rng: np.random.Generator
+) -> np.ndarray:
+    rank = np.arange(1, gain.shape[1] + 1)
+    attractive = noise + (1.0 - noise) * gain
+    if model == "cascade":
+        would = (rng.random(gain.shape) < attractive) & there
+        first = np.cumsum(would, axis=1) == 1
+        return would & first
+    if model == "trust":
+        relevant = 1.0 - (np.minimum(rank, 20) + 1) / 100.0
+        other = np.maximum(noise, 0.65 / np.minimum(rank, 10))
+        attractive = gain * relevant + (1.0 - gain) * other
+    examined = rank ** -severity[:, None]
+    return (rng.random(gain.shape) < examined * attractive) & there
+
+
+def _log(
+    data: RankingData,
+    names: list[Any],
+    time: np.ndarray,
+    query: np.ndarray,
+    who: np.ndarray,
+    rows: np.ndarray,
+    base: np.ndarray | None,
+    clicked: np.ndarray,
+) -> ClickLog:
+    there = rows >= 0
+    sizes = there.sum(axis=1)
+    shown = rows[there]
+    if data.docid is None:
+        document = Coded(shown.astype(np.int32), np.arange(data.n_rows))
+    else:
+        ids, codes = np.unique(data.docid, return_inverse=True)
+        document = Coded(codes.reshape(-1).astype(np.int32)[shown], ids)
+    rank = np.broadcast_to(np.arange(1, rows.shape[1] + 1), rows.shape)[there]
+    return ClickLog(
+        Coded(np.repeat(query, sizes).astype(np.int32), data.queries.ids),
+        document,
+        rank,
+        clicked[there],
+        ranker=Coded(np.repeat(who, sizes).astype(np.int32), np.array([str(name) for name in names])),
+        base_rank=None if base is None else base[there],
+        time=np.repeat(time, sizes),
+    )

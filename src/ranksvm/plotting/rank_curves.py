@@ -1,0 +1,136 @@
+"""Curves over the ranks of a click log: click rates, and propensities with their intervals."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ranksvm.plotting.figures import axes_or_new
+from ranksvm.plotting.styles import colour
+
+__all__ = ["ClickRateDisplay", "PropensityDisplay"]
+
+
+class ClickRateDisplay:
+    """Click rate of each rank, with the rates that one and the same log has for several rankers.
+
+    Parameters
+    ----------
+    shown, clicks : dict of str to ndarray, shape (n_ranks,)
+        For each curve the number of impressions and of clicks of each rank.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        Their figure.
+    """
+
+    def __init__(self, shown: Mapping[str, np.ndarray], clicks: Mapping[str, np.ndarray]):
+        self.shown = shown
+        self.clicks = clicks
+
+    def plot(self, ax: Any = None) -> "ClickRateDisplay":
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; None: those of a new figure.
+
+        Returns
+        -------
+        ClickRateDisplay
+            Itself, with ``ax_`` and ``figure_``.
+
+        Raises
+        ------
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        ax = axes_or_new(ax, layout="constrained")
+        for number, (name, shown) in enumerate(self.shown.items()):
+            rate = self.clicks[name] / np.maximum(shown, 1)
+            label = name if len(self.shown) > 1 else None
+            ax.plot(np.arange(1, len(shown) + 1), rate, marker="o", color=colour(number), label=label)
+        if len(self.shown) > 1:
+            ax.legend()
+        _over_ranks(self, ax, "click rate")
+        return self
+
+
+class PropensityDisplay:
+    """Propensity of each rank with its interval, and the offset if there is one.
+
+    Parameters
+    ----------
+    propensity : ndarray of shape (n_ranks,)
+        Propensities of the ranks from 1.
+    low, high : ndarray of shape (n_ranks,), optional
+        Their intervals.
+    offset : ndarray of shape (n_ranks,), optional
+        Offsets of trust bias.
+    clip : float, default 0.0
+        Limit below which propensities count as this, drawn as a line; 0: none.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        Their figure.
+    """
+
+    def __init__(
+        self,
+        propensity: np.ndarray,
+        low: np.ndarray | None = None,
+        high: np.ndarray | None = None,
+        offset: np.ndarray | None = None,
+        clip: float = 0.0,
+    ):
+        self.propensity = propensity
+        self.low = low
+        self.high = high
+        self.offset = offset
+        self.clip = clip
+
+    def plot(self, ax: Any = None) -> "PropensityDisplay":
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; None: those of a new figure.
+
+        Returns
+        -------
+        PropensityDisplay
+            Itself, with ``ax_`` and ``figure_``.
+
+        Raises
+        ------
+        MissingDependencyError
+            When matplotlib is not installed.
+        """
+        ax = axes_or_new(ax, layout="constrained")
+        rank = np.arange(1, len(self.propensity) + 1)
+        ax.plot(rank, self.propensity, marker="o", color=colour(0), label="propensity")
+        if self.low is not None and self.high is not None:
+            ax.fill_between(rank, self.low, self.high, color=colour(0), alpha=0.2, linewidth=0)
+        if self.offset is not None:
+            ax.plot(rank, self.offset, marker="s", linestyle="--", color=colour(1), label="offset")
+            ax.legend()
+        if self.clip > 0:
+            ax.axhline(self.clip, color="0.5", linestyle=":", linewidth=1)
+        _over_ranks(self, ax, "propensity, relative to rank 1")
+        return self
+
+
+def _over_ranks(display: Any, ax: Any, what: str) -> None:
+    ax.set_xlabel("rank")
+    ax.set_ylabel(what)
+    ax.grid(color="0.9")
+    ax.set_axisbelow(True)
+    display.ax_, display.figure_ = ax, ax.figure

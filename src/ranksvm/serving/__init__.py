@@ -1,0 +1,13 @@
+"""A service that ranks, takes feedback, and learns from it: ``pip install 'ranksvm[serve]'``.
+
+What happens is written to a log (`store.Store`), in SQLite or PostgreSQL. The model is a function of that log: it
+learns from feedback in the order of its sequence numbers (`learning.Learning`), and any past model can be rebuilt
+(`replay`).
+"""
+
+from ranksvm.exceptions import MissingDependencyError
+
+try:
+    import msgspec  # noqa: F401
+except ImportError:
+    raise MissingDependencyError("a learning service needs msgspec: pip install 'ranksvm[serve]'") from None

@@ -1,0 +1,144 @@
+"""Who may do what: API keys with scopes, of which only hashes are stored, and a limit on the rate of requests."""
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections import OrderedDict
+
+from ranksvm.exceptions import OptionError
+from ranksvm.serving.problems import Problem
+from ranksvm.serving.store import Store
+
+__all__ = ["SCOPES", "Keys", "Rate", "add_key", "is_loopback"]
+
+SCOPES = ("rank", "feedback", "read", "admin")
+# Clients whose requests are counted at a time.
+_MOST_CLIENTS = 10_000
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine."""
+    return host.strip("[]").lower() in ("localhost", "::1") or host.startswith("127.")
+
+
+def add_key(store: Store, name: str, scopes: list[str]) -> str:
+    """Make an API key.
+
+    Parameters
+    ----------
+    store : Store
+        Where its hash is stored.
+    name : str
+        Its name.
+    scopes : list of str
+        What it allows: of "rank", "feedback", "read" and "admin".
+
+    Returns
+    -------
+    str
+        The key, which cannot be shown again.
+
+    Raises
+    ------
+    OptionError
+        When a scope is unknown, or the name is taken.
+    """
+    for scope in scopes:
+        if scope not in SCOPES:
+            raise OptionError(f"{scope!r} is no scope: choose from {', '.join(SCOPES)}.")
+    key = f"rsvm_{secrets.token_urlsafe(32)}"
+    if not store.add_key(name, _hash(key), ",".join(scopes)):
+        raise OptionError(f"there is a key {name!r} already: revoke it first.")
+    return key
+
+
+def _hash(key: str) -> bytes:
+    # 256 random bits cannot be guessed, so a slow hash would add nothing
+    return hashlib.sha256(key.encode()).digest()
+
+
+class Keys:
+    """The API keys of a store; without any, everything is allowed, to this machine.
+
+    Parameters
+    ----------
+    store : Store
+        The store.
+    """
+
+    def __init__(self, store: Store):
+        self._store = store
+        self._known: list[tuple[str, bytes, frozenset[str]]] = []
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the keys again."""
+        self._known = [(name, hash, frozenset(scopes.split(","))) for name, hash, scopes in self._store.api_keys()]
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def check(self, authorization: str | None, scope: str) -> str | None:
+        """The name of the key of a request that has a scope; None if no keys exist.
+
+        Parameters
+        ----------
+        authorization : str or None
+            The header of that name.
+        scope : str
+            What the request needs.
+
+        Returns
+        -------
+        str or None
+            The name of the key.
+
+        Raises
+        ------
+        Problem
+            When there is no key, it is unknown, or it lacks the scope.
+        """
+        if not self._known:
+            return None
+        kind, _, key = (authorization or "").partition(" ")
+        given, found = _hash(key.strip()), None
+        for name, hash, scopes in self._known:  # all of them, whichever fits
+            if hmac.compare_digest(hash, given):
+                found = name, scopes
+        if kind.lower() != "bearer" or found is None:
+            text = "an API key is needed: Authorization: Bearer KEY."
+            raise Problem(401, "no-key", text, {"WWW-Authenticate": "Bearer"})
+        name, scopes = found
+        if scope not in scopes:
+            raise Problem(403, "scope", f"the key {name!r} lacks the scope {scope!r}.")
+        return name
+
+
+class Rate:
+    """A limit on the requests of each client: a bucket of tokens that is filled at a constant rate.
+
+    Parameters
+    ----------
+    per_second : float or None
+        Requests per second and client; None: no limit. As many may come at once as in two seconds.
+    """
+
+    def __init__(self, per_second: float | None):
+        self._rate = per_second
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def check(self, client: str, now: float | None = None) -> None:
+        """Count a request; Problem if there were too many."""
+        if self._rate is None:
+            return
+        now = time.monotonic() if now is None else now
+        most = max(1.0, 2.0 * self._rate)
+        tokens, before = self._left.pop(client, (most, now))
+        tokens = min(most, tokens + (now - before) * self._rate)
+        self._left[client] = (tokens - 1.0 if tokens >= 1.0 else tokens), now
+        if len(self._left) > _MOST_CLIENTS:
+            self._left.popitem(last=False)
+        if tokens < 1.0:
+            wait = str(max(1, round((1.0 - tokens) / self._rate)))
+            raise Problem(429, "rate", f"more than {self._rate:g} requests a second.", {"Retry-After": wait})

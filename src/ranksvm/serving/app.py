@@ -1,0 +1,298 @@
+"""The HTTP interface of a service, as a Starlette application."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from importlib import resources
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request as HTTPRequest
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ranksvm.exceptions import DataError, StoreError
+from ranksvm.serving.access import is_loopback
+from ranksvm.serving.feedback import Feedback, checked_feedback
+from ranksvm.serving.meters import Meters
+from ranksvm.serving.openapi import openapi
+from ranksvm.serving.problems import Problem, response_of
+from ranksvm.serving.records import Outcome, is_event_id, time_of
+from ranksvm.serving.requests import JSON, Activation, decoded, parsed
+from ranksvm.serving.service import Service
+
+__all__ = ["make_app"]
+
+logger = logging.getLogger("ranksvm.serving")
+
+Handler = Callable[[HTTPRequest], Awaitable[Response]]
+
+# Seconds between two looks at what other processes may have changed.
+_REFRESH = 2.0
+# Seconds for which feedback waits for an event that another process may be storing, and between two looks.
+_PATIENCE, _LOOK = 1.0, 0.05
+_ASSETS = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+_feedback_decoder = msgspec.json.Decoder(Feedback)
+_activation_decoder = msgspec.json.Decoder(Activation)
+
+
+def make_app(service: Service) -> Starlette:
+    """The application; the service starts and ends with it."""
+    api = _API(service)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        service.start()
+        refreshing = asyncio.create_task(api.refresh_for_ever())
+        yield
+        refreshing.cancel()
+        await run_in_threadpool(service.close)
+
+    def route(path: str, handler: Handler, scope: str | None, method: str = "GET") -> Route:
+        return Route(path, api.guarded(handler, scope, path), methods=[method])
+
+    return Starlette(
+        routes=[
+            route("/v1/rank", api.rank, "rank", "POST"),
+            route("/v1/events", api.events, "read"),
+            route("/v1/events/{event}/feedback", api.feedback, "feedback", "POST"),
+            route("/v1/events/{event}/explain", api.explain, "read"),
+            route("/v1/models", api.models, "read"),
+            route("/v1/models/{version}/activate", api.activate, "admin", "POST"),
+            route("/healthz", api.healthz, None),
+            route("/readyz", api.readyz, None),
+            route("/metrics", api.metrics, "read"),
+            route("/openapi.json", api.openapi, None),
+            *(route(f"/{name}", api.asset, None) for name in _ASSETS),
+        ],
+        lifespan=lifespan,
+        exception_handlers={HTTPException: _of_starlette},
+    )
+
+
+async def _of_starlette(_: HTTPRequest, error: Exception) -> Response:
+    """What the router refuses: an address or a method that is unknown."""
+    assert isinstance(error, HTTPException)
+    text = "there is nothing at this address." if error.status_code == 404 else f"{error.detail}."
+    return response_of(Problem(error.status_code, "address", text, error.headers))
+
+
+class _API:
+    """The handlers."""
+
+    def __init__(self, service: Service):
+        self._service = service
+        self._meters = Meters(service)
+        self._openapi = msgspec.json.encode(openapi())
+
+    def guarded(self, handler: Handler, scope: str | None, path: str) -> Handler:
+        """A handler behind the checks of access and rate, whose errors are answered as problems."""
+        meters = self._meters
+
+        async def answer(request: HTTPRequest) -> Response:
+            start = time.perf_counter()
+            try:
+                self._check(request, scope)
+                response = await handler(request)
+            except Problem as problem:
+                response = response_of(problem)
+            except StoreError as error:
+                response = response_of(_unavailable(error))
+            except Exception:  # what is not foreseen is answered, too
+                logger.exception("%s %s failed", request.method, path)
+                response = response_of(Problem(500, "internal", "the service failed; its log says why."))
+            meters.count(path, response.status_code, time.perf_counter() - start)
+            return response
+
+        return answer
+
+    def _check(self, request: HTTPRequest, scope: str | None) -> None:
+        """Refuse what is not allowed."""
+        service, headers = self._service, request.headers
+        host = headers.get("host", "")
+        if not service.keys and not service.options.insecure and not is_loopback(urlsplit(f"//{host}").hostname or ""):
+            # a page of another site whose name was made to point to this machine
+            raise Problem(403, "host", "without API keys only this machine is answered, by a local name.")
+        origin = headers.get("origin")
+        if request.method == "POST" and origin is not None and urlsplit(origin).netloc != host:
+            raise Problem(403, "origin", "requests from pages of other sites are refused.")
+        if scope is None:
+            return
+        name = service.keys.check(headers.get("authorization"), scope)
+        service.rate.check(name or (request.client.host if request.client else ""))
+
+    async def refresh_for_ever(self) -> None:
+        """Follow changes that other processes make."""
+        while True:
+            with contextlib.suppress(StoreError):
+                await run_in_threadpool(self._service.refresh)
+            await asyncio.sleep(_REFRESH)
+
+    # -- ranking and feedback ------------------------------------------------------------------------------------------
+
+    async def rank(self, request: HTTPRequest) -> Response:
+        """``POST /v1/rank``."""
+        service, query = self._service, request.query_params.get("query")
+        body = await self._body(request)
+        given = parsed(_media_type(request), body, query, service.settings.names, service.options.limits)
+        return _json(service.rank(given))
+
+    async def feedback(self, request: HTTPRequest) -> Response:
+        """``POST /v1/events/{event}/feedback``."""
+        service, event = self._service, _event(request)
+        given = decoded(_feedback_decoder, await self._json_body(request))
+        documents = service.remembered(event) or await self._documents(event)
+        if documents is None:
+            if service.writer.refused is not None:
+                raise _unavailable(StoreError(service.writer.refused))
+            raise _unknown(event)
+        try:
+            content = checked_feedback(given, documents)
+        except DataError as error:
+            raise Problem(422, "feedback", str(error)) from None
+        receipt = await asyncio.wrap_future(service.put_feedback(event, content))
+        if receipt.outcome is Outcome.CONFLICT:
+            raise Problem(409, "conflict", f"the event {event} has other feedback, with the number {receipt.seq}.")
+        if receipt.outcome is Outcome.EXPIRED:
+            wait = f"{service.options.reward_wait:g} seconds" if service.options.reward_wait else "a limited time"
+            raise Problem(410, "expired", f"the event {event} takes feedback for {wait}, which are over.")
+        if receipt.outcome is Outcome.UNKNOWN:
+            raise _unknown(event)
+        new = receipt.outcome is Outcome.STORED
+        answer = {"event": event, "seq": receipt.seq, "status": "accepted" if new else "duplicate"}
+        return _json(answer, 202 if new else 200)
+
+    async def _documents(self, event: str) -> list[str] | None:
+        """Ids of the documents of an event, which another process may be about to store."""
+        until = time.monotonic() + (_PATIENCE if _is_new(event) else 0.0)
+        while (found := await run_in_threadpool(self._service.documents, event)) is None and time.monotonic() < until:
+            await asyncio.sleep(_LOOK)
+        return found
+
+    # -- what happens --------------------------------------------------------------------------------------------------
+
+    async def events(self, request: HTTPRequest) -> Response:
+        """``GET /v1/events``."""
+        limit = _number(request.query_params.get("limit", "20"), "limit", 1, 200)
+        return _json({"events": await run_in_threadpool(self._service.recent, limit)})
+
+    async def explain(self, request: HTTPRequest) -> Response:
+        """``GET /v1/events/{event}/explain``."""
+        event = _event(request)
+        found = await run_in_threadpool(self._service.explanation, event)
+        if found is None:
+            raise _unknown(event)
+        return _json(found)
+
+    async def models(self, _: HTTPRequest) -> Response:
+        """``GET /v1/models``."""
+        return _json(await run_in_threadpool(self._service.overview))
+
+    async def activate(self, request: HTTPRequest) -> Response:
+        """``POST /v1/models/{version}/activate``."""
+        version = _number(request.path_params["version"], "version", 1, 2**62)
+        body = await self._json_body(request)
+        given = decoded(_activation_decoder, body) if body else Activation()
+        done = await run_in_threadpool(self._service.put_activation, version, given.model)
+        receipt = await asyncio.wrap_future(done)
+        return _json({"version": version, "model": given.model, "seq": receipt.seq}, 202)
+
+    async def healthz(self, _: HTTPRequest) -> Response:
+        """``GET /healthz``: the process answers."""
+        return _json({"status": "ok"})
+
+    async def readyz(self, _: HTTPRequest) -> Response:
+        """``GET /readyz``: requests can be answered and stored."""
+        if self._service.writer.refused is not None:
+            raise _unavailable(StoreError(self._service.writer.refused))
+        await run_in_threadpool(lambda: self._service.store.head)
+        return _json({"status": "ready"})
+
+    async def metrics(self, _: HTTPRequest) -> Response:
+        """``GET /metrics``: for Prometheus."""
+        content, kind = await run_in_threadpool(self._meters.text)
+        return Response(content, media_type=kind)
+
+    async def openapi(self, _: HTTPRequest) -> Response:
+        """``GET /openapi.json``."""
+        return Response(self._openapi, media_type=JSON)
+
+    async def asset(self, request: HTTPRequest) -> Response:
+        """The page, and its files."""
+        name = request.url.path.removeprefix("/")
+        content = resources.files("ranksvm.serving").joinpath("assets", name or "page.html").read_bytes()
+        return Response(content, headers=_HEADERS, media_type=f"{_ASSETS[name]}; charset=utf-8")
+
+    # -- bodies --------------------------------------------------------------------------------------------------------
+
+    async def _json_body(self, request: HTTPRequest) -> bytes:
+        # other types can be sent by forms and scripts of other sites without asking
+        body = await self._body(request)
+        if _media_type(request) != JSON:
+            raise Problem(415, "media-type", f"the body has to be {JSON}.")
+        return body
+
+    async def _body(self, request: HTTPRequest) -> bytes:
+        """The body, of which no more is read than allowed."""
+        most = self._service.options.limits.body
+        too_large = Problem(413, "body", f"the body is larger than {most} bytes.", {"Connection": "close"})
+        length = request.headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > most:
+            raise too_large
+        parts, size = [], 0
+        try:
+            async for part in request.stream():
+                size += len(part)
+                if size > most:
+                    raise too_large
+                parts.append(part)
+        except ClientDisconnect:
+            raise Problem(400, "malformed", "the body is not complete.") from None
+        return b"".join(parts)
+
+
+def _json(content: Any, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(content), status, media_type=JSON)
+
+
+def _media_type(request: HTTPRequest) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _number(text: str, name: str, least: int, most: int) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most):
+        raise Problem(422, name, f"{name} is a whole number from {least} to {most}.")
+    return int(text)
+
+
+def _event(request: HTTPRequest) -> str:
+    """The id of an event in the address."""
+    event = request.path_params["event"]
+    if not is_event_id(event):
+        raise _unknown(event)
+    return event
+
+
+def _is_new(event: str) -> bool:
+    """Whether an id was given in the last seconds."""
+    return abs(time.time() - time_of(event)) < 5.0
+
+
+def _unknown(event: str) -> Problem:
+    return Problem(404, "event", f"there is no event {event!r}: it was never ranked here, or was removed since.")
+
+
+def _unavailable(error: StoreError) -> Problem:
+    return Problem(503, "store", f"{error} Nothing was stored; try again.", {"Retry-After": "1"})

@@ -1,0 +1,135 @@
+"""What feedback says about the documents of an event: labels, clicks or preferences."""
+
+import msgspec
+import numpy as np
+
+from ranksvm.data.clicks import pairs_from_clicks
+from ranksvm.exceptions import DataError
+from ranksvm.serving.records import Entry, Kind, LogEntry
+
+__all__ = ["Feedback", "Lesson", "checked_feedback", "in_words", "lesson_of"]
+
+Number = int | float
+
+
+class Feedback(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
+    """What is known of an event's documents: exactly one of `labels`, `clicks` and `preferences`.
+
+    Parameters
+    ----------
+    labels : dict of str to float, or list of float, optional
+        Relevance by document id, or of all documents in the order of the request.
+    clicks : list of str, optional
+        Ids of the documents that were clicked on; none of them is an answer, too.
+    preferences : list of (str, str), optional
+        Ids of documents: the preferred one first.
+    at : float or str, optional
+        When it was observed, by the client's clock; stored, but not used.
+    """
+
+    labels: dict[str, Number] | list[Number] | None = None
+    clicks: list[str] | None = None
+    preferences: list[tuple[str, str]] | None = None
+    at: Number | str | None = None
+
+
+class Lesson(msgspec.Struct):
+    """What a model learns from one event.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_documents, n_features)
+        Features of the documents that feedback speaks about.
+    y : ndarray of float64, shape (n_documents,), or None
+        Their labels, or whether they were clicked on; None for preferences, which have no metric.
+    rank : ndarray of int64, shape (n_documents,)
+        The ranks at which they were shown, from 0.
+    pairs : ndarray of int64, shape (n_pairs, 2), or None
+        Rows (preferred, other); None where the labels imply the pairs.
+    """
+
+    X: np.ndarray
+    y: np.ndarray | None
+    rank: np.ndarray
+    pairs: np.ndarray | None
+
+
+def checked_feedback(given: Feedback, documents: list[str]) -> bytes:
+    """Feedback as the content of an entry.
+
+    Parameters
+    ----------
+    given : Feedback
+        What was sent.
+    documents : list of str
+        Ids of the documents of the event.
+
+    Returns
+    -------
+    bytes
+        The same bytes for the same feedback.
+
+    Raises
+    ------
+    DataError
+        When it names other documents, or says more or less than one thing.
+    """
+    said = [name for name in ("labels", "clicks", "preferences") if getattr(given, name) is not None]
+    if len(said) != 1:
+        found = " and ".join(said) or "none of them"
+        raise DataError(f"feedback has one of labels, clicks and preferences, found {found}.")
+    known = set(documents)
+    if isinstance(given.labels, list) and len(given.labels) != len(documents):
+        raise DataError(f"there are {len(given.labels)} labels for {len(documents)} documents.")
+    for document in _named(given):
+        if document not in known:
+            raise DataError(f"the event has no document {document!r}.")
+    if given.labels is not None:
+        labels = given.labels.values() if isinstance(given.labels, dict) else given.labels
+        if not labels:
+            raise DataError("labels are empty: leave an event without feedback instead.")
+        if not np.isfinite(np.asarray(list(labels), dtype=np.float64)).all():
+            raise DataError("labels must be finite numbers.")
+    for preferred, other in given.preferences or ():
+        if preferred == other:
+            raise DataError(f"the document {preferred!r} is preferred to itself.")
+    return msgspec.msgpack.encode(given, order="deterministic")
+
+
+def _named(given: Feedback) -> list[str]:
+    """Ids of the documents that feedback names."""
+    labelled = list(given.labels) if isinstance(given.labels, dict) else []
+    return [*labelled, *(given.clicks or ()), *(id for pair in given.preferences or () for id in pair)]
+
+
+def lesson_of(found: LogEntry) -> Lesson:
+    """What a model learns from feedback, or from its absence: all labels are then 0."""
+    event = found.answered
+    assert event is not None
+    rank = np.empty(len(event.shown.order), dtype=np.int64)
+    rank[event.shown.order] = np.arange(len(rank))
+    if found.entry.kind is Kind.UNANSWERED:
+        return Lesson(event.X, np.zeros(len(rank)), rank, None)
+    given = msgspec.msgpack.decode(found.entry.content, type=Feedback)
+    rows = {document: row for row, document in enumerate(event.shown.documents)}
+    if given.preferences is not None:
+        pairs = np.array([[rows[id] for id in pair] for pair in given.preferences], dtype=np.int64).reshape(-1, 2)
+        return Lesson(event.X, None, rank, pairs)
+    if given.clicks is not None:
+        clicked = np.zeros(len(rank), dtype=bool)
+        clicked[[rows[id] for id in given.clicks]] = True
+        return Lesson(event.X, clicked.astype(np.float64), rank, pairs_from_clicks(None, rank, clicked))
+    if isinstance(given.labels, dict):
+        own = np.sort([rows[id] for id in given.labels])
+        y = np.array([given.labels[event.shown.documents[row]] for row in own], dtype=np.float64)
+        return Lesson(event.X[own], y, rank[own], None)
+    return Lesson(event.X, np.asarray(given.labels, dtype=np.float64), rank, None)
+
+
+def in_words(entry: Entry) -> str:
+    """What feedback says, in a few words."""
+    decoded = entry.says
+    for name in ("labels", "clicks", "preferences"):
+        if name in decoded:
+            return f"{len(decoded[name])} {name}"
+    return "none in time"

@@ -1,0 +1,65 @@
+"""A service behind uvicorn, which speaks HTTP; TLS is for a proxy in front of it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ranksvm.exceptions import MissingDependencyError
+from ranksvm.serving.service import Service
+
+__all__ = ["bound_server", "serve"]
+
+
+def serve(service: Service, host: str, port: int, *, tell: Callable[[str], Any]) -> None:
+    """Answer requests until the process is asked to end; the parameters are those of `bound_server`."""
+    server, socket = bound_server(service, host, port, tell=tell)
+    server.run([socket])
+
+
+def bound_server(service: Service, host: str, port: int, *, tell: Callable[[str], Any]) -> tuple[Any, Any]:
+    """A server of uvicorn, and its socket.
+
+    Parameters
+    ----------
+    service : Service
+        The service; it is closed in the end.
+    host : str
+        Address to listen at.
+    port : int
+        Port; 0 for any that is free.
+    tell : callable
+        Called with a line when requests are answered.
+
+    Returns
+    -------
+    tuple of uvicorn.Server and socket
+        The server, which runs on the socket.
+
+    Raises
+    ------
+    MissingDependencyError
+        When a package for it is not installed.
+    """
+    try:
+        import uvicorn
+
+        from ranksvm.serving.app import make_app
+    except ImportError as error:
+        service.close()
+        text = f"a learning service needs {error.name}: pip install 'ranksvm[serve]'"
+        raise MissingDependencyError(text) from None
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            name = f"[{host}]" if ":" in host else host
+            tell(f"Serving at http://{name}:{socket.getsockname()[1]}")
+
+    config = uvicorn.Config(
+        make_app(service), host, port, log_level="warning", access_log=False, server_header=False, lifespan="on"
+    )
+    try:
+        socket = config.bind_socket()
+    except BaseException:
+        service.close()
+        raise
+    return Server(config), socket

@@ -1,0 +1,275 @@
+"""The learner of a process: it learns while it has the lease, and follows the one that does else."""
+
+import copy
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ranksvm.exceptions import OptionError, StoreError
+from ranksvm.serving.learning import Learning, Settings
+from ranksvm.serving.models import seeded
+from ranksvm.serving.records import Entry, Kind
+from ranksvm.serving.store import Store
+
+__all__ = ["Learner", "Schedule", "Served", "begin"]
+
+logger = logging.getLogger("ranksvm.serving")
+
+# Entries read at a time.
+_PART = 256
+
+
+class Schedule(NamedTuple):
+    """When the learner does what.
+
+    Parameters
+    ----------
+    every : int
+        Entries after which a checkpoint is written, and the model for ranking is replaced, at the latest.
+    seconds : float
+        Seconds after which this is done, if there was any entry.
+    lease : float
+        Seconds after which another process takes over from a learner that was killed.
+    retain_days : float or None
+        Days after which events are removed; None: never.
+    """
+
+    every: int = 100
+    seconds: float = 1.0
+    lease: float = 3.0
+    retain_days: float | None = None
+
+
+class Served(NamedTuple):
+    """The models of a checkpoint, which nobody changes: any number of threads may rank with them.
+
+    Parameters
+    ----------
+    version : int
+        Version of the checkpoint.
+    position : int
+        Sequence number of the last entry that was learnt from.
+    at : float
+        When it was written.
+    models : mapping of str to estimator
+        The champion, and the challenger if there is one.
+    """
+
+    version: int
+    position: int
+    at: float
+    models: Mapping[str, Any]
+
+
+def begin(store: Store, models: Mapping[str, Any] | None, settings: Settings | None, *, at: float) -> Learning:
+    """What the newest checkpoint of a store holds; a new store gets a first one.
+
+    Parameters
+    ----------
+    store : Store
+        The store.
+    models : mapping of str to estimator, or None
+        The models of a new store.
+    settings : Settings, or None
+        The settings of a new store.
+    at : float
+        The time, in seconds since 1970.
+
+    Returns
+    -------
+    Learning
+        What was learnt.
+
+    Raises
+    ------
+    OptionError
+        When a store is new, and there is no model for it.
+    """
+    if (found := store.checkpoint()) is not None:
+        return Learning.from_bytes(found.state)
+    if models is None or settings is None:
+        raise OptionError("the store is new: give the model to begin with, --model or --learner.")
+    learning = Learning({name: seeded(model) for name, model in models.items()}, settings)
+    # None: another process began at the same time, with the same models or its own
+    store.save_checkpoint(0, learning.to_bytes(), at=at, after=0, kept=True)
+    newest = store.checkpoint()
+    assert newest is not None
+    return Learning.from_bytes(newest.state)
+
+
+class Learner:
+    """Learns in a thread of its own.
+
+    Parameters
+    ----------
+    store : Store
+        The log, with at least one checkpoint.
+    schedule : Schedule
+        When it does what.
+    """
+
+    def __init__(self, store: Store, schedule: Schedule = Schedule()):  # noqa: B008 (it cannot be changed)
+        self._store, self._schedule = store, schedule
+        self.owner = secrets.token_hex(8)
+        self.learns = False  # whether this process has the lease
+        self.trouble: str | None = None  # why it does not get on
+        self._learning: Learning | None = None
+        self._version = 0
+        self._leased = self._saved = self._cleaned = -float("inf")
+        self._stop, self._wake = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self.served: Served
+        self.summary: dict[str, Any]
+        self._follow()
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread = threading.Thread(target=self._run, name="ranksvm-learner", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Tell it that the log has a new entry."""
+        self._wake.set()
+
+    def close(self, *, release: bool = True) -> None:
+        """End the thread, after a checkpoint; ``release`` lets another process take over at once."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+        if not self.learns:
+            return
+        try:
+            while self.step():
+                pass
+            if release:
+                self._store.release(self.owner)
+                self.learns = False
+        except StoreError as error:
+            logger.warning("the last checkpoint was not written: %s", error)
+
+    def step(self, *, now: float | None = None) -> bool:
+        """Learn from some entries, or follow the process that does; whether there may be more at once.
+
+        Raises
+        ------
+        StoreError
+            When the store does not answer; the same step is then made again later.
+        """
+        now = time.monotonic() if now is None else now
+        if now - self._leased > self._schedule.lease / 3:
+            had = self.learns
+            self.learns = self._store.lease(self.owner, self._schedule.lease)
+            self._leased = now
+            if self.learns and not had:
+                self._take_over()
+        if not self.learns:
+            self._follow()
+            return False
+        assert self._learning is not None
+        self._expire()
+        unsaved = self._learning.position - self.served.position
+        found = self._store.entries(self._learning.position, min(_PART, self._schedule.every - unsaved))
+        for entry in found:
+            self._learning.apply(entry, self._store)
+        unsaved += len(found)
+        due = now - self._saved >= self._schedule.seconds or self._stop.is_set()
+        if unsaved >= self._schedule.every or (unsaved and due):
+            self._save(now)
+        self._clean(now)
+        return bool(found)
+
+    # -- private methods -----------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                more = self.step()
+                self.trouble = None
+            except StoreError as error:
+                if self.trouble != str(error):
+                    logger.warning("learning waits: %s", error)
+                self.trouble, more = str(error), False
+            except Exception as error:  # what is not foreseen must be seen, and must not end the thread
+                logger.exception("learning failed")
+                self.trouble, more, self._learning = f"{type(error).__name__}: {error}", False, None
+                self.learns, self._leased = False, -float("inf")
+                self._stop.wait(self._schedule.seconds)
+            if not more:
+                # a checkpoint is due, or a lease has to be renewed, without any news
+                self._wake.wait(min(self._schedule.seconds, self._schedule.lease / 3) / 4)
+                self._wake.clear()
+
+    def _take_over(self) -> None:
+        newest = self._store.checkpoint()
+        assert newest is not None
+        self._learning, self._version = Learning.from_bytes(newest.state), newest.version
+        self._serve(newest.position, newest.at)
+        logger.info("this process learns, from entry %d on", newest.position + 1)
+
+    def _follow(self) -> None:
+        newest = self._store.checkpoints()[0]
+        if newest.version == self._version:
+            return
+        found = self._store.checkpoint(newest.version)
+        if found is not None:
+            self._learning, self._version = Learning.from_bytes(found.state), found.version
+            self._serve(found.position, found.at)
+
+    def _save(self, now: float) -> None:
+        assert self._learning is not None
+        at = time.time()
+        saved = self._store.save_checkpoint(
+            self._learning.position, self._learning.to_bytes(), at=at, after=self._version
+        )
+        self._saved = now
+        if saved is None:  # another process learns: this one was stopped for longer than its lease
+            self.learns, self._leased = False, now
+            self._follow()
+            return
+        self._version = saved.version
+        self._serve(saved.position, saved.at)
+
+    def _serve(self, position: int, at: float) -> None:
+        assert self._learning is not None
+        models = {name: copy.deepcopy(model) for name, model in self._learning.models.items()}
+        self.summary = summary(self._learning)
+        self.served = Served(self._version, position, at, models)
+
+    def _expire(self) -> None:
+        late = self._store.unanswered(_PART)
+        if late:
+            at = time.time()
+            self._store.append([Entry(Kind.UNANSWERED, id, msgspec.msgpack.encode({}), at) for id in late])
+
+    def _clean(self, now: float) -> None:
+        days = self._schedule.retain_days
+        if days is None or now - self._cleaned < 3600.0:
+            return
+        self._cleaned = now
+        assert self._learning is not None
+        spare = self._learning.settings.refit_window
+        removed = self._store.remove_before(time.time() - 86_400.0 * days, spare=spare)
+        if removed:
+            logger.info("%d events older than %g days were removed", removed, days)
+
+
+def summary(learning: Learning) -> dict[str, Any]:
+    """What is shown of a learning: measures with their histories, wins, refits, what was skipped."""
+    return {
+        "metric": learning.settings.metric,
+        "position": learning.position,
+        "measures": {
+            name: {"queries": measure.n_queries, "mean": measure.mean, "history": measure.history()}
+            for name, measure in learning.measures.items()
+        },
+        "team_draft": learning.wins.verdict(),
+        "skipped": learning.skipped,
+        "reason": learning.reason,
+        "refits": learning.verdicts[::-1],
+    }

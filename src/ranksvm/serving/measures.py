@@ -1,0 +1,141 @@
+"""How well models rank queries that they have not learnt from: means so far, and their history in bounded memory."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ranksvm.metrics import CumulativeMetrics
+
+__all__ = ["Measure", "Wins", "win_interval"]
+
+# Points of a history; then two neighbouring ones become one.
+_MOST_POINTS = 400
+# Queries between the first points.
+_FIRST_BLOCK = 4
+
+
+class Measure:
+    """The mean of a metric over the queries so far, each ranked before it was learnt from.
+
+    Parameters
+    ----------
+    metric : str
+        The metric, such as "ndcg@10".
+    state : dict, optional
+        State of an earlier measure, to continue from.
+    """
+
+    def __init__(self, metric: str, state: dict[str, Any] | None = None):
+        self._cumulative = CumulativeMetrics(metric)
+        self._block, self._points = _FIRST_BLOCK, []
+        if state is not None:
+            self._cumulative.restore(state["cumulative"])
+            self._block, self._points = state["block"], state["points"]
+
+    def add(self, y: np.ndarray, scores: np.ndarray) -> None:
+        """Add a query."""
+        self._cumulative.add(y, scores)
+        n_queries = self._cumulative.n_queries
+        if n_queries % self._block == 0:
+            (value,), (weight,) = self._cumulative.state["sums"].tolist()
+            self._points.append([n_queries, value, weight])
+            if len(self._points) >= _MOST_POINTS:
+                self._points, self._block = self._points[1::2], 2 * self._block
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return self._cumulative.n_queries
+
+    @property
+    def mean(self) -> float | None:
+        """The mean so far; None if no query has a value."""
+        (mean,) = self._cumulative.means.values()
+        return None if math.isnan(mean) else mean
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All that a later measure needs, as numbers, strings, lists and dicts."""
+        cumulative = self._cumulative.state
+        arrays = {name: cumulative[name].tolist() for name in ("sums", "counts")}
+        return {"cumulative": cumulative | arrays, "block": self._block, "points": self._points}
+
+    def history(self) -> list[tuple[int, float, float]]:
+        """Number of queries, mean up to them, and half the width of its 95 % interval (from means of blocks)."""
+        if not self._points:
+            return []
+        n_queries, totals, weights = np.array(self._points).T
+        values = np.diff(totals, prepend=0.0) / np.maximum(np.diff(weights, prepend=0.0), 1e-300)
+        blocks = np.arange(1, len(values) + 1)
+        means = np.divide(totals, weights, out=np.zeros_like(totals), where=weights > 0)
+        values = np.where(np.diff(weights, prepend=0.0) > 0, values, means)
+        spread = np.cumsum(values**2) - np.cumsum(values) ** 2 / blocks
+        error = np.sqrt(np.maximum(spread, 0.0) / np.maximum(blocks - 1, 1) / blocks)
+        return list(zip(n_queries.astype(int).tolist(), means.tolist(), (1.96 * error).tolist(), strict=True))
+
+
+class Wins:
+    """Interleaved rankings that one of two models has won: more of its documents were clicked on.
+
+    Parameters
+    ----------
+    counts : dict of str to int, optional
+        Wins by model, and "ties".
+    """
+
+    def __init__(self, counts: dict[str, int] | None = None):
+        self.counts = {"champion": 0, "challenger": 0, "ties": 0} if counts is None else counts
+
+    def add(self, teams: list[str], clicked: np.ndarray) -> None:
+        """Add a ranking: the model of the document at each rank, and whether it was clicked on."""
+        own = sum(1 for team, click in zip(teams, clicked, strict=True) if click and team == "champion")
+        other = int(clicked.sum()) - own
+        winner = "ties" if own == other else "champion" if own > other else "challenger"
+        self.counts[winner] += 1
+
+    def verdict(self, confidence: float = 0.95) -> dict[str, Any]:
+        """The share of the challenger's wins, its interval, and which model is better so far."""
+        won, lost = self.counts["challenger"], self.counts["champion"]
+        low, high = win_interval(won, lost, confidence)
+        better = "challenger" if low > 0.5 else "champion" if high < 0.5 else None
+        share = won / (won + lost) if won + lost else None
+        return {**self.counts, "share": share, "interval": [low, high], "confidence": confidence, "better": better}
+
+
+def win_interval(won: int, lost: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Interval of a probability that may be looked at after every trial.
+
+    With the confidence given it holds the probability p at all times at once (Robbins 1970; Howard et al. 2021). It is
+    the set of p at which a mixture likelihood ratio, which is a martingale for the true p, is below ``1 / (1 -
+    confidence)`` (Ville's inequality): ``B(won + 1/2, lost + 1/2) / B(1/2, 1/2) / (p^won (1 - p)^lost)``.
+
+    Parameters
+    ----------
+    won, lost : int
+        Trials won and lost.
+    confidence : float, default 0.95
+        Level.
+
+    Returns
+    -------
+    tuple of float
+        Both ends.
+    """
+    total = won + lost
+    if total == 0:
+        return 0.0, 1.0
+    mixture = math.lgamma(won + 0.5) + math.lgamma(lost + 0.5) - math.lgamma(total + 1) - math.log(math.pi)
+
+    def excluded(p: float) -> bool:
+        likelihood = (won * math.log(p) if won else 0.0) + (lost * math.log1p(-p) if lost else 0.0)
+        return mixture - likelihood >= -math.log1p(-confidence)
+
+    def end(outside: float, inside: float) -> float:
+        for _ in range(60):
+            middle = (outside + inside) / 2
+            outside, inside = (middle, inside) if excluded(middle) else (outside, middle)
+        return inside
+
+    share = won / total
+    return (0.0 if won == 0 else end(1e-300, share), 1.0 if lost == 0 else end(1.0 - 1e-16, share))

@@ -1,0 +1,119 @@
+"""Models of a service: read from bytes, scored and taught by features in the order of the model's columns."""
+
+import io
+from typing import Any
+
+import numpy as np
+
+from ranksvm._features import feature_labels
+from ranksvm._steps import steps_of
+from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
+from ranksvm.exceptions import OptionError
+from ranksvm.persistence import load, save
+from ranksvm.serving.feedback import Lesson
+
+__all__ = ["explained_by", "feature_names", "learn", "learns", "model_bytes", "model_from", "scores", "seeded"]
+
+
+def model_from(content: bytes) -> Any:
+    """A model that takes columns by position."""
+    model = load(io.BytesIO(content))
+    if not hasattr(model, "predict"):
+        raise OptionError(f"the model file holds a {type(model).__name__}, which cannot rank.")
+    return by_position(model)
+
+
+def by_position(model: Any) -> Any:
+    """A model whose steps know no names: columns come in the order of its features."""
+    for step in steps_of(model):
+        vars(step).pop("feature_names_in_", None)
+    return model
+
+
+def seeded(model: Any) -> Any:
+    """A model whose random orders are the same in every replay: without a seed, it gets the seed 0."""
+    for step in steps_of(model):
+        if getattr(step, "random_state", 0) is None:
+            step.random_state = 0
+    return model
+
+
+def model_bytes(model: Any) -> bytes:
+    """The bytes of a model's file; the same model gives the same bytes."""
+    buffer = io.BytesIO()
+    save(model, buffer)
+    return buffer.getvalue()
+
+
+def feature_names(model: Any, n_features: int | None = None) -> list[str]:
+    """Names of a model's features: those of the DataFrame that it was fitted to, or f1, f2, ... as in LETOR files.
+
+    Parameters
+    ----------
+    model : estimator
+        The model.
+    n_features : int, optional
+        Number of features, for a model that is new.
+
+    Returns
+    -------
+    list of str
+        The names.
+
+    Raises
+    ------
+    OptionError
+        When the number is unknown, or is not that of the model.
+    """
+    first, *others = steps_of(model)
+    known = getattr(first, "n_features_in_", None)
+    if known is None and others:
+        raise OptionError("the steps of a Pipeline have to be fitted before its ranker can learn from feedback.")
+    if known is None and n_features is None:
+        raise OptionError("the model has learnt nothing yet: give the number of features, --n-features.")
+    if known is not None and n_features not in (None, known):
+        raise OptionError(f"the model has {known} features, not {n_features}.")
+    return feature_labels(int(known or n_features or 0), getattr(first, "feature_names_in_", None))
+
+
+def learns(model: Any) -> bool:
+    """Whether a model learns from one query after another."""
+    return hasattr(steps_of(model)[-1], "partial_fit_pairs")
+
+
+def scores(model: Any, X: np.ndarray) -> np.ndarray:
+    """Score of each document of one query; all 0 for a model that has learnt nothing."""
+    *_, ranker = steps_of(model)
+    if not hasattr(ranker, "n_features_in_"):
+        return np.zeros(len(X))
+    return ranker.predict(_transformed(model, X))
+
+
+def _transformed(model: Any, X: np.ndarray) -> np.ndarray:
+    """Documents of one query as the last step sees them."""
+    for step in steps_of(model)[:-1]:
+        if step is None or step == "passthrough":
+            continue
+        by_query = isinstance(step, QueryMinMaxScaler | QueryStandardScaler)
+        X = step.transform(X, qid=np.zeros(len(X), dtype=np.int64)) if by_query else step.transform(X)
+    return X
+
+
+def learn(model: Any, lesson: Lesson) -> None:
+    """Teach an online ranker, or the one at the end of a Pipeline."""
+    ranker, X = steps_of(model)[-1], _transformed(model, lesson.X)
+    if lesson.pairs is None:
+        ranker.partial_fit(X, lesson.y)
+    else:
+        ranker.partial_fit_pairs(X, lesson.pairs)
+
+
+def explained_by(model: Any, X: np.ndarray, names: list[str]) -> Any:
+    """The explanation of a ranking of one query; None for a model whose score is not a sum over features."""
+    ranker = steps_of(model)[-1]
+    if not hasattr(ranker, "explain") or not hasattr(ranker, "n_features_in_"):
+        return None
+    X = _transformed(model, X)
+    return ranker.explain(
+        X, np.zeros(len(X), dtype=np.int64), feature_names=names if X.shape[1] == len(names) else None
+    )

@@ -1,0 +1,138 @@
+"""The description of the HTTP interface, made from the types that requests are read into."""
+
+from typing import Any
+
+import msgspec
+
+import ranksvm
+from ranksvm.serving.feedback import Feedback
+from ranksvm.serving.problems import TYPE
+from ranksvm.serving.requests import FLOAT32, JSON, NDJSON, Activation, Ranking, RankRequest
+
+__all__ = ["openapi"]
+
+_PROBLEM = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+    },
+}
+_RECEIPT = {
+    "type": "object",
+    "required": ["event", "seq", "status"],
+    "properties": {
+        "event": {"type": "string"},
+        "seq": {"type": "integer"},
+        "status": {"enum": ["accepted", "duplicate"]},
+    },
+}
+_OBJECT = {"type": "object"}
+# What every address may answer: not allowed, from another site, too many, the store out of reach.
+_ALWAYS = (401, 403, 429, 503)
+_REASONS = {
+    400: "The body is malformed.",
+    401: "An API key is needed.",
+    403: "It is not allowed.",
+    404: "There is no such event or version.",
+    409: "It contradicts what is stored.",
+    410: "It is too late.",
+    413: "It is too large.",
+    415: "The type of the body is unknown.",
+    422: "The content makes no sense.",
+    429: "These are too many requests.",
+    503: "The store does not answer: try again after Retry-After seconds.",
+}
+
+
+def openapi() -> dict[str, Any]:
+    """The description, as OpenAPI 3.1."""
+    types = (RankRequest, Ranking, Feedback, Activation)
+    schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    rank, ranking, feedback, activation = schemas
+    query = _parameter("query", "query", "Name of the query, for bodies that are not JSON.", {"type": "string"})
+    event = _parameter("event", "path", "Id of the event.", {"type": "string"})
+    version = _parameter("version", "path", "Number of the version.", {"type": "integer", "minimum": 1})
+    limit = _parameter("limit", "query", "Number of events.", {"type": "integer", "minimum": 1, "maximum": 200})
+    bodies = {
+        JSON: {"schema": rank},
+        NDJSON: {"schema": {"type": "string", "description": "One document a line, as in documents."}},
+        FLOAT32: {"schema": {"type": "string", "format": "binary", "description": "Little-endian rows of features."}},
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "ranksvm",
+            "version": ranksvm.__version__,
+            "summary": "Ranks documents, takes feedback, and learns from it.",
+        },
+        "paths": {
+            "/v1/rank": {
+                "post": _operation(
+                    "rank", "Rank documents.", {200: ranking}, (400, 413, 415, 422), parameters=[query], bodies=bodies
+                )
+            },
+            "/v1/events": {"get": _operation("events", "The newest events.", {200: _OBJECT}, (422,), [limit])},
+            "/v1/events/{event}/feedback": {
+                "post": _operation(
+                    "feedback",
+                    "Say what is known of an event; 202 when it is on disk, 200 if it was there.",
+                    {202: _RECEIPT, 200: _RECEIPT},
+                    (400, 404, 409, 410, 413, 415, 422),
+                    parameters=[event],
+                    bodies={JSON: {"schema": feedback}},
+                )
+            },
+            "/v1/events/{event}/explain": {
+                "get": _operation("explain", "Why it was ranked so.", {200: _OBJECT}, (404, 410), [event])
+            },
+            "/v1/models": {"get": _operation("models", "Versions, quality, weights.", {200: _OBJECT}, ())},
+            "/v1/models/{version}/activate": {
+                "post": _operation(
+                    "activate",
+                    "Make a model of an earlier version the champion.",
+                    {202: _OBJECT},
+                    (400, 404, 409, 410, 413, 415, 422),
+                    parameters=[version],
+                    bodies={JSON: {"schema": activation}},
+                )
+            },
+            "/healthz": {"get": _operation("healthz", "Whether the process answers.", {200: _OBJECT}, ())},
+            "/readyz": {"get": _operation("readyz", "Whether events can be stored.", {200: _OBJECT}, ())},
+        },
+        "components": {
+            "schemas": {**components, "Problem": _PROBLEM},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"key": []}],
+    }
+
+
+def _operation(
+    name: str,
+    summary: str,
+    answers: dict[int, Any],
+    problems: tuple[int, ...],
+    parameters: list[Any] | None = None,
+    bodies: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    problem = {TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    responses: dict[str, Any] = {
+        str(status): {"description": summary, "content": {JSON: {"schema": schema}}}
+        for status, schema in answers.items()
+    }
+    for status in sorted({*problems, *_ALWAYS}):
+        responses[str(status)] = {"description": _REASONS[status], "content": problem}
+    described: dict[str, Any] = {"operationId": name, "summary": summary, "responses": responses}
+    if parameters:
+        described["parameters"] = parameters
+    if bodies:
+        described["requestBody"] = {"required": True, "content": bodies}
+    return described
+
+
+def _parameter(name: str, place: str, text: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "in": place, "description": text, "required": place == "path", "schema": schema}

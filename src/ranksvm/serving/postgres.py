@@ -1,0 +1,124 @@
+"""PostgreSQL, for services on several machines; one connection a thread, opened again after it was lost."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from ranksvm.exceptions import MissingDependencyError, StoreError
+
+__all__ = ["PostgresDatabase"]
+
+# "rsvm": the advisory lock of the writer
+_WRITER = 0x7273766D
+
+
+class _Cursor:
+    def __init__(self, connection: Any):
+        self._connection = connection
+
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        cursor = self._connection.execute(statement.replace("?", "%s"), values)
+        return cursor.fetchall() if cursor.description else []
+
+
+class PostgresDatabase:
+    """A database of PostgreSQL.
+
+    Parameters
+    ----------
+    url : str
+        ``postgresql://user:password@host/database``.
+    """
+
+    blob = "BYTEA"
+
+    def __init__(self, url: str):
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingDependencyError(
+                "a store in PostgreSQL needs psycopg: pip install 'ranksvm[postgres]'"
+            ) from None
+        self._errors_of = psycopg.Error
+        self._url = url
+        self._own = threading.local()
+        self._all: list[Any] = []
+
+    @contextmanager
+    def reading(self) -> Iterator[_Cursor]:
+        """A transaction that reads one state of the database."""
+        with self._transaction() as connection:
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield _Cursor(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[_Cursor]:
+        """A transaction that excludes other writers and is on disk when the block has ended."""
+        with self._transaction() as connection:
+            # whatever the default of the server or of the role is
+            connection.execute("SET LOCAL synchronous_commit = on")
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_WRITER,))
+            yield _Cursor(connection)
+
+    def has_tables(self, cursor: Any) -> bool:
+        """Whether the tables of a store exist."""
+        ((found,),) = cursor.run("SELECT to_regclass('meta') IS NOT NULL")
+        return found
+
+    def now(self, cursor: Any) -> float:
+        """The time of the server."""
+        ((now,),) = cursor.run("SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)")
+        return now
+
+    def size(self) -> int:
+        """Bytes of the tables and indices."""
+        tables = "'meta'", "'events'", "'entries'", "'checkpoints'"
+        with self.reading() as cursor:
+            ((size,),) = cursor.run(f"SELECT {' + '.join(f'pg_total_relation_size({name})' for name in tables)}")
+        return int(size)
+
+    def vacuum(self) -> None:
+        """Give back space of what was removed."""
+        with self._errors():
+            connection = self._connection()
+            connection.autocommit = True
+            try:
+                connection.execute("VACUUM events, entries, checkpoints")
+            finally:
+                connection.autocommit = False
+
+    def close(self) -> None:
+        """Close all connections."""
+        while self._all:
+            with suppress(self._errors_of):
+                self._all.pop().close()
+        self._own = threading.local()
+
+    def _connection(self) -> Any:
+        import psycopg
+
+        connection = getattr(self._own, "connection", None)
+        if connection is None or connection.closed:
+            if connection in self._all:
+                self._all.remove(connection)
+            connection = psycopg.connect(self._url, connect_timeout=5)
+            self._own.connection = connection
+            self._all.append(connection)
+        return connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        with self._errors():
+            connection = self._connection()
+            with connection.transaction():
+                yield connection
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors_of as error:
+            # not the URL, which may hold a password
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise StoreError(f"PostgreSQL: {reason.rstrip('.')}.") from error

@@ -1,0 +1,234 @@
+"""What a store holds: rankings that were shown (events), entries of the log, and checkpoints of what was learnt."""
+
+import enum
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+import numpy as np
+
+__all__ = [
+    "Checkpoint",
+    "Entry",
+    "Event",
+    "Kind",
+    "LogEntry",
+    "Outcome",
+    "Receipt",
+    "Shown",
+    "event_id",
+    "is_event_id",
+    "next_digest",
+    "time_of",
+]
+
+
+class Shown(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How an event was ranked.
+
+    Parameters
+    ----------
+    documents : list of str
+        Ids of the documents, in the order of the request.
+    order : list of int
+        Row numbers of the documents, in the order in which they were shown.
+    version : int
+        Version of the model.
+    n_features : int
+        Number of features.
+    dtype : str
+        Type of the features, such as "<f8".
+    query : str, optional
+        Name of the query.
+    policy : str
+        What chose the order: "greedy", "epsilon" or "team-draft".
+    propensities : list of float, optional
+        Probability with which the document at each rank was shown there, from the top.
+    teams : list of str, optional
+        Name of the model that contributed the document at each rank, from the top.
+    """
+
+    documents: list[str]
+    order: list[int]
+    version: int
+    n_features: int
+    dtype: str
+    query: str | None = None
+    policy: str = "greedy"
+    propensities: list[float] | None = None
+    teams: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """A ranking that was shown.
+
+    Parameters
+    ----------
+    id : str
+        Its id.
+    at : float
+        Time of the request, in seconds since 1970.
+    shown : Shown
+        How the documents were ranked.
+    features : bytes
+        Features of the documents in the order of the request, row by row.
+    """
+
+    id: str
+    at: float
+    shown: Shown
+    features: bytes
+
+    @property
+    def X(self) -> np.ndarray:  # noqa: N802 (as everywhere)
+        """Features of the documents, shape (n_documents, n_features)."""
+        return np.frombuffer(self.features, self.shown.dtype).reshape(-1, self.shown.n_features)
+
+    @property
+    def content(self) -> bytes:
+        """`shown` as bytes."""
+        return msgspec.msgpack.encode(self.shown)
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of id, content and features."""
+        return _digest(self.id.encode(), self.content, self.features)
+
+
+class Kind(enum.StrEnum):
+    """What an entry of the log is."""
+
+    FEEDBACK = "feedback"
+    UNANSWERED = "unanswered"  # no feedback came in time: the default labels
+    ACTIVATION = "activation"  # an earlier model, or a challenger, becomes the champion
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry to write to the log.
+
+    Parameters
+    ----------
+    kind : Kind
+        What it is.
+    event : str or None
+        Id of the event that it answers.
+    content : bytes
+        What it says, as MessagePack.
+    at : float
+        When it arrived, in seconds since 1970. The order of the log is that of sequence numbers, whatever clocks say.
+    """
+
+    kind: Kind
+    event: str | None
+    content: bytes
+    at: float
+
+    @property
+    def says(self) -> Any:
+        """The decoded content."""
+        return msgspec.msgpack.decode(self.content)
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """An entry of the log, as it was stored.
+
+    Parameters
+    ----------
+    seq : int
+        Its sequence number: 1, 2, ... without gaps.
+    entry : Entry
+        What was written.
+    digest : bytes
+        Digest of the log up to it.
+    answered : Event or None
+        The event that it answers.
+    """
+
+    seq: int
+    entry: Entry
+    digest: bytes
+    answered: Event | None
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What was learnt from a part of the log.
+
+    Parameters
+    ----------
+    version : int
+        Number of the checkpoint, from 1.
+    position : int
+        Sequence number of the last entry that was learnt from.
+    at : float
+        When it was written, in seconds since 1970.
+    digest : bytes
+        Digest of the log at the position.
+    state : bytes
+        Models and metrics; see `learning.Learning`. Empty in a list of checkpoints.
+    kept : bool
+        Whether it is never removed.
+    """
+
+    version: int
+    position: int
+    at: float
+    digest: bytes
+    state: bytes
+    kept: bool
+
+
+class Outcome(enum.Enum):
+    """What became of something that was to be stored."""
+
+    STORED = "stored"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"  # the event has other feedback
+    UNKNOWN = "unknown"  # there is no such event
+    EXPIRED = "expired"  # the feedback came too late
+    NOT_DUE = "not due"  # the event may still be answered, or has been
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The answer to something that was to be stored: what became of it, and its sequence number, 0 if it has none."""
+
+    outcome: Outcome
+    seq: int = 0
+
+
+def event_id() -> str:
+    """A new id: the time in milliseconds, so that ids that follow each other are close in an index; 80 random bits."""
+    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
+
+
+def is_event_id(text: str) -> bool:
+    """Whether a text has the form of `event_id`."""
+    return re.fullmatch("[0-9a-f]{32}", text) is not None
+
+
+def time_of(id: str) -> float:
+    """When an id was given, in seconds since 1970."""
+    return int(id[:12], 16) / 1000.0
+
+
+def next_digest(before: bytes, seq: int, entry: Entry, answered: bytes | None) -> bytes:
+    """Digest of the log up to an entry: SHA-256 of the digest before it, the entry, and the event that it answers."""
+    event = (entry.event or "").encode()
+    return _digest(before, str(seq).encode(), entry.kind.encode(), event, entry.content, answered or b"")
+
+
+def _digest(*parts: bytes) -> bytes:
+    # lengths keep the borders of the parts
+    digest = sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()

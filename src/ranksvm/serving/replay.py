@@ -1,0 +1,97 @@
+"""Any past model of a service, rebuilt from its log, whose digests are checked on the way."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ranksvm.exceptions import OptionError, StoreError
+from ranksvm.serving.learning import Learning
+from ranksvm.serving.records import next_digest
+from ranksvm.serving.store import Store
+
+__all__ = ["Replay", "replay"]
+
+# Entries read at a time.
+_PART = 256
+
+
+class Replay(NamedTuple):
+    """A past state of a service.
+
+    Parameters
+    ----------
+    learning : Learning
+        What had been learnt.
+    first : int
+        Sequence number of the entry from which the log was replayed.
+    compared : list of int
+        Versions whose checkpoints, at positions on the way, have the same bytes.
+    seconds : float
+        Time taken.
+    """
+
+    learning: Learning
+    first: int
+    compared: list[int]
+    seconds: float
+
+
+def replay(store: Store, *, until: int | None = None, tell: Callable[[int, int], Any] | None = None) -> Replay:
+    """Learn again from a log, from its first checkpoint.
+
+    Parameters
+    ----------
+    store : Store
+        The store.
+    until : int, optional
+        The last entry to learn from; None: the last of the log.
+    tell : callable, optional
+        Called with the position and the last position after every few entries.
+
+    Returns
+    -------
+    Replay
+        What had been learnt.
+
+    Raises
+    ------
+    OptionError
+        When the log does not reach that far, or begins later.
+    StoreError
+        When the log was altered: a digest is wrong, or a checkpoint has other bytes.
+    """
+    start = time.perf_counter()
+    (last, head), base = store.head, store.first_checkpoint()
+    if base is None:
+        raise StoreError("the store has no checkpoint: no service has used it yet.")
+    until = last if until is None else until
+    if not base.position <= until <= last:
+        raise OptionError(f"the log can be replayed until entries {base.position} to {last}, not until {until}.")
+    positions = {found.position: found.version for found in store.checkpoints()[::-1]}
+    learning, digest, compared = Learning.from_bytes(base.state), base.digest, []
+    while learning.position < until and (part := store.entries(learning.position, _PART, until=until)):
+        for found in part:
+            answered = None if found.answered is None else found.answered.digest
+            digest = next_digest(digest, found.seq, found.entry, answered)
+            if digest != found.digest:
+                raise StoreError(f"the log was altered: entry {found.seq}, or the event that it answers.")
+            learning.apply(found, store)
+            if found.seq in positions:
+                _compare(store, positions[found.seq], learning)
+                compared.append(positions[found.seq])
+        if tell is not None:
+            tell(learning.position, until)
+    if learning.position != until:
+        raise StoreError(f"the log was altered: entry {learning.position + 1} is missing.")
+    if until == last and digest != head:
+        raise StoreError("the log was altered: its last digest is not that of its head.")
+    return Replay(learning, base.position + 1, compared, time.perf_counter() - start)
+
+
+def _compare(store: Store, version: int, learning: Learning) -> None:
+    stored = store.checkpoint(version)
+    if stored is not None and stored.state != learning.to_bytes():
+        raise StoreError(
+            f"version {version}, after entry {learning.position}, was not learnt from this log: it was altered, or "
+            "written with other releases of ranksvm or NumPy, or on another processor."
+        )

@@ -1,0 +1,284 @@
+"""What is sent to a service to be ranked: JSON, lines of JSON, or float32 numbers; and what is answered."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ranksvm.serving.problems import Problem
+
+__all__ = [
+    "FLOAT32",
+    "JSON",
+    "NDJSON",
+    "Activation",
+    "Document",
+    "Limits",
+    "RankRequest",
+    "Ranking",
+    "Request",
+    "parsed",
+]
+
+JSON, NDJSON, FLOAT32 = "application/json", "application/x-ndjson", "application/octet-stream"
+
+Number = int | float
+
+
+class Document(msgspec.Struct, forbid_unknown_fields=True):
+    """A document to rank.
+
+    Parameters
+    ----------
+    id : str
+        Its id, distinct within the request.
+    features : dict of str to float, or list of float
+        Its features, by name or in the order of the model.
+    """
+
+    id: str
+    features: dict[str, Number] | list[Number]
+
+
+class RankRequest(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Documents to rank: as `documents`, or as a `matrix`.
+
+    Parameters
+    ----------
+    documents : list of Document, optional
+        Documents with their features.
+    matrix : list of list of float, optional
+        Features of the documents, in the order of the model.
+    ids : list of str, optional
+        Ids of the rows of the matrix; without them, their numbers from 0.
+    query : str, optional
+        Name of the query.
+    """
+
+    documents: list[Document] | None = None
+    matrix: list[list[Number]] | None = None
+    ids: list[str] | None = None
+    query: str | None = None
+
+
+class Ranking(msgspec.Struct):
+    """A ranking that was made.
+
+    Parameters
+    ----------
+    event : str
+        Id of the event, for feedback.
+    version : int
+        Version of the model.
+    order : list of str
+        Ids of the documents, best first.
+    scores : list of float
+        Scores of the champion, in this order.
+    policy : str
+        What chose the order.
+    """
+
+    event: str
+    version: int
+    order: list[str]
+    scores: list[float]
+    policy: str
+
+
+class Activation(msgspec.Struct, forbid_unknown_fields=True):
+    """Which model of a version becomes the champion.
+
+    Parameters
+    ----------
+    model : str
+        "champion" or "challenger".
+    """
+
+    model: str = "champion"
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """The largest requests that are answered.
+
+    Parameters
+    ----------
+    body : int
+        Bytes.
+    documents : int
+        Documents of a request.
+    text : int
+        Characters of an id or the name of a query.
+    """
+
+    body: int = 8 << 20
+    documents: int = 2_000
+    text: int = 256
+
+
+class Request(msgspec.Struct):
+    """Documents to rank, checked.
+
+    Parameters
+    ----------
+    documents : list of str
+        Their ids.
+    X : ndarray of float32 or float64, shape (n_documents, n_features)
+        Their features.
+    query : str or None
+        Name of the query.
+    """
+
+    documents: list[str]
+    X: np.ndarray
+    query: str | None
+
+
+_rank_decoder = msgspec.json.Decoder(RankRequest)
+_lines_decoder = msgspec.json.Decoder(Document)
+
+
+def parsed(kind: str, body: bytes, query: str | None, names: list[str], limits: Limits) -> Request:
+    """The documents of a request.
+
+    Parameters
+    ----------
+    kind : str
+        Media type of the body.
+    body : bytes
+        The body.
+    query : str or None
+        Name of the query, from the address, for bodies that have none.
+    names : list of str
+        Names of the features.
+    limits : Limits
+        What is too large.
+
+    Returns
+    -------
+    Request
+        The documents.
+
+    Raises
+    ------
+    Problem
+        When the body is malformed, or does not fit the model.
+    """
+    if kind == JSON:
+        given = decoded(_rank_decoder, body)
+        if query is not None:
+            raise Problem(422, "two-queries", "a request in JSON names its query in the body, not in the address.")
+        if (given.documents is None) == (given.matrix is None):
+            raise Problem(422, "documents", "a request has documents or a matrix: exactly one of them.")
+        if given.documents is not None:
+            if given.ids is not None:
+                raise Problem(422, "documents", "ids belong to a matrix: documents have their own.")
+            request = _of_documents(given.documents, given.query, names, limits)
+        else:
+            request = _of_matrix(given.matrix, given.ids, given.query, names, limits)
+    elif kind == NDJSON:
+        lines = [line for line in body.split(b"\n") if line.strip()]
+        _check_count(len(lines), limits)
+        request = _of_documents([decoded(_lines_decoder, line) for line in lines], query, names, limits)
+    elif kind == FLOAT32:
+        request = _of_float32(body, query, names, limits)
+    else:
+        kinds = ", ".join((JSON, NDJSON, FLOAT32))
+        raise Problem(415, "media-type", f"the type of the body is {kind or 'not given'!r}; known are {kinds}.")
+    _check_text(request, limits)
+    if not np.isfinite(request.X).all():
+        row, column = np.argwhere(~np.isfinite(request.X))[0]
+        where = f"document {request.documents[row]!r}, feature {names[column]!r}"
+        raise Problem(422, "not-finite", f"a feature is not a finite number: {where}.")
+    return request
+
+
+def decoded(decoder: Any, body: bytes) -> Any:
+    """The content of a body of JSON."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise Problem(422, "content", f"{error}.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Problem(400, "malformed", f"the body is not JSON: {error}.") from None
+
+
+def _check_count(n_documents: int, limits: Limits) -> None:
+    if n_documents == 0:
+        raise Problem(422, "documents", "there are no documents to rank.")
+    if n_documents > limits.documents:
+        raise Problem(413, "documents", f"{n_documents} documents are more than the limit of {limits.documents}.")
+
+
+def _check_text(request: Request, limits: Limits) -> None:
+    if len(set(request.documents)) < len(request.documents):
+        seen: set[str] = set()
+        twice = next(id for id in request.documents if id in seen or seen.add(id))  # type: ignore[func-returns-value]
+        raise Problem(422, "duplicate-document", f"the document {twice!r} is there twice.")
+    longest = max(map(len, request.documents))
+    if max(longest, len(request.query or "")) > limits.text:
+        raise Problem(422, "too-long", f"ids and names of queries have {limits.text} characters at most.")
+
+
+def _of_documents(documents: list[Document], query: str | None, names: list[str], limits: Limits) -> Request:
+    _check_count(len(documents), limits)
+    rows = []
+    for document in documents:
+        features = document.features
+        if isinstance(features, dict):
+            # the usual case in one pass; what is wrong is looked for after
+            try:
+                row = [features[name] for name in names]
+            except KeyError:
+                row = []
+            if len(row) != len(features) or not row:
+                raise _names_problem(document.id, features, names)
+        else:
+            row = features
+            _check_width(len(row), f"document {document.id!r}", names)
+        rows.append(row)
+    return Request([document.id for document in documents], _array(rows), query)
+
+
+def _names_problem(id: str, features: dict[str, Number], names: list[str]) -> Problem:
+    unknown = [name for name in features if name not in set(names)]
+    if unknown:
+        return Problem(422, "unknown-feature", f"document {id!r} has a feature {unknown[0]!r}, which the model lacks.")
+    missing = [name for name in names if name not in features]
+    return Problem(422, "missing-feature", f"document {id!r} lacks {len(missing)} features, such as {missing[0]!r}.")
+
+
+def _check_width(width: int, what: str, names: list[str]) -> None:
+    if width != len(names):
+        raise Problem(422, "features", f"{what} has {width} features, and the model {len(names)}.")
+
+
+def _of_matrix(matrix: Any, ids: list[str] | None, query: str | None, names: list[str], limits: Limits) -> Request:
+    _check_count(len(matrix), limits)
+    for number, row in enumerate(matrix):
+        _check_width(len(row), f"row {number} of the matrix", names)
+    return Request(_ids(ids, len(matrix)), _array(matrix), query)
+
+
+def _ids(ids: list[str] | None, n_rows: int) -> list[str]:
+    if ids is None:
+        return [str(row) for row in range(n_rows)]
+    if len(ids) != n_rows:
+        raise Problem(422, "ids", f"there are {len(ids)} ids for {n_rows} rows.")
+    return ids
+
+
+def _array(rows: list[list[Number]]) -> np.ndarray:
+    try:
+        return np.array(rows, dtype=np.float64)
+    except OverflowError:
+        raise Problem(422, "not-finite", "a feature is an integer beyond the range of numbers of 64 bits.") from None
+
+
+def _of_float32(body: bytes, query: str | None, names: list[str], limits: Limits) -> Request:
+    row = 4 * len(names)
+    if len(body) % row:
+        text = f"a body of {len(body)} bytes has no whole number of rows: {len(names)} float32 numbers are {row} bytes."
+        raise Problem(422, "features", text)
+    _check_count(len(body) // row, limits)
+    X = np.frombuffer(body, "<f4").reshape(-1, len(names))
+    return Request(_ids(None, len(X)), X, query)

@@ -1,0 +1,278 @@
+"""A service without HTTP: it ranks, takes feedback, explains, and tells how it is going."""
+
+import secrets
+import time
+from collections import OrderedDict, deque
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ranksvm._steps import steps_of
+from ranksvm.exceptions import DataError
+from ranksvm.serving import policies
+from ranksvm.serving.access import Keys, Rate
+from ranksvm.serving.feedback import in_words
+from ranksvm.serving.learner import Learner, Schedule
+from ranksvm.serving.learning import CHAMPION, Learning, Settings
+from ranksvm.serving.models import explained_by, scores
+from ranksvm.serving.problems import Problem
+from ranksvm.serving.records import Entry, Event, Kind, Receipt, Shown, event_id
+from ranksvm.serving.requests import Limits, Ranking, Request
+from ranksvm.serving.store import Store
+from ranksvm.serving.writer import Writer
+
+__all__ = ["Options", "Service"]
+
+# Events whose documents are remembered for feedback that comes soon.
+_REMEMBERED = 2_000
+# Features of an explained document.
+_EXPLAINED = 8
+# Models of earlier versions that are kept for explanations.
+_VERSIONS = 4
+# Checkpoints over which movements of weights are shown.
+_MOVED_OVER = 100
+
+
+class Options(msgspec.Struct, frozen=True):
+    """How a service behaves, besides what its models learn.
+
+    Parameters
+    ----------
+    explore : str
+        "none", "epsilon" or "team-draft".
+    epsilon : float
+        Chance of a random order, for "epsilon".
+    limits : Limits
+        The largest requests.
+    rate : float or None
+        Requests per second and client.
+    insecure : bool
+        Whether other machines are answered without API keys.
+    reward_wait : float or None
+        Seconds in which feedback is taken.
+    """
+
+    explore: str = "none"
+    epsilon: float = 0.05
+    limits: Limits = Limits()
+    rate: float | None = None
+    insecure: bool = False
+    reward_wait: float | None = None
+
+
+class Service:
+    """Ranks with the newest model, while a thread stores what happens, and another one learns.
+
+    Parameters
+    ----------
+    store : Store
+        The log, with at least one checkpoint.
+    schedule : Schedule
+        When the learner does what.
+    options : Options
+        How the service behaves.
+    """
+
+    def __init__(self, store: Store, schedule: Schedule, options: Options):
+        self.store, self.options = store, options
+        self.learner = Learner(store, schedule)
+        self.writer = Writer(store, on_stored=self.learner.wake)
+        self.keys, self.rate = Keys(store), Rate(options.rate)
+        self.settings = self._settings()
+        self._random = np.random.default_rng(secrets.randbits(128))
+        # documents of events that are not stored yet, and of the newest
+        self._waiting: dict[str, list[str]] = {}
+        self._recent: OrderedDict[str, list[str]] = OrderedDict()
+        self._versions: OrderedDict[int, dict[str, Any]] = OrderedDict()
+        self._weights: deque[tuple[int, np.ndarray]] = deque(maxlen=_MOVED_OVER)
+
+    def start(self) -> None:
+        """Begin to learn."""
+        self.learner.start()
+
+    def close(self) -> None:
+        """Store and learn what has come, and end the threads."""
+        self.writer.close()
+        self.learner.close()
+        self.store.close()
+
+    # -- ranking and feedback ------------------------------------------------------------------------------------------
+
+    def rank(self, request: Request) -> Ranking:
+        """Rank documents, and have the event stored, for which nobody waits."""
+        served = self.learner.served
+        try:
+            values = scores(served.models[CHAMPION], request.X)
+        except DataError as error:
+            raise Problem(422, "features", str(error)) from None
+        choice = self._choice(values, served.models, request.X)
+        shown = Shown(
+            request.documents,
+            choice.order.tolist(),
+            served.version,
+            request.X.shape[1],
+            request.X.dtype.str,
+            request.query,
+            choice.policy,
+            None if choice.propensities is None else choice.propensities.tolist(),
+            choice.teams,
+        )
+        event = Event(event_id(), time.time(), shown, request.X.tobytes())
+        self._waiting[event.id] = self._recent[event.id] = request.documents
+        if len(self._recent) > _REMEMBERED:
+            self._recent.popitem(last=False)
+        self.writer.put(event).add_done_callback(lambda _: self._waiting.pop(event.id, None))
+        order = [request.documents[row] for row in shown.order]
+        return Ranking(event.id, served.version, order, values[choice.order].tolist(), choice.policy)
+
+    def _choice(self, values: np.ndarray, models: Any, X: np.ndarray) -> policies.Choice:
+        if self.options.explore == "epsilon":
+            return policies.epsilon(values, self.options.epsilon, self._random)
+        if self.options.explore == "team-draft" and "challenger" in models:
+            return policies.team_draft(values, scores(models["challenger"], X), self._random)
+        return policies.greedy(values)
+
+    def remembered(self, id: str) -> list[str] | None:
+        """Ids of the documents of an event, without a look into the store; None if it is not remembered."""
+        return self._waiting.get(id) or self._recent.get(id)
+
+    def documents(self, id: str) -> list[str] | None:
+        """Ids of the documents of an event; None if it is not in the store."""
+        found = self.store.event(id)
+        return None if found is None else found.shown.documents
+
+    def put_feedback(self, id: str, content: bytes) -> "Future[Receipt]":
+        """Have feedback stored; the future has the receipt when it is on disk."""
+        return self.writer.put(Entry(Kind.FEEDBACK, id, content, time.time()))
+
+    def put_activation(self, version: int, model: str) -> "Future[Receipt]":
+        """Have a model of an earlier version made the champion, in turn."""
+        if model not in self._models_of(version):
+            raise Problem(409, "model", f"version {version} has no model {model!r}.")
+        content = msgspec.msgpack.encode({"version": version, "model": model})
+        return self.writer.put(Entry(Kind.ACTIVATION, None, content, time.time()))
+
+    # -- what happens --------------------------------------------------------------------------------------------------
+
+    def explanation(self, id: str) -> dict[str, Any] | None:
+        """Why an event was ranked as it was, by the champion of its version; None if there is no such event."""
+        event = self.store.event(id)
+        if event is None:
+            return None
+        model = self._models_of(event.shown.version)[CHAMPION]
+        values = scores(model, event.X)
+        explained = explained_by(model, event.X, self.settings.names)
+        parts = None if explained is None else explained.contributions
+        names = self.settings.names
+        documents = []
+        for rank, row in enumerate(event.shown.order):
+            document: dict[str, Any] = {"id": event.shown.documents[row], "rank": rank + 1, "score": float(values[row])}
+            if parts is not None and parts.shape[1] == len(names):
+                largest = np.argsort(-np.abs(parts[row]), kind="stable")[:_EXPLAINED]
+                document["contributions"] = {names[column]: float(parts[row, column]) for column in largest}
+            documents.append(document)
+        shown = event.shown
+        return {
+            "event": event.id,
+            "query": shown.query,
+            "at": event.at,
+            "version": shown.version,
+            "policy": shown.policy,
+            "mean_score": float(values.mean()),
+            "documents": documents,
+        }
+
+    def recent(self, limit: int) -> list[dict[str, Any]]:
+        """The newest events, with what was said about them."""
+        found = []
+        for event, seq in self.store.recent_events(limit):
+            entry = self.store.entries(seq - 1, 1) if seq else []
+            shown = event.shown
+            found.append(
+                {
+                    "event": event.id,
+                    "query": shown.query,
+                    "at": event.at,
+                    "version": shown.version,
+                    "policy": shown.policy,
+                    "documents": len(shown.documents),
+                    "top": [shown.documents[row] for row in shown.order[:3]],
+                    "seq": seq,
+                    "feedback": in_words(entry[0].entry) if entry else None,
+                }
+            )
+        return found
+
+    def overview(self) -> dict[str, Any]:
+        """The versions, how well the models rank, how far learning is, and the weights."""
+        served, (last, digest) = self.learner.served, self.store.head
+        versions = [
+            {"version": one.version, "position": one.position, "at": one.at, "kept": one.kept}
+            for one in self.store.checkpoints()
+        ]
+        return {
+            "serving": served.version,
+            "model": type(steps_of(served.models[CHAMPION])[-1]).__name__,
+            "models": sorted(served.models),
+            "learning": {
+                "position": served.position,
+                "last": last,
+                "lag": last - served.position,
+                "here": self.learner.learns,
+                "trouble": self.learner.trouble,
+                "digest": digest.hex(),
+            },
+            "store": {"bytes": self.store.size(), "waiting": self.writer.waiting, "dropped": self.writer.dropped},
+            "explore": self.options.explore,
+            **self.learner.summary,
+            "weights": self._weights_now(),
+            "versions": versions,
+        }
+
+    def refresh(self) -> None:
+        """Read what other processes may have changed: the API keys; called every few seconds."""
+        self.keys.reload()
+        self._weights_now()
+
+    def _weights_now(self) -> list[dict[str, Any]]:
+        """Weights of the champion, the largest first, and how they moved over the last checkpoints."""
+        served = self.learner.served
+        ranker = steps_of(served.models[CHAMPION])[-1]
+        coef = ranker.coef_ if hasattr(ranker, "coef_") else None
+        if coef is None or len(coef) != len(self.settings.names):
+            return []
+        if not self._weights or self._weights[-1][0] != served.version:
+            self._weights.append((served.version, coef.copy()))
+        since, before = self._weights[0]
+        return [
+            {
+                "feature": self.settings.names[column],
+                "weight": float(coef[column]),
+                "moved": float(coef[column] - before[column]),
+                "since": since,
+            }
+            for column in np.argsort(-np.abs(coef), kind="stable").tolist()
+        ]
+
+    def _models_of(self, version: int) -> dict[str, Any]:
+        """The models of a version, which nobody may change."""
+        served = self.learner.served
+        if served.version == version:
+            return dict(served.models)
+        with suppress(KeyError):
+            return self._versions[version]
+        found = self.store.checkpoint(version)
+        if found is None:
+            raise Problem(410, "version", f"version {version} is not stored any more.")
+        self._versions[version] = Learning.from_bytes(found.state).models
+        if len(self._versions) > _VERSIONS:
+            self._versions.popitem(last=False)
+        return self._versions[version]
+
+    def _settings(self) -> Settings:
+        found = self.store.checkpoint()
+        assert found is not None
+        return Learning.from_bytes(found.state).settings

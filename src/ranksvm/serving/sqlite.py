@@ -1,0 +1,143 @@
+"""SQLite: one file, in WAL mode, so that readers never wait; a transaction has been synchronised to disk at its end."""
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from ranksvm.exceptions import StoreError
+
+__all__ = ["SQLiteDatabase"]
+
+# "rsvm": what kind of SQLite file it is, for `file` and for this module
+_APPLICATION = 0x7273766D
+
+
+class _Cursor:
+    def __init__(self, connection: sqlite3.Connection):
+        self._connection = connection
+
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        return self._connection.execute(statement, values).fetchall()
+
+
+class SQLiteDatabase:
+    """A file of SQLite, with one connection a thread.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    create : bool, default True
+        Whether it is made if it does not exist.
+    patience : float, default 5.0
+        Seconds for which a writer waits for those of other processes.
+    """
+
+    blob = "BLOB"
+
+    def __init__(self, path: str, *, create: bool = True, patience: float = 5.0):
+        self.path, self._patience = path, patience
+        self._own = threading.local()
+        self._all: list[sqlite3.Connection] = []
+        if not create and not os.path.exists(path):
+            raise StoreError(f"{path}: there is no such store.")
+        with self._errors():
+            connection = self._connection()
+            ((application,),) = connection.execute("PRAGMA application_id").fetchall()
+            ((tables,),) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchall()
+            if application != _APPLICATION:
+                if tables:
+                    raise StoreError(f"{path} is an SQLite file of another program.")
+                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.execute("PRAGMA journal_mode = WAL")
+
+    @contextmanager
+    def reading(self) -> Iterator[_Cursor]:
+        """A transaction that reads one state of the database."""
+        with self._transaction("BEGIN") as cursor:
+            yield cursor
+
+    @contextmanager
+    def writing(self) -> Iterator[_Cursor]:
+        """A transaction that excludes other writers and is on disk when the block has ended."""
+        with self._transaction("BEGIN IMMEDIATE") as cursor:
+            yield cursor
+
+    def has_tables(self, cursor: Any) -> bool:
+        """Whether the tables of a store exist."""
+        return bool(cursor.run("SELECT 1 FROM sqlite_master WHERE name = 'meta'"))
+
+    def now(self, cursor: Any) -> float:
+        """The time of this machine, which all processes that use the file share."""
+        return time.time()
+
+    def size(self) -> int:
+        """Bytes of the file and of its write-ahead log."""
+        files = [self.path, f"{self.path}-wal"]
+        return sum(os.path.getsize(file) for file in files if os.path.exists(file))
+
+    def vacuum(self) -> None:
+        """Give back space of what was removed."""
+        with self._errors():
+            self._connection().execute("VACUUM")
+
+    def close(self) -> None:
+        """Close all connections."""
+        while self._all:
+            with suppress(sqlite3.Error):
+                self._all.pop().close()
+        self._own = threading.local()
+
+    def _connection(self) -> sqlite3.Connection:
+        if not hasattr(self._own, "connection"):
+            connection = sqlite3.connect(
+                self.path, timeout=self._patience, isolation_level=None, check_same_thread=False
+            )
+            # FULL: the write-ahead log is synchronised at every commit
+            connection.execute("PRAGMA synchronous = FULL")
+            # fewer, longer copies from the write-ahead log to the file than the default of 1,000 pages
+            connection.execute("PRAGMA wal_autocheckpoint = 8000")
+            connection.execute("PRAGMA journal_size_limit = 67108864")
+            self._own.connection = connection
+            self._all.append(connection)
+        return self._own.connection
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[_Cursor]:
+        with self._errors():
+            connection = self._connection()
+            connection.execute(begin)
+            try:
+                yield _Cursor(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                # SQLite itself rolls back after some errors
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: {_explained(error)}") from error
+
+
+def _explained(error: sqlite3.Error) -> str:
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return "the store is locked by another process."
+    if name.startswith("SQLITE_FULL"):
+        return "the disk of the store is full."
+    if name.startswith("SQLITE_NOTADB"):
+        return "it is not an SQLite file."
+    if name.startswith("SQLITE_CORRUPT"):
+        return f"the store is damaged ({error}): restore it from a backup; `sqlite3 FILE .recover` reads what is left."
+    if name.startswith("SQLITE_CANTOPEN"):
+        return "the file cannot be opened: its folder does not exist or must not be written to."
+    return f"the store failed: {error}."

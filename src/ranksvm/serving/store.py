@@ -1,0 +1,457 @@
+"""The log of a learning service: events, entries in order, checkpoints, the lease of the learner, API keys."""
+
+import threading
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import msgspec
+
+from ranksvm.exceptions import StoreError
+from ranksvm.serving.records import Checkpoint, Entry, Event, Kind, LogEntry, Outcome, Receipt, Shown, next_digest
+
+__all__ = ["SCHEMA_VERSION", "Cursor", "Database", "Store", "open_store"]
+
+SCHEMA_VERSION = 1
+# An empty log.
+GENESIS = bytes(32)
+
+_TABLES = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, number BIGINT NOT NULL, bytes {blob})",
+    "CREATE TABLE events (id TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL, answered BIGINT NOT NULL DEFAULT 0, "
+    "digest {blob} NOT NULL, content {blob} NOT NULL, features {blob} NOT NULL)",
+    "CREATE INDEX events_unanswered ON events (at) WHERE answered = 0",
+    "CREATE TABLE entries (seq BIGINT PRIMARY KEY, kind TEXT NOT NULL, event TEXT, at DOUBLE PRECISION NOT NULL, "
+    "content {blob} NOT NULL, digest {blob} NOT NULL)",
+    "CREATE TABLE checkpoints (version BIGINT PRIMARY KEY, position BIGINT NOT NULL, at DOUBLE PRECISION NOT NULL, "
+    "digest {blob} NOT NULL, state {blob} NOT NULL, kept BIGINT NOT NULL)",
+    "CREATE INDEX checkpoints_position ON checkpoints (position)",
+    "CREATE TABLE lease (id BIGINT PRIMARY KEY, owner TEXT NOT NULL, until DOUBLE PRECISION NOT NULL)",
+    "CREATE TABLE keys (name TEXT PRIMARY KEY, hash {blob} NOT NULL, scopes TEXT NOT NULL)",
+)
+_EVENT = "events.id, events.at, events.content, events.features"
+_CHECKPOINT = "version, position, at, digest, {state}, kept"
+
+
+class Cursor(Protocol):
+    """Runs statements within a transaction; parameters are written as ``?``."""
+
+    def run(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Run a statement and fetch all rows that it returns."""
+
+
+class Database(Protocol):
+    """A database: transactions for any thread. What fails in one is a `StoreError`, and the transaction is undone."""
+
+    blob: str
+
+    def reading(self) -> AbstractContextManager[Cursor]:
+        """A transaction that reads one state of the database."""
+
+    def writing(self) -> AbstractContextManager[Cursor]:
+        """A transaction that excludes other writers, of all processes, and is on disk when the block has ended."""
+
+    def has_tables(self, cursor: Cursor) -> bool:
+        """Whether the tables of a store exist."""
+
+    def now(self, cursor: Cursor) -> float:
+        """The time in seconds since 1970, by a clock that all processes share."""
+
+    def size(self) -> int:
+        """Bytes of the database on disk."""
+
+    def vacuum(self) -> None:
+        """Give back space of what was removed."""
+
+    def close(self) -> None:
+        """Close all connections."""
+
+
+def open_store(url: str, *, create: bool = True, reward_wait: float | None = None) -> "Store":
+    """Open a store, and make its tables where there are none.
+
+    Parameters
+    ----------
+    url : str
+        Path of an SQLite file, or ``postgresql://...``.
+    create : bool, default True
+        Whether a store that does not exist is made.
+    reward_wait : float, optional
+        Seconds after which an event takes no feedback; None: it always does.
+
+    Returns
+    -------
+    Store
+        The store.
+
+    Raises
+    ------
+    StoreError
+        When it cannot be opened, is not a store, or is of another version.
+    """
+    database: Database
+    if url.startswith(("postgresql://", "postgres://")):
+        from ranksvm.serving.postgres import PostgresDatabase
+
+        database = PostgresDatabase(url)
+    else:
+        from ranksvm.serving.sqlite import SQLiteDatabase
+
+        database = SQLiteDatabase(url, create=create)
+    try:
+        return Store(database, name=url, create=create, reward_wait=reward_wait)
+    except BaseException:
+        database.close()
+        raise
+
+
+class Store:
+    """The log of a learning service. Its methods may be called from any thread.
+
+    Parameters
+    ----------
+    database : Database
+        Where it is.
+    name : str
+        What messages call it.
+    create : bool, default True
+        Whether tables are made where there are none.
+    reward_wait : float, optional
+        Seconds after which an event takes no feedback.
+    """
+
+    def __init__(self, database: Database, *, name: str, create: bool = True, reward_wait: float | None = None):
+        self._database = database
+        self._reward_wait = reward_wait
+        # one writer of a process at a time, in the order of arrival, instead of retries of the database
+        self._turn = threading.Lock()
+        with self._database.reading() as cursor:
+            exists = self._database.has_tables(cursor)
+        if not exists and not create:
+            raise StoreError(f"{name} is not the store of a ranksvm service: it has no log.")
+        if not exists:
+            self._create()
+        with self._database.reading() as cursor:
+            ((version,),) = cursor.run("SELECT number FROM meta WHERE name = 'schema'")
+        if version != SCHEMA_VERSION:
+            raise StoreError(
+                f"{name} has schema version {version}, and this ranksvm works with version {SCHEMA_VERSION}. "
+                "Upgrade it: pip install --upgrade 'ranksvm[serve]'."
+            )
+
+    def _create(self) -> None:
+        with self._turn, self._database.writing() as cursor:
+            if self._database.has_tables(cursor):  # another process was faster
+                return
+            for table in _TABLES:
+                cursor.run(table.format(blob=self._database.blob))
+            cursor.run("INSERT INTO meta VALUES ('schema', ?, NULL)", SCHEMA_VERSION)
+            cursor.run("INSERT INTO meta VALUES ('head', 0, ?)", GENESIS)
+
+    # -- events and entries --------------------------------------------------------------------------------------------
+
+    def append(self, items: Sequence[Event | Entry]) -> list[Receipt]:
+        """Store events and entries, in this order, in one transaction; they are on disk when this returns.
+
+        Parameters
+        ----------
+        items : sequence of Event or Entry
+            What to store.
+
+        Returns
+        -------
+        list of Receipt
+            What became of each.
+
+        Raises
+        ------
+        StoreError
+            When nothing was stored: the database is locked, full, damaged or out of reach.
+        """
+        with self._turn, self._database.writing() as cursor:
+            ((seq, digest),) = cursor.run("SELECT number, bytes FROM meta WHERE name = 'head'")
+            head, now, receipts = seq, self._database.now(cursor), []
+            for item in items:
+                if isinstance(item, Event):
+                    cursor.run(
+                        "INSERT INTO events (id, at, digest, content, features) VALUES (?, ?, ?, ?, ?) "
+                        "ON CONFLICT DO NOTHING",
+                        *(item.id, item.at, item.digest, item.content, item.features),
+                    )
+                    receipts.append(Receipt(Outcome.STORED))
+                    continue
+                refusal, answered = self._refusal(cursor, item, now)
+                if refusal is None:
+                    seq += 1
+                    digest = next_digest(digest, seq, item, answered)
+                    self._insert(cursor, seq, item, digest)
+                receipts.append(refusal or Receipt(Outcome.STORED, seq))
+            if seq > head:
+                cursor.run("UPDATE meta SET number = ?, bytes = ? WHERE name = 'head'", seq, digest)
+        return receipts
+
+    def _refusal(self, cursor: Cursor, entry: Entry, now: float) -> tuple[Receipt | None, bytes | None]:
+        """Why an entry is not stored, None if it is, and the digest of its event."""
+        if entry.kind is Kind.ACTIVATION:
+            cursor.run("UPDATE checkpoints SET kept = 1 WHERE version = ?", entry.says["version"])
+            return None, None
+        found = cursor.run("SELECT at, answered, digest FROM events WHERE id = ?", entry.event)
+        if not found:
+            return Receipt(Outcome.UNKNOWN), None
+        ((at, answered, digest),) = found
+        late = self._reward_wait is not None and now - at > self._reward_wait
+        if entry.kind is Kind.UNANSWERED:
+            return (Receipt(Outcome.NOT_DUE), None) if answered or not late else (None, digest)
+        if answered:
+            ((kind, content),) = cursor.run("SELECT kind, content FROM entries WHERE seq = ?", answered)
+            if kind == Kind.UNANSWERED:
+                return Receipt(Outcome.EXPIRED), None
+            same = bytes(content) == entry.content
+            return Receipt(Outcome.DUPLICATE if same else Outcome.CONFLICT, answered), None
+        return (Receipt(Outcome.EXPIRED), None) if late else (None, digest)
+
+    @staticmethod
+    def _insert(cursor: Cursor, seq: int, entry: Entry, digest: bytes) -> None:
+        values = seq, str(entry.kind), entry.event, entry.at, entry.content, digest
+        cursor.run("INSERT INTO entries (seq, kind, event, at, content, digest) VALUES (?, ?, ?, ?, ?, ?)", *values)
+        if entry.event is not None:
+            cursor.run("UPDATE events SET answered = ? WHERE id = ?", seq, entry.event)
+
+    def event(self, id: str) -> Event | None:
+        """The event of an id; None if there is none."""
+        with self._database.reading() as cursor:
+            found = cursor.run(f"SELECT {_EVENT} FROM events WHERE id = ?", id)
+        return _event(*found[0]) if found else None
+
+    def entries(self, after: int, limit: int, *, until: int | None = None) -> list[LogEntry]:
+        """Entries that follow a sequence number, with the events that they answer.
+
+        Parameters
+        ----------
+        after : int
+            The sequence number.
+        limit : int
+            Number of entries at most.
+        until : int, optional
+            The last sequence number; None: that of the log.
+
+        Returns
+        -------
+        list of LogEntry
+            In order.
+        """
+        with self._database.reading() as cursor:
+            rows = cursor.run(
+                f"SELECT seq, kind, entries.at, entries.content, entries.digest, event, {_EVENT} FROM entries "
+                "LEFT JOIN events ON events.id = entries.event WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+                *(after, 2**62 if until is None else until, limit),
+            )
+        return [
+            LogEntry(
+                seq,
+                Entry(Kind(kind), event, bytes(content), at),
+                bytes(digest),
+                None if found[0] is None else _event(*found),
+            )
+            for seq, kind, at, content, digest, event, *found in rows
+        ]
+
+    def recent_events(self, limit: int) -> list[tuple[Event, int]]:
+        """The newest events, and the sequence number of their feedback, 0 if there is none."""
+        with self._database.reading() as cursor:
+            rows = cursor.run(f"SELECT answered, {_EVENT} FROM events ORDER BY id DESC LIMIT ?", limit)
+        return [(_event(*row), answered) for answered, *row in rows]
+
+    def unanswered(self, limit: int) -> list[str]:
+        """Ids of events that have waited for feedback for too long, the oldest first."""
+        if self._reward_wait is None:
+            return []
+        with self._database.reading() as cursor:
+            before = self._database.now(cursor) - self._reward_wait
+            rows = cursor.run("SELECT id FROM events WHERE answered = 0 AND at < ? ORDER BY at LIMIT ?", before, limit)
+        return [id for (id,) in rows]
+
+    @property
+    def head(self) -> tuple[int, bytes]:
+        """Sequence number and digest of the last entry."""
+        with self._database.reading() as cursor:
+            ((seq, digest),) = cursor.run("SELECT number, bytes FROM meta WHERE name = 'head'")
+        return seq, bytes(digest)
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
+
+    def save_checkpoint(
+        self, position: int, state: bytes, *, at: float, after: int, kept: bool = False, newest: int = 50
+    ) -> Checkpoint | None:
+        """Store what was learnt, in one transaction, unless another learner went ahead.
+
+        Parameters
+        ----------
+        position : int
+            Sequence number of the last entry that was learnt from.
+        state : bytes
+            What was learnt.
+        at : float
+            The time, in seconds since 1970.
+        after : int
+            Version of the checkpoint that learning continued from; 0 for the first.
+        kept : bool, default False
+            Whether it is never removed.
+        newest : int, default 50
+            Number of checkpoints that are stored. Older ones are removed, but for the first of each day and those kept.
+
+        Returns
+        -------
+        Checkpoint or None
+            What was stored; None if the newest one is not ``after`` any more.
+
+        Raises
+        ------
+        StoreError
+            When nothing was stored.
+        """
+        with self._turn, self._database.writing() as cursor:
+            found = cursor.run("SELECT version, at FROM checkpoints ORDER BY version DESC LIMIT 1")
+            version, before = found[0] if found else (0, 0.0)
+            if version != after:
+                return None
+            digest = self._digest_at(cursor, position)
+            kept = kept or int(before // 86_400) != int(at // 86_400)
+            values = version + 1, position, at, digest, state, int(kept)
+            cursor.run("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)", *values)
+            cursor.run("DELETE FROM checkpoints WHERE kept = 0 AND version <= ?", version + 1 - newest)
+        return Checkpoint(version + 1, position, at, digest, state, kept)
+
+    @staticmethod
+    def _digest_at(cursor: Cursor, position: int) -> bytes:
+        if position == 0:
+            return GENESIS
+        found = cursor.run("SELECT digest FROM entries WHERE seq = ?", position) or cursor.run(
+            "SELECT digest FROM checkpoints WHERE position = ? LIMIT 1", position
+        )
+        if not found:
+            raise StoreError(f"the log has no entry {position}, which a checkpoint was to follow.")
+        return bytes(found[0][0])
+
+    def checkpoint(self, version: int | None = None, *, until: int | None = None) -> Checkpoint | None:
+        """A checkpoint: that of a version, or the newest, or the newest at or before a position; None if none is."""
+        with self._database.reading() as cursor:
+            column, limit = ("position", until) if version is None else ("version", version)
+            found = cursor.run(
+                f"SELECT {_CHECKPOINT.format(state='state')} FROM checkpoints WHERE {column} <= ? "
+                "ORDER BY version DESC LIMIT 1",
+                2**62 if limit is None else limit,
+            )
+        if found and version not in (None, found[0][0]):
+            return None
+        return _checkpoint(*found[0]) if found else None
+
+    def first_checkpoint(self) -> Checkpoint | None:
+        """The oldest checkpoint, where a replay of the log begins; None if there is none."""
+        with self._database.reading() as cursor:
+            found = cursor.run(f"SELECT {_CHECKPOINT.format(state='state')} FROM checkpoints ORDER BY version LIMIT 1")
+        return _checkpoint(*found[0]) if found else None
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """All checkpoints without their states, the newest first."""
+        columns = _CHECKPOINT.format(state=f"CAST('' AS {self._database.blob})")
+        with self._database.reading() as cursor:
+            rows = cursor.run(f"SELECT {columns} FROM checkpoints ORDER BY version DESC")
+        return [_checkpoint(*row) for row in rows]
+
+    # -- retention -----------------------------------------------------------------------------------------------------
+
+    def remove_before(self, at: float, *, spare: int = 0) -> int:
+        """Remove old events, and entries that no later model needs.
+
+        Entries are removed up to a checkpoint, at which a replay then begins; earlier checkpoints are removed, too.
+        Events that were not answered are removed by their time alone.
+
+        Parameters
+        ----------
+        at : float
+            What is older than this time, in seconds since 1970, may be removed.
+        spare : int, default 0
+            Number of entries before that checkpoint that stay: those that a fit may look back at.
+
+        Returns
+        -------
+        int
+            Number of events removed.
+
+        Raises
+        ------
+        StoreError
+            When nothing was removed.
+        """
+        with self._turn, self._database.writing() as cursor:
+            ((first_new,),) = cursor.run("SELECT MIN(seq) FROM entries WHERE at >= ?", at)
+            ((last,),) = cursor.run("SELECT number FROM meta WHERE name = 'head'")
+            old = last if first_new is None else first_new - 1
+            found = cursor.run("SELECT MAX(version), MAX(position) FROM checkpoints WHERE position <= ?", old)
+            removed = cursor.run("DELETE FROM events WHERE answered = 0 AND at < ? RETURNING 1", at)
+            ((version, position),) = found
+            if version is not None:
+                until = position - spare
+                removed += cursor.run("DELETE FROM events WHERE answered > 0 AND answered <= ? RETURNING 1", until)
+                cursor.run("DELETE FROM entries WHERE seq <= ?", until)
+                cursor.run("DELETE FROM checkpoints WHERE version < ?", version)
+                cursor.run("UPDATE checkpoints SET kept = 1 WHERE version = ?", version)
+        return len(removed)
+
+    def vacuum(self) -> None:
+        """Give back the space of what was removed; the store is locked meanwhile."""
+        with self._turn:
+            self._database.vacuum()
+
+    # -- the learner, keys, sizes --------------------------------------------------------------------------------------
+
+    def lease(self, owner: str, seconds: float) -> bool:
+        """Whether an owner may learn for the next seconds: nobody else may, or their time is over."""
+        with self._turn, self._database.writing() as cursor:
+            now = self._database.now(cursor)
+            found = cursor.run("SELECT owner, until FROM lease WHERE id = 1")
+            # a lease that ends much later than leases do was written before the clock was set back
+            if found and found[0][0] != owner and now < found[0][1] <= now + 10 * seconds:
+                return False
+            cursor.run("DELETE FROM lease")
+            cursor.run("INSERT INTO lease VALUES (1, ?, ?)", owner, now + seconds)
+        return True
+
+    def release(self, owner: str) -> None:
+        """End the lease of an owner."""
+        with self._turn, self._database.writing() as cursor:
+            cursor.run("DELETE FROM lease WHERE owner = ?", owner)
+
+    def add_key(self, name: str, hash: bytes, scopes: str) -> bool:
+        """Store the hash of an API key; False if the name is taken."""
+        with self._turn, self._database.writing() as cursor:
+            statement = "INSERT INTO keys VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING 1"
+            return bool(cursor.run(statement, name, hash, scopes))
+
+    def remove_key(self, name: str) -> bool:
+        """Remove an API key; False if there is none of that name."""
+        with self._turn, self._database.writing() as cursor:
+            return bool(cursor.run("DELETE FROM keys WHERE name = ? RETURNING 1", name))
+
+    def api_keys(self) -> list[tuple[str, bytes, str]]:
+        """Names, hashes and scopes of the API keys."""
+        with self._database.reading() as cursor:
+            rows = cursor.run("SELECT name, hash, scopes FROM keys ORDER BY name")
+        return [(name, bytes(hash), scopes) for name, hash, scopes in rows]
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        return self._database.size()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._database.close()
+
+
+def _event(id: str, at: float, content: bytes, features: bytes) -> Event:
+    return Event(id, at, msgspec.msgpack.decode(content, type=Shown), bytes(features))
+
+
+def _checkpoint(version: int, position: int, at: float, digest: bytes, state: bytes, kept: int) -> Checkpoint:
+    return Checkpoint(version, position, at, bytes(digest), bytes(state), bool(kept))

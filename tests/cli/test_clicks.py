@@ -1,0 +1,100 @@
+"""From a click log to a model at the command line: bias, train --clicks, evaluate --clicks."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ranksvm import RankSVM, load, metrics, read_letor
+from ranksvm.clicks import ClickLog, PositionBias, click_pairs, position_bias, simulate_clicks
+
+
+@pytest.fixture(scope="module")
+def files(folder, tmp_path_factory):
+    """A log of two rankers' lists of train.txt, and its propensities."""
+    path = tmp_path_factory.mktemp("clicks")
+    data = read_letor(folder / "train.txt")
+    log = simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 4]}, 4_000, n_ranks=6, random_state=0)
+    log.write(path / "log.parquet")
+    position_bias(log).save(path / "bias.json")
+    return path
+
+
+def test_the_chain(ranksvm, ranksvm_json, folder, files, tmp_path):
+    log = files / "log.parquet"
+    found = ranksvm_json("bias", log, "-o", tmp_path / "bias.json")
+    expected = position_bias(ClickLog.read(log))
+    np.testing.assert_allclose(found["propensity"], expected.propensity)
+    np.testing.assert_allclose(PositionBias.load(tmp_path / "bias.json").low, expected.low)
+
+    clicks = ["--clicks", log, "--bias", tmp_path / "bias.json"]
+    report = ranksvm_json("train", folder / "train.txt", *clicks, "-C", "0.01", "-o", tmp_path / "model.rsvm")
+    assert report["pairs_from"] == str(log)
+    data = read_letor(folder / "train.txt")
+    pairs, weight = click_pairs(ClickLog.read(log), data, expected)
+    model = RankSVM(C=0.01).fit(data.X, qid=data.qid, pairs=pairs, pair_weight=weight)
+    np.testing.assert_allclose(load(tmp_path / "model.rsvm").coef_, model.coef_, rtol=1e-5)
+
+    arguments = ["evaluate", folder / "train.txt", *clicks, "--model", tmp_path / "model.rsvm", "--metrics", "dcg@5"]
+    (system,) = ranksvm_json(*arguments)["systems"]
+    truth = metrics.estimate(ClickLog.read(log), model.predict(data.X), "dcg@5", expected, data=data)
+    assert system["means"]["dcg@5"] == pytest.approx(truth["dcg@5"], rel=1e-4)
+    assert system["effective_clicks"] == pytest.approx(truth.effective_clicks)
+
+
+def test_a_person_sees_tables(ranksvm, folder, files, model, tmp_path):
+    text = ranksvm("bias", files / "log.parquet", "--bootstrap", "20", "--ranks", "4").stdout
+    assert "4,000 impressions, harvest" in text
+    assert "propensity" in text
+    clicks = ["--clicks", files / "log.parquet", "--bias", files / "bias.json"]
+    text = ranksvm("evaluate", folder / "train.txt", *clicks, "-m", model, "--estimator", "dr", "--clip", "0.2").stdout
+    assert "metric (dr)" in text
+    assert "mean_relevant_rank" in text
+    assert "of equal weight" in text
+
+
+def test_swaps_and_features(ranksvm_json, folder, tmp_path):
+    data = read_letor(folder / "train.txt")
+    simulate_clicks(data, data.X[:, 0], 2_000, n_ranks=4, swap="top", random_state=0).write(tmp_path / "log.csv")
+    found = ranksvm_json("bias", tmp_path / "log.csv", "--method", "swap", "--bootstrap", "0")
+    assert found["method"] == "swap"
+    assert found["low"] is None
+    options = ["--method", "em", "--features", folder / "train.txt", "--bootstrap", "0"]
+    assert len(ranksvm_json("bias", tmp_path / "log.csv", *options)["propensity"]) == 4
+
+
+def test_a_plot(ranksvm, files, tmp_path):
+    pytest.importorskip("matplotlib")
+    ranksvm("bias", files / "log.parquet", "--bootstrap", "10", "--plot", tmp_path / "bias.svg")
+    assert (tmp_path / "bias.svg").read_text().lstrip().startswith("<?xml")
+
+
+def test_wrong_usage(ranksvm, folder, files, model, tmp_path):
+    train, log, bias = folder / "train.txt", files / "log.parquet", files / "bias.json"
+    wrong = {
+        "--bias is about a click log": ["evaluate", train, "-m", model, "--bias", bias],
+        "--clicks needs the propensities": ["evaluate", train, "-m", model, "--clicks", log],
+        "--estimator is about a click log": ["evaluate", train, "-m", model, "--estimator", "dr"],
+        "give --model or --scores": ["evaluate", train, "--clicks", log, "--bias", bias],
+        "no option about labels": [
+            *("evaluate", train, "-m", model, "--clicks", log, "--bias", bias, "--convention", "letor")
+        ],
+        "--features is for --method em": ["bias", log, "--features", train],
+        "give --clicks or --pairs, not both": [
+            *("train", train, "--clicks", log, "--bias", bias, "--pairs", bias, "-o", tmp_path / "m.rsvm")
+        ],
+        "unknown metric 'ndcg@10'": [
+            *("evaluate", train, "-m", model, "--clicks", log, "--bias", bias, "--metrics", "ndcg@10")
+        ],
+    }
+    for message, arguments in wrong.items():
+        assert message in ranksvm(*arguments, code=2).stderr
+
+
+def test_bad_files(ranksvm, folder, files, model, tmp_path):
+    (tmp_path / "other.json").write_text(json.dumps({"propensity": [1.0]}))
+    arguments = ["evaluate", folder / "train.txt", "-m", model, "--clicks", files / "log.parquet", "--bias"]
+    assert "is not a file of PositionBias.save" in ranksvm(*arguments, tmp_path / "other.json", code=1).stderr
+    one = ClickLog([1, 1], [0, 1], [1, 2], [0, 1], ranker=["a", "a"])
+    one.write(tmp_path / "one.parquet")
+    assert "all lists come from one ranker" in ranksvm("bias", tmp_path / "one.parquet", code=1).stderr

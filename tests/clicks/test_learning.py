@@ -1,0 +1,150 @@
+"""Pairs and relevance from a log against loops over impressions, and models that learn from them."""
+
+import numpy as np
+import pytest
+
+from ranksvm import KernelRankSVM, RankSVM, RankSVMCV, SOLARRanker, make_ranking, metrics
+from ranksvm.clicks import ClickLog, PositionBias, click_pairs, fit_from_clicks, relevance, simulate_clicks
+from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_ranking(n_queries=40, n_docs=7, n_features=4, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def log(data):
+    # documents shown by an ascending and a descending feature: both ends are seen
+    return simulate_clicks(data, {"a": data.X[:, 0], "b": -data.X[:, 1]}, 3_000, n_ranks=5, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def bias():
+    return PositionBias.power(5)
+
+
+def slow_pairs(log, data, p, rule):
+    rows, found = log.rows(data), {}
+    for start, stop in zip(log.pointers[:-1], log.pointers[1:], strict=True):
+        for i in range(start, stop):
+            for j in range(start, stop):
+                skipped = log.rank[j] < log.rank[i] and not log.clicked[j]
+                if log.clicked[i] and i != j and (rule == "shown" or skipped):
+                    key = int(rows[i]), int(rows[j])
+                    found[key] = found.get(key, 0.0) + 1.0 / p[log.rank[i] - 1]
+    return found
+
+
+@pytest.mark.parametrize("rule", ["shown", "skip_above"])
+def test_pairs_against_loops(data, log, bias, rule):
+    some = log.impressions(np.arange(log.n_impressions) < 200)
+    p = bias.propensity if rule == "shown" else np.ones(5)
+    pairs, weight = click_pairs(some, data, bias if rule == "shown" else None, rule=rule, normalize=False)
+    expected = slow_pairs(some, data, p, rule)
+    assert dict(zip(map(tuple, pairs.tolist()), weight.tolist(), strict=True)) == pytest.approx(expected)
+    normal = click_pairs(some, data, bias if rule == "shown" else None, rule=rule)
+    np.testing.assert_allclose(normal.weight, weight / weight.mean())
+    assert (pairs[:, 0] != pairs[:, 1]).all()
+
+
+def test_relevance_against_loops(data, log):
+    bias = PositionBias([1.0, 0.6, 0.5, 0.4, 0.3], offset=[0.0, 0.1, 0.05, 0.02, 0.01])
+    rows, clicks, exposed = log.rows(data), {}, {}
+    for row, rank, clicked in zip(rows.tolist(), log.rank.tolist(), log.clicked.tolist(), strict=True):
+        clicks[row] = clicks.get(row, 0.0) + clicked - bias.offset[rank - 1]
+        exposed[row] = exposed.get(row, 0.0) + bias.propensity[rank - 1]
+    found = relevance(log, data, bias)
+    assert np.flatnonzero(~np.isnan(found)).tolist() == sorted(exposed)
+    np.testing.assert_allclose(found[sorted(exposed)], [clicks[row] / exposed[row] for row in sorted(exposed)])
+
+
+def test_files_give_the_same(data, log, bias, tmp_path):
+    log.write(tmp_path / "log.parquet")
+    blocks = ClickLog.scan(tmp_path / "log.parquet", block_rows=1_000)
+    for found, expected in zip(click_pairs(blocks, data, bias), click_pairs(log, data, bias), strict=True):
+        np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(relevance(blocks, data, bias), relevance(log, data, bias))
+
+
+def test_propensities_of_the_log(data, log, bias):
+    own = ClickLog(
+        log.query_ids[log.query],
+        log.document_ids[log.document],
+        log.rank,
+        log.clicked,
+        propensity=bias.at(log.rank),
+    )
+    np.testing.assert_allclose(click_pairs(own, data, "log").weight, click_pairs(log, data, bias).weight)
+    with pytest.raises(DataError, match="which has none"):
+        click_pairs(log, data, "log")
+
+
+def test_weights_undo_position_bias():
+    """The biased user teaches what was on top; the weights restore the ranking of full labels."""
+    data = make_ranking(n_queries=150, n_docs=10, n_features=5, n_levels=2, random_state=1)
+    log = simulate_clicks(
+        data, -RankSVM(C=1.0).fit(data.X, data.y, qid=data.qid).predict(data.X), 40_000, random_state=0
+    )
+    quality = {}
+    for name, bias in (("naive", None), ("weighted", PositionBias.power(10))):
+        pairs, weight = click_pairs(log, data, bias)
+        model = RankSVM(C=1e-3).fit(data.X, qid=data.qid, pairs=pairs, pair_weight=weight)
+        quality[name] = metrics.evaluate(data.y, model.predict(data.X), data.qid, "pairwise_accuracy").means[
+            "pairwise_accuracy"
+        ]
+    assert quality["weighted"] > quality["naive"] + 0.05
+    assert quality["weighted"] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options"),
+    [
+        (RankSVM(), {}),
+        (RankSVM(), {"form": "relevance"}),
+        (RankSVM(), {"rule": "skip_above"}),
+        (RankSVM(), {"Cs": [0.01, 1.0], "metric": "mean_relevant_rank"}),
+        (KernelRankSVM(kernel="rbf", gamma=0.1), {"Cs": [0.01, 0.1]}),
+        (SOLARRanker(random_state=0), {"Cs": [0.01, 0.1]}),
+    ],
+)
+def test_fit_from_clicks(data, log, bias, estimator, options):
+    small = log.impressions(np.arange(log.n_impressions) < 600)
+    found = fit_from_clicks(estimator, data, small, bias, **options)
+    assert len(found.estimates) == len(found.Cs)
+    assert found.model.C == found.C > 0
+    assert found.model.predict(data.X).shape == (data.n_rows,)
+    assert found.to_csv().startswith("C,")
+    if options.get("rule") != "skip_above":
+        value = metrics.evaluate(data.y, found.model.predict(data.X), data.qid, "ndcg@5").means["ndcg@5"]
+        assert value > 0.6
+    if "Cs" in options:
+        assert found.C in options["Cs"]
+
+
+def test_the_chosen_c_is_the_best_estimate(data, log, bias):
+    found = fit_from_clicks(RankSVM(), data, log, bias, Cs=[1e-4, 1e-2, 1.0])
+    best = int(np.argmax([one["dcg@10"] for one in found.estimates]))
+    assert [1e-4, 1e-2, 1.0][best] == found.C
+
+
+def test_what_is_refused(data, log, bias):
+    with pytest.raises(OptionError, match="rule must be one of"):
+        click_pairs(log, data, rule="above")
+    with pytest.raises(OptionError, match="takes no bias"):
+        click_pairs(log, data, bias, rule="skip_above")
+    with pytest.raises(OptionError, match="bias must be a PositionBias"):
+        click_pairs(log, data, [1.0, 0.5])
+    with pytest.raises(DataError, match="negative weights"):
+        click_pairs(log, data, PositionBias([1.0] * 5, offset=[0.0] * 5))
+    with pytest.raises(DataError, match="propensities are known for 3 ranks"):
+        click_pairs(log, data, PositionBias.power(3))
+    first = data.qid[0]
+    with pytest.raises(NoComparablePairsError, match="no click prefers"):
+        click_pairs(ClickLog([first, first], [0, 1], [1, 2], [0, 0]), data)
+    with pytest.raises(DataError, match="clicks for 1 queries"):
+        fit_from_clicks(RankSVM(), data, ClickLog([first, first], [0, 1], [1, 2], [0, 1]))
+    with pytest.raises(OptionError, match="RankSVMCV has no C"):
+        fit_from_clicks(RankSVMCV(), data, log, bias)
+    with pytest.raises(OptionError, match="online rankers learn from pairs"):
+        fit_from_clicks(SOLARRanker(), data, log, bias, form="relevance")

@@ -1,0 +1,217 @@
+"""ClickLog: what is stored, what is refused, files, and the rows of the data."""
+
+import numpy as np
+import pandas
+import polars
+import pytest
+
+from ranksvm import RankingData, make_ranking
+from ranksvm.clicks import ClickLog, simulate_clicks
+from ranksvm.exceptions import DataError, OptionError
+
+LISTS = [
+    ("i1", "a", "d1", 1, 0),
+    ("i1", "a", "d2", 2, 1),
+    ("i2", "b", "d2", 1, 1),
+    ("i2", "b", "d3", 2, 0),
+    ("i2", "b", "d1", 3, 1),
+    ("i3", "a", "d2", 1, 0),
+]
+
+
+def log_of(lists=LISTS, **more):
+    impression, query, document, rank, clicked = (list(column) for column in zip(*lists, strict=True))
+    return ClickLog(query, document, rank, clicked, impression=impression, **more)
+
+
+def contents(log):
+    return [
+        (log.query_ids[query], log.document_ids[document], int(rank), bool(clicked))
+        for query, document, rank, clicked in zip(log.query, log.document, log.rank, log.clicked, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_ranking(n_queries=12, n_docs=8, n_features=3, random_state=1)
+
+
+def test_rows_are_sorted_by_impression_and_rank():
+    rng = np.random.default_rng(0)
+    shuffled = rng.permutation(len(LISTS))
+    mixed = log_of([LISTS[row] for row in shuffled], propensity=(shuffled + 1) / 10, time=shuffled)
+    for start, stop in zip(mixed.pointers[:-1], mixed.pointers[1:], strict=True):
+        assert mixed.rank[start:stop].tolist() == list(range(1, stop - start + 1))
+    assert sorted(contents(mixed)) == sorted(contents(log_of()))
+    original = shuffled[mixed.order]
+    assert [LISTS[row][3] for row in original] == mixed.rank.tolist()
+    np.testing.assert_array_equal(mixed.propensity, (original + 1) / 10)
+    np.testing.assert_array_equal(mixed.time, original)
+
+
+def test_impressions_without_ids_begin_at_rank_one():
+    _, query, document, rank, clicked = zip(*LISTS, strict=True)
+    log = ClickLog(query, document, rank, clicked)
+    assert log.pointers.tolist() == [0, 2, 5, 6]
+    assert contents(log) == contents(log_of())
+
+
+def test_statistics_by_rank():
+    found = log_of().by_rank()
+    assert found["shown"].tolist() == [3, 2, 1]
+    assert found["clicks"].tolist() == [1, 1, 1]
+    np.testing.assert_allclose(found["click_rate"], [1 / 3, 1 / 2, 1])
+    assert log_of().to_csv().splitlines()[0] == "rank,shown,clicks,click_rate"
+    assert log_of().impression.tolist() == [0, 0, 1, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([("i", "a", "d1", 1, 0), ("i", "a", "d2", 3, 0)], "impression 'i' shows no document at rank 2"),
+        ([("i", "a", "d1", 2, 0), ("i", "a", "d2", 3, 0)], "impression 'i' shows no document at rank 1"),
+        ([("i", "a", "d1", 1, 0), ("i", "a", "d2", 1, 0)], "impression 'i' shows two documents at rank 1"),
+        ([("i", "a", "d1", 1, 0), ("i", "b", "d2", 2, 0)], "impression 'i' is of two queries, 'a' and 'b'"),
+        ([("i", "a", "d1", 1, 0), ("i", "a", "d1", 2, 0)], "impression 'i' shows document 'd1' twice"),
+        ([("i", "a", "d1", 1, 2)], "clicked is 2 in row 0"),
+        ([("i", "a", "d1", 0, 1)], "rank is 0 in row 0"),
+        ([("i", "a", "d1", 1.5, 1)], "rank is 1.5 in row 0"),
+        ([("i", "a", None, 1, 1)], "document is missing in row 0: every row needs a document id"),
+    ],
+)
+def test_bad_rows(rows, message):
+    with pytest.raises(DataError, match=message):
+        log_of(rows)
+
+
+def test_bad_columns():
+    with pytest.raises(DataError, match="has no rows"):
+        ClickLog([], [], [], [])
+    with pytest.raises(DataError, match="rank has 2 entries but clicked has 1 rows"):
+        ClickLog(["a"], ["d"], [1, 2], [0])
+    with pytest.raises(DataError, match="document has 2 entries"):
+        ClickLog(["a"], ["d", "e"], [1], [0])
+    for wrong in (0.0, 1.5):
+        with pytest.raises(DataError, match=rf"propensity is {wrong} in row 0.* must be in \(0, 1\]"):
+            ClickLog(["a"], ["d"], [1], [0], propensity=[wrong])
+    with pytest.raises(DataError, match="begins at rank 2"):
+        ClickLog(["a"], ["d"], [2], [0])
+    with pytest.raises(OptionError, match="n_ranks"):
+        log_of().top(0)
+    with pytest.raises(DataError, match="no row of the log is left"):
+        log_of().impressions(np.zeros(3, dtype=bool))
+
+
+def test_events():
+    lists = [(7, "q", ["x", "y"], "A"), (8, "q", ["y", "z"], "B")]
+    log = ClickLog.from_events(lists, [(8, "z"), (7, "x"), (8, "z")])
+    assert log.clicked.tolist() == [True, False, False, True]
+    assert [log.ranker_names[code] for code in log.ranker] == ["A", "A", "B", "B"]
+    with pytest.raises(DataError, match="a click belongs to impression 9, which is not in the log"):
+        ClickLog.from_events(lists, [(9, "z")])
+    with pytest.raises(DataError, match="a click is on document 'z', which impression 7 did not show"):
+        ClickLog.from_events(lists, [(7, "z")])
+    with pytest.raises(DataError, match="every impression must be"):
+        ClickLog.from_events([(7, "q", ["x"]), (8, "q", ["x"], "A")])
+    with pytest.raises(DataError, match="shows document 'x' twice"):
+        ClickLog.from_events([(7, "q", ["x", "x"])])
+
+
+@pytest.mark.parametrize("library", [pandas, polars])
+def test_frames(library):
+    columns = dict(zip(("impression", "query", "doc", "rank", "click"), zip(*LISTS, strict=True), strict=True))
+    frame = library.DataFrame({name: list(values) for name, values in columns.items()})
+    assert contents(ClickLog.from_frame(frame, document="doc", clicked="click")) == contents(log_of())
+    with pytest.raises(DataError, match="has no column 'document'"):
+        ClickLog.from_frame(frame)
+    with pytest.raises(DataError, match="has no column 'dock'"):
+        ClickLog.from_frame(frame, document="dock")
+    with pytest.raises(DataError, match="a DataFrame is expected"):
+        ClickLog.from_frame([1, 2])
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".tsv"])
+def test_files(data, tmp_path, suffix):
+    log = simulate_clicks(data, {"x": data.X[:, 0], "y": data.X[:, 1]}, 200, n_ranks=4, swap="top", random_state=0)
+    path = tmp_path / f"log{suffix}"
+    log.write(path)
+    back = ClickLog.read(path)
+    assert contents(back) == contents(log)
+    assert back.base_rank.tolist() == log.base_rank.tolist()
+    assert back.time.tolist() == log.time.tolist()
+    names = [[one.ranker_names[code] for code in one.ranker] for one in (back, log)]
+    assert names[0] == names[1]
+
+
+def test_a_file_in_blocks(data, tmp_path, monkeypatch):
+    from ranksvm.clicks import log_file
+
+    monkeypatch.setattr(log_file, "_BATCH", 37)
+    log = simulate_clicks(data, data.X[:, 0], 100, n_ranks=5, random_state=0)
+    log.write(tmp_path / "log.parquet")
+    blocks = list(ClickLog.scan(tmp_path / "log.parquet", block_rows=50))
+    assert len(blocks) > 5
+    assert [row for block in blocks for row in contents(block)] == contents(log)
+    with pytest.raises(OptionError, match="block_rows"):
+        ClickLog.scan(tmp_path / "log.parquet", block_rows=0)
+
+
+def test_bad_files(tmp_path):
+    path = tmp_path / "log.parquet"
+    path.write_bytes(b"no Parquet")
+    with pytest.raises(DataError, match="cannot be read as a click log"):
+        ClickLog.read(path)
+    frame = pandas.DataFrame({"query": [1], "document": [None], "rank": [1], "clicked": [0]})
+    frame.astype({"document": "string"}).to_parquet(path)
+    with pytest.raises(DataError, match=r"column 'document' of .* has 1 missing values"):
+        ClickLog.read(path)
+    frame.iloc[:0].to_parquet(path)
+    with pytest.raises(DataError, match="has no rows"):
+        ClickLog.read(path)
+
+
+def test_rows_of_data(data):
+    log = simulate_clicks(data, data.X[:, 0], 50, n_ranks=3, random_state=0)
+    rows = log.rows(data)
+    assert (data.qid[rows] == log.query_ids[log.query]).all()
+    ids = np.array([f"doc{row % 8}" for row in range(data.n_rows)])  # the same in every query
+    named = RankingData(data.X, data.y, data.qid, ids)
+    again = simulate_clicks(named, data.X[:, 0], 50, n_ranks=3, random_state=0)
+    np.testing.assert_array_equal(again.rows(named), rows)
+
+
+def test_rows_that_the_data_lack(data):
+    with pytest.raises(DataError, match="must be row numbers"):
+        log_of().rows(data)
+    first = data.qid[0]
+    with pytest.raises(DataError, match="shows document 999, but the rows of the data are 0 to"):
+        ClickLog([first], [999], [1], [0]).rows(data)
+    with pytest.raises(DataError, match="shows row 90 of the data for query"):
+        ClickLog([first], [90], [1], [0]).rows(data)
+    named = RankingData(data.X, data.y, data.qid, np.arange(data.n_rows).astype(str))
+    with pytest.raises(DataError, match=r"no document 'd1' in query 'a', which the log shows \(and 5 more rows"):
+        log_of().rows(named)
+    twice = RankingData(data.X[:2], data.y[:2], data.qid[:2], np.array(["d", "d"]))
+    with pytest.raises(DataError, match="have document 'd' twice in query"):
+        ClickLog([first], ["d"], [1], [0]).rows(twice)
+    with pytest.raises(DataError, match="data must be RankingData"):
+        log_of().rows(data.X)
+
+
+def test_top_and_some_impressions(data):
+    log = simulate_clicks(data, data.X[:, 0], 60, n_ranks=5, random_state=0)
+    top = log.top(2)
+    assert top.n_impressions == 60
+    assert top.rank.max() == 2
+    assert contents(top) == [row for row in contents(log) if row[2] <= 2]
+    some = log.impressions(np.arange(60) % 3 == 0)
+    assert some.n_impressions == 20
+    np.testing.assert_array_equal(some.clicked, log.clicked[some.order])
+
+
+def test_plot(data):
+    pytest.importorskip("matplotlib").use("agg")
+    log = simulate_clicks(data, {"x": data.X[:, 0], "y": data.X[:, 1]}, 200, random_state=0)
+    display = log.plot()
+    assert len(display.ax_.lines) == 2
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["x", "y"]

@@ -1,0 +1,103 @@
+"""The commands ``ranksvm serve`` and ``ranksvm keys``, without a server."""
+
+import json
+
+import pytest
+
+import ranksvm
+from command_runner import command_runner
+from ranksvm.cli import main
+from ranksvm.serving.store import open_store
+
+
+def run(*arguments, code=0):
+    result = command_runner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """What `serve` was called with, instead of serving."""
+    calls = []
+
+    def serve(service, host, port, *, tell):
+        calls.append((service.options, service.settings, dict(service.learner.served.models), host, port))
+        service.close()
+
+    monkeypatch.setattr("ranksvm.serving.http_server.serve", serve)
+    return calls
+
+
+def test_a_new_store_begins_with_a_model_and_goes_on_with_it(tmp_path, started):
+    model, store = tmp_path / "model.rsvm", tmp_path / "events.db"
+    ranksvm.save(ranksvm.SOLARRanker(order=2).learn_one_query([[1.0, 0.0], [0.0, 1.0]], [1, 0]), model)
+    assert "the store is new" not in run("serve", "--model", model, "--store", store, "--quiet").output
+    run("serve", "--store", store)
+    assert "has models already" in run("serve", "--model", model, "--store", store).output
+    (_, settings, models, host, port), *_ = started
+    assert (settings.names, settings.metric, host, port) == (["f1", "f2"], "ndcg@10", "127.0.0.1", 8765)
+    assert models["champion"].n_queries_ == 1
+    assert len(started) == 3
+
+
+def test_a_new_model_by_its_learner(tmp_path, started):
+    run(
+        "serve",
+        "--learner",
+        "solar1",
+        "-C",
+        0.1,
+        "--n-features",
+        5,
+        "--store",
+        tmp_path / "events.db",
+        "--metric",
+        "map",
+    )
+    ((_, settings, models, *_),) = started
+    assert (settings.metric, len(settings.names)) == ("map", 5)
+    assert (models["champion"].order, models["champion"].C) == (1, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--learner", "solar2"], "give the number of features"),
+        (["--n-features", 3, "--host", "0.0.0.0"], "make an API key first"),
+        (["--n-features", 3, "--explore", "team-draft"], "needs a second model"),
+        (["--n-features", 3, "--metric", "nothing"], "nothing"),
+        (["--learner", "prank", "--n-features", 3], "needs --levels"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_served_is_refused(tmp_path, started, arguments, words):
+    assert words in run("serve", "--store", tmp_path / "events.db", *arguments, code=2).output
+    assert started == []
+
+
+def test_other_machines_need_keys_or_consent(tmp_path, started):
+    store = tmp_path / "events.db"
+    run("serve", "--store", store, "--n-features", 3, "--host", "0.0.0.0", "--insecure")
+    run("keys", store, "--add", "shop")
+    run("serve", "--store", store, "--host", "0.0.0.0")
+    assert len(started) == 2
+
+
+def test_keys_are_made_listed_and_revoked(tmp_path):
+    store = tmp_path / "events.db"
+    assert "No keys" in run("keys", store).output
+    made = json.loads(run("keys", store, "--add", "shop", "--json").stdout)
+    assert made["key"].startswith("rsvm_")
+    assert run("keys", store, "--add", "operator", "--scopes", "read,admin").stdout.startswith("rsvm_")
+    assert json.loads(run("keys", store, "--json").stdout)["keys"] == [
+        {"name": "operator", "scopes": ["read", "admin"]},
+        {"name": "shop", "scopes": ["rank", "feedback"]},
+    ]
+    assert "a key 'shop' already" in run("keys", store, "--add", "shop", code=2).output
+    assert "no scope" in run("keys", store, "--add", "x", "--scopes", "all", code=2).output
+    run("keys", store, "--revoke", "shop")
+    assert "no key 'shop'" in run("keys", store, "--revoke", "shop", code=2).output
+    opened = open_store(str(store))
+    assert made["key"].encode() not in b"".join(hash for _, hash, _ in opened.api_keys())
+    opened.close()

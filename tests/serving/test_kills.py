@@ -1,0 +1,106 @@
+"""A service that is killed at any moment, again and again: nothing acknowledged is lost or counted twice; same bits."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import ranksvm
+from ranksvm.serving.learning import CHAMPION
+from ranksvm.serving.replay import replay
+from ranksvm.serving.store import open_store
+
+from .http_service import Client
+
+pytest.importorskip("starlette", reason="starlette is not installed: no service is tested")
+pytest.importorskip("uvicorn", reason="uvicorn is not installed: no service is tested")
+
+ROWS = np.random.default_rng(0).normal(size=(5, 3))
+COMMAND = ["serve", "--learner", "solar2", "--gamma", "1", "--n-features", "3", "--port", "0", "--every", "7"]
+
+
+class Killed:
+    """A process of ``ranksvm serve``."""
+
+    def __init__(self, store):
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "ranksvm", *COMMAND, "--store", str(store)], stderr=subprocess.PIPE, text=True
+        )
+        for line in self._process.stderr:
+            if found := re.search(r"Serving at http://[\d.]+:(\d+)", line):
+                self.port = int(found[1])
+                break
+        else:
+            raise AssertionError("it did not start")
+
+    def kill(self, how=signal.SIGKILL):
+        os.kill(self._process.pid, how)
+        self._process.wait()
+        self._process.stderr.close()
+
+
+def send_until_killed(port, kill_after, kill, acknowledged, uncertain):
+    """Rank and give feedback until the service is gone, which is killed some time after a number of answers."""
+    client = Client(port)
+    timer = None
+    try:
+        while True:
+            if len(acknowledged) >= kill_after and timer is None:
+                timer = threading.Timer(random.random() * 0.02, kill)
+                timer.start()
+            event = client.rank((ROWS * len(acknowledged)).tolist())["event"]
+            uncertain.add(event)
+            status, content = client.feedback(event, labels=[1, 0, 2, 0, len(acknowledged) % 3])
+            assert status == 202
+            acknowledged.append((content["seq"], event))
+    except (OSError, http_error()):
+        timer.join()
+
+
+def http_error():
+    import http.client
+
+    return http.client.HTTPException
+
+
+def check(path, acknowledged, uncertain):
+    """Everything acknowledged is there once, in its place, and the model is that of an uninterrupted run."""
+    store = open_store(str(path), create=False)
+    found = store.entries(0, 1_000_000)
+    by_seq = {entry.seq: entry.entry.event for entry in found}
+    assert [by_seq[seq] for seq, _ in acknowledged] == [event for _, event in acknowledged]
+    assert len(set(by_seq.values())) == len(by_seq)
+    assert set(by_seq.values()) <= uncertain
+    rebuilt = replay(store)  # compares the bytes of every checkpoint on the way
+    assert rebuilt.learning.to_bytes() == store.checkpoint().state
+    uninterrupted = ranksvm.SOLARRanker(order=2, gamma=1.0, random_state=0)
+    for entry in found:
+        uninterrupted.partial_fit(entry.answered.X, entry.entry.says["labels"])
+    assert rebuilt.learning.models[CHAMPION].coef_.tobytes() == uninterrupted.coef_.tobytes()
+    store.close()
+
+
+def kills(path, n_kills, each):
+    acknowledged, uncertain = [], set()
+    for number in range(1, n_kills + 1):
+        service = Killed(path)
+        send_until_killed(service.port, number * each, service.kill, acknowledged, uncertain)
+    service = Killed(path)
+    service.kill(signal.SIGTERM)  # it learns what is left
+    check(path, acknowledged, uncertain)
+    assert len(acknowledged) >= n_kills * each
+
+
+def test_two_kills(tmp_path):
+    kills(tmp_path / "events.db", 2, 25)
+
+
+@pytest.mark.slow
+def test_a_hundred_kills(tmp_path):
+    kills(tmp_path / "events.db", 100, 20)
