@@ -98,11 +98,12 @@ def reproduce_command(
     where to put it.
 
     \b
-    ranksvm reproduce --list
-    ranksvm reproduce lee-lin-2014 --list --data letor
-    ranksvm reproduce lee-lin-2014 quality --data letor
-    ranksvm reproduce wang-2015 --data letor -o results
-    ranksvm reproduce xu-2019 quality --data letor --cache fits.jsonl -o results
+    Examples:
+      ranksvm reproduce --list
+      ranksvm reproduce lee-lin-2014 --list --data letor
+      ranksvm reproduce lee-lin-2014 quality --data letor
+      ranksvm reproduce wang-2015 --data letor -o results
+      ranksvm reproduce xu-2019 quality --data letor --cache fits.jsonl -o results
     """
     if name is None:
         if items or not only_list:
