@@ -5,10 +5,10 @@ import re
 import pytest
 
 from ranksvm.exceptions import OptionError
-from ranksvm.reproduce import PAPERS, paper
 from ranksvm.reproduce.data_sets import DATA_SETS, Sources
 from ranksvm.reproduce.items import Context, Settings
 from ranksvm.reproduce.pages import markdown, run_item, write, write_summary
+from ranksvm.reproduce.papers import PAPERS, paper
 from ranksvm.reproduce.results import Compared, Grid, Picture
 
 ITEMS = [(name, item.name) for name in PAPERS for item in paper(name).items]

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from ranksvm.reproduce import PAPERS, paper
 from ranksvm.reproduce.judgement import rule
+from ranksvm.reproduce.papers import PAPERS, paper
 
 RESULTS = pathlib.Path(__file__).parents[2] / "benchmarks" / "results" / "reproduce"
 ITEMS = [(name, item.name) for name in PAPERS for item in paper(name).items]

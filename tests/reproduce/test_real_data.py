@@ -2,10 +2,10 @@
 
 import pytest
 
-from ranksvm.reproduce import paper
 from ranksvm.reproduce.data_sets import Sources
 from ranksvm.reproduce.items import Context, Settings
 from ranksvm.reproduce.pages import run_item
+from ranksvm.reproduce.papers import paper
 from ranksvm.reproduce.results import Compared
 
 
