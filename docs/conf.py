@@ -35,6 +35,7 @@ include_patterns = [
     "docs/gallery/*.rst",
     "benchmarks/README.md",
     "benchmarks/results/*.md",
+    "benchmarks/results/reproduce/*/*.md",
     "examples/README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
