@@ -9,8 +9,8 @@ from cli_lines import parse, typed
 from ranksvm.cli import main
 
 COMMANDS = main.list_commands(None)
-# a script for a shell is no table
-WITHOUT_JSON = {"completion"}
+# a script for a shell is no table, and a service answers over HTTP
+WITHOUT_JSON = {"completion", "serve"}
 
 
 def command(name):

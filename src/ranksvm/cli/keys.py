@@ -26,8 +26,9 @@ def keys_command(store: str, add: str | None, scopes: str, revoke: str | None, a
     A running service follows within seconds. With at least one key every request needs one.
 
     \b
-    ranksvm keys events.db --add shop
-    ranksvm keys events.db --add operator --scopes read,admin
+    Examples:
+      ranksvm keys events.db --add shop
+      ranksvm keys events.db --add operator --scopes read,admin
     """
     from ranksvm.exceptions import OptionError
     from ranksvm.serving.access import add_key

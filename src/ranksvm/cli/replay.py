@@ -27,8 +27,9 @@ def replay_command(store: str, until: int | None, output: Path | None, as_json: 
     The digests of the log are checked on the way, and every checkpoint that is passed must have the same bytes.
 
     \b
-    ranksvm replay events.db
-    ranksvm replay events.db --until 1000 -o model.rsvm
+    Examples:
+      ranksvm replay events.db
+      ranksvm replay events.db --until 1000 -o model.rsvm
     """
     from ranksvm.serving.learning import CHAMPION
     from ranksvm.serving.replay import replay

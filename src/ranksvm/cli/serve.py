@@ -55,8 +55,22 @@ if TYPE_CHECKING:
     show_default=True,
     help="For a model that cannot learn query by query, in a new store: feedback between fits.",
 )
-@click.option("--max-body", type=click.IntRange(min=1), default=8 << 20, show_default=True, metavar="BYTES")
-@click.option("--max-documents", type=click.IntRange(min=1), default=2000, show_default=True, metavar="N")
+@click.option(
+    "--max-body",
+    type=click.IntRange(min=1),
+    default=8 << 20,
+    show_default=True,
+    metavar="BYTES",
+    help="Largest body of a request.",
+)
+@click.option(
+    "--max-documents",
+    type=click.IntRange(min=1),
+    default=2000,
+    show_default=True,
+    metavar="N",
+    help="Most documents of a request.",
+)
 @click.option("--rate", type=Number(), metavar="N", help="Requests per second and client.  [default: no limit]")
 @quiet_option
 @debug_option
@@ -68,8 +82,9 @@ def serve_command(ctx: click.Context, **options: Any) -> None:
     services may share a store; one of them learns. Needs pip install 'ranksvm[serve]'.
 
     \b
-    ranksvm serve --model model.rsvm --store events.db
-    ranksvm serve --learner solar2 --n-features 46 --store events.db
+    Examples:
+      ranksvm serve --model model.rsvm --store events.db
+      ranksvm serve --learner solar2 --n-features 46 --store events.db
     """
     from ranksvm.serving.http_server import serve
 
