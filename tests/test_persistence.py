@@ -300,7 +300,7 @@ def test_a_missing_file_is_an_os_error(tmp_path):
         ranksvm.load(tmp_path / "absent")
 
 
-@pytest.mark.parametrize("path", [3, None, io.BytesIO()])
+@pytest.mark.parametrize("path", [3, None, ("model",)])
 def test_what_is_no_path_is_named(path):
     with pytest.raises(TypeError, match="path must be the path of a model file, got"):
         ranksvm.load(path)

@@ -9,7 +9,7 @@ from cli_lines import parse, typed
 from ranksvm.cli import main
 
 COMMANDS = main.list_commands(None)
-# a script for a shell is no table, and a service answers over HTTP
+# a script for a shell and a server print no table
 WITHOUT_JSON = {"completion", "serve"}
 
 

@@ -198,7 +198,7 @@ def test_a_model_is_not_taken_for_data_nor_data_for_a_model(ranksvm, folder, mod
     for arguments in (["predict", model, model], ["train", model, "-o", folder / "x"]):
         stderr = ranksvm(*arguments, "-q", code=1).stderr
         assert stderr == f"Error: {model} is a ranksvm model file, not data.\n"
-    assert "not a ranksvm model file" in ranksvm("predict", folder / "test.txt", model, "-q", code=1).stderr
+    assert "exchange them" in ranksvm("predict", folder / "test.txt", model, "-q", code=2).stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a closed pipe is another error there")

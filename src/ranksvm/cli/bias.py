@@ -45,9 +45,10 @@ def bias_command(log: Path, **options: Any) -> None:
     exchanged at random).
 
     \b
-    ranksvm bias log.parquet -o bias.json
-    ranksvm train train.txt --clicks log.parquet --bias bias.json -o model.rsvm
-    ranksvm evaluate train.txt --clicks log.parquet --bias bias.json --model model.rsvm
+    Examples:
+      ranksvm bias log.parquet -o bias.json
+      ranksvm train train.txt --clicks log.parquet --bias bias.json -o model.rsvm
+      ranksvm evaluate train.txt --clicks log.parquet --bias bias.json --model model.rsvm
     """
     from ranksvm.clicks import ClickLog, position_bias
 

@@ -21,8 +21,8 @@ GIVES = {
     "cuda": "fits on NVIDIA GPUs: --device cuda",
     "onnx": "exports models to ONNX",
     "dask": "fits on a cluster: ranksvm.dask",
-    "serve": "runs a learning service: ranksvm serve",
-    "postgres": "keeps the log of a service in PostgreSQL",
+    "serve": "a service that ranks and learns: ranksvm serve",
+    "postgres": "its log in PostgreSQL",
 }
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,-]+\])?(?P<bound>[<>=!~][^;]*)?(?:;(?P<marker>.*))?")
 _EXTRA = re.compile(r"extra == ['\"](?P<extra>\w+)['\"]")

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     default=8 << 20,
     show_default=True,
     metavar="BYTES",
-    help="Largest body of a request.",
+    help="Longest body of a request.",
 )
 @click.option(
     "--max-documents",
