@@ -36,6 +36,7 @@ TABLES = {
     "model_selection": "| data | rows, train / valid | path, s |",
     "gpu": "| accumulate_rows |",
     "clicks": "| made | 2,000 |",
+    "serving": "| feedback, 256 connections |",
 }
 
 
@@ -59,6 +60,9 @@ def test_benchmark_writes_its_page(script, tmp_path, request):
         "online_speed",
     }:
         pytest.importorskip("matplotlib")
+    if script == "serving":
+        for module in ("starlette", "uvicorn", "msgspec"):
+            pytest.importorskip(module)
     if script == "scale":
         pytest.importorskip("distributed")
     page = run(script, tmp_path / f"{script}.md")
