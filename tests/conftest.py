@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 
 import pytest
 from hypothesis import settings
@@ -12,6 +13,12 @@ settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
+# Without a network, background requests and a sandbox, which a container does not have.
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> pathlib.Path:
@@ -21,6 +28,20 @@ def shared_data() -> pathlib.Path:
     if not folder.is_dir():
         pytest.skip(f"no real data: {folder} is absent (RANKSVM_DATA names another folder)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium; tests that need it skip where it, or the library that drives it, is absent."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is opened")
+    found = [shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")]
+    path = next(filter(None, found), None)
+    if path is None:
+        pytest.skip("Chromium is not installed: no page is opened in a browser")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=FLAGS)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture

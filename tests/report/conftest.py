@@ -1,6 +1,4 @@
-"""Data whose names would be markup, a report on them, and a browser to open it."""
-
-import shutil
+"""Data whose names would be markup, and a report on them."""
 
 import numpy as np
 import pytest
@@ -12,11 +10,6 @@ pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
 # What a page must show as it is, in every place where names occur.
 MARKUP = "<script>document.title='broken'</script>\"'&$"
-# Without a network, background requests and a sandbox, which a container does not have.
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
 
 
 def named_data(n_queries=40, seed=0):
@@ -57,17 +50,3 @@ def report(parts):
         title=f"{MARKUP}title",
         command=f"ranksvm report {MARKUP}",
     )
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Chromium; tests that need it skip where it, or the library that drives it, is absent."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page is opened")
-    found = [shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")]
-    path = next(filter(None, found), None)
-    if path is None:
-        pytest.skip("Chromium is not installed: no page is opened in a browser")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=FLAGS)
-        yield opened
-        opened.close()

@@ -22,16 +22,15 @@ pytest.importorskip("starlette", reason="starlette is not installed: no service 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed: no service is tested")
 
 ROWS = np.random.default_rng(0).normal(size=(5, 3))
-COMMAND = ["serve", "--learner", "solar2", "--gamma", "1", "--n-features", "3", "--port", "0", "--every", "7"]
+COMMAND = ["serve", "--learner", "solar2", "--gamma", "1", "--n-features", "3", "--every", "7"]
 
 
 class Killed:
     """A process of ``ranksvm serve``."""
 
-    def __init__(self, store):
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "ranksvm", *COMMAND, "--store", str(store)], stderr=subprocess.PIPE, text=True
-        )
+    def __init__(self, store, command=COMMAND):
+        own = [*command, "--store", str(store), "--port", "0"]
+        self._process = subprocess.Popen([sys.executable, "-m", "ranksvm", *own], stderr=subprocess.PIPE, text=True)
         for line in self._process.stderr:
             if found := re.search(r"Serving at http://[\d.]+:(\d+)", line):
                 self.port = int(found[1])

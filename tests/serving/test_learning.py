@@ -245,6 +245,19 @@ def test_what_cannot_be_learnt_from_is_skipped_and_told(lite):
     replay(lite)
 
 
+def test_features_that_overflow_do_not_stop_the_learner(lite):
+    begin(lite, {CHAMPION: solar()}, SETTINGS, at=0.0)
+    write(lite, range(3))
+    huge = np.full((4, 3), 1.7e308) * [[1.0], [-1.0], [1.0], [-1.0]]
+    lite.append([Event("e9", 0.0, event(9).shown, huge.tobytes()), feedback("e9")])
+    write(lite, range(4, 6))
+    learner = Learner(lite)
+    steps(learner)
+    assert (learner._learning.position, learner._learning.skipped) == (6, 1)
+    assert np.isfinite(learner.served.models[CHAMPION].coef_).all()
+    replay(lite)
+
+
 def test_a_batch_model_is_fitted_again_and_replaced_if_it_is_better(lite):
     weak = ranksvm.RankSVM(C=0.1).fit([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]], [1, 0], qid=[1, 1])
     weak.coef_ = -np.ones(3)

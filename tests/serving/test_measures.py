@@ -23,7 +23,7 @@ def test_a_measure_continues_from_its_state():
 
 def test_a_history_has_bounded_memory():
     measure = Measure("ndcg@3")
-    for _ in range(4 * 800):
+    for _ in range(16 * 800):
         measure.add(np.array([1.0, 0.0]), np.array([1.0, 0.0]))
     assert 200 <= len(measure.history()) <= 400
     assert measure.history()[-1][1:] == (1.0, 0.0)

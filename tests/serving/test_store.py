@@ -159,6 +159,27 @@ def test_retention_keeps_a_log_that_can_be_replayed(store):
     assert store.size() > 0
 
 
+def test_an_activated_version_stays_as_long_as_a_replay_needs_it(store):
+    assert outcomes(store, activation(9)) == [Outcome.UNKNOWN]
+    store.save_checkpoint(0, b"start", at=0.0, after=0, kept=True)
+    events = [event(number, at=float(number)) for number in range(1, 5)]
+    store.append(events)
+    for number, one in enumerate(events, 1):
+        store.append([feedback(one.id, at=float(number))])
+        store.save_checkpoint(number, b"", at=float(number), after=number)
+    assert outcomes(store, activation(2), activation(4)) == [Outcome.STORED] * 2
+    store.save_checkpoint(6, b"", at=6.0, after=5)
+    store.remove_before(4.5)
+    assert [found.version for found in store.checkpoints()] == [6, 5, 4, 2]
+    assert store.first_checkpoint().version == 5
+    store.remove_before(100.0)
+    assert [found.version for found in store.checkpoints()] == [6]
+
+
+def activation(version):
+    return Entry(Kind.ACTIVATION, None, msgspec.msgpack.encode({"version": version, "model": "champion"}), 5.0)
+
+
 def test_keys_are_stored_by_name(store):
     assert store.add_key("shop", b"hash", "rank")
     assert not store.add_key("shop", b"other", "rank")

@@ -207,6 +207,8 @@ class _API:
         given = decoded(_activation_decoder, body) if body else Activation()
         done = await run_in_threadpool(self._service.put_activation, version, given.model)
         receipt = await asyncio.wrap_future(done)
+        if receipt.outcome is Outcome.UNKNOWN:
+            raise Problem(410, "version", f"version {version} is not stored any more.")
         return _json({"version": version, "model": given.model, "seq": receipt.seq}, 202)
 
     async def healthz(self, _: HTTPRequest) -> Response:

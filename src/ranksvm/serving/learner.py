@@ -12,7 +12,7 @@ import msgspec
 
 from ranksvm.exceptions import OptionError, StoreError
 from ranksvm.serving.learning import Learning, Settings
-from ranksvm.serving.models import seeded
+from ranksvm.serving.models import settled
 from ranksvm.serving.records import Entry, Kind
 from ranksvm.serving.store import Store
 
@@ -94,7 +94,7 @@ def begin(store: Store, models: Mapping[str, Any] | None, settings: Settings | N
         return Learning.from_bytes(found.state)
     if models is None or settings is None:
         raise OptionError("the store is new: give the model to begin with, --model or --learner.")
-    learning = Learning({name: seeded(model) for name, model in models.items()}, settings)
+    learning = Learning({name: settled(model) for name, model in models.items()}, settings)
     # None: another process began at the same time, with the same models or its own
     store.save_checkpoint(0, learning.to_bytes(), at=at, after=0, kept=True)
     newest = store.checkpoint()

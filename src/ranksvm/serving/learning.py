@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from ranksvm._features import feature_labels
-from ranksvm.exceptions import DataError, OptionError, StoreError
+from ranksvm.exceptions import StoreError
 from ranksvm.serving.feedback import Lesson, lesson_of
 from ranksvm.serving.measures import Measure, Wins
 from ranksvm.serving.models import learn, learns, model_bytes, model_from, scores
@@ -118,20 +118,21 @@ class Learning:
         assert found.answered is not None
         if lesson.y is not None:
             self.measures[SHOWN].add(lesson.y, -lesson.rank.astype(np.float64))
-            for name, model in self.models.items():
-                self.measures[name].add(lesson.y, scores(model, lesson.X))
         teams = found.answered.shown.teams
         if teams is not None and lesson.y is not None and lesson.pairs is not None:
             clicked = np.zeros(len(teams), dtype=bool)
             clicked[lesson.rank[lesson.y > 0]] = True
             self.wins.add(teams, clicked)
         for name, model in self.models.items():
-            if learns(model):
-                try:
-                    learn(model, lesson)
-                except (DataError, OptionError) as error:  # the model is as it was before
-                    self.skipped += name == CHAMPION
-                    self.reason = f"entry {found.seq}: {error}"
+            # An entry that cannot be learnt from must not stop all that follow; the same is skipped in every replay.
+            try:
+                if lesson.y is not None:
+                    self.measures[name].add(lesson.y, scores(model, lesson.X))
+                if learns(model):
+                    learn(model, lesson)  # a model that refuses is as it was before
+            except (ValueError, ArithmeticError) as error:
+                self.skipped += name == CHAMPION
+                self.reason = f"entry {found.seq}: {error}"
 
     def _activate(self, found: LogEntry, store: Store) -> None:
         said = found.entry.says

@@ -12,7 +12,7 @@ __all__ = ["Measure", "Wins", "win_interval"]
 # Points of a history; then two neighbouring ones become one.
 _MOST_POINTS = 400
 # Queries between the first points.
-_FIRST_BLOCK = 4
+_FIRST_BLOCK = 16
 
 
 class Measure:

@@ -12,7 +12,7 @@ from ranksvm.exceptions import OptionError
 from ranksvm.persistence import load, save
 from ranksvm.serving.feedback import Lesson
 
-__all__ = ["explained_by", "feature_names", "learn", "learns", "model_bytes", "model_from", "scores", "seeded"]
+__all__ = ["explained_by", "feature_names", "learn", "learns", "model_bytes", "model_from", "scores", "settled"]
 
 
 def model_from(content: bytes) -> Any:
@@ -30,11 +30,14 @@ def by_position(model: Any) -> Any:
     return model
 
 
-def seeded(model: Any) -> Any:
-    """A model whose random orders are the same in every replay: without a seed, it gets the seed 0."""
+def settled(model: Any) -> Any:
+    """A model that learns the same in every replay: with the seed 0 if it has none, and on one thread."""
     for step in steps_of(model):
         if getattr(step, "random_state", 0) is None:
             step.random_state = 0
+        if hasattr(step, "n_jobs"):
+            # the last bits of a fit may depend on the number of threads, and a single query is not worth a second one
+            step.n_jobs = 1
     return model
 
 

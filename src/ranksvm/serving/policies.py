@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ranksvm.clicks import interleave
+
 __all__ = ["Choice", "epsilon", "greedy", "team_draft"]
 
 
@@ -42,9 +44,7 @@ def epsilon(scores: np.ndarray, chance: float, random: np.random.Generator) -> C
 
 
 def team_draft(champion: np.ndarray, challenger: np.ndarray, random: np.random.Generator) -> Choice:
-    """Team-draft interleaving (Radlinski, Kurup & Joachims, CIKM 2008): the models choose documents in turns.
-
-    Before each pair of choices a coin decides which one is first; each chooses its best document that is left.
+    """Team-draft interleaving of all documents, as `ranksvm.clicks.interleave` defines it.
 
     Parameters
     ----------
@@ -58,19 +58,7 @@ def team_draft(champion: np.ndarray, challenger: np.ndarray, random: np.random.G
     Choice
         The order, and the model that chose each document.
     """
-    n_documents = len(champion)
-    rankings = {"champion": greedy(champion).order, "challenger": greedy(challenger).order}
-    following = dict.fromkeys(rankings, 0)
-    taken = np.zeros(n_documents, dtype=bool)
-    order: list[int] = []
-    teams: list[str] = []
-    while len(order) < n_documents:
-        first_two = ("champion", "challenger") if random.random() < 0.5 else ("challenger", "champion")
-        for team in first_two[: n_documents - len(order)]:
-            while taken[rankings[team][following[team]]]:
-                following[team] += 1
-            row = int(rankings[team][following[team]])
-            taken[row] = True
-            order.append(row)
-            teams.append(team)
-    return Choice(np.array(order, dtype=np.int64), "team-draft", None, teams)
+    lists = (greedy(scores).order.tolist() for scores in (champion, challenger))
+    mixed = interleave(*lists, length=len(champion), random_state=random)
+    names = {"A": "champion", "B": "challenger"}
+    return Choice(np.array(mixed.documents), "team-draft", None, [names[team] for team in mixed.team])

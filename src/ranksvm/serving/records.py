@@ -5,6 +5,7 @@ import re
 import secrets
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -89,12 +90,12 @@ class Event:
         """Features of the documents, shape (n_documents, n_features)."""
         return np.frombuffer(self.features, self.shown.dtype).reshape(-1, self.shown.n_features)
 
-    @property
+    @cached_property
     def content(self) -> bytes:
         """`shown` as bytes."""
         return msgspec.msgpack.encode(self.shown)
 
-    @property
+    @cached_property
     def digest(self) -> bytes:
         """SHA-256 of id, content and features."""
         return _digest(self.id.encode(), self.content, self.features)

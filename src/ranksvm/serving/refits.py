@@ -94,8 +94,6 @@ def _fitted(champion: Any, lessons: list[Lesson]) -> Any:
     y, qid = _stacked(lessons)
     X = np.concatenate([lesson.X for lesson in lessons])
     *steps, ranker = steps_of(model)
-    if hasattr(ranker, "n_jobs"):
-        ranker.set_params(n_jobs=1)  # the last bits of a fit may depend on the number of threads
     for step in steps:
         if step is None or step == "passthrough":
             continue

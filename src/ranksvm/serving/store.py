@@ -147,6 +147,7 @@ class Store:
                 cursor.run(table.format(blob=self._database.blob))
             cursor.run("INSERT INTO meta VALUES ('schema', ?, NULL)", SCHEMA_VERSION)
             cursor.run("INSERT INTO meta VALUES ('head', 0, ?)", GENESIS)
+            cursor.run("INSERT INTO meta VALUES ('base', 1, NULL)")  # version from which a replay begins
 
     # -- events and entries --------------------------------------------------------------------------------------------
 
@@ -193,8 +194,9 @@ class Store:
     def _refusal(self, cursor: Cursor, entry: Entry, now: float) -> tuple[Receipt | None, bytes | None]:
         """Why an entry is not stored, None if it is, and the digest of its event."""
         if entry.kind is Kind.ACTIVATION:
-            cursor.run("UPDATE checkpoints SET kept = 1 WHERE version = ?", entry.says["version"])
-            return None, None
+            statement = "UPDATE checkpoints SET kept = 1 WHERE version = ? RETURNING 1"
+            found = cursor.run(statement, entry.says["version"])
+            return (None if found else Receipt(Outcome.UNKNOWN)), None
         found = cursor.run("SELECT at, answered, digest FROM events WHERE id = ?", entry.event)
         if not found:
             return Receipt(Outcome.UNKNOWN), None
@@ -347,10 +349,10 @@ class Store:
         return _checkpoint(*found[0]) if found else None
 
     def first_checkpoint(self) -> Checkpoint | None:
-        """The oldest checkpoint, where a replay of the log begins; None if there is none."""
+        """The checkpoint where a replay of the log begins; None if there is none."""
         with self._database.reading() as cursor:
-            found = cursor.run(f"SELECT {_CHECKPOINT.format(state='state')} FROM checkpoints ORDER BY version LIMIT 1")
-        return _checkpoint(*found[0]) if found else None
+            ((base,),) = cursor.run("SELECT number FROM meta WHERE name = 'base'")
+        return self.checkpoint(base)
 
     def checkpoints(self) -> list[Checkpoint]:
         """All checkpoints without their states, the newest first."""
@@ -395,9 +397,19 @@ class Store:
                 until = position - spare
                 removed += cursor.run("DELETE FROM events WHERE answered > 0 AND answered <= ? RETURNING 1", until)
                 cursor.run("DELETE FROM entries WHERE seq <= ?", until)
-                cursor.run("DELETE FROM checkpoints WHERE version < ?", version)
-                cursor.run("UPDATE checkpoints SET kept = 1 WHERE version = ?", version)
+                cursor.run("UPDATE meta SET number = ? WHERE name = 'base'", version)
+                self._remove_checkpoints(cursor, version, position)
         return len(removed)
+
+    @staticmethod
+    def _remove_checkpoints(cursor: Cursor, base: int, position: int) -> None:
+        """Remove the checkpoints before the one where a replay begins, but for those that it will activate."""
+        rows = cursor.run("SELECT content FROM entries WHERE seq > ? AND kind = ?", position, str(Kind.ACTIVATION))
+        activated = {msgspec.msgpack.decode(bytes(content))["version"] for (content,) in rows}
+        for (version,) in cursor.run("SELECT version FROM checkpoints WHERE version < ?", base):
+            if version not in activated:
+                cursor.run("DELETE FROM checkpoints WHERE version = ?", version)
+        cursor.run("UPDATE checkpoints SET kept = 1 WHERE version = ?", base)
 
     def vacuum(self) -> None:
         """Give back the space of what was removed; the store is locked meanwhile."""

@@ -1,0 +1,252 @@
+// The page of a service: it asks /v1/models and /v1/events every two seconds, and shows what they say. All text is set as
+// text, never as markup.
+"use strict";
+
+const SVG = "http://www.w3.org/2000/svg";
+const EVERY = 2000;
+const $ = id => document.getElementById(id);
+let key = sessionStorage.getItem("ranksvm-key");
+let paused = false, timer = null, weights = [];
+
+function element(name, text = "", attributes = {}) {
+  const made = document.createElement(name);
+  made.textContent = text;
+  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
+  return made;
+}
+
+function drawn(name, attributes, text = "") {
+  const made = document.createElementNS(SVG, name);
+  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
+  made.textContent = text;
+  return made;
+}
+
+const row = (...cells) => { const made = element("tr"); made.append(...cells); return made; };
+const cell = text => element("td", text);
+const number = text => element("td", text, { class: "number" });
+const shown = (value, digits = 4) => value === null || value === undefined ? "–" : value.toFixed(digits);
+const counted = value => value.toLocaleString("en");
+const time = at => new Date(at * 1000).toLocaleTimeString("en-GB");
+const short = value => Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-4) ? value.toExponential(2) : value.toFixed(4);
+
+async function ask(path, options = {}) {
+  const headers = { "Content-Type": "application/json" };
+  if (key) headers.Authorization = `Bearer ${key}`;
+  const answer = await fetch(path, { ...options, headers, cache: "no-store" });
+  const found = await answer.json();
+  if (answer.status === 401) $("key-form").hidden = false;
+  if (!answer.ok) throw new Error(found.detail || answer.statusText);
+  return found;
+}
+
+function size(bytes) {
+  const units = ["bytes", "kB", "MB", "GB", "TB"];
+  let unit = 0;
+  while (bytes >= 1000 && unit < units.length - 1) { bytes /= 1000; unit += 1; }
+  return `${unit ? bytes.toPrecision(3) : bytes} ${units[unit]}`;
+}
+
+// Rows are replaced only where their text changes, so that the focus stays where it is.
+function fill(body, rows) {
+  const same = body.children.length === rows.length && rows.every((one, i) => one.textContent === body.children[i].textContent);
+  if (!same) body.replaceChildren(...rows);
+}
+
+function showFacts(now) {
+  const facts = [
+    ["model", now.model],
+    ["version that ranks", counted(now.serving)],
+    ["learnt from", counted(now.learning.position)],
+    ["learning lag", counted(now.learning.lag)],
+    ["this process", now.learning.here ? "learns" : "follows"],
+    ["log", size(now.store.bytes)],
+    ["waiting for the disk", counted(now.store.waiting)],
+    ["not learnt from", counted(now.skipped)],
+  ];
+  $("facts").replaceChildren(...facts.map(([name, value]) => {
+    const one = element("div");
+    one.append(element("dt", name), element("dd", value));
+    return one;
+  }));
+  const trouble = now.learning.trouble || now.reason || "";
+  if ($("trouble").textContent !== trouble) $("trouble").textContent = trouble;
+  $("trouble").hidden = !trouble;
+}
+
+function showMeans(now) {
+  $("metric").textContent = now.metric;
+  const names = Object.keys(now.measures);
+  fill($("means"), names.map(name => {
+    const { queries, mean, history } = now.measures[name];
+    const half = history.length ? history[history.length - 1][2] : null;
+    return row(cell(name), number(counted(queries)), number(shown(mean)), number(half ? `± ${shown(half)}` : "–"));
+  }));
+  drawCurves(names.map(name => [name, now.measures[name].history]));
+  const said = names.map(name => `${name} ${shown(now.measures[name].mean)}`).join(", ");
+  $("curve-text").textContent = `Mean ${now.metric} by number of queries. Now: ${said}.`;
+}
+
+function drawCurves(curves) {
+  const [left, right, top, bottom] = [44, 550, 12, 226];
+  const points = curves.flatMap(([, history]) => history);
+  const parts = [];
+  if (points.length) {
+    const most = Math.max(...points.map(point => point[0]));
+    const low = Math.max(0, Math.min(...points.map(([, mean, half]) => mean - half)));
+    const high = Math.min(1, Math.max(...points.map(([, mean, half]) => mean + half)));
+    const spread = Math.max(high - low, 0.01);
+    const x = queries => left + (right - left) * queries / most;
+    const y = mean => bottom - (bottom - top) * Math.min(1, Math.max(0, (mean - low) / spread));
+    for (const share of [0, 0.5, 1]) {
+      const level = low + share * spread;
+      parts.push(drawn("line", { class: "axis", x1: left, x2: right, y1: y(level), y2: y(level) }));
+      parts.push(drawn("text", { x: left - 6, y: y(level) + 4, "text-anchor": "end" }, level.toFixed(2)));
+    }
+    parts.push(drawn("text", { x: right, y: bottom + 18, "text-anchor": "end" }, `${counted(most)} queries`));
+    const ends = [];
+    curves.forEach(([name, history], place) => {
+      if (!history.length) return;
+      const line = history.map(([queries, mean]) => `${x(queries).toFixed(1)},${y(mean).toFixed(1)}`).join("L");
+      const upper = history.map(([queries, mean, half]) => `${x(queries).toFixed(1)},${y(mean + half).toFixed(1)}`);
+      const lower = history.map(([queries, mean, half]) => `${x(queries).toFixed(1)},${y(mean - half).toFixed(1)}`);
+      parts.push(drawn("path", { class: `band s${place % 3}`, d: `M${upper.concat(lower.reverse()).join("L")}Z` }));
+      parts.push(drawn("path", { class: `s${place % 3}`, d: `M${line}` }));
+      ends.push([name, y(history[history.length - 1][1])]);
+    });
+    // names beside the ends of the lines, one below the other
+    ends.sort((one, other) => one[1] - other[1]);
+    let last = -Infinity;
+    for (const [name, place] of ends) {
+      last = Math.max(place + 4, last + 14);
+      parts.push(drawn("text", { x: right + 6, y: last }, name));
+    }
+  } else {
+    parts.push(drawn("text", { x: left, y: 120 }, "There is no feedback with labels or clicks yet."));
+  }
+  $("curve").replaceChildren(...parts);
+}
+
+function showWeights() {
+  const wanted = $("search").value.toLowerCase();
+  const found = weights.filter(one => one.feature.toLowerCase().includes(wanted));
+  const most = Math.max(1e-300, ...weights.map(one => Math.abs(one.weight)));
+  fill($("weight-rows"), found.map(one => {
+    const bar = element("td");
+    bar.append(element("meter", "", { min: 0, max: most, value: Math.abs(one.weight), "aria-label": `size of ${one.feature}` }));
+    return row(cell(one.feature), number(short(one.weight)), bar, number(short(one.moved)));
+  }));
+  $("found").textContent = `${found.length} of ${weights.length} features`;
+  $("moved").textContent = weights.length ? `Movement is since version ${weights[0].since}.` : "The model has no weights yet.";
+}
+
+function showExperiments(now) {
+  const { champion, challenger, ties, share, interval, better } = now.team_draft;
+  const kinds = { none: "Nothing is explored.", epsilon: "Random orders are shown now and then." };
+  let text = kinds[now.explore] || "";
+  if (now.explore === "team-draft" || champion + challenger + ties > 0) {
+    const verdict = better ? `The ${better} is better.` : "Neither is better so far.";
+    text = `Interleaved rankings: the champion won ${counted(champion)}, the challenger ${counted(challenger)}, ${counted(ties)} were ties. ` +
+      `The challenger wins ${shown(share, 3)} of them, 95 % interval ${shown(interval[0], 3)} to ${shown(interval[1], 3)}, at any time. ${verdict}`;
+  }
+  $("experiment").textContent = text;
+  $("fits").hidden = now.refits.length === 0;
+  fill($("refits"), now.refits.map(one => row(number(counted(one.seq)), cell(one.activated ? "yes" : "no"), element("td", one.reason, { class: "long" }))));
+}
+
+function showVersions(now) {
+  fill($("version-rows"), now.versions.map(one => {
+    const act = element("td");
+    const button = element("button", "Roll back", { type: "button", "aria-label": `Roll back to version ${one.version}` });
+    button.addEventListener("click", () => rollBack(one.version));
+    act.append(one.version === now.serving ? "ranks now" : button);
+    return row(number(counted(one.version)), cell(time(one.at)), number(counted(one.position)), cell(one.kept ? "yes" : ""), act);
+  }));
+}
+
+function rollBack(version) {
+  const dialog = $("confirm");
+  $("question").textContent = `Make the champion of version ${version} rank and learn from now on?`;
+  dialog.returnValue = "no";
+  dialog.onclose = async () => {
+    if (dialog.returnValue !== "yes") return;
+    try {
+      const found = await ask(`v1/models/${version}/activate`, { method: "POST", body: "{}" });
+      $("rolled").textContent = `Version ${version} becomes the champion, as number ${found.seq} of the log.`;
+      refresh();
+    } catch (error) {
+      $("rolled").textContent = `It was not rolled back: ${error.message}`;
+    }
+  };
+  dialog.showModal();
+}
+
+function showEvents({ events }) {
+  fill($("event-rows"), events.map(one => {
+    const why = element("td");
+    const button = element("button", "Why", { type: "button", "aria-label": `Why was ${one.query || one.event} ranked so` });
+    button.addEventListener("click", () => explain(one.event));
+    why.append(button);
+    const first = one.top.join(", ") + (one.documents > one.top.length ? ", …" : "");
+    return row(cell(time(one.at)), cell(one.query || "–"), cell(first), number(counted(one.version)), cell(one.feedback || "–"), why);
+  }));
+}
+
+async function explain(event) {
+  const place = $("explanation");
+  try {
+    const found = await ask(`v1/events/${event}/explain`);
+    $("explained").textContent = `Why ${found.query || event} was ranked so`;
+    $("explained-text").textContent = `By version ${found.version}; the mean score is ${short(found.mean_score)}.`;
+    $("explained-rows").replaceChildren(...found.documents.map(one => {
+      const parts = Object.entries(one.contributions || {}).filter(([, part]) => part !== 0);
+      const moved = parts.map(([feature, part]) => `${feature} ${part > 0 ? "+" : ""}${short(part)}`).join(", ");
+      return row(number(one.rank), cell(one.id), number(short(one.score)), element("td", moved || "nothing", { class: "long" }));
+    }));
+  } catch (error) {
+    $("explained").textContent = "There is no explanation";
+    $("explained-text").textContent = error.message;
+    $("explained-rows").replaceChildren();
+  }
+  place.hidden = false;
+  place.focus();
+}
+
+async function refresh() {
+  clearTimeout(timer);
+  try {
+    const [now, events] = await Promise.all([ask("v1/models"), ask("v1/events?limit=10")]);
+    $("key-form").hidden = true;
+    weights = now.weights;
+    showFacts(now);
+    showMeans(now);
+    showWeights();
+    showExperiments(now);
+    showVersions(now);
+    showEvents(events);
+    say(paused ? "Paused" : "Up to date");
+  } catch (error) {
+    say(`No answer: ${error.message}`);
+  }
+  if (!paused) timer = setTimeout(refresh, EVERY);
+}
+
+function say(text) {
+  if ($("status").textContent !== text) $("status").textContent = text;
+}
+
+$("pause").addEventListener("click", () => {
+  paused = !paused;
+  $("pause").setAttribute("aria-pressed", String(paused));
+  refresh();
+});
+$("close").addEventListener("click", () => { $("explanation").hidden = true; });
+$("search").addEventListener("input", showWeights);
+$("key-form").addEventListener("submit", event => {
+  event.preventDefault();
+  key = $("key").value;
+  sessionStorage.setItem("ranksvm-key", key);
+  $("key").value = "";
+  refresh();
+});
+refresh();

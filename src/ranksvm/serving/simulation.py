@@ -1,0 +1,191 @@
+"""Queries with labels drive a running service: it gets the clicks of simulated users, or the labels themselves."""
+
+import http.client
+import json
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from ranksvm.clicks import attractiveness
+from ranksvm.data import RankingData
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.metrics import CumulativeMetrics
+from ranksvm.serving.requests import JSON
+
+__all__ = ["Connection", "Simulated", "each_query", "position_clicks", "simulate"]
+
+
+class Connection:
+    """A connection to a service that is kept open.
+
+    Parameters
+    ----------
+    url : str
+        Where the service is.
+    key : str, optional
+        Its API key.
+    """
+
+    def __init__(self, url: str, key: str | None = None):
+        parts = urlsplit(url if "//" in url else f"//{url}")
+        if not parts.hostname or parts.scheme not in ("", "http", "https"):
+            raise OptionError(f"{url!r} is no address of a service, such as http://localhost:8765.")
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self.url = url
+        self._connection = kind(parts.hostname, parts.port, timeout=60)
+        self._headers = {"Content-Type": JSON} | ({} if key is None else {"Authorization": f"Bearer {key}"})
+
+    def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """The answer to a request.
+
+        Raises
+        ------
+        DataError
+            When the service refuses it; the message is its own.
+        OSError
+            When the service does not answer.
+        """
+        content = None if body is None else json.dumps(body)
+        try:
+            self._connection.request(method, path, content, self._headers)
+            answer = self._connection.getresponse()
+            text = answer.read()
+        except http.client.HTTPException as error:
+            raise OSError(f"{self.url} does not answer as a service does ({type(error).__name__})") from error
+        try:
+            found = json.loads(text)
+        except ValueError:
+            raise DataError(f"{self.url} is no learning service: it answers {answer.status} without JSON.") from None
+        if answer.status >= 400:
+            raise DataError(f"{self.url} answers {answer.status}: {found.get('detail', found)}")
+        return found
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+class Simulated(NamedTuple):
+    """What a simulation has seen.
+
+    Parameters
+    ----------
+    metrics : CumulativeMetrics
+        Metrics of the rankings as they were shown, by the true labels.
+    n_clicks : int
+        Number of clicks.
+    last : int
+        Sequence number of the last feedback.
+    seconds : float
+        Time taken.
+    """
+
+    metrics: CumulativeMetrics
+    n_clicks: int
+    last: int
+    seconds: float
+
+
+def simulate(
+    connection: Connection,
+    queries: Iterator[tuple[RankingData, np.ndarray]],
+    *,
+    feedback: str,
+    metrics: str,
+    in_step: bool = False,
+    random_state: int = 0,
+) -> Iterator[Simulated]:
+    """Have queries ranked one after another, and answer each.
+
+    Parameters
+    ----------
+    connection : Connection
+        The service.
+    queries : iterator of (RankingData, ndarray)
+        One query each, with labels, and the probabilities of clicks on its documents, once they are examined.
+    feedback : str
+        "labels", or "position": clicks by `position_clicks`.
+    metrics : str
+        What is measured.
+    in_step : bool, default False
+        Whether each query waits until the service has learnt from the one before.
+    random_state : int, default 0
+        Seed of the clicks.
+
+    Yields
+    ------
+    Simulated
+        What was seen so far, after each query.
+    """
+    random, start = np.random.default_rng(random_state), time.perf_counter()
+    cumulative, n_clicks, last = CumulativeMetrics(metrics), 0, 0
+    for data, attraction in queries:
+        X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
+        sent = {"matrix": X.astype(np.float64).tolist(), "query": None if data.qid is None else str(data.qid[0])}
+        ranking = connection.ask("POST", "/v1/rank", sent)
+        order = np.array([int(id) for id in ranking["order"]])
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        cumulative.add(data.y, -rank.astype(np.float64))
+        said: dict[str, Any] = {"labels": data.y.tolist()}
+        if feedback == "position":
+            clicked = position_clicks(attraction, rank, random)
+            n_clicks += int(clicked.sum())
+            said = {"clicks": [str(row) for row in np.flatnonzero(clicked)]}
+        last = connection.ask("POST", f"/v1/events/{ranking['event']}/feedback", said)["seq"]
+        while in_step and connection.ask("GET", "/v1/models")["learning"]["position"] < last:
+            time.sleep(0.002)
+        yield Simulated(cumulative, n_clicks, last, time.perf_counter() - start)
+
+
+def position_clicks(attraction: np.ndarray, rank: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Clicks by the position model of `ranksvm.clicks.simulate_clicks`, on a ranking that is just being shown.
+
+    Parameters
+    ----------
+    attraction : ndarray of shape (n_documents,)
+        Probability of a click on each document, if it is examined.
+    rank : ndarray of int64, shape (n_documents,)
+        Ranks, from 0; that of rank r is examined with probability ``1 / (r + 1)``.
+    random : Generator
+        The users.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_documents,)
+        Whether each document is clicked on.
+    """
+    return random.random(len(rank)) < attraction / (rank + 1.0)
+
+
+def each_query(data: RankingData, *, passes: int, drift: str) -> Iterator[tuple[RankingData, np.ndarray]]:
+    """The queries of data, one after another, whose relevance may drift: each feature then takes its neighbour's place.
+
+    Parameters
+    ----------
+    data : RankingData
+        Queries with labels.
+    passes : int
+        Passes over the data.
+    drift : str
+        "none"; "sudden": in the second half; "gradual": with a chance that grows from 0 to 1.
+
+    Yields
+    ------
+    tuple of RankingData and ndarray
+        A query, and the probability of a click on each of its documents, once it is examined.
+    """
+    random, attraction = np.random.default_rng(0), attractiveness(data)
+    n_queries, number = passes * data.queries.n_queries, 0
+    for _ in range(passes):
+        for _, rows in data.queries:
+            one = data.select(rows)
+            chance = {"none": 0.0, "sudden": float(2 * number >= n_queries), "gradual": number / n_queries}[drift]
+            if random.random() < chance:
+                X = one.X if isinstance(one.X, np.ndarray) else one.X.toarray()
+                one = RankingData(np.roll(X, 1, axis=1), one.y, one.qid, one.docid, one.feature_names)
+            yield one, attraction[rows]
+            number += 1

@@ -1,0 +1,100 @@
+"""The command ``ranksvm simulate`` against a running service."""
+
+import json
+
+import numpy as np
+import pytest
+
+import ranksvm
+from command_runner import command_runner
+from ranksvm.cli import main
+from ranksvm.clicks import attractiveness
+from ranksvm.serving.learner import Schedule
+from ranksvm.serving.simulation import each_query, position_clicks
+
+from .http_service import Running
+
+pytest.importorskip("starlette", reason="starlette is not installed: no service is tested")
+pytest.importorskip("uvicorn", reason="uvicorn is not installed: no service is tested")
+
+
+def run(*arguments, code=0):
+    result = command_runner().invoke(main, ["simulate", *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def solar():
+    return ranksvm.SOLARRanker(order=2, gamma=1.0, random_state=0)
+
+
+@pytest.fixture
+def data(tmp_path):
+    made = ranksvm.make_ranking(n_queries=30, n_docs=8, n_features=3, random_state=0)
+    ranksvm.write_letor(tmp_path / "data.txt", made.X, made.y, made.qid)
+    return tmp_path / "data.txt"
+
+
+@pytest.fixture
+def service(tmp_path):
+    running = Running(str(tmp_path / "events.db"), solar(), schedule=Schedule(1, 1.0))
+    yield running
+    running.stop()
+
+
+def test_in_step_with_labels_it_is_progressive_validation(data, service):
+    url = f"http://127.0.0.1:{service.port}"
+    report = json.loads(run(url, data, "--clicks", "none", "--in-step", "--json", "--quiet").stdout)
+    rows = ranksvm.read_letor(data)
+    expected = ranksvm.progressive_validation(solar(), rows, metrics="ndcg@10")
+    client = service.client()
+    means = client.get("/v1/models")[1]["measures"]
+    assert means["champion"]["mean"] == pytest.approx(expected["ndcg@10"], abs=1e-15)
+    # before the first query was learnt from all scores are equal, and what was shown has one order of them
+    first = ranksvm.metrics.CumulativeMetrics("ndcg@10")
+    rows_of_first = rows.queries.rows(0)
+    first.add(rows.y[rows_of_first], -np.arange(len(rows_of_first), dtype=float))
+    shown = (30 * expected["ndcg@10"] - expected.per_query["ndcg@10"][0, 0] + first.means["ndcg@10"]) / 30
+    assert report["metrics"]["ndcg@10"] == pytest.approx(shown, abs=1e-12)
+    assert means["shown"]["mean"] == report["metrics"]["ndcg@10"]
+    weights = {one["feature"]: one["weight"] for one in client.get("/v1/models")[1]["weights"]}
+    assert list(weights[f"f{j}"] for j in (1, 2, 3)) == expected.models[0].coef_.tolist()
+
+
+def test_clicks_are_sent(data, service):
+    shown = run(f"127.0.0.1:{service.port}", data, "--drift", "sudden", "--passes", 2).output
+    assert "60 queries, as they were shown" in shown
+    assert "clicks (position model)" in shown
+    assert service.store.head[0] == 60
+
+
+def test_what_is_no_service_is_told(data, service):
+    assert "no address" in run("ftp://x", data, code=2).output
+    assert run("http://127.0.0.1:9", data, code=1).output
+    wide = ranksvm.make_ranking(n_queries=2, n_docs=3, n_features=4, random_state=0)
+    ranksvm.write_letor(data, wide.X, wide.y, wide.qid)
+    assert "has 4 features, and the model 3" in run(f"127.0.0.1:{service.port}", data, code=1).output
+
+
+def test_clicks_follow_the_position_model():
+    random, attraction, rank = np.random.default_rng(0), np.array([0.9, 0.1, 0.6]), np.array([0, 1, 2])
+    share = np.mean([position_clicks(attraction, rank, random) for _ in range(20_000)], axis=0)
+    assert share == pytest.approx([0.9, 0.1 / 2, 0.6 / 3], abs=0.01)
+
+
+def test_drift_rotates_the_features():
+    data = ranksvm.make_ranking(n_queries=10, n_docs=3, n_features=3, random_state=0)
+    rotated = {}
+    for drift in ("none", "sudden", "gradual"):
+        found = list(each_query(data, passes=2, drift=drift))
+        rotated[drift] = []
+        for number, (query, attraction) in enumerate(found):
+            rows = data.queries.rows(number % 10)
+            assert np.array_equal(attraction, attractiveness(data)[rows])
+            rotated[drift].append(not np.array_equal(query.X, data.X[rows]))
+            expected = np.roll(data.X[rows], 1, axis=1) if rotated[drift][-1] else data.X[rows]
+            assert np.array_equal(query.X, expected)
+    assert not any(rotated["none"])
+    assert rotated["sudden"] == [False] * 10 + [True] * 10
+    assert not rotated["gradual"][0]
+    assert 3 < sum(rotated["gradual"]) < 17
