@@ -2,12 +2,10 @@
 
 import argparse
 import os
-import platform
 import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,31 @@ import ranksvm._compiled.instruction_set as compiled_instruction_set
 import ranksvm
 from _digests import seal
 from ranksvm import metrics
+from ranksvm.reproduce.machine import machine, versions
+from ranksvm.reproduce.results import markdown_table as table
+from ranksvm.reproduce.timing import least_seconds, seconds
+
+# with what others import from here
+__all__ = [
+    "ROOT",
+    "arguments",
+    "data_folder",
+    "instruction_set",
+    "interleaved",
+    "least_seconds",
+    "letor",
+    "machine",
+    "page",
+    "power_of_two",
+    "publish",
+    "read",
+    "required_data",
+    "seconds",
+    "summary",
+    "table",
+    "verdict",
+    "versions",
+]
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -39,55 +62,9 @@ def arguments(doc: str | None, argv: Sequence[str] | None, *more: tuple[str, dic
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
-# Of those that /proc/cpuinfo lists, the instruction sets that decide how fast loops are.
-INSTRUCTION_SETS = ("sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512dq", "avx512bw", "avx512vl", "amx_tile")
-
-
 def instruction_set() -> str:
     """Which variant of the compiled loops this process runs."""
     return compiled_instruction_set.current()
-
-
-def instruction_sets() -> str:
-    """What the processor has, after a comma, where the system says so."""
-    if not Path("/proc/cpuinfo").exists():
-        return ""
-    flags = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")]
-    found = [name for name in INSTRUCTION_SETS if flags and name in flags[0].split()]
-    return f", instruction sets {' '.join(found)}" if found else ""
-
-
-def machine() -> str:
-    """Processor, cores, memory and system in a sentence."""
-    name = platform.processor() or platform.machine()
-    if Path("/proc/cpuinfo").exists():
-        models = [
-            line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "name" in line
-        ]
-        name = models[0] if models else name
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    memory = ""
-    if hasattr(os, "sysconf"):
-        memory = f", {os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB of memory"
-    return f"{name} ({platform.machine()}{instruction_sets()}), {cores} cores{memory}, {platform.system()}"
-
-
-def versions(*packages: str) -> str:
-    """Versions of Python, ranksvm, NumPy, and those of ``packages`` that are installed."""
-    found = [f"Python {platform.python_version()}", f"ranksvm {ranksvm.__version__}"]
-    for package in ("numpy", "scipy", "scikit-learn", *packages):
-        try:
-            found.append(f"{package} {metadata.version(package)}")
-        except metadata.PackageNotFoundError:
-            continue
-    return ", ".join(found)
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A Markdown table."""
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
 
 
 def page(title: str, script: str, options: argparse.Namespace, parts: Iterable[str], *packages: str) -> str:
@@ -114,19 +91,6 @@ def publish(text: str, options: argparse.Namespace) -> None:
 
 
 # -- timing ------------------------------------------------------------------------------------------------------------
-
-
-def seconds(action: Callable[[], Any]) -> float:
-    """Wall-clock time of one call."""
-    started = time.perf_counter()
-    action()
-    return time.perf_counter() - started
-
-
-def least_seconds(action: Callable[[], Any], repeats: int, long: float) -> float:
-    """The least of several times of an action; of one where that takes longer than ``long`` seconds."""
-    first = seconds(action)
-    return first if first > long else min([first, *(seconds(action) for _ in range(repeats - 1))])
 
 
 def interleaved(actions: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, np.ndarray]:

@@ -7,20 +7,11 @@ import numpy as np
 
 from _common import data_folder, read
 from ranksvm import RankingData, make_ranking, metrics, regularization_path
+from ranksvm.reproduce.jin_lin_2014 import PRINTED, Printed
 
 SEED = 0
 # Rows from which C is chosen, and as many on which it is judged.
 CHOICE_ROWS = 30_000
-
-
-@dataclass(frozen=True)
-class Published:
-    """Seconds of the two solvers on the processor and of the GPU, and pairwise accuracies in per cent of each."""
-
-    direct: float
-    tree: float
-    gpu: float
-    accuracies: tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -33,7 +24,7 @@ class Case:
         What the page calls it.
     load : callable
         Gives the data.
-    published : Published or None
+    published : Printed or None
         The paper's figures for the data of this shape.
     real : bool
         Whether these are the paper's data, or ones of their shape that are made here.
@@ -41,45 +32,36 @@ class Case:
 
     name: str
     load: Callable[[], RankingData]
-    published: Published | None
+    published: Printed | None
     real: bool = False
 
 
-# Times and accuracies as printed; one that does not follow from the others is left as it is.
-PUBLISHED = {
-    "MQ2007-list": Published(380.51, 203.02, 22.46, (81.11, 81.11, 81.11)),
-    "MQ2008-list": Published(493.12, 276.46, 37.17, (82.11, 82.11, 80.72)),
-    "WEB10K": Published(2791.22, 2481.35, 276.11, (61.25, 61.04, 60.43)),
-    "WEB30K": Published(19449.65, 17019.16, 939.38, (60.96, 60.79, 60.45)),
-    "MQ2007": Published(12.67, 10.18, 5.90, (70.59, 70.59, 70.60)),
-    "MQ2008": Published(0.67, 0.48, 1.37, (80.24, 80.24, 80.24)),
-}
 # Queries, least and most documents of one, features, levels (None: all labels of a query differ).
 SHAPES = {
     "MQ2007-list": (1017, (194, 1268), 46, None),
     "MQ2008-list": (471, (465, 1831), 46, None),
-    "WEB10K": (6000, (1, 240), 136, 5),
-    "WEB30K": (18919, (1, 239), 136, 5),
+    "MSLR-WEB10K": (6000, (1, 240), 136, 5),
+    "MSLR-WEB30K": (18919, (1, 239), 136, 5),
     "MQ2007": (1017, (6, 77), 46, 3),
     "MQ2008": (471, (1, 40), 46, 3),
 }
 # Folders of the real data sets.
 REAL = {"MQ2008": "MQ2008", "MQ2007": "MQ2007-partial"}
 # Smallest first: what a run that is short of time leaves out is the last.
-ORDER = ("MQ2008", "MQ2007", "MQ2008-list", "MQ2007-list", "WEB10K", "WEB30K")
+ORDER = ("MQ2008", "MQ2007", "MQ2008-list", "MQ2007-list", "MSLR-WEB10K", "MSLR-WEB30K")
 
 
 def cases(smoke: bool) -> list[Case]:
     """Every case that can be had here; one tiny one for a smoke test."""
     if smoke:
-        return [Case("tiny", lambda: make_ranking(12, 15, 6, random_state=SEED), PUBLISHED["MQ2008"])]
+        return [Case("tiny", lambda: make_ranking(12, 15, 6, random_state=SEED), PRINTED["MQ2008"])]
     found = []
     for name in ORDER:
         folder = data_folder()
         if name in REAL and folder is not None and (folder / REAL[name]).is_dir():
-            found.append(Case(f"{REAL[name]} fold 1", lambda name=name: read(REAL[name]), PUBLISHED[name], real=True))
+            found.append(Case(f"{REAL[name]} fold 1", lambda name=name: read(REAL[name]), PRINTED[name], real=True))
         else:
-            found.append(Case(f"{name}'s shape, made", lambda name=name: made(name), PUBLISHED[name]))
+            found.append(Case(f"{name}'s shape, made", lambda name=name: made(name), PRINTED[name]))
     return found
 
 

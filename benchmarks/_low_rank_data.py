@@ -1,10 +1,10 @@
-"""The data of the low-rank pages by name: official folds, fewer queries, wrong labels, and made folds."""
+"""The data of `low_rank_settings.py` by name: official folds, fewer queries, wrong labels, and made folds."""
 
 import numpy as np
 
 from _common import read
-from kernel_grid import Parts
 from ranksvm import RankingData, make_ranking
+from ranksvm.reproduce.data_sets import Parts
 
 REAL = ("OHSUMED", "MQ2008")
 FOLDS = range(1, 6)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
-QUOTE = re.compile(r"\{(?P<page>\w+): (?P<place>[^{}]+?)(?: \|(?P<rounding>\.\df))?\}")
+QUOTE = re.compile(r"\{(?P<page>[\w/-]+): (?P<place>[^{}]+?)(?: \|(?P<rounding>\.\df))?\}")
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 Span = tuple[int, int]
 _CHOOSE: dict[str, Callable[..., Span]] = {"least": min, "most": max}

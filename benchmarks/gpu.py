@@ -262,7 +262,7 @@ def goals(found: list[Measured], peak: float, first: float) -> str:
         gpu, cpu = one.curves["GPU"].at(CERTIFIED)[0], one.curves["2 threads"].at(CERTIFIED)[0]
         better = min(one.whole.values())
         lines.append(f"- {one.name}: `auto` over the better of both: at most {verdict(one.auto[1] / better, 1.2)}")
-        if one.case.name.startswith("WEB30K"):
+        if one.case.name.startswith("MSLR-WEB30K"):
             ratio, whole = gpu / cpu, one.whole["GPU"] / one.whole["2 threads"]
             lines.append(f"- {one.name}: X there, {1e3 * gpu:.1f} ms: at most {verdict(1e3 * gpu, 30)}")
             lines.append(f"- {one.name}: of the processor's solver, {ratio:.4f}: at most {verdict(ratio, 1 / 20)}")

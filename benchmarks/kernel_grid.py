@@ -5,7 +5,6 @@ python benchmarks/kernel_grid.py -o benchmarks/results/kernel_grid.md
 
 import sys
 import warnings
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,26 +14,17 @@ from _common import arguments, data_folder, letor, page, publish, read, seconds,
 from _kernel_trace import problem_of
 from ranksvm import KernelRankSVMCV, RankingData, RankSVMCV, make_ranking, metrics
 from ranksvm.estimators.path import solve_along
+from ranksvm.reproduce.data_sets import Parts
+from ranksvm.reproduce.kernel_data import CS, GAMMAS, LINEAR_CS
+from ranksvm.reproduce.made import Relevance, curved, noisy, straight
 
-# Kuo, Lee & Lin, "Large-scale kernel rankSVM", SDM 2014
-CS = 2.0 ** np.arange(-5, 6)
-GAMMAS = 2.0 ** np.arange(-6, 0)
-LINEAR_CS = 2.0 ** np.arange(-15, 11)
 FOLDS = range(1, 6)
 CHOSEN_BY = ("mean_ndcg", "pairwise_accuracy")
 MEASURES = ("pairwise_accuracy", "mean_ndcg", "ndcg@10")
 KERNEL, LINEAR = "RBF kernel", "linear"
-# Of what is made: documents of a query, features, and the share of the noise.
-DOCS, FEATURES, NOISE = 25, 10, 0.5
+# Of what is made: documents of a query, and features.
+DOCS, FEATURES = 25, 10
 SEED = 0
-
-
-class Parts(NamedTuple):
-    """Training, validation and test part of a data set."""
-
-    train: RankingData
-    vali: RankingData
-    test: RankingData
 
 
 class Choice(NamedTuple):
@@ -55,24 +45,12 @@ def progress(*words: object) -> None:
 # -- the data ----------------------------------------------------------------------------------------------------------
 
 
-def curved(X: np.ndarray) -> np.ndarray:
-    """A relevance that is in no way linear: a product, a wave whose sign another feature turns, a shell."""
-    wave = np.sin(2.0 * X[:, 2]) * X[:, 3]
-    return X[:, 0] * X[:, 1] + wave - np.abs(np.linalg.norm(X[:, 4:6], axis=1) - 1.5)
-
-
-def straight(X: np.ndarray) -> np.ndarray:
-    """A linear one."""
-    return X[:, :8] @ np.arange(8.0, 0.0, -1.0)
-
-
-def made(relevance: Callable[[np.ndarray], np.ndarray], n_queries: int) -> Parts:
+def made(relevance: Relevance, n_queries: int) -> Parts:
     """Normal features, labels 0, 1, 2 cut from a relevance with noise at the quantiles 70 % and 90 %."""
     parts = []
     for part, factor in enumerate((2, 1, 2)):
         data = make_ranking(factor * n_queries, DOCS, FEATURES, random_state=SEED + part)
-        values = relevance(data.X.astype(np.float64))
-        values = values / values.std() + NOISE * np.random.default_rng(SEED + part).standard_normal(data.n_rows)
+        values = noisy(relevance, data.X, SEED + part)
         labels = np.searchsorted(np.quantile(values, [0.7, 0.9]), values).astype(np.float64)
         parts.append(RankingData(data.X, labels, data.qid))
     return Parts(*parts)

@@ -3,15 +3,19 @@
 python benchmarks/low_rank_settings.py --cache CACHE -o benchmarks/results/low_rank_settings.md
 """
 
+import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from _common import arguments, page, publish, table
-from _low_rank_data import COPIES, FOLDS, REAL, TINY
-from _low_rank_models import MODELS
-from _low_rank_search import MEASURES, Cache, choices_of, complete, search_options, search_tasks
-from _low_rank_tables import PLAIN, SIGNIFICANT, Choices
+from _low_rank_data import COPIES, FOLDS, REAL, TINY, parts_of
+from ranksvm.exceptions import RankSVMError
+from ranksvm.reproduce.xu_2019.models import MODELS
+from ranksvm.reproduce.xu_2019.quality import PLAIN, SIGNIFICANT, Choices
+from ranksvm.reproduce.xu_2019.search import MEASURES, Search
 
 # What is done to a data set, as data names say it.
 CHANGES = {
@@ -94,11 +98,27 @@ def summary_part(wins: list[Win], compared: int) -> list[str]:
     return ["## What came of it", found, table(header, rows)]
 
 
+def choices_of(text: str, known: Iterable[str]) -> list[str]:
+    """Names separated by commas; ends the program where one is not known."""
+    names = text.split(",")
+    if wrong := [name for name in names if name not in known]:
+        sys.exit(f"There is no {wrong[0]!r}: there are {', '.join(known)}.")
+    return names
+
+
 def report(options) -> str:
     """The page."""
     if options.smoke:
         options.candidates, options.processes, options.draws = 2, 0, 2
-    cache = Cache(options.cache)
+    search = Search(
+        parts_of,
+        n_candidates=options.candidates,
+        metric=options.metric,
+        n_processes=options.processes,
+        limit=options.seconds,
+        cache=options.cache,
+        say=lambda text: print(text, file=sys.stderr, flush=True),
+    )
     folds = [1, 2] if options.smoke else list(FOLDS)
     models = choices_of(options.models, MODELS)
     bases = [TINY] if options.smoke else choices_of(options.data, REAL)
@@ -110,22 +130,25 @@ def report(options) -> str:
         "made queries of 40 documents that are near copies of 5, 60 features, 20 training queries; a third of the "
         "labels are drawn anew, in the validation part too"
     )
-    search = (folds, models, options.candidates, options.metric)
-    complete(
-        [task for names in draws.values() for name in names for task in search_tasks(name, *search)], cache, options
-    )
+    try:
+        search.complete(
+            [task for names in draws.values() for name in names for task in search.tasks(name, folds, models)]
+        )
+    except RankSVMError as error:
+        sys.exit(str(error))
     parts, wins, compared = [], [], 0
     for name, names in draws.items():
-        part, of_setting, number = setting_part(Choices(cache, names, *search), name, said[name])
+        part, of_setting, number = setting_part(Choices(search, names, folds, models), name, said[name])
         parts += part
         wins += of_setting
         compared += number
     introduction = (
-        "The training part is changed, the validation part only where it is said, the test part never. As on "
-        f"low_rank.md, of {options.candidates} random candidates of each model in each fold the one with the best "
-        f"{options.metric.upper()} on the validation part is taken; means over the folds, and over {options.draws} "
-        "draws of the queries and of the noise in each; paired randomisation tests over all test queries, of their "
-        'means over the draws. "Any C" draws C from the range of the plain model, not from that of the paper. '
+        "The training part is changed, the validation part only where it is said, the test part never. As in "
+        f"`ranksvm reproduce xu-2019 quality`, of {options.candidates} random candidates of each model in each fold "
+        f"the one with the best {options.metric.upper()} on the validation part is taken; means over the folds, "
+        f"and over {options.draws} draws of the queries and of the noise in each; paired randomisation tests over all "
+        'test queries, of their means over the draws. "Any C" draws C from the range of the plain model, not from that '
+        "of the paper. "
         '"Refitted" is the plain model whose chosen C is fitted again to training and validation part together.'
     )
     title = "Low-rank RankSVM where it might help"
@@ -140,7 +163,11 @@ def main(argv=None):
         ("--data", {"default": ",".join(REAL), "help": "data sets, separated by commas"}),
         ("--models", {"default": ",".join(COMPARED), "help": f"models, separated by commas, of {', '.join(MODELS)}"}),
         ("--draws", {"type": int, "default": DRAWS, "help": "of queries and noise in each fold"}),
-        *search_options(CANDIDATES),
+        ("--cache", {"type": Path, "help": "file of fits done by this version, read and added to"}),
+        ("--seconds", {"type": float, "default": np.inf, "help": "begin no fit after so many; the next run goes on"}),
+        ("--candidates", {"type": int, "default": CANDIDATES, "help": "budget of each model in each fold"}),
+        ("--metric", {"choices": MEASURES, "default": "map", "help": "what chooses and stops"}),
+        ("--processes", {"type": int, "default": 2, "help": "fits at a time; 0: one, in this process"}),
     )
     publish(report(options), options)
 

@@ -10,13 +10,16 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
-from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.svm import LinearSVC
 
 from _common import arguments, data_folder, letor, page, publish, read, seconds, table
 from _widening import Axis, Grid
 from ranksvm import RankingData, RankSVM, make_ranking
 from ranksvm.metrics import Evaluation
+from ranksvm.reproduce import pointwise
+from ranksvm.reproduce.data_sets import Parts
+from ranksvm.reproduce.lee_lin_2014 import PRINTED_QUALITY
+from ranksvm.reproduce.pointwise import Scorer, boosting, forest, linear_svr
 
 DATASETS = ("MQ2008", "OHSUMED", "MQ2007-partial")
 MEASURES = ("pairwise_accuracy", "mean_ndcg")
@@ -29,13 +32,9 @@ PATIENCE = 10.0
 SEED = 0
 # Lee & Lin, Neural Computation 26 (2014), Tables 5 to 7, MQ2008 fold 1: pairwise accuracy in percent, mean NDCG.
 PUBLISHED = {
-    "RankSVM (ours)": (82.70, 0.4571),
-    "LinearSVR, squared": (82.17, 0.4450),
-    "random forest, 40 trees": (80.36, 0.4541),
-    "gradient boosting, 100 trees": (82.83, 0.4706),
+    "RankSVM (ours)": tuple(each.figure for each in PRINTED_QUALITY["MQ2008"].values()),
+    **pointwise.PRINTED,
 }
-
-Scorer = Callable[[np.ndarray], np.ndarray]
 
 
 class Tried(NamedTuple):
@@ -44,14 +43,6 @@ class Tried(NamedTuple):
     vali: Evaluation
     test: Evaluation
     seconds: float
-
-
-class Parts(NamedTuple):
-    """Training, validation and test part of a data set."""
-
-    train: RankingData
-    vali: RankingData
-    test: RankingData
 
 
 def datasets(smoke: bool) -> dict[str, Parts]:
@@ -155,14 +146,14 @@ def methods(smoke: bool) -> dict[str, Method]:
     # max_iter, so that neighbours differ (MQ2008: 77.4 % at 2^8, 60.8 % at 2^10).
     for loss, name in (("squared_epsilon_insensitive", "squared"), ("epsilon_insensitive", "absolute")):
         found[f"LinearSVR, {name}"] = Method(
-            (_powers(-15, 15, smoke),), lambda power, loss=loss: _svr(2.0**power, loss)
+            (_powers(-15, 15, smoke),), lambda power, loss=loss: linear_svr(2.0**power, loss)
         )
     trees = 4 if smoke else 40
     leaf = Axis("leaves of {} or more", (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000), 1, 50, bounded=True)
-    found["random forest, 40 trees"] = Method((_short(leaf, smoke),), lambda size: _forest(trees, size))
+    found["random forest, 40 trees"] = Method((_short(leaf, smoke),), lambda size: forest(trees, size))
     rounds = 10 if smoke else 100
     depth = Axis("depth {}", (1, 2, 3, 4, 5, 6, 7, 8, 10), 2, 3, bounded=True)
-    found["gradient boosting, 100 trees"] = Method((_short(depth, smoke),), lambda depth: _boosting(rounds, depth))
+    found["gradient boosting, 100 trees"] = Method((_short(depth, smoke),), lambda depth: boosting(rounds, depth))
     return found
 
 
@@ -207,22 +198,6 @@ def _lightgbm(leaves: int, trees: int) -> Callable[[RankingData], Scorer]:
         return lightgbm.train(options, matrix, trees).predict
 
     return fit
-
-
-def _svr(C: float, loss: str) -> Callable[[RankingData], Scorer]:
-    # the squared loss has the primal solver, which is the faster one here; the absolute loss only the dual one
-    dual = loss == "epsilon_insensitive"
-    return lambda data: LinearSVR(C=C, loss=loss, dual=dual, random_state=SEED).fit(data.X, data.y).predict
-
-
-def _forest(trees: int, leaf: int) -> Callable[[RankingData], Scorer]:
-    forest = RandomForestRegressor(trees, min_samples_leaf=leaf, max_features=1 / 3, n_jobs=-1, random_state=SEED)
-    return lambda data: forest.fit(data.X, data.y).predict
-
-
-def _boosting(trees: int, depth: int) -> Callable[[RankingData], Scorer]:
-    boosting = GradientBoostingRegressor(n_estimators=trees, max_depth=depth, random_state=SEED)
-    return lambda data: boosting.fit(data.X, data.y).predict
 
 
 def side_by_side(name: str, parts: Parts, smoke: bool) -> Iterator[tuple]:

@@ -35,6 +35,7 @@ include_patterns = [
     "docs/gallery/*.rst",
     "benchmarks/README.md",
     "benchmarks/results/*.md",
+    "benchmarks/results/reproduce/*/*.md",
     "examples/README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
@@ -98,6 +99,11 @@ html_extra_path = ["_root"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+# pages without pages below them
+_ALONE = ["start", "which_estimator", "mathematics", "reproducing", "extending", "faq", "when_not"]
+html_sidebars = {
+    name: [] for name in [f"docs/{page}" for page in _ALONE] + ["CHANGELOG", "CONTRIBUTING", "examples/README"]
+}
 html_theme_options = {
     "logo": {"text": "ranksvm"},
     "show_toc_level": 2,

@@ -26,3 +26,10 @@ def test_start(tmp_path, monkeypatch):
         assert result.exit_code == 0, (line, result.stderr)
     for name in ("model.rsvm", "report.html", "ranked.sql"):
         assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_equations_are_numbered_in_order():
+    text = (DOCS / "mathematics.md").read_text(encoding="utf-8")
+    numbers = [int(number) for number in re.findall(r"\\tag\{(\d+)\}", text)]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) == 20

@@ -167,7 +167,14 @@ class ClusterError(RankSVMError, RuntimeError):
 
 
 class StoreError(RankSVMError, RuntimeError):
-    """The store of a learning service is locked, full, damaged, out of reach, of another version, or no store."""
+    """The store of a learning service is locked, full, damaged, out of reach, of another version, or no store.
+
+    Examples
+    --------
+    >>> from ranksvm.exceptions import RankSVMError, StoreError
+    >>> issubclass(StoreError, RankSVMError)
+    True
+    """
 
 
 class OneQueryWarning(UserWarning):

@@ -28,6 +28,7 @@ COMMANDS = [
     "import",
     "convert",
     "info",
+    "reproduce",
     "demo",
     "keys",
     "replay",

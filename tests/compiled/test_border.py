@@ -146,7 +146,16 @@ REFUSED = {
     "dual, room before": lambda: dual_descent.dense_grams(X, dual(gram_pointers=(-1, 9, 13)), longs(0), np.zeros(4)),
     "dual, rows": lambda: dual_descent.sparse_grams(*CSR, dual(rows=longs(0, 1, 2, 3, 7)), longs(0), np.zeros(4)),
     "dual, alpha": lambda: dual_descent.dense_ascent(X, dual(), longs(0), np.zeros(2), np.zeros(4)),
-    "dual, w": lambda: dual_descent.sparse_ascent(*CSR, dual(), longs(0), np.zeros(3), np.zeros(3)),
+    "dual, signs": lambda: dual_descent.dense_ascent(
+        X, dual(), longs(0), np.zeros(3), np.zeros(4), np.zeros(3, dtype=np.int8), np.zeros(4)
+    ),
+    "dual, w": lambda: dual_descent.sparse_ascent(
+        *CSR, dual(), longs(0), np.zeros(3), np.zeros(4), np.zeros(4, dtype=np.int8), np.zeros(3)
+    ),
+    "dual, no w": lambda: dual_descent.sparse_ascent(
+        *CSR, dual(), longs(0), np.zeros(3), np.zeros(4), np.zeros(4, dtype=np.int8), None
+    ),
+    "dual, z": lambda: dual_descent.sparse_ascent(*CSR, dual(), longs(0), np.zeros(3), np.zeros(3)),
     "panels": lambda: kernel.panels_product(np.ones(10), 4, 2, 0, 2, np.ones(4), np.zeros(4)),
     "no panel": lambda: kernel.panels_product(np.ones(12), 4, 2, 0, 3, np.ones(4), np.zeros(4)),
     "kernel block": lambda: kernel.block_product(X, 2, 0, SIX, SIX.copy()),

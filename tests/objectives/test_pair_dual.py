@@ -12,6 +12,7 @@ from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.losses import LossSpec
 from ranksvm.objectives import DualSize, PairDual, ThreadedTerm
 from ranksvm.objectives.data_term import Sizes
+from ranksvm.objectives.sign_cone import SignCone
 from ranksvm.problems.solver_choice import choose_solver
 
 LOSSES = ("squared_hinge", "hinge", "huber")
@@ -94,6 +95,69 @@ def test_certificate_is_honest_at_every_epoch():
             dual.ascend(point, 1)
         again = dual.evaluate(point.alpha)
         np.testing.assert_allclose(again.w, point.w, rtol=0, atol=1e-12)
+
+
+def signs_of(n_features):
+    """Weights that must not be negative, not be positive, and free ones."""
+    return np.arange(n_features) % 3 - 1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [1e-2, 1.0, 100.0])
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_matrix], ids=["dense", "csr"])
+def test_weights_of_known_signs_agree_with_tron(loss, C, make):
+    X, y, qid = wide(seed=8)
+    signs = signs_of(X.shape[1])
+    options = {"C": C, "loss": loss, "huber_width": WIDTH, "monotone": signs, "max_iter": 5000}
+    dual = RankSVM(solver="dual", tol=1e-7, **options).fit(make(X), y, qid=qid)
+    tron = RankSVM(solver="tron", tol=1e-4 if loss == "hinge" else 1e-7, **options).fit(make(X), y, qid=qid)
+    assert dual.solver_ == "dual"
+    assert dual.converged_
+    assert tron.converged_
+    assert (signs * dual.coef_ >= 0.0).all()
+    assert dual.objective_ == pytest.approx(primal_value(X, y, qid, dual.coef_, C, loss), rel=1e-12)
+    assert dual.objective_ <= tron.objective_ + 1e-7 * tron.objective_
+    assert dual.objective_ >= tron.objective_ - tron.duality_gap_ - 1e-12 * tron.objective_
+    z = X.T @ dual.dual_coef(X, y, qid).per_document()
+    np.testing.assert_allclose(dual.coef_, np.where(signs * z >= 0.0, z, 0.0), atol=1e-10)
+
+
+def test_the_certificate_of_known_signs_is_honest_at_every_epoch():
+    X, y, qid = wide(seed=9)
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y)
+    cone = SignCone(signs_of(X.shape[1]))
+    for loss in LOSSES:
+        best = RankSVM(
+            C=10.0, loss=loss, huber_width=WIDTH, solver="dual", monotone=cone.signs, tol=1e-9, max_iter=20000
+        )
+        best = best.fit(X, y, qid=qid).objective_
+        dual = PairDual(as_design_matrix(X), pairs, loss, WIDTH, 10.0, cone)
+        point, before = dual.evaluate(), -np.inf
+        for _ in range(10):
+            value, gap = dual.certificate(point)
+            assert value == pytest.approx(primal_value(X, y, qid, point.w, 10.0, loss), rel=1e-12)
+            assert best >= value - gap - 1e-9 * value
+            assert value - gap >= before - 1e-12 * value  # the dual ascends
+            before = value - gap
+            dual.ascend(point, 1)
+        again = dual.evaluate(point.alpha)
+        np.testing.assert_allclose(again.w, point.w, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(point.w, cone.project(point.z))
+
+
+def test_known_signs_along_a_path_and_left_to_tron(monkeypatch):
+    X, y, qid = wide(n_features=2500, seed=6)
+    X, options = scipy.sparse.csr_matrix(X), {"monotone": "increasing", "tol": 1e-5}
+    assert RankSVM(monotone="increasing").fit(X, y, qid=qid).solver_ == "dual"
+    Cs = [0.01, 0.1, 1.0]
+    path = regularization_path(X, y, qid=qid, Cs=Cs, solver="dual", **options)
+    for C, objective, gap in zip(Cs, path.objectives, path.duality_gaps, strict=True):
+        fit = RankSVM(C=C, solver="tron", **options).fit(X, y, qid=qid)
+        assert abs(fit.objective_ - objective) <= gap + fit.duality_gap_
+    monkeypatch.setattr("ranksvm.problems.linear.DUAL_ITERATIONS", 2)
+    fit = RankSVM(C=1000.0, monotone="increasing").fit(X, y, qid=qid)
+    assert (fit.solver_, fit.converged_, fit.pair_alpha_) == ("tron", True, None)
+    assert fit.coef_.min() >= 0.0
 
 
 def test_explicit_pairs_and_dual_coef():

@@ -19,6 +19,9 @@ namespace ranksvm::RANKSVM_VARIANT {
 constexpr int kCycles = 10;
 constexpr double kEnough = 0.1;
 
+// A number whose sign must not be against `sign`: 0 if it is.
+RANKSVM_INLINE double of_sign(int8_t sign, double value) { return sign * value < 0.0 ? 0.0 : value; }
+
 template <class Real>
 struct DenseReader {
     const Real *X;
@@ -33,6 +36,10 @@ struct DenseReader {
         dense_accumulate(OneBlock<Real>{X}, n, rows, start, stop, stop, u, w);
     }
     RANKSVM_INLINE_METHOD void clear(const int64_t *, int64_t, double *w) const { std::fill_n(w, n, 0.0); }
+    RANKSVM_INLINE_METHOD void project(const int64_t *, int64_t, int64_t, const int8_t *signs, const double *z,
+                                       double *w) const {
+        for (int64_t f = 0; f < n; ++f) w[f] = of_sign(signs[f], z[f]);
+    }
 };
 
 template <class Real, class Index>
@@ -53,6 +60,13 @@ struct SparseReader {
     RANKSVM_INLINE_METHOD void clear(const int64_t *rows, int64_t position, double *w) const {
         const int64_t row = row_at(rows, position);
         for (int64_t e = indptr[row]; e < indptr[row + 1]; ++e) w[indices[e]] = 0.0;
+    }
+    RANKSVM_INLINE_METHOD void project(const int64_t *rows, int64_t start, int64_t stop, const int8_t *signs, const double *z,
+                                       double *w) const {
+        for (int64_t position = start; position < stop; ++position) {
+            const int64_t row = row_at(rows, position);
+            for (int64_t e = indptr[row]; e < indptr[row + 1]; ++e) w[indices[e]] = of_sign(signs[indices[e]], z[indices[e]]);
+        }
     }
 };
 
@@ -105,9 +119,11 @@ RANKSVM_INLINE double maximise_query(const DualPairs &pairs, int64_t q, int64_t 
     return first;
 }
 
+// z follows alpha, and w is z itself or, with signs, its projection onto the weights of these signs. Half the square of its
+// length has the slope w and at most the curvature of half of |z|^2: the steps, which take the latter, ascend.
 template <class Reader>
 RANKSVM_INLINE double ascend_queries(const Reader &X, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
-                                     double *alpha, double *w) {
+                                     double *alpha, double *z, const int8_t *signs, double *w) {
     Vector<double> s, b;
     double largest = 0.0;
     for (int64_t visit = 0; visit < n_visits; ++visit) {
@@ -116,7 +132,10 @@ RANKSVM_INLINE double ascend_queries(const Reader &X, const DualPairs &pairs, co
         b.assign(static_cast<size_t>(m), 0.0);
         X.scores(pairs.rows, start, stop, w, s.data());
         const double slope = maximise_query(pairs, q, m, alpha, s.data(), b.data());
-        if (slope > 0.0) X.add(pairs.rows, start, stop, b.data(), w);
+        if (slope > 0.0) {
+            X.add(pairs.rows, start, stop, b.data(), z);
+            if (signs != nullptr) X.project(pairs.rows, start, stop, signs, z, w);
+        }
         largest = std::max(largest, slope);
     }
     return largest;
@@ -130,8 +149,8 @@ static void dense_grams(const Real *X, int64_t n, const DualPairs &pairs, const 
 
 template <class Real>
 static double dense_ascent(const Real *X, int64_t n, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
-                           double *alpha, double *w) {
-    return ascend_queries(DenseReader<Real>(X, n), pairs, order, n_visits, alpha, w);
+                           double *alpha, double *z, const int8_t *signs, double *w) {
+    return ascend_queries(DenseReader<Real>(X, n), pairs, order, n_visits, alpha, z, signs, w);
 }
 
 template <class Real, class Index>
@@ -142,8 +161,9 @@ static void sparse_grams(const Real *data, const Index *indices, const Index *in
 
 template <class Real, class Index>
 static double sparse_ascent(const Real *data, const Index *indices, const Index *indptr, const DualPairs &pairs,
-                            const int64_t *order, int64_t n_visits, double *alpha, double *w) {
-    return ascend_queries(SparseReader<Real, Index>(data, indices, indptr), pairs, order, n_visits, alpha, w);
+                            const int64_t *order, int64_t n_visits, double *alpha, double *z, const int8_t *signs,
+                            double *w) {
+    return ascend_queries(SparseReader<Real, Index>(data, indices, indptr), pairs, order, n_visits, alpha, z, signs, w);
 }
 
 }  // namespace ranksvm::RANKSVM_VARIANT

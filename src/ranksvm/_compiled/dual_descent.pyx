@@ -4,7 +4,7 @@
 Arrays over documents are by position; ``rows`` maps positions to rows of X (None where they are the same).
 """
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t, int64_t
 
 from ranksvm._compiled.border cimport need, need_csr, need_places, need_places_by_query, need_pointers, need_range, rows_needed
 from ranksvm._compiled.instruction_set cimport chosen
@@ -23,13 +23,14 @@ cdef extern from "dual_descent_loops.hpp" namespace "ranksvm" nogil:
 
     cppclass DenseDualLoops[Real]:
         void (*grams)(const Real *, int64_t, const DualPairs &, const int64_t *, int64_t, double *) except +
-        double (*ascend)(const Real *, int64_t, const DualPairs &, const int64_t *, int64_t, double *, double *) except +
+        double (*ascend)(const Real *, int64_t, const DualPairs &, const int64_t *, int64_t, double *, double *,
+                         const int8_t *, double *) except +
 
     cppclass SparseDualLoops[Real, Index]:
         void (*grams)(const Real *, const Index *, const Index *, const DualPairs &, const int64_t *, int64_t,
                       double *) except +
         double (*ascend)(const Real *, const Index *, const Index *, const DualPairs &, const int64_t *, int64_t, double *,
-                         double *) except +
+                         double *, const int8_t *, double *) except +
 
     const Loops &loops_of[Loops](int)
 
@@ -117,36 +118,54 @@ def sparse_grams(const real[::1] data, const index[::1] indices, const index[::1
                                                              n_visits, &work[0])
 
 
-def dense_ascent(const real[:, ::1] X, PairArrays arrays, const int64_t[::1] order, double[::1] alpha, double[::1] w):
-    """One visit to each of the queries in ``order``; alpha and ``w = sum of alpha_ij (x_i - x_j)`` follow.
+def dense_ascent(const real[:, ::1] X, PairArrays arrays, const int64_t[::1] order, double[::1] alpha, double[::1] z,
+                 const int8_t[::1] signs=None, double[::1] w=None):
+    """One visit to each of the queries in ``order``; alpha and ``z = sum of alpha_ij (x_i - x_j)`` follow.
 
-    Returns the largest projected slope of the dual that a visit met.
+    With ``signs`` so does ``w``, the projection of z onto the weights of these signs. Returns the largest projected slope
+    of the dual that a visit met.
     """
     cdef int64_t n = X.shape[1], n_visits = order.shape[0]
+    cdef const int8_t *of_weights = NULL
+    cdef double *weights
     cdef double slope
     arrays.need_visits(order, X.shape[0])
     need("alpha", alpha.shape[0], arrays.n_pairs)
-    need("w", w.shape[0], n)
+    need("z", z.shape[0], n)
     if n_visits == 0:
         return 0.0
+    weights = &z[0]
+    if signs is not None:
+        need("signs", signs.shape[0], n)
+        need("w", 0 if w is None else w.shape[0], n)
+        of_weights, weights = &signs[0], &w[0]
     with nogil:
         slope = loops_of[DenseDualLoops[real]](chosen).ascend(&X[0, 0], n, arrays.pairs, &order[0], n_visits,
-                                                              &alpha[0], &w[0])
+                                                              &alpha[0], &z[0], of_weights, weights)
     return slope
 
 
 def sparse_ascent(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
-                  PairArrays arrays, const int64_t[::1] order, double[::1] alpha, double[::1] w):
+                  PairArrays arrays, const int64_t[::1] order, double[::1] alpha, double[::1] z,
+                  const int8_t[::1] signs=None, double[::1] w=None):
     """The same for a CSR matrix with at least one entry."""
     cdef int64_t n_visits = order.shape[0]
+    cdef const int8_t *of_weights = NULL
+    cdef double *weights
     cdef double slope
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     arrays.need_visits(order, indptr.shape[0] - 1)
     need("alpha", alpha.shape[0], arrays.n_pairs)
-    need("w", w.shape[0], n_features)
+    need("z", z.shape[0], n_features)
     if n_visits == 0:
         return 0.0
+    weights = &z[0]
+    if signs is not None:
+        need("signs", signs.shape[0], n_features)
+        need("w", 0 if w is None else w.shape[0], n_features)
+        of_weights, weights = &signs[0], &w[0]
     with nogil:
         slope = loops_of[SparseDualLoops[real, index]](chosen).ascend(&data[0], &indices[0], &indptr[0], arrays.pairs,
-                                                                      &order[0], n_visits, &alpha[0], &w[0])
+                                                                      &order[0], n_visits, &alpha[0], &z[0],
+                                                                      of_weights, weights)
     return slope

@@ -9,6 +9,7 @@
 namespace ranksvm {
 
 using std::int32_t;
+using std::int8_t;
 using std::int64_t;
 
 struct DualPairs {
@@ -27,7 +28,7 @@ template <class Real>
 struct DenseDualLoops {
     void (*grams)(const Real *X, int64_t n, const DualPairs &pairs, const int64_t *order, int64_t n_visits, double *work);
     double (*ascend)(const Real *X, int64_t n, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
-                     double *alpha, double *w);
+                     double *alpha, double *z, const int8_t *signs, double *w);
 };
 
 template <class Real, class Index>
@@ -35,7 +36,7 @@ struct SparseDualLoops {
     void (*grams)(const Real *data, const Index *indices, const Index *indptr, const DualPairs &pairs,
                   const int64_t *order, int64_t n_visits, double *work);
     double (*ascend)(const Real *data, const Index *indices, const Index *indptr, const DualPairs &pairs,
-                     const int64_t *order, int64_t n_visits, double *alpha, double *w);
+                     const int64_t *order, int64_t n_visits, double *alpha, double *z, const int8_t *signs, double *w);
 };
 
 RANKSVM_DECLARE_LOOPS(DenseDualLoops<float>)

@@ -40,6 +40,13 @@ class Interleaving:
         Rank of each document in either list, infinite if it is not there.
     n_a, n_b : int
         Lengths of the lists.
+
+    Examples
+    --------
+    >>> from ranksvm.clicks import interleave
+    >>> mixed = interleave(["x", "y"], ["y", "z"], method="balanced", random_state=0)
+    >>> mixed.documents, mixed.rank_b.tolist()
+    (['y', 'x', 'z'], [1.0, inf, 2.0])
     """
 
     documents: list[Any]
@@ -71,14 +78,14 @@ class Interleaving:
         flags = clicked_flags(clicked)
         if len(flags) != len(self.documents):
             raise DataError(f"clicked has {len(flags)} entries for {len(self.documents)} documents: they must agree.")
-        clicks, rank_a, rank_b = (values[None, :] for values in (flags, self.rank_a, self.rank_b))
+        shown, rank_a, rank_b = (values[None, :] for values in (flags, self.rank_a, self.rank_b))
         if self.method == "team_draft":
             side = np.where(np.array(self.team) == "A", 1.0, -1.0)[None, :]
-            return float(_team_draft_credit(clicks, side)[0])
+            return float(_team_draft_credit(shown, side)[0])
         if self.method == "balanced":
-            return float(_balanced_credit(clicks, rank_a, rank_b)[0])
-        sizes = np.array([self.n_a]), np.array([self.n_b])
-        return float(_probabilistic_credit(clicks, rank_a, rank_b, *sizes)[0])
+            return float(_balanced_credit(shown, rank_a, rank_b)[0])
+        n_a, n_b = np.array([self.n_a]), np.array([self.n_b])
+        return float(_probabilistic_credit(shown, rank_a, rank_b, n_a, n_b)[0])
 
 
 def interleave(
@@ -144,7 +151,7 @@ def interleave(
     documents, team = draw(lists, length, rng)
     rank_a, rank_b = (
         np.array([place[document] + 1.0 if document in place else np.inf for document in documents])
-        for place in (places["A"], places["B"])
+        for place in places.values()
     )
     return Interleaving(documents, team, method, rank_a, rank_b, len(lists["A"]), len(lists["B"]))
 
@@ -242,6 +249,13 @@ def interleaving_credits(
     ------
     DataError
         When a row is of another team, or scores or rankers are missing or do not match.
+
+    Examples
+    --------
+    >>> from ranksvm.clicks import ClickLog, interleaving_credits
+    >>> log = ClickLog(["q"] * 4, [3, 7, 7, 3], [1, 2, 1, 2], [0, 1, 0, 1], ranker=["A", "B", "A", "A"])
+    >>> interleaving_credits(log).tolist()
+    [-1.0, 1.0]
     """
     check(method=one_of(method, _METHODS))
     clicked = _table(log, log.clicked.astype(np.float64), 0.0) > 0
@@ -261,10 +275,9 @@ def interleaving_credits(
         rank[order] = np.arange(data.n_rows) - np.repeat(queries.pointers[:-1], queries.sizes) + 1.0
         ranks.append(_table(log, rank[rows], np.inf))
     if method == "balanced":
-        return _balanced_credit(clicked, *ranks)
+        return _balanced_credit(clicked, ranks[0], ranks[1])
     size = queries.sizes[numbers[rows[log.pointers[:-1]]]]
-    rank_a, rank_b = ranks
-    return _probabilistic_credit(clicked, rank_a, rank_b, size, size)
+    return _probabilistic_credit(clicked, ranks[0], ranks[1], size, size)
 
 
 def _sides(log: Any, names: tuple[Any, Any]) -> np.ndarray:
@@ -345,6 +358,13 @@ class InterleavingTest(Tabular):
         Number of impressions.
     wins_a, wins_b : int
         Impressions with positive and negative credit.
+
+    Examples
+    --------
+    >>> from ranksvm.clicks import compare_credits
+    >>> test = compare_credits([1, -1, 0, 1] * 25)
+    >>> test.wins_a, test.wins_b, test.mean
+    (50, 25, 0.25)
     """
 
     mean: float

@@ -33,6 +33,16 @@ class ClickPairs(NamedTuple):
         Rows (preferred, other) of the data, each pair once.
     weight : ndarray of float64, shape (n_pairs,)
         Their weights.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> from ranksvm.clicks import ClickLog, click_pairs
+    >>> data = make_ranking(n_queries=1, n_docs=3, n_features=2, random_state=0)
+    >>> query = data.qid[0]
+    >>> log = ClickLog([query] * 3, [2, 0, 1], [1, 2, 3], [0, 1, 0])
+    >>> click_pairs(log, data).pairs.tolist()
+    [[0, 1], [0, 2]]
     """
 
     pairs: np.ndarray
@@ -143,6 +153,16 @@ def relevance(log: Any, data: RankingData, bias: Any = None) -> np.ndarray:
     ------
     DataError
         When the log does not match the data or the propensities.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking
+    >>> from ranksvm.clicks import ClickLog, PositionBias, relevance
+    >>> data = make_ranking(n_queries=1, n_docs=3, n_features=2, random_state=0)
+    >>> query = data.qid[0]
+    >>> log = ClickLog([query] * 4, [2, 0, 0, 2], [1, 2, 1, 2], [0, 1, 1, 0])
+    >>> relevance(log, data, PositionBias([1.0, 0.6])).tolist()
+    [1.25, nan, 0.0]
     """
     check_bias(bias)
     clicks, exposed = np.zeros(data.n_rows), np.zeros(data.n_rows)
@@ -169,6 +189,16 @@ class ClickValidation(Tabular):
         Quality of each on the clicks of held-out queries.
     metric : str
         By which C was chosen.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> from ranksvm.clicks import PositionBias, fit_from_clicks, simulate_clicks
+    >>> data = make_ranking(n_queries=30, n_docs=8, n_features=3, random_state=0)
+    >>> log = simulate_clicks(data, data.X[:, 0], 3_000, random_state=0)
+    >>> found = fit_from_clicks(RankSVM(), data, log, PositionBias.power(8), Cs=[0.001, 0.1])
+    >>> found.Cs.tolist(), found.C in found.Cs, found.metric
+    ([0.001, 0.1], True, 'dcg@10')
     """
 
     model: Any

@@ -53,8 +53,9 @@ def position_bias(
     - ``"em"``: expectation maximisation of examination and relevance (Wang, Golbandi, Bendersky, Metzler & Najork,
       "Position bias estimation for unbiased learning to rank in personal search", WSDM 2018). With ``data`` relevance
       is a logistic regression on the features (regression EM; the paper uses boosted trees); without, a number for each
-      query and document, which needs documents at several ranks. It is as good as that regression, so that the other
-      methods come first where they apply.
+      query and document, which needs documents at several ranks. It is as good as that regression, and a number for
+      each document is biased where these have few impressions (by 6 to 14 % with 200 impressions of each query of
+      MQ2008); intervals do not include that. So the other methods come first where they apply.
 
     Intervals are percentiles of a bootstrap over queries (over 1,000 random groups of them if there are more).
 

@@ -154,6 +154,13 @@ def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | Non
     ------
     DataError
         When no label is above 0 (or none reaches ``relevance``).
+
+    Examples
+    --------
+    >>> from ranksvm import RankingData
+    >>> from ranksvm.clicks import attractiveness
+    >>> attractiveness(RankingData([[0.0], [1.0], [2.0]], [0, 1, 2]), noise=0.1).tolist()
+    [0.1, 0.4, 1.0]
     """
     y = numeric_column("y", data.y)
     if relevance is not None:

@@ -144,8 +144,8 @@ class DenseDesign:
     def query_grams(self, arrays, order):
         dual_descent.dense_grams(self.X, arrays, order, np.zeros(self.n_features))
 
-    def dual_ascent(self, arrays, order, alpha, w):
-        return dual_descent.dense_ascent(self.X, arrays, order, alpha, w)
+    def dual_ascent(self, arrays, order, alpha, z, signs, w):
+        return dual_descent.dense_ascent(self.X, arrays, order, alpha, z, signs, w)
 
 
 class TwoBlockDesign:
@@ -253,8 +253,8 @@ class SparseDesign:
     def query_grams(self, arrays, order):
         dual_descent.sparse_grams(*self._csr, arrays, order, np.zeros(self.n_features))
 
-    def dual_ascent(self, arrays, order, alpha, w):
-        return dual_descent.sparse_ascent(*self._csr, arrays, order, alpha, w)
+    def dual_ascent(self, arrays, order, alpha, z, signs, w):
+        return dual_descent.sparse_ascent(*self._csr, arrays, order, alpha, z, signs, w)
 
 
 def _largest(visit: Callable[..., None], n_rows: int, n_features: int, n_threads: int) -> np.ndarray:

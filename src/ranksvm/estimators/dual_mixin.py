@@ -80,8 +80,8 @@ class DualMixin(Ranker):
         is ``objective_ - duality_gap_``. ``sum of alpha_ij (x_i - x_j)`` is ``coef_`` minus the gradient of the
         objective, whose norm is ``sqrt(2 * duality_gap_)`` for the squared hinge: fit with a small ``tol`` if you need
         more digits. With ``monotone``, ``coef_`` is that far from the projection of the sum onto the weights of the
-        right signs. If the solver was "dual", the variables are its final ones, and the sum is ``coef_`` itself. With a
-        kernel the same holds in its RKHS, with ``k(x_i, .)`` for ``x_i``.
+        right signs. If the solver was "dual", the variables are its final ones, and the sum (or its projection) is
+        ``coef_`` itself. With a kernel the same holds in its RKHS, with ``k(x_i, .)`` for ``x_i``.
 
         Parameters
         ----------

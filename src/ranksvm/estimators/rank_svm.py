@@ -45,8 +45,7 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
         Signs that weights must have, because the score is known to increase or decrease with the features. For all
         features "increasing" (no weight is negative) or "decreasing" (none is positive); or for each 1 (increasing), -1
         (decreasing) or 0 (any sign), as an array or as a dict from the names or numbers (from 0) of some features. The
-        minimum is then over these weights, and the certificate is that of this problem (see the notes); not with solver
-        "dual".
+        minimum is then over these weights, and the certificate is that of this problem (see the notes).
     solver : {"auto", "newton", "tron", "dual"}, default "auto"
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
         or many features; "dual" has one dual variable for each pair, for fewer rows than features and few pairs per
@@ -158,8 +157,8 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
     |z|^2``, ``z = sum of alpha_ij (x_i - x_j)``, and the solution is ``proj_K(z)``. At the alpha that w implies ``z = w
     - g``, with the gradient g of the objective, and the duality gap is ``1/2 |w|^2 - w'z + 1/2 |proj_K(z)|^2 = m'g -
     1/2 |m|^2`` with ``m = w - proj_K(w - g)``, which is g itself where nothing is constrained. Solver "newton"
-    minimises the quadratic model over K by an explicit Hessian in every step, "tron" by products with the Hessian;
-    "auto" is "newton" up to 2,000 features, unless X is too sparse for that.
+    minimises the quadratic model over K by an explicit Hessian in every step, "tron" by products with the Hessian, and
+    "dual" maximises the dual itself; "auto" is "newton" up to 2,000 features, unless X is too sparse for that.
 
     There is no ``early_stopping_rounds`` and no callback: the objective is convex, and a fit ends with a certificate
     that no further iteration could lower it by more than ``tol``. `RankSVMCV` stops early along C.

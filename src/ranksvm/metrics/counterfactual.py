@@ -52,6 +52,17 @@ class CounterfactualEstimate(Tabular):
         Limit of the propensities.
     confidence : float
         Level of the intervals.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking, metrics
+    >>> from ranksvm.clicks import PositionBias, simulate_clicks
+    >>> data = make_ranking(n_queries=50, n_docs=10, n_features=3, random_state=0)
+    >>> log = simulate_clicks(data, data.X[:, 0], 5_000, random_state=0)
+    >>> found = metrics.estimate(log, data.X[:, 1], "dcg@5", PositionBias.power(10), data=data)
+    >>> low, high = found.intervals["dcg@5"]
+    >>> low < found["dcg@5"] < high, found.effective_clicks < found.n_clicks, found.unseen_share
+    (True, True, 0.0)
     """
 
     means: dict[str, float]
@@ -209,9 +220,11 @@ def estimate(
         for block in log.blocks():
             new = rank[block.rows(data)] if rank is not None else _ranks_in_lists(block, scores)
             totals.add_block(block, new, relevances(block, bias))
-    weights = _Weights()
+    weights, support = _Weights(), None if rank is None else _Support(data, rank)
     for block in log.blocks():
         weights.add(1.0 / propensities(block, bias)[block.clicked])
+        if support is not None:
+            support.add(block)
     means, intervals = {}, {}
     for place, (name, (kind, _)) in enumerate(names.items()):
         ratio = kind == _RANK or estimator == "snips"
@@ -224,7 +237,7 @@ def estimate(
         weights.n,
         weights.effective,
         weights.top_share,
-        np.nan if rank is None else _unseen(log, data, rank),
+        np.nan if support is None else support.unseen_share,
         0.0 if bias is None or isinstance(bias, str) else bias.clip,
         confidence,
     )
@@ -464,13 +477,22 @@ class _Weights:
         return float(values @ taken / total)
 
 
-def _unseen(log: Any, data: Any, rank: np.ndarray) -> float:
-    """Share of the first ten new ranks, over the impressions, whose documents were never shown."""
-    shown, numbers = np.zeros(data.n_rows, dtype=bool), data.queries.numbers()
-    asked = np.zeros(data.queries.n_queries)
-    for block in log.blocks():
-        rows = block.rows(data)
-        shown[rows] = True
-        asked += np.bincount(numbers[rows[block.pointers[:-1]]], minlength=len(asked))
-    first = (rank <= 10) * asked[numbers]
-    return float(1.0 - first[shown].sum() / first.sum())
+class _Support:
+    """Which documents some list has shown, and how often each query was asked."""
+
+    def __init__(self, data: Any, rank: np.ndarray):
+        self._data, self._rank, self._numbers = data, rank, data.queries.numbers()
+        self._shown = np.zeros(data.n_rows, dtype=bool)
+        self._asked = np.zeros(data.queries.n_queries)
+
+    def add(self, block: Any) -> None:
+        """Add a block of the log."""
+        rows = block.rows(self._data)
+        self._shown[rows] = True
+        self._asked += np.bincount(self._numbers[rows[block.pointers[:-1]]], minlength=len(self._asked))
+
+    @property
+    def unseen_share(self) -> float:
+        """Share of the first ten new ranks, over the impressions, whose documents were never shown."""
+        first = (self._rank <= 10) * self._asked[self._numbers]
+        return float(1.0 - first[self._shown].sum() / first.sum())

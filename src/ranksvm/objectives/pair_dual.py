@@ -10,6 +10,7 @@ from ranksvm.losses.protocol import Pairs
 from ranksvm.losses.round_off import OPERATIONS, growth
 from ranksvm.objectives.data_term import Sizes
 from ranksvm.objectives.linear_round_off import margin_error
+from ranksvm.objectives.sign_cone import SignCone
 
 __all__ = ["DualPoint", "DualSize", "PairDual"]
 
@@ -21,12 +22,15 @@ class DualPoint:
     ----------
     alpha : ndarray of float64, shape (n_pairs,)
         The dual variables.
-    w : ndarray of float64, shape (n_features,)
+    z : ndarray of float64, shape (n_features,)
         ``sum of alpha_ij (x_i - x_j)``.
+    w : ndarray of float64, shape (n_features,)
+        The weights: z itself, or its projection onto a cone.
     """
 
-    def __init__(self, alpha: np.ndarray, w: np.ndarray):
+    def __init__(self, alpha: np.ndarray, z: np.ndarray, w: np.ndarray):
         self.alpha = alpha
+        self.z = z
         self.w = w
         self.value = np.inf
         self.gap = np.inf
@@ -39,6 +43,9 @@ class PairDual:
     hinge of width d, no bound and ``1 / (2 C a)`` with the squared hinge. ``w = sum of alpha_ij (x_i - x_j)`` is a
     point of the primal problem ``1/2 |w|^2 + C * loss(X w)``, and the duality gap of the two is the certificate: unlike
     ``1/2 |grad f(w)|^2`` it asks no more of w than the primal value shows, however large C is.
+
+    For weights in a cone the dual has ``1/2 |proj(z)|^2`` for ``1/2 |z|^2``, z the sum, and ``w = proj(z)``
+    (`SignCone`). Its slopes are those at w, and its curvature is at most that without a cone, which the steps take.
 
     Alpha, weights of pairs and one Gram matrix for each query are held: see `DualSize` for how much that is.
 
@@ -54,12 +61,24 @@ class PairDual:
         Width of the Huberised hinge; other losses ignore it.
     C : float
         Weight of a pair.
+    cone : SignCone, optional
+        Where the weights have to be; None: anywhere.
     """
 
     reserve = 0.0
 
-    def __init__(self, design: DenseDesign | SparseDesign, pairs: Pairs, loss: str, width: float, C: float = 1.0):
+    def __init__(
+        self,
+        design: DenseDesign | SparseDesign,
+        pairs: Pairs,
+        loss: str,
+        width: float,
+        C: float = 1.0,
+        cone: SignCone | None = None,
+    ):
         self.design = design
+        self._cone = cone
+        self._signs = None if cone is None else cone.signs.astype(np.int8)
         self.pairs = pairs
         self._products = design.products(pairs.rows)
         self.loss = loss
@@ -101,18 +120,19 @@ class PairDual:
 
     def evaluate(self, alpha: np.ndarray | None = None) -> DualPoint:
         """The point with these alpha, moved into their bounds; None: all 0."""
-        point = DualPoint(np.zeros(len(self._weights)), np.zeros(self.design.n_features))
+        own, z = np.zeros(len(self._weights)), np.zeros(self.design.n_features)
         if alpha is not None:
-            np.clip(alpha, 0.0, self._upper, out=point.alpha)
-            documents = self._per_document(point.alpha)
-            self._products.accumulate(0, self.pairs.n_rows, documents, point.w)
+            np.clip(alpha, 0.0, self._upper, out=own)
+            self._products.accumulate(0, self.pairs.n_rows, self._per_document(own), z)
+        point = DualPoint(own, z, z if self._cone is None else self._cone.project(z))
         self._certify(point)
         return point
 
     def ascend(self, point: DualPoint, epochs: int) -> None:
         """Visit all queries so many times, each time in a random order; the point follows."""
         for _ in range(epochs):
-            self.design.dual_ascent(self._arrays, self._random.permutation(self._queries), point.alpha, point.w)
+            order = self._random.permutation(self._queries)
+            self.design.dual_ascent(self._arrays, order, point.alpha, point.z, self._signs, point.w)
         self._certify(point)
 
     def certificate(self, point: DualPoint) -> tuple[float, float]:
@@ -140,11 +160,11 @@ class PairDual:
         """
         if self._sizes is None:
             self._sizes = Sizes(self.design.largest(), self.design.most_entries, self.pairs.n_rows)
-        sizes, alpha, w, weights = self._sizes, point.alpha, np.zeros(len(point.w)), self._weights
-        self._products.accumulate(0, self.pairs.n_rows, self._per_document(alpha), w)
+        sizes, alpha, z, weights = self._sizes, point.alpha, np.zeros(len(point.z)), self._weights
+        self._products.accumulate(0, self.pairs.n_rows, self._per_document(alpha), z)
         n_pairs, total = len(alpha), float(alpha.sum())
         of_sums = growth(n_pairs + OPERATIONS) + growth(sizes.additions + sizes.entries)
-        norm, length = float(np.linalg.norm(point.w)), growth(len(w) + OPERATIONS)
+        norm, length = float(np.linalg.norm(point.w)), growth(len(z) + OPERATIONS)
         off = margin_error(sizes.score(np.abs(point.w)), sizes.entries)
         margins = self._margins(point.w)
         hinge = np.maximum(0.0, 1.0 - margins + off)
@@ -155,7 +175,8 @@ class PairDual:
         of_value += self.C * of_weights * float(gains @ self._losses(hinge))
         part = of_weights * np.divide(gains, weights, out=np.zeros(n_pairs), where=weights > 0.0)
         lowered = np.minimum(part, 1.0) * alpha
-        drift = float(np.linalg.norm(w - point.w)) + 2.0 * of_sums * sizes.longest * total
+        # a projection is at most as far off
+        drift = float(np.linalg.norm(z - point.z)) + 2.0 * of_sums * sizes.longest * total
         shift = 2.0 * sizes.longest * float(lowered.sum())
         of_alpha = float(lowered @ (1.0 + np.abs(margins) + off)) + (0.5 * shift + drift) * shift
         ridge = 0.5 * float(self._ridge @ (alpha * alpha))

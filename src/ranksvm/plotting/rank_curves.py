@@ -25,6 +25,14 @@ class ClickRateDisplay:
         The axes drawn on.
     figure_ : matplotlib Figure
         Their figure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm.plotting import ClickRateDisplay
+    >>> display = ClickRateDisplay({"old": np.array([10, 10])}, {"old": np.array([4, 1])}).plot()
+    >>> display.ax_.lines[0].get_ydata().tolist()
+    [0.4, 0.1]
     """
 
     def __init__(self, shown: Mapping[str, np.ndarray], clicks: Mapping[str, np.ndarray]):
@@ -80,6 +88,12 @@ class PropensityDisplay:
         The axes drawn on.
     figure_ : matplotlib Figure
         Their figure.
+
+    Examples
+    --------
+    >>> from ranksvm.clicks import PositionBias
+    >>> PositionBias.power(3).plot().ax_.get_xlabel()
+    'rank'
     """
 
     def __init__(

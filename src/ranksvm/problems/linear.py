@@ -51,7 +51,7 @@ class LinearProblem(RankSVMProblem):
     term : DataTerm
         The loss over these pairs as a function of the weights; see `linear_term`.
     signs : ndarray of int64, shape (n_features,), optional
-        Sign of each weight, 0 for any; not with solver "dual", nor with stopping "gradient".
+        Sign of each weight, 0 for any; not with stopping "gradient".
     stopping : {"gap", "gradient"}
         Stopping rule; "gradient" is for solver "tron".
     **options : optional
@@ -87,20 +87,26 @@ class LinearProblem(RankSVMProblem):
     def _free_objective(self, term: DataTerm) -> LinearObjective:
         """The objective, and with "auto" the choice of a solver."""
         fraction_of: Callable[[Size], float] = worthwhile_fraction
+        dual_size = self._dual_size(term)
         if self.solver == "auto":
-            # not for rows that are elsewhere or computed when they are read, nor for a loss of the user's own
-            has_dual = isinstance(_design_of(term), DenseDesign | SparseDesign) and self.loss.name in LOSSES
-            dual_size = partial(DualSize.of, self.pairs) if has_dual else None
             self.solver, fraction_of = choose_solver(term, self.loss.name, dual_size)
-        elif self.solver == "dual" and self.loss.name not in LOSSES:
-            raise OptionError("solver='dual' is for the losses with a name: use solver='auto' for one of your own.")
         return LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of)
 
     def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
         """The same for weights of given signs."""
-        chosen = choose_constrained_solver(term, self.solver)
+        chosen = choose_constrained_solver(term, self.solver, self.loss.name, self._dual_size(term))
         self.solver = chosen.solver
         return ConstrainedObjective(term, 1.0, **self.smoothing, fraction_of=chosen.fraction_of, cone=SignCone(signs))
+
+    def _dual_size(self, term: DataTerm) -> Callable[[], DualSize] | None:
+        """What gives the size of the dual; None if there is none that can be solved, which "dual" must not ask for."""
+        if self.loss.name not in LOSSES:
+            if self.solver == "dual":
+                raise OptionError("solver='dual' is for the losses with a name: use solver='auto' for one of your own.")
+            return None
+        # not for rows that are elsewhere or computed when they are read
+        has_dual = isinstance(_design_of(term), DenseDesign | SparseDesign)
+        return partial(DualSize.of, self.pairs) if has_dual else None
 
     def _minimise(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
         if self.signs is None:
@@ -141,9 +147,9 @@ class LinearProblem(RankSVMProblem):
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, last: DualPoint | None
     ) -> SolverResult:
         if self._dual is None:
-            self._dual = PairDual(
-                _design_of(self.objective.term), self.pairs, self.loss.name, self.loss.width or 0.0, C
-            )
+            design, width = _design_of(self.objective.term), self.loss.width or 0.0
+            cone = None if self.signs is None else SignCone(self.signs)
+            self._dual = PairDual(design, self.pairs, self.loss.name, width, C, cone)
         dual = self._dual
         dual.reweight(C)
         point = dual.evaluate(start if last is None else last.alpha)
@@ -198,7 +204,7 @@ def check_linear_options(estimator: Any, device: Any = "cpu") -> None:
     Not every estimator can be fitted on a device: those that can give theirs.
     """
     options = problem_options(estimator, LINEAR_SOLVERS)
-    check_monotone(estimator.monotone, estimator.solver)
+    check_monotone(estimator.monotone)
     check_device(device, options["solver"], options["loss"])
 
 

@@ -19,8 +19,8 @@ _EXPECTED = (
 _LISTED = 5
 
 
-def check_monotone(monotone: Any, solver: str) -> None:
-    """Raise OptionError for a ``monotone`` that is invalid whatever the features are, or for a solver without it."""
+def check_monotone(monotone: Any) -> None:
+    """Raise OptionError for a ``monotone`` that is invalid whatever the features are."""
     if monotone is None:
         return
     if isinstance(monotone, str):
@@ -34,8 +34,6 @@ def check_monotone(monotone: Any, solver: str) -> None:
     else:
         for number, sign in enumerate(_values(monotone)):
             _sign(sign, f"of feature {number} ")
-    if solver == "dual":
-        raise OptionError("solver='dual' knows no signs of weights: use solver='auto' with monotone.")
 
 
 def monotone_signs(monotone: Any, n_features: int, names: Sequence[str] | None = None) -> np.ndarray | None:

@@ -73,23 +73,33 @@ def choose_solver(
     return SolverChoice("adaptive" if sampled_fraction(size) > 0.0 else "tron", sampled_fraction)
 
 
-def choose_constrained_solver(size: Size, solver: str = "auto") -> SolverChoice:
-    """The settings for weights of given signs: explicit Hessians ("newton"), or products with them ("tron").
+def choose_constrained_solver(
+    size: Size,
+    solver: str = "auto",
+    loss: str = "squared_hinge",
+    dual_size: Callable[[], DualSize] | None = None,
+) -> SolverChoice:
+    """The settings for weights of given signs: explicit Hessians, products with them ("tron"), or the dual.
 
     Parameters
     ----------
     size : Size
         Of the data.
     solver : str
-        "newton", "tron", or "auto": explicit Hessians where they are worth their cost.
+        "newton", "tron", "dual", or "auto": explicit Hessians where they are worth their cost, else the dual where it
+        is the cheaper problem.
+    loss, dual_size : str, callable
+        As in `choose_solver`.
 
     Returns
     -------
     SolverChoice
         The solver and its settings.
     """
-    if solver == "auto":
-        solver = "newton" if worthwhile_fraction(size) > 0.0 else "tron"
+    if solver == "auto" and worthwhile_fraction(size) > 0.0:
+        solver = "newton"
+    elif solver == "auto":
+        solver = "dual" if dual_size is not None and _dual_is_cheap(size, loss, dual_size()) else "tron"
     return SolverChoice(solver, worthwhile_fraction if solver == "newton" else _no_hessian)
 
 

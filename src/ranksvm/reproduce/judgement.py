@@ -1,0 +1,91 @@
+"""The rule by which a difference between a figure found here and a published one is judged."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+__all__ = ["COUNT", "NDCG", "OTHER", "PERCENT", "Judgement", "Measure", "in_words", "rule"]
+
+# Standard errors by which means over random orders may differ.
+STANDARD_ERRORS = 2.0
+
+
+class Measure(NamedTuple):
+    """A kind of figure: digits that are printed, the largest difference called close, whether more is better."""
+
+    digits: int
+    tolerance: float
+    better: int = 1
+
+    def shown(self, value: float) -> str:
+        """The value with the digits of the paper."""
+        return f"{value:,.{self.digits}f}"
+
+
+# NDCG and MAP: figures of one program with another discount or other ties differ by as much.
+NDCG = Measure(4, 0.01)
+# Pairwise accuracy in per cent.
+PERCENT = Measure(2, 0.2)
+# What has one right value.
+COUNT = Measure(0, 0.0, 0)
+# Ranks, and what else depends on settings that are not printed.
+OTHER = Measure(0, 0.0, 0)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A figure beside a published one.
+
+    Parameters
+    ----------
+    ours, published : float
+        The two figures.
+    measure : Measure
+        What they are figures of.
+    error : float, optional
+        Standard error of the difference, where both are means over random orders. Folds are the same for both, so
+        that the deviation between them tells nothing of it.
+    """
+
+    ours: float
+    published: float
+    measure: Measure
+    error: float = 0.0
+
+    @property
+    def difference(self) -> float:
+        """Ours less the published one."""
+        return self.ours - self.published
+
+    @property
+    def verdict(self) -> str:
+        """One of "equal", "close", "better", "worse" and "different"."""
+        unit = 10.0**-self.measure.digits
+        # half a unit of the last printed digit, and what binary fractions add to it
+        if abs(self.difference) <= 0.5 * unit * (1 + 1e-9):
+            return "equal"
+        if abs(self.difference) <= max(self.measure.tolerance, STANDARD_ERRORS * self.error) + 1e-9 * unit:
+            return "close"
+        if self.measure.better == 0:
+            return "different"
+        return "better" if self.difference * self.measure.better > 0 else "worse"
+
+
+def rule() -> str:
+    """The rule, in words."""
+    return (
+        "A figure is *equal* to the published one if it rounds to the same printed digits, and *close* if it differs "
+        f"by at most {NDCG.tolerance:g} (NDCG, MAP), {PERCENT.tolerance:g} percentage points (accuracy), or "
+        f"{STANDARD_ERRORS:g} standard errors of the difference of two means over random orders, whichever is "
+        "more; else it is *better* or *worse*, or *different* where no direction is better."
+    )
+
+
+def in_words(judgements: Iterable[Judgement]) -> str:
+    """How often each verdict was reached."""
+    counts = Counter(judgement.verdict for judgement in judgements)
+    order = ("equal", "close", "better", "worse", "different")
+    found = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if counts[verdict])
+    total = sum(counts.values())
+    return f"{total} published figure{'s' if total != 1 else ''}: {found}" if total else "no published figure judged"
