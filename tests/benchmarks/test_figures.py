@@ -13,9 +13,11 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module", autouse=True)
 def scripts():
     """The scripts of benchmarks/, which import each other."""
+    # a script adds its folder, too; dask, imported later, would take benchmarks/sparse.py for the package of that name
+    before = list(sys.path)
     sys.path.insert(0, str(ROOT / "benchmarks"))
     yield
-    sys.path.remove(str(ROOT / "benchmarks"))
+    sys.path[:] = before
 
 
 @pytest.fixture(scope="module")

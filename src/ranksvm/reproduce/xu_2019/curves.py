@@ -79,7 +79,7 @@ def variation_part(search: Search, data: str, variation: Variation) -> list[Part
         f"deviation between the folds is {between:.4f}."
     )
     table = Grid(f"{data}-{symbol}", header, rows)
-    return [f"### {data}: {MODELS[variation.model].label} along {symbol}", table, said]
+    return [f"## {data}: {MODELS[variation.model].label} along {symbol}", table, said]
 
 
 def _between_folds(search: Search, variation: Variation) -> float:
