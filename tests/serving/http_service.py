@@ -60,7 +60,7 @@ class Running:
         ready = threading.Event()
         self._server, socket = bound_server(self.service, "127.0.0.1", 0, tell=lambda line: ready.set())
         self.port = socket.getsockname()[1]
-        self._thread = threading.Thread(target=self._server.run, args=([socket],))
+        self._thread = threading.Thread(target=self._server.run, args=([socket],), daemon=True)
         self._thread.start()
         assert ready.wait(30)
 

@@ -1,6 +1,7 @@
 """The HTTP interface: rank, feedback once and for all, explain, roll back; clear answers to what is wrong."""
 
 import json
+import socket
 import sqlite3
 import threading
 import time
@@ -216,15 +217,12 @@ def test_addresses_and_methods_that_do_not_exist(bad):
 
 
 def test_chunked_bodies_are_limited(bad):
-    client = bad.client()
-    client._connection.request(
-        "POST",
-        "/v1/rank",
-        iter([b"x" * 3000] * 3),
-        {"Host": f"localhost:{bad.port}", "Content-Type": "application/json"},
-        encode_chunked=True,
-    )
-    assert client._connection.getresponse().status == 413
+    head = f"POST /v1/rank HTTP/1.1\r\nHost: localhost:{bad.port}\r\nContent-Type: application/json\r\n"
+    chunk = b"bb8\r\n" + b"x" * 3000 + b"\r\n"
+    with socket.create_connection(("127.0.0.1", bad.port)) as connection:
+        # it never ends, and is answered nevertheless
+        connection.sendall(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n" + 2 * chunk)
+        assert connection.recv(1000).startswith(b"HTTP/1.1 413")
 
 
 def test_other_sites_are_refused(bad):
@@ -303,6 +301,24 @@ def test_a_full_disk_stops_feedback_and_not_ranking(service, client):
     )
     assert client.feedback(third, clicks=[])[0] == 202  # its event was not lost
     assert client.get("/readyz")[0] == 200
+
+
+def test_a_database_that_restarts_loses_nothing(postgres):
+    running = Running(postgres.new_database(), fitted())
+    client = running.client()
+    labels = {"labels": [1, 0, 0, 0, 2, 0]}
+    before = client.rank(X.tolist())["event"]
+    assert client.feedback(before, **labels)[0] == 202
+    postgres.stop()
+    meanwhile = [client.rank(X.tolist())["event"] for _ in range(3)]
+    assert client.feedback(meanwhile[0], **labels)[0] == 503
+    postgres.start()
+    until(lambda: client.feedback(meanwhile[0], **labels)[0] in (200, 202))
+    for event in meanwhile[1:]:
+        assert client.feedback(event, **labels)[0] == 202
+    assert client.feedback(before, **labels)[1]["status"] == "duplicate"
+    until(lambda: client.get("/v1/models")[1]["position"] == 4)
+    running.stop()
 
 
 def test_feedback_that_comes_too_late(tmp_path, monkeypatch):

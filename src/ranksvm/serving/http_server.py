@@ -1,6 +1,5 @@
 """A service behind uvicorn, which speaks HTTP; TLS is for a proxy in front of it."""
 
-import sys
 from collections.abc import Callable
 from socket import IPPROTO_TCP, TCP_NODELAY
 from typing import Any
@@ -10,15 +9,10 @@ from ranksvm.serving.service import Service
 
 __all__ = ["bound_server", "serve"]
 
-# Seconds after which a thread that computes lets another one go on, when that waits: the learner must not hold up an
-# answer for the 5 ms that are Python's default.
-_SWITCH = 0.0005
-
 
 def serve(service: Service, host: str, port: int, *, tell: Callable[[str], Any]) -> None:
     """Answer requests until the process is asked to end; the parameters are those of `bound_server`."""
     server, socket = bound_server(service, host, port, tell=tell)
-    sys.setswitchinterval(_SWITCH)
     server.run([socket])
 
 

@@ -81,12 +81,7 @@ class PostgresDatabase:
     def vacuum(self) -> None:
         """Give back space of what was removed."""
         with self._errors():
-            connection = self._connection()
-            connection.autocommit = True
-            try:
-                connection.execute("VACUUM events, entries, checkpoints")
-            finally:
-                connection.autocommit = False
+            self._connection().execute("VACUUM events, entries, checkpoints")
 
     def close(self) -> None:
         """Close all connections."""
@@ -96,15 +91,21 @@ class PostgresDatabase:
         self._own = threading.local()
 
     def _connection(self) -> Any:
+        """The connection of this thread, which answers: one that a restart of the server has cut is replaced."""
         import psycopg
 
         connection = getattr(self._own, "connection", None)
-        if connection is None or connection.closed:
-            if connection in self._all:
-                self._all.remove(connection)
-            connection = psycopg.connect(self._url, connect_timeout=5)
-            self._own.connection = connection
-            self._all.append(connection)
+        if connection is not None:
+            with suppress(psycopg.OperationalError):
+                connection.execute("SELECT 1")
+            if not connection.closed:
+                return connection
+            self._all.remove(connection)
+            del self._own.connection
+        # without autocommit a transaction would begin outside the blocks that end it
+        connection = psycopg.connect(self._url, connect_timeout=5, autocommit=True)
+        self._own.connection = connection
+        self._all.append(connection)
         return connection
 
     @contextmanager
