@@ -5,12 +5,13 @@ import re
 import secrets
 import time
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 import numpy as np
+
+from ranksvm._cached import cached_property
 
 __all__ = [
     "Checkpoint",
