@@ -12,7 +12,7 @@ import pytest
 import ranksvm
 from ranksvm import _parallel
 from ranksvm._cached import cached_property
-from ranksvm._parallel import available_cpus, effective_n_jobs, parallel_map
+from ranksvm._parallel import available_cpus, effective_n_jobs, one_blas_thread, parallel_map
 from ranksvm.exceptions import OptionError
 
 
@@ -105,6 +105,23 @@ with one_blas_thread():
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(found.stdout.strip()) <= set("[1, ]")
+
+
+def test_the_last_context_of_one_blas_thread_restores_the_number_of_threads():
+    """Contexts of several threads may end in any order."""
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def n_threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert n_threads() == {1}
+        second.__exit__(None, None, None)
+        assert n_threads() == {2}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

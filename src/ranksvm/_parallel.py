@@ -6,7 +6,7 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -162,26 +162,49 @@ class _Pool:
 
 
 class _Blas:
-    """The BLAS libraries that are loaded: SciPy has one of its own, which may be loaded later than NumPy's."""
+    """The BLAS libraries that are loaded: SciPy has one of its own, which may be loaded later than NumPy's.
+
+    Their numbers of threads belong to the process: the first of the contexts that are open sets them, the last one
+    restores them. Both happen under the lock, which a fork waits for: a child must not begin with a lock of a library
+    that a thread of its parent holds meanwhile.
+    """
 
     lock: threading.Lock
     _controller: ThreadpoolController | None
+    _limiter: Any
     _loaded: int
+    _open: int
 
     def __init__(self) -> None:
-        self.forget()
+        self.lock, self._controller, self._limiter, self._loaded, self._open = threading.Lock(), None, None, 0, 0
 
-    def one_thread(self) -> Any:
+    @contextlib.contextmanager
+    def one_thread(self) -> Iterator[None]:
         """Context in which they use one thread."""
         with self.lock:
             loaded = len(_BLAS_MODULES & sys.modules.keys())
             if self._controller is None or self._loaded != loaded:
+                self._restore()
                 self._controller, self._loaded = ThreadpoolController(), loaded
-            return self._controller.limit(limits=1, user_api="blas")
+            if self._limiter is None:
+                self._limiter = self._controller.limit(limits=1, user_api="blas")
+            self._open += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self._open = max(0, self._open - 1)
+                if self._open == 0:
+                    self._restore()
 
-    def forget(self) -> None:
-        """Search for the libraries again on the next use."""
-        self.lock, self._controller, self._loaded = threading.Lock(), None, 0
+    def after_fork(self) -> None:
+        """Begin with a lock that is free, and without the contexts of the parent's other threads."""
+        self.lock, self._open = threading.Lock(), 0
+
+    def _restore(self) -> None:
+        if self._limiter is not None:
+            self._limiter.restore_original_limits()
+            self._limiter = None
 
 
 # Modules whose extensions load a BLAS.
@@ -213,7 +236,7 @@ def _after_fork_in_parent() -> None:
 def _after_fork_in_child() -> None:
     _local.worker = False
     _pool.forget()
-    _blas.forget()
+    _blas.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

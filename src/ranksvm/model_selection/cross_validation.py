@@ -257,6 +257,8 @@ def cross_validate(
     else:
         X, qid, _ = split_qid(X, qid)
         n_rows = n_rows_of(X)
+    if pair_weight is not None and pairs is None:
+        raise DataError("pair_weight is given without pairs.")
     if qid is None and pairs is None and event is None:
         raise DataError(
             "cross_validate divides the data by query, but got no query ids. Pass qid= (one query id per row, or the "
@@ -267,8 +269,6 @@ def cross_validate(
     listed = None if pairs is None else _Listed(pairs, pair_weight, queries)
     if listed is None:
         y = _labels(y, n_rows)
-        if pair_weight is not None:
-            raise DataError("pair_weight is given without pairs.")
     elif y is not None or event is not None:
         raise DataError("y and event are of labels and times: give them, or pairs.")
     else:
