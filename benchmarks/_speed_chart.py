@@ -9,7 +9,7 @@ HEADING = "Beside the published solver"
 COLUMN = "at its default"
 
 # pixels
-WIDTH, LEFT, RIGHT, TOP, STEP, BAR = 800, 385, 50, 76, 22, 12
+WIDTH, LEFT, RIGHT, TOP, STEP, BAR = 860, 445, 50, 76, 22, 12
 TICKS = [1, 2, 5, 10, 20, 50]
 
 STYLE = """\
