@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -31,12 +32,14 @@ class Killed:
     def __init__(self, store, command=COMMAND):
         own = [*command, "--store", str(store), "--port", "0"]
         self._process = subprocess.Popen([sys.executable, "-m", "ranksvm", *own], stderr=subprocess.PIPE, text=True)
+        said = []
         for line in self._process.stderr:
+            said.append(line)
             if found := re.search(r"Serving at http://[\d.]+:(\d+)", line):
                 self.port = int(found[1])
                 break
         else:
-            raise AssertionError("it did not start")
+            raise AssertionError(f"it did not start: {''.join(said)}")
 
     def kill(self, how=signal.SIGKILL):
         os.kill(self._process.pid, how)
@@ -56,7 +59,7 @@ def send_until_killed(port, kill_after, kill, acknowledged, uncertain):
             event = client.rank((ROWS * len(acknowledged)).tolist())["event"]
             uncertain.add(event)
             status, content = client.feedback(event, labels=[1, 0, 2, 0, len(acknowledged) % 3])
-            assert status == 202
+            assert status == 202, content
             acknowledged.append((content["seq"], event))
     except (OSError, http_error()):
         timer.join()
@@ -85,13 +88,24 @@ def check(path, acknowledged, uncertain):
     store.close()
 
 
+def learn_all(path):
+    """Wait until all that is left is learnt: the service learns once the lease of the one that was killed has ended."""
+    store = open_store(str(path), create=False)
+    until = time.monotonic() + 60
+    while store.checkpoint().position < store.head[0]:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    store.close()
+
+
 def kills(path, n_kills, each):
     acknowledged, uncertain = [], set()
     for number in range(1, n_kills + 1):
         service = Killed(path)
         send_until_killed(service.port, number * each, service.kill, acknowledged, uncertain)
     service = Killed(path)
-    service.kill(signal.SIGTERM)  # it learns what is left
+    learn_all(path)
+    service.kill(signal.SIGTERM)
     check(path, acknowledged, uncertain)
     assert len(acknowledged) >= n_kills * each
 
