@@ -126,6 +126,8 @@ class Learner:
         self.served: Served
         self.summary: dict[str, Any]
         self._follow()
+        assert self._learning is not None
+        self.settings: Settings = self._learning.settings  # those of a store never change
 
     def start(self) -> None:
         """Start the thread."""
@@ -252,9 +254,7 @@ class Learner:
         if days is None or now - self._cleaned < 3600.0:
             return
         self._cleaned = now
-        assert self._learning is not None
-        spare = self._learning.settings.refit_window
-        removed = self._store.remove_before(time.time() - 86_400.0 * days, spare=spare)
+        removed = self._store.remove_before(time.time() - 86_400.0 * days, spare=self.settings.refit_window)
         if removed:
             logger.info("%d events older than %g days were removed", removed, days)
 

@@ -16,7 +16,7 @@ from ranksvm.serving import policies
 from ranksvm.serving.access import Keys, Rate
 from ranksvm.serving.feedback import in_words
 from ranksvm.serving.learner import Learner, Schedule
-from ranksvm.serving.learning import CHAMPION, Learning, Settings
+from ranksvm.serving.learning import CHAMPION, Learning
 from ranksvm.serving.models import explained_by, scores
 from ranksvm.serving.problems import Problem
 from ranksvm.serving.records import Entry, Event, Kind, Receipt, Shown, event_id
@@ -81,7 +81,7 @@ class Service:
         self.learner = Learner(store, schedule)
         self.writer = Writer(store, on_stored=self.learner.wake)
         self.keys, self.rate = Keys(store), Rate(options.rate)
-        self.settings = self._settings()
+        self.settings = self.learner.settings
         self._random = np.random.default_rng(secrets.randbits(128))
         # documents of events that are not stored yet, and of the newest
         self._waiting: dict[str, list[str]] = {}
@@ -271,8 +271,3 @@ class Service:
         if len(self._versions) > _VERSIONS:
             self._versions.popitem(last=False)
         return self._versions[version]
-
-    def _settings(self) -> Settings:
-        found = self.store.checkpoint()
-        assert found is not None
-        return Learning.from_bytes(found.state).settings
