@@ -10,9 +10,7 @@ the largest growth of anonymous memory (Linux's RssAnon, sampled every 2 ms) ove
 
 import argparse
 import json
-import os
 import pathlib
-import platform
 import subprocess
 import sys
 import tempfile
@@ -98,27 +96,10 @@ def run(reader, path, n_jobs, repeats):
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def machine():
-    """Processor, cores and versions."""
-    import scipy
-    import sklearn
-
-    import ranksvm
-
-    model = platform.processor() or platform.machine()
-    cpuinfo = pathlib.Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
-        model = names[0] if names else model
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return (
-        f"{model}, {cores} cores, {platform.system()}; Python {platform.python_version()}, ranksvm "
-        f"{ranksvm.__version__}, NumPy {np.__version__}, SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}"
-    )
-
-
 def benchmark(megabytes):
     """Lines of the report."""
+    from ranksvm.reproduce.machine import machine, versions
+
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "dense.txt"
         make_file(path, megabytes)
@@ -148,7 +129,7 @@ def benchmark(megabytes):
             f"| {name} | {seconds:.2f} | {size / seconds:.0f} | {reference['seconds'] / seconds:.1f} "
             f"| {row['peak']:.2f} |"
         )
-    report += ["", machine()]
+    report += ["", f"{machine()}; {versions()}"]
     return report
 
 
