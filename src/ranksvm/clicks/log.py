@@ -373,8 +373,7 @@ class ClickLog(Tabular):
         dict of str to ndarray
             ``rank``, ``shown``, ``clicks``, and ``click_rate``, one value for each rank from 1.
         """
-        shown = np.bincount(self.rank)[1:]
-        clicks = np.bincount(self.rank[self.clicked], minlength=len(shown) + 1)[1:]
+        shown, clicks = self._counts(slice(None))
         return {"rank": np.arange(1, len(shown) + 1), "shown": shown, "clicks": clicks, "click_rate": clicks / shown}
 
     def plot(self, ax: Any = None) -> Any:
@@ -400,12 +399,15 @@ class ClickLog(Tabular):
         parts = {"all": slice(None)}
         if self.ranker is not None and len(self.ranker_names) > 1:
             parts = {str(name): self.ranker == number for number, name in enumerate(self.ranker_names)}
-        shown = {name: np.bincount(self.rank[rows])[1:] for name, rows in parts.items()}
-        clicks = {
-            name: np.bincount(self.rank[rows], weights=self.clicked[rows], minlength=len(shown[name]) + 1)[1:]
-            for name, rows in parts.items()
-        }
+        counts = {name: self._counts(rows) for name, rows in parts.items()}
+        shown, clicks = ({name: both[column] for name, both in counts.items()} for column in (0, 1))
         return ClickRateDisplay(shown, clicks).plot(ax)
+
+    def _counts(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Impressions and clicks of some rows by rank, from 1."""
+        rank = self.rank[rows]
+        shown = np.bincount(rank)[1:]
+        return shown, np.bincount(rank[self.clicked[rows]], minlength=len(shown) + 1)[1:]
 
     def _check(self, names: Any) -> None:
         """Refuse gaps, two queries in an impression, and a document that is shown twice."""
