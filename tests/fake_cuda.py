@@ -14,6 +14,8 @@ from typing import ClassVar
 import numpy as np
 import ranksvm._compiled.host_device as host_device
 
+from ranksvm.device.source import part_of
+
 # the device of each thread
 _current = threading.local()
 
@@ -34,9 +36,21 @@ class Stream:
         self.device = device
         self.handle = object()
 
+    def record(self):
+        assert _current.device is self.device
+        return Event(self)
+
+    def wait(self, event):
+        assert event.stream is not self, "a stream waits for another one"
+
     def sync(self):
         if self.device.failure is not None:
             raise CUDAError(self.device.failure)
+
+
+class Event:
+    def __init__(self, stream):
+        self.stream = stream
 
 
 class Buffer:
@@ -52,6 +66,7 @@ class Buffer:
 
 class Properties:
     multiprocessor_count = 2
+    max_shared_memory_per_block_optin = 227 << 10
 
 
 class Device:
@@ -64,6 +79,7 @@ class Device:
         if number not in cls.made:
             cls.made[number] = super().__new__(cls)
             cls.made[number].used, cls.made[number].failure = 0, None
+            cls.made[number].device_id = number
         return cls.made[number]
 
     arch = "90"
@@ -104,8 +120,34 @@ def launch(stream, config, kernel, *arguments):
     assert _current.device is stream.device
     if any(not isinstance(value, np.uint64 | np.int64 | np.float64) for value in arguments):
         raise TypeError(f"arguments of {kernel} are no scalars of 8 bytes: {arguments}")
+    assert config.shmem_size <= max(48 << 10, kernel.allowed.get(_current.device.device_id, 0)), (
+        "more was not asked for"
+    )
     packed = np.array([np.asarray(value).view(np.uint64)[()] for value in arguments], dtype=np.uint64)
-    host_device.launch(kernel, config.grid, config.block, config.shmem_size // 8, packed)
+    host_device.launch(kernel.name, config.grid, config.block, config.shmem_size // 8, packed)
+
+
+class FunctionAttribute(enum.IntEnum):
+    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+
+
+def set_kernel_attribute(attribute, value, kernel, device_id):
+    assert value <= Properties.max_shared_memory_per_block_optin
+    kernel.allowed[device_id] = value
+    return (CUresult.CUDA_SUCCESS,)
+
+
+_pinned = set()
+
+
+def register(pointer, size, flags):
+    _pinned.add(pointer)
+    return (CUresult.CUDA_SUCCESS,)
+
+
+def unregister(pointer):
+    _pinned.remove(pointer)
+    return (CUresult.CUDA_SUCCESS,)
 
 
 class ProgramOptions:
@@ -114,12 +156,22 @@ class ProgramOptions:
         self.macros = dict(define_macro)
 
 
+class Kernel:
+    """A kernel, which is its own handle; ``allowed``: bytes of shared memory that each device lets it have."""
+
+    def __init__(self, name):
+        self.name = name
+        self.handle = self
+        self.allowed = {}
+
+
 class Code:
-    def __init__(self, variant):
-        self.variant = variant
+    def __init__(self, variant, part):
+        self.variant, self.part = variant, part
 
     def get_kernel(self, name):
-        return f"{self.variant}/{name}"
+        assert str(part_of(name)) == self.part, f"{name} is in another part"
+        return Kernel(f"{self.variant}/{name}")
 
 
 class Program:
@@ -130,12 +182,14 @@ class Program:
         assert code_type == "c++"
         self.macros = options.macros
 
-    def compile(self, target_type):
+    def compile(self, target_type, cache=None):
         assert target_type == "cubin"
+        assert cache is None, "a release without such a cache"
         form = "listed" if int(self.macros["RANKSVM_LISTED"]) else "levels"
         storage = "sparse" if int(self.macros["RANKSVM_SPARSE"]) else "dense"
-        self.compiled.append(f"{form}_{storage}_{self.macros['RANKSVM_REAL']}")
-        return Code(self.compiled[-1])
+        variant, part = f"{form}_{storage}_{self.macros['RANKSVM_REAL']}", self.macros["RANKSVM_PART"]
+        self.compiled.append(f"{variant}, part {part}")
+        return Code(variant, part)
 
 
 def copy_to_device(there, here, size, stream):
@@ -163,17 +217,25 @@ def install(monkeypatch):
     Device.count, Device.memory = 2, 1 << 30
     Program.compiled.clear()
     _streams.clear()
+    _pinned.clear()
     monkeypatch.setattr(Device, "create_stream", _kept(Device.create_stream))
     core = types.ModuleType("cuda.core")
     for name in (Device, LaunchConfig, Program, ProgramOptions, launch):
         setattr(core, name.__name__, name)
     driver = types.ModuleType("cuda.bindings.driver")
-    driver.CUresult = CUresult
+    driver.CUresult, driver.CUfunction_attribute = CUresult, FunctionAttribute
+    driver.CU_MEMHOSTREGISTER_READ_ONLY = 8
+    driver.cuKernelSetAttribute = set_kernel_attribute
+    driver.cuMemHostRegister, driver.cuMemHostUnregister = register, unregister
     driver.cuMemcpyHtoDAsync, driver.cuMemcpyDtoHAsync = copy_to_device, copy_to_host
     driver.cuMemGetInfo = lambda: (CUresult.CUDA_SUCCESS, Device.memory - _current.device.used, Device.memory)
     bindings, cuda = types.ModuleType("cuda.bindings"), types.ModuleType("cuda")
-    bindings.driver, cuda.core, cuda.bindings = driver, core, bindings
-    for module in (cuda, core, bindings, driver):
+    nvrtc = types.ModuleType("cuda.bindings.nvrtc")
+    nvrtc.nvrtcVersion = lambda: (0, 13, 0)
+    bindings.driver, bindings.nvrtc, cuda.core, cuda.bindings = driver, nvrtc, core, bindings
+    # an older release, without a cache of programs
+    monkeypatch.setitem(sys.modules, "cuda.core.utils", None)
+    for module in (cuda, core, bindings, driver, nvrtc):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     return driver
 

@@ -1,5 +1,7 @@
 """`CudaDevice` line by line, with cuda-core and the driver played by the host (fake_cuda.py)."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from ranksvm.data import as_design_matrix
 from ranksvm.device import Variant, names, open_device
 from ranksvm.device.cuda import CudaDevice, gpu_names
 from ranksvm.exceptions import DeviceError
-from ranksvm.objectives import ThreadedTerm
+from ranksvm.objectives import ThreadedTerm, device_rows
 from ranksvm.objectives.device_term import DeviceTerm
 from term_checks import PROBLEMS, TermProblem
 
@@ -46,7 +48,8 @@ def test_a_fit_on_two_of_them(driver):
         assert found.objective_ == pytest.approx(expected.objective_, rel=1e-9)
     assert found.device_ == ["cuda:0", "cuda:1"]
     # once for each device, not for every fit
-    assert fake_cuda.Program.compiled == ["levels_dense_float"] * 2
+    parts = [f"levels_dense_float, part {part}" for part in (1, 2, 3)]
+    assert sorted(fake_cuda.Program.compiled) == sorted(2 * parts)
     assert open_device("cuda:1").n_blocks == 16
 
 
@@ -106,4 +109,36 @@ def test_nothing_is_compiled_twice(driver):
     device, variant = CudaDevice(), Variant(False, False, "float")
     device.compile(variant)
     device.compile(variant)
-    assert fake_cuda.Program.compiled == ["levels_dense_float"]
+    X = device.copy_in(np.ones((3, 2), dtype=np.float32))
+    for _ in range(2):
+        largest = device.empty((2,), np.float64)
+        device.launch(variant, "largest_values", (X, 3, 2, largest), n_blocks=1)
+    assert device.copy_out(largest).tolist() == [1.0, 1.0]
+    parts = (1, 2, 3, 4)  # the last for the kernel that fits do not need
+    assert sorted(fake_cuda.Program.compiled) == [f"levels_dense_float, part {part}" for part in parts]
+
+
+def test_rows_stream_through_pinned_memory(driver, monkeypatch):
+    """While kernels work on a block, the next one is copied beside them, into other memory."""
+    monkeypatch.setattr(device_rows, "RESIDENT_SHARE", 0.0)
+    monkeypatch.setattr(device_rows, "STREAM_BYTES", 4000)
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(600, 5)), rng.integers(0, 3, 600), np.arange(600) // 20
+    expected = RankSVM(tol=1e-8).fit(X, y, qid=qid)
+    pinned = []
+    register = driver.cuMemHostRegister
+
+    def noted(pointer, size, flags):
+        pinned.append((size, flags))
+        return register(pointer, size, flags)
+
+    monkeypatch.setattr(driver, "cuMemHostRegister", noted)
+    found = RankSVM(tol=1e-8, device="cuda").fit(X, y, qid=qid)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+    assert pinned == [(X.nbytes, 0)]
+    gc.collect()
+    assert not fake_cuda._pinned
+    X.flags.writeable = False
+    monkeypatch.setattr(driver, "cuMemHostRegister", lambda *_: (fake_cuda.CUresult.CUDA_ERROR_INVALID_VALUE,))
+    again = RankSVM(tol=1e-8, device="cuda").fit(X, y, qid=qid)
+    assert again.objective_ == found.objective_

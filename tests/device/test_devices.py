@@ -1,5 +1,6 @@
 """Names of devices, the host in the place of one, and the compiler of kernels."""
 
+import re
 import sys
 
 import numpy as np
@@ -10,7 +11,7 @@ from ranksvm.device import Variant, device_names, names, open_device
 from ranksvm.device.host import HostDevice
 from ranksvm.device.names import device_complaint
 from ranksvm.device.protocol import DeviceArray, words
-from ranksvm.device.source import kernel_source
+from ranksvm.device.source import kernel_source, part_of
 from ranksvm.exceptions import DeviceError, MissingDependencyError
 
 DENSE = Variant(listed=False, sparse=False, real="float")
@@ -133,16 +134,46 @@ def test_the_source_is_one_text():
 @pytest.mark.parametrize("real", ["float", "double"])
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 def test_nvrtc_compiles_every_variant_without_a_gpu(listed, sparse, real, arch):
+    nvrtc = pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed")
+    try:
+        nvrtc.nvrtcVersion()
+    except RuntimeError as error:
+        pytest.skip(f"NVRTC is not installed: {error}")
+    variant = Variant(listed, sparse, real)
+    found = set()
+    for part in (1, 2, 3, 4, 5):
+        macros = [f"-D{name}={value}".encode() for name, value in [*variant.macros(), ("RANKSVM_PART", part)]]
+        options = [f"-arch={arch}".encode(), b"-std=c++17", b"--ptxas-options=--verbose", *macros]
+        _, program = nvrtc.nvrtcCreateProgram(kernel_source().encode(), b"ranksvm.cu", 0, [], [])
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+        log = b" " * nvrtc.nvrtcGetProgramLogSize(program)[1]
+        nvrtc.nvrtcGetProgramLog(program, log)
+        assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
+        kernels = re.split(rb"Compiling entry function '", log)[1:]
+        for kernel in kernels:
+            name = kernel.partition(b"'")[0].decode()
+            found.add(name)
+            assert part_of(name) == part
+            # two blocks of 256 threads and more at a time, and no variables in memory
+            assert int(re.search(rb"Used (\d+) registers", kernel)[1]) <= 128, name
+            assert b" 0 bytes spill stores, 0 bytes spill loads" in kernel, name
+    # nothing that the host runs is missing
+    assert found == {name.partition("/")[2] for name in compiled.kernel_names(str(variant))}
+
+
+def test_compiled_kernels_are_kept_for_later_processes(tmp_path, monkeypatch):
+    """By cuda-core 1.1 and newer; where they cannot be, they are compiled every time."""
     pytest.importorskip("cuda.core", reason="cuda-core is not installed")
-    pytest.importorskip("cuda.bindings", reason="cuda-bindings is not installed")
+    utils = pytest.importorskip("cuda.core.utils", reason="cuda-core is older than 1.1")
     from ranksvm.device.cuda import compile_kernels
 
-    try:
-        code = compile_kernels(Variant(listed, sparse, real), arch).code
-    except MissingDependencyError as error:
-        pytest.skip(str(error))
-    assert len(code) > 10_000
-    # machine code names its kernels: nothing that the host runs is missing
-    names = {name.partition("/")[2] for name in compiled.kernel_names(str(Variant(listed, sparse, real)))}
-    assert len(names) >= 13
-    assert all(name.encode() in code for name in names)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "kept"))
+    first, second = (compile_kernels(DENSE, 4, "sm_90").code for _ in range(2))
+    assert first == second
+    assert len([path for path in (tmp_path / "kept").rglob("*") if path.is_file() and path.stat().st_size > 1000]) == 1
+
+    def refused():
+        raise PermissionError("no place for files")
+
+    monkeypatch.setattr(utils, "FileStreamProgramCache", refused)
+    assert compile_kernels(DENSE, 4, "sm_90").code == first

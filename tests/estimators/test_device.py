@@ -1,5 +1,6 @@
 """Fits on a device, by the host in its place: the results of the processor, and what a device cannot do."""
 
+import gc
 import logging
 import pickle
 
@@ -9,9 +10,10 @@ import scipy.sparse as sp
 
 import ranksvm
 from ranksvm import RankSVM, RankSVMCV, regularization_path
-from ranksvm.device import names
+from ranksvm.device import names, open_device
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
+from ranksvm.objectives import device_rows
 from ranksvm.problems import device_choice
 from sweep_checks import SquaredHingeFunction
 
@@ -178,6 +180,33 @@ def test_out_of_memory_is_said_and_changes_nothing(monkeypatch):
     with pytest.raises(DeviceError, match="more than the"):
         ranker.set_params(device="host").fit(X, y, qid=qid)
     assert {**vars(ranker), "device": "cpu"} == before
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, DeviceError])
+@pytest.mark.parametrize("launches", [0, 7, 40])
+def test_an_interrupt_or_an_error_leaves_a_usable_device(launches, error, streamed, monkeypatch):
+    if streamed:
+        monkeypatch.setattr(device_rows, "RESIDENT_SHARE", -1e9)
+        monkeypatch.setattr(device_rows, "STREAM_BYTES", 2000)
+    X, y, qid = make_data()
+    expected = fitted("host", X, y, qid=qid).coef_
+    device = open_device("host:0")
+    free, run, left = device.free_bytes, HostDevice.launch, [launches]
+
+    def failing(self, *arguments, **options):
+        left[0] -= 1
+        if left[0] < 0:
+            raise error("in the middle of a fit")
+        run(self, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(HostDevice, "launch", failing)
+        with pytest.raises(error):
+            fitted("host", X, y, qid=qid)
+    gc.collect()
+    assert device.free_bytes == free
+    np.testing.assert_array_equal(fitted("host", X, y, qid=qid).coef_, expected)
 
 
 # -- "auto" ------------------------------------------------------------------------------------------------------------

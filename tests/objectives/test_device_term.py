@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from ranksvm.data import as_design_matrix, partition
-from ranksvm.device import open_device
+from ranksvm.device import DeviceArray, Variant, open_device
 from ranksvm.device.host import HostDevice
+from ranksvm.device.launcher import Launcher
 from ranksvm.objectives import LinearObjective, ThreadedTerm, device_long_queries, device_rows, device_term
+from ranksvm.objectives.device_pairs import order_on_device
 from ranksvm.objectives.device_term import DeviceTerm
 from ranksvm.objectives.devices_term import DevicesTerm
 from ranksvm.solvers import Status, newton, tron
@@ -41,6 +43,9 @@ TERMS = {
     "3 blocks of 16": on(HostDevice()),
     "1 block of 8": on(HostDevice(n_blocks=1, n_threads=8)),
     "many blocks, backwards": on(HostDevice(n_blocks=50, n_threads=32, backwards=True)),
+    # of the queries of `TermProblem` two fit into shared memory
+    "queries read at once or twice": on(HostDevice(shared_bytes=2432)),
+    "nothing fits into shared memory": on(HostDevice(shared_bytes=1000)),
     "two parts on one device": parts_on(*[HostDevice()] * 2),
     "three devices": parts_on(*(HostDevice(n_blocks=n) for n in (1, 2, 3))),
 }
@@ -63,6 +68,21 @@ def test_every_property(term, loss, kind, check):
 def test_every_property_where_the_host_sweeps_some_queries_or_all(most_pairs, loss, kind, check, monkeypatch):
     monkeypatch.setattr(device_long_queries, "LONG_PAIRS", most_pairs)
     check_all(on(HostDevice()), loss, kind, check)
+
+
+@pytest.mark.parametrize(
+    ("shared_bytes", "kernels"), [(1 << 16, {"fused_loss"}), (2432, {"fused_loss", "loss"}), (1000, {"loss"})]
+)
+def test_rows_of_short_queries_are_read_once(shared_bytes, kernels, monkeypatch):
+    launched = []
+    monkeypatch.setattr(
+        HostDevice, "launch", lambda _self, _variant, kernel, _arguments, **_rest: launched.append(kernel)
+    )
+    problem = TermProblem()
+    term = on(HostDevice(shared_bytes=shared_bytes))(problem.X, problem.spec, problem.pairs)
+    term.evaluate(np.ones(6), None)
+    assert {"fused_loss", "loss"} & set(launched) == kernels
+    assert ("scores" in launched) == ("accumulate_rows" in launched) == ("loss" in kernels)
 
 
 @pytest.fixture
@@ -242,3 +262,30 @@ def test_a_hessian_in_blocks_of_queries(monkeypatch):
     monkeypatch.setattr("ranksvm.objectives.device_term.HESSIAN_BYTES", 16 * 6 * 20)
     np.testing.assert_allclose(term.curvature(at, 1.0, 0), whole, rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(term.curvature_diagonal(at), diagonal, rtol=1e-13)
+
+
+@pytest.mark.parametrize("shared_bytes", [1 << 16, 1000])
+def test_features_with_more_than_2_to_the_31_values(shared_bytes):
+    """Rows at the end of 8.6 GB, of which the operating system makes only those that are written."""
+    problem, n_all = TermProblem(), (1 << 31) // 6 + 1000
+    try:
+        X = np.zeros((n_all, 6), dtype=np.float32)
+    except MemoryError:
+        pytest.skip("the system does not promise 8.6 GB")
+    n_rows = problem.pairs.n_rows
+    X[-n_rows:] = problem.X[:n_rows] if problem.pairs.rows is None else problem.X[problem.pairs.rows]
+    device = HostDevice(shared_bytes=shared_bytes)
+    order = order_on_device(problem.pairs).positions
+    run = Launcher(device, Variant(False, False, "float"))
+    there = DeviceArray(X.ctypes.data, X.shape, X.dtype, X)
+    rows = device_rows.DenseRows(run, there, n_all - n_rows + order, np.abs(problem.X).max(axis=0))
+    design = as_design_matrix(np.ascontiguousarray(X[-n_rows:]))
+    loss = problem.spec.over(problem.pairs)
+    term = DeviceTerm(device, design, loss, rows=rows)
+    expected = DeviceTerm(device, as_design_matrix(problem.X.astype(np.float32)), loss)
+    w = np.linspace(-1.0, 1.0, 6)
+    a, b = term.evaluate(w, None), expected.evaluate(w, None)
+    assert a.sums == b.sums
+    np.testing.assert_array_equal(a.gradient, b.gradient)
+    np.testing.assert_array_equal(term.curvature_product(a, w), expected.curvature_product(b, w))
+    np.testing.assert_array_equal(term.curvature(a, 1.0, 0), expected.curvature(b, 1.0, 0))

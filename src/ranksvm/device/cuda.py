@@ -1,21 +1,27 @@
 """CUDA GPUs: memory, copies and launches through cuda-core, kernels compiled by NVRTC on first use."""
 
+import logging
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from ranksvm._memory import in_words
 from ranksvm.device.protocol import Argument, DeviceArray, Variant, words
-from ranksvm.device.source import kernel_source
+from ranksvm.device.source import PARTS_OF_FITS, kernel_source, part_of
 from ranksvm.exceptions import DeviceError, MissingDependencyError
 
 __all__ = ["CudaDevice", "compile_kernels", "gpu_names"]
+
+logger = logging.getLogger("ranksvm.device")
 
 INSTALL = "pip install 'ranksvm[cuda]'"
 # Threads of a block, and blocks of this size that a multiprocessor has at a time. Not yet measured.
 N_THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
+# A block has so much shared memory without being asked for more: 48 KB on every GPU.
+SHARED_BYTES = 48 << 10
 
 
 class CudaDevice:
@@ -43,13 +49,17 @@ class CudaDevice:
         if number >= n_devices:
             there = "none" if not n_devices else f"{n_devices}, numbered from 0"
             raise DeviceError(f"device={self.name!r}: the number of CUDA GPUs here is {there}. Use device='cpu'.")
+        _check_compiler()
         self._device = core.Device(number)
         self._core = core
         self._device.set_current()
-        self._stream = self._device.create_stream()
+        self._stream, self._copies = self._device.create_stream(), self._device.create_stream()
         self.n_blocks = BLOCKS_PER_MULTIPROCESSOR * self._device.properties.multiprocessor_count
-        self._code: dict[Variant, Any] = {}
+        self.shared_bytes = int(self._device.properties.max_shared_memory_per_block_optin)
+        self._code: dict[tuple[Variant, int], Future] = {}
         self._kernels: dict[tuple[Variant, str], Any] = {}
+        # bytes of shared memory that each may have
+        self._shared: dict[tuple[Variant, str], int] = {}
 
     @property
     def free_bytes(self) -> int:
@@ -91,20 +101,53 @@ class CudaDevice:
         self._wait(self._stream.sync)
         return values
 
+    def pin(self, values: np.ndarray) -> Any:
+        self._device.set_current()
+        flags = 0 if values.flags.writeable else self._driver.CU_MEMHOSTREGISTER_READ_ONLY
+        status, *_ = self._driver.cuMemHostRegister(values.ctypes.data, values.nbytes, flags)
+        if status != self._driver.CUresult.CUDA_SUCCESS:  # copies are slower, and right
+            logger.info("%s: X on the host cannot be pinned (%s): copies of it are slower", self.name, status.name)
+            return None
+        return _Pinned(self, values)
+
+    def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> Any:
+        self._device.set_current()
+        self._copies.wait(self._stream.record())
+        there = into.pointer, values.ctypes.data, values.nbytes, self._copies.handle
+        self._checked(self._driver.cuMemcpyHtoDAsync(*there))
+        return self._copies.record()
+
+    def await_copy(self, copy: Any) -> None:
+        self._device.set_current()
+        self._stream.wait(copy)
+
     def compile(self, variant: Variant) -> None:
-        if variant not in self._code:
-            self._code[variant] = compile_kernels(variant, f"sm_{self._device.arch}")
+        for part in PARTS_OF_FITS:
+            self._compiled(variant, part)
 
     def launch(
         self, variant: Variant, kernel: str, arguments: tuple[Argument, ...], *, n_blocks: int, shared: int = 0
     ) -> None:
-        if (variant, kernel) not in self._kernels:
-            self.compile(variant)
-            self._kernels[variant, kernel] = self._code[variant].get_kernel(kernel)
-        config = self._core.LaunchConfig(grid=n_blocks, block=self.n_threads, shmem_size=8 * shared)
         self._device.set_current()
+        if (variant, kernel) not in self._kernels:
+            found = self._compiled(variant, part_of(kernel)).result().get_kernel(kernel)
+            self._kernels[variant, kernel] = found
+        found = self._kernels[variant, kernel]
+        if 8 * shared > self._shared.get((variant, kernel), SHARED_BYTES):
+            most = self._driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self._checked(self._driver.cuKernelSetAttribute(most, 8 * shared, found.handle, self._device.device_id))
+            self._shared[variant, kernel] = 8 * shared
+        config = self._core.LaunchConfig(grid=n_blocks, block=self.n_threads, shmem_size=8 * shared)
         values = (word[()] for word in words(arguments))
-        self._core.launch(self._stream, config, self._kernels[variant, kernel], *values)
+        self._core.launch(self._stream, config, found, *values)
+
+    def _compiled(self, variant: Variant, part: int) -> Future:
+        """Machine code that is being made, beside whatever the program does."""
+        if (variant, part) not in self._code:
+            worker = ThreadPoolExecutor(1, thread_name_prefix="ranksvm-nvrtc")
+            self._code[variant, part] = worker.submit(compile_kernels, variant, part, f"sm_{self._device.arch}")
+            worker.shutdown(wait=False)
+        return self._code[variant, part]
 
     def synchronise(self) -> None:
         self._device.set_current()
@@ -153,13 +196,17 @@ def _all_devices(core: Any, asked_for: str) -> tuple[Any, ...]:
         ) from error
 
 
-def compile_kernels(variant: Variant, arch: str) -> Any:
-    """The kernels of a variant compiled for an architecture; a GPU is not needed.
+def compile_kernels(variant: Variant, part: int, arch: str) -> Any:
+    """The kernels of a variant compiled for an architecture, or those that an earlier process has compiled.
+
+    A GPU is not needed.
 
     Parameters
     ----------
     variant : Variant
         What they are for.
+    part : int
+        The part of them, from 1: see `part_of`.
     arch : str
         Such as "sm_90".
 
@@ -167,20 +214,40 @@ def compile_kernels(variant: Variant, arch: str) -> Any:
     -------
     cuda.core.ObjectCode
         The machine code.
-
-    Raises
-    ------
-    MissingDependencyError
-        When cuda-core or NVRTC is not installed.
     """
     core, _ = _cuda()
-    options = core.ProgramOptions(name="ranksvm", arch=arch, std="c++17", define_macro=variant.macros())
-    try:
+    macros = [*variant.macros(), ("RANKSVM_PART", str(part))]
+    options = core.ProgramOptions(name="ranksvm", arch=arch, std="c++17", define_macro=macros)
+    try:  # cuda-core 1.1 and newer keep programs, in ~/.cache/cuda-python or where the system has such files
+        from cuda.core.utils import FileStreamProgramCache
+
+        with FileStreamProgramCache() as cache:
+            return core.Program(kernel_source(), "c++", options).compile("cubin", cache=cache)
+    except (ImportError, OSError):  # an older one, or a place that cannot be written to
         return core.Program(kernel_source(), "c++", options).compile("cubin")
+
+
+def _check_compiler() -> None:
+    """Refuse a GPU without NVRTC before any work."""
+    from cuda.bindings import nvrtc
+
+    try:
+        nvrtc.nvrtcVersion()
     except RuntimeError as error:
-        if "nvrtc" not in str(error).lower():
-            raise
         raise MissingDependencyError(f"device='cuda' needs NVRTC, which is not installed: {INSTALL}") from error
+
+
+class _Pinned:
+    """Memory of the host that is pinned for a device as long as this lives."""
+
+    def __init__(self, device: CudaDevice, values: np.ndarray):
+        self.device = device
+        self.values = values
+
+    def __del__(self) -> None:
+        self.device._copies.sync()
+        self.device._device.set_current()
+        self.device._driver.cuMemHostUnregister(self.values.ctypes.data)
 
 
 def _cuda() -> tuple[Any, Any]:

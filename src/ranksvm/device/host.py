@@ -21,6 +21,8 @@ class HostDevice:
         As of `Device`; few, so that small data have work for several blocks and for several rounds of each.
     backwards : bool
         Whether threads and blocks have their turns in the opposite order: no result may depend on it.
+    shared_bytes : int
+        As of `Device`.
     memory : int, optional
         Bytes that arrays may take, all together; None: as many as there are.
     name : str
@@ -32,6 +34,7 @@ class HostDevice:
         n_blocks: int = 3,
         n_threads: int = 16,
         backwards: bool = False,
+        shared_bytes: int = 1 << 16,
         memory: int | None = None,
         name: str = "host:0",
     ):
@@ -39,6 +42,7 @@ class HostDevice:
         self.n_blocks = n_blocks
         self.n_threads = n_threads
         self.backwards = backwards
+        self.shared_bytes = shared_bytes
         self._memory = memory
         self._used = 0
 
@@ -66,12 +70,26 @@ class HostDevice:
             return np.empty(array.shape, array.dtype)
         return _view(array).copy()
 
+    def pin(self, values: np.ndarray) -> Any:
+        return None
+
+    def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> Any:
+        # as late as it may be on a GPU; what reads it earlier finds NaN
+        _view(into)[...] = np.nan
+        return [(values, into)]
+
+    def await_copy(self, copy: Any) -> None:
+        if copy:
+            self.copy_in(*copy.pop())
+
     def compile(self, variant: Variant) -> None:
         pass
 
     def launch(
         self, variant: Variant, kernel: str, arguments: tuple[Argument, ...], *, n_blocks: int, shared: int = 0
     ) -> None:
+        if 8 * shared > self.shared_bytes:
+            raise DeviceError(f"{self.name}: {kernel} asks for {8 * shared} bytes of shared memory.")
         packed = np.array([word.view(np.uint64)[()] for word in words(arguments)], dtype=np.uint64)
         host_device.launch(f"{variant}/{kernel}", n_blocks, self.n_threads, shared, packed, self.backwards)
 

@@ -28,7 +28,6 @@ class Launcher:
         self.variant = variant
         self.n_threads = device.n_threads
         self._scratch: dict[str, DeviceArray] = {}
-        device.compile(variant)
 
     def __call__(
         self, kernel: str, *arguments: Argument, work: int = 1, n_blocks: int | None = None, shared: int = 0

@@ -1,4 +1,4 @@
-"""The interface of a device: six calls, and how large it is."""
+"""The interface of a device: six calls, three for copies beside them, and how large it is."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -85,6 +85,8 @@ class Device(Protocol):
         Number of blocks that use all of it.
     n_threads : int
         Number of threads of a block, a power of 2.
+    shared_bytes : int
+        Bytes of shared memory that a block can have.
     free_bytes : int
         Bytes of memory that are free.
     """
@@ -92,6 +94,7 @@ class Device(Protocol):
     name: str
     n_blocks: int
     n_threads: int
+    shared_bytes: int
 
     @property
     def free_bytes(self) -> int: ...
@@ -105,8 +108,17 @@ class Device(Protocol):
     def copy_out(self, array: DeviceArray) -> np.ndarray:
         """A copy of an array on the host, when all launches before have ended."""
 
+    def pin(self, values: np.ndarray) -> Any:
+        """Pin an array of the host, for copies at full speed, as long as the result lives; None: it cannot be."""
+
+    def copy_ahead(self, values: np.ndarray, into: DeviceArray) -> Any:
+        """Begin a copy to the device beside launches that follow, once those before have ended."""
+
+    def await_copy(self, copy: Any) -> None:
+        """Let launches that follow wait for a copy that `copy_ahead` has begun."""
+
     def compile(self, variant: Variant) -> None:
-        """Make the kernels of a variant ready to be launched, if they are not yet."""
+        """Begin to make the kernels of fits ready for a variant, if they are not yet; others are made when launched."""
 
     def launch(
         self, variant: Variant, kernel: str, arguments: tuple[Argument, ...], *, n_blocks: int, shared: int = 0

@@ -4,7 +4,17 @@ import re
 from functools import cache
 from importlib import resources
 
-__all__ = ["kernel_source"]
+__all__ = ["PARTS_OF_FITS", "kernel_source", "part_of"]
+
+# Kernels that are not in the second part of kernels.hpp, by the part in which they are.
+PARTS = {
+    1: ("loss", "degrees", "laplacian", "laplacian_rows"),
+    3: ("fused_loss", "fused_laplacian"),
+    4: ("convert", "largest_values"),
+    5: ("pair_values", "sparse_pair_values", "put_diagonal"),
+}
+# What a fit launches.
+PARTS_OF_FITS = (3, 1, 2)
 
 _INCLUDE = re.compile(r'^#include "([a-z_]+\.hpp)"$', re.MULTILINE)
 
@@ -29,3 +39,19 @@ def kernel_source() -> str:
         return _INCLUDE.sub(lambda match: text_of(match[1]), text)
 
     return text_of("kernels.hpp")
+
+
+def part_of(kernel: str) -> int:
+    """The part of the source in which a kernel is: RANKSVM_PART of kernels.hpp.
+
+    Parameters
+    ----------
+    kernel : str
+        Its name.
+
+    Returns
+    -------
+    int
+        Number of the part.
+    """
+    return next((part for part, names in PARTS.items() if kernel in names), 2)

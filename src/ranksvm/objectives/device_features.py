@@ -57,7 +57,7 @@ def feature_term(
     """
     run, pairs = kernel_launcher(device, dtype), loss.pairs
     listed = hasattr(pairs, "pair_pointers")
-    order = order_on_device(pairs)
+    order = order_on_device(pairs).positions
     taken = order if pairs.rows is None else pairs.rows[order]
     design = _StoredDesign(X, features, dtype)
     X_there, of_rows = features_on(run, features, X), Launcher(device, Variant(listed, False, run.variant.real))

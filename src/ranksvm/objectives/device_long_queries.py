@@ -67,21 +67,22 @@ class LongQueries:
         The loss over all queries.
     numbers : ndarray of int64
         The long queries, ascending; at least one.
-    order : ndarray of int64
-        The positions of all documents in the order of the device.
+    order : DeviceOrder
+        The order of all documents on the device.
     n_threads : int
         Number of threads.
     """
 
-    def __init__(self, device: Device, loss: Any, numbers: np.ndarray, order: np.ndarray, n_threads: int):
+    def __init__(self, device: Device, loss: Any, numbers: np.ndarray, order: Any, n_threads: int):
         pointers = loss.pairs.pointers
         self.device = device
         self.loss = loss.over(loss.pairs.of_queries(numbers))
         self.pairs = self.loss.pairs
         self.n_threads = n_threads
-        # on the device the documents of a query are in another order, but in the same range
-        self._ranges = [(int(pointers[q]), int(pointers[q + 1])) for q in numbers]
-        self._orders = [order[start:stop] - start for start, stop in self._ranges]
+        places = np.argsort(order.queries)[numbers]
+        self._ranges = [(int(order.pointers[place]), int(order.pointers[place + 1])) for place in places]
+        firsts = zip(self._ranges, pointers[numbers], strict=True)
+        self._orders = [order.positions[start:stop] - first for (start, stop), first in firsts]
 
     def evaluate(self, scores: DeviceArray, width: float | None) -> LongPoint:
         """The loss at scores that are on the device.

@@ -10,9 +10,19 @@ from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.data.queries import query_ranges
 from ranksvm.device.launcher import LANES, Launcher
-from ranksvm.device.protocol import Argument, DeviceArray
+from ranksvm.device.protocol import Argument, Device, DeviceArray
+from ranksvm.objectives.device_sparse_rows import SparseRows
 
-__all__ = ["DenseRows", "DeviceDesign", "RowsOnDevice", "SparseRows", "StreamedRows", "rows_on"]
+__all__ = [
+    "DenseRows",
+    "DeviceDesign",
+    "RowsOnDevice",
+    "StreamedRows",
+    "additions_of",
+    "blocks_for",
+    "rows_on",
+    "streamed_blocks",
+]
 
 logger = logging.getLogger("ranksvm.objectives")
 
@@ -21,10 +31,10 @@ logger = logging.getLogger("ranksvm.objectives")
 RESIDENT_SHARE = 0.8
 BESIDE_BYTES = 160
 STREAM_BYTES = 256 << 20
+# Rows are copied as they lie, with others among them, if these make no more of them than this; else they are gathered.
+SPARSE_SPAN = 1.25
 # Sums of blocks take at most so many bytes.
 SUMS_BYTES = 64 << 20
-# A column of sparse X is added up in pieces of so many entries.
-PIECE = 1024
 
 
 class RowsOnDevice(Protocol):
@@ -76,6 +86,11 @@ class DenseRows:
         self._host_rows = rows
         self._rows = launcher.copy_in(rows.astype(np.int32))
 
+    @property
+    def blocks(self) -> list[tuple[int, int]]:
+        """All positions: they are on the device together."""
+        return [(0, self.n_rows)]
+
     def resident(self, start: int, stop: int) -> tuple[Argument, ...]:
         return self.X, self._rows, self.n_features, 0
 
@@ -91,19 +106,20 @@ class DenseRows:
         run.add_rows(sums, n_blocks, self.n_features, out)
 
     def additions(self) -> int:
-        return _additions(self.n_rows, self.n_features, self._n_blocks(), self.launcher.n_threads)
+        return additions_of(self.n_rows, self.n_features, self._n_blocks(), self.launcher.n_threads)
 
     def taken(self, positions: np.ndarray) -> "DenseRows":
         return DenseRows(self.launcher.again(), self.X, self._host_rows[positions], self.largest)
 
     def _n_blocks(self) -> int:
-        return _blocks_for(self.launcher, self.n_rows, self.n_features)
+        return blocks_for(self.launcher, self.n_rows, self.n_features)
 
 
 class StreamedRows:
     """Dense rows that stay on the host and go through a device block by block: see `RowsOnDevice` for the methods.
 
-    A block is some whole queries. Every product reads all rows from the host; copies and kernels take turns.
+    A block is some whole queries. Every product reads all rows from the host: while kernels work on one block, the next
+    is on its way.
 
     Parameters
     ----------
@@ -113,40 +129,96 @@ class StreamedRows:
         The features on the host.
     rows : ndarray of int64, shape (n_rows,)
         Row of each position.
-    pointers : ndarray of int64, shape (n_queries + 1,)
-        First position of each query.
+    blocks : list of (int, int)
+        The first position and the last, exclusive, of each block.
     largest : ndarray of float64, shape (n_features,)
         The largest absolute value of each column.
     """
 
     def __init__(
-        self, launcher: Launcher, design: DesignMatrix, rows: np.ndarray, pointers: np.ndarray, largest: np.ndarray
+        self,
+        launcher: Launcher,
+        design: DesignMatrix,
+        rows: np.ndarray,
+        blocks: list[tuple[int, int]],
+        largest: np.ndarray,
     ):
+        # two blocks: one at work, one on its way
+        self._held: list[_Held | None] = [None, None]
         self.launcher = launcher
         self.n_rows = len(rows)
         self.n_features = self.most_entries = design.n_features
         self.largest = largest
         self._design = design
         self._rows = rows
-        block_rows = max(1, int(STREAM_BYTES / design.row_bytes))
-        ranges = query_ranges(pointers, block_rows)
-        starts = [(int(pointers[first]), int(pointers[last])) for first, last in ranges]
-        self._blocks = [(start, stop) for start, stop in starts if stop > start]
-        self._memory: DeviceArray | None = None
+        self._blocks = [(start, stop) for start, stop in blocks if stop > start]
+        spans = [_span(rows[start:stop]) if isinstance(design, DenseDesign) else None for start, stop in self._blocks]
+        # the place in its block of the row of each position
+        places = np.empty(len(rows), dtype=np.int32)
+        for (start, stop), span in zip(self._blocks, spans, strict=True):
+            places[start:stop] = np.arange(stop - start) if span is None else rows[start:stop] - span[0]
+        extents = zip(self._blocks, spans, strict=True)
+        sizes = (stop - start if span is None else span[1] - span[0] for (start, stop), span in extents)
+        self._most_rows = max(sizes, default=0)
+        self._spans, self._places = spans, launcher.copy_in(places)
+        self._lies = design.X if isinstance(design, DenseDesign) else None
+        self._pinned = launcher.device.pin(self._lies) if any(spans) and self._lies is not None else None
+        self._other: DeviceArray | None = None
         self._loaded = (0, 0)
 
+    def __del__(self) -> None:
+        # memory is free for other arrays once launches so far have ended: a copy into it has to have ended, too
+        for held in self._held:
+            if held is not None:
+                self.launcher.device.await_copy(held.copy)
+
+    @property
+    def blocks(self) -> list[tuple[int, int]]:
+        """The blocks, which `resident` has ready in this order."""
+        return self._blocks
+
     def resident(self, start: int, stop: int) -> tuple[Argument, ...]:
-        n = self.n_features
+        if (start, stop) in self._blocks:
+            number = self._blocks.index((start, stop))
+            held = self._begin(number, beside=None)
+            self._begin((number + 1) % len(self._blocks), beside=number)
+            self.launcher.device.await_copy(held.copy)
+            return held.memory, self._places, self.n_features, 0
         if self._loaded != (start, stop):
-            taken = self._design.taken(self._rows[start:stop])
-            assert isinstance(taken, DenseDesign)
-            size = (stop - start) * n
-            if self._memory is None or self._memory.size < size:
-                self._memory = None  # not both at a time
-                self._memory = self.launcher.device.empty((size,), taken.X.dtype)
-            self.launcher.device.copy_in(taken.X.ravel(), self._memory.part(0, size))
+            values = self._gathered(start, stop)
+            if self._other is None or self._other.size < values.size:
+                self._other = None  # not both at a time
+                self._other = self.launcher.device.empty((values.size,), values.dtype)
+            self.launcher.device.copy_in(values, self._other.part(0, values.size))
             self._loaded = start, stop
-        return self._memory, None, n, start
+        return self._other, None, self.n_features, start
+
+    def _begin(self, number: int, beside: int | None) -> "_Held":
+        """Begin to copy a block, if it is not there or on its way; not into the memory of the block at work."""
+        for held in self._held:
+            if held is not None and held.number == number:
+                return held
+        place = next(k for k, held in enumerate(self._held) if held is None or held.number != beside)
+        start, stop = self._blocks[number]
+        span = self._spans[number]
+        if span is None or self._lies is None:
+            values = self._gathered(start, stop)
+        else:
+            values = self._lies[span[0] : span[1]].reshape(-1)
+        old = self._held[place]
+        memory = None if old is None else old.memory
+        if memory is None or memory.size < values.size:
+            self._held[place] = old = memory = None  # not both at a time
+            memory = self.launcher.device.empty((self._most_rows * self.n_features,), values.dtype)
+        copy = self.launcher.device.copy_ahead(values, memory.part(0, values.size))
+        self._held[place] = found = _Held(number, memory, copy)
+        return found
+
+    def _gathered(self, start: int, stop: int) -> np.ndarray:
+        """The values of the rows of these positions."""
+        taken = self._design.taken(self._rows[start:stop])
+        assert isinstance(taken, DenseDesign)
+        return taken.X.ravel()
 
     def multiply(self, w: DeviceArray, out: DeviceArray) -> None:
         for start, stop in self._blocks:
@@ -157,7 +229,7 @@ class StreamedRows:
         run, n = self.launcher, self.n_features
         totals = run.scratch("block totals", len(self._blocks) * n)
         for number, (start, stop) in enumerate(self._blocks):
-            n_blocks = _blocks_for(run, stop - start, n)
+            n_blocks = blocks_for(run, stop - start, n)
             sums = run.scratch("row sums", n_blocks * n)
             arguments = *self.resident(start, stop), start, stop
             run("accumulate_rows", *arguments, u, sums, n_blocks=n_blocks, shared=run.n_threads)
@@ -167,7 +239,7 @@ class StreamedRows:
     def additions(self) -> int:
         run, n = self.launcher, self.n_features
         sizes = [stop - start for start, stop in self._blocks]
-        of_block = max((_additions(size, n, _blocks_for(run, size, n), run.n_threads) for size in sizes), default=0)
+        of_block = max((additions_of(size, n, blocks_for(run, size, n), run.n_threads) for size in sizes), default=0)
         return of_block + -(-len(sizes) * LANES // run.n_threads) + run.n_threads // LANES
 
     def taken(self, positions: np.ndarray) -> DenseRows:
@@ -177,13 +249,27 @@ class StreamedRows:
         return DenseRows(run, run.copy_in(part.X), np.arange(len(positions)), self.largest)
 
 
-def _blocks_for(launcher: Launcher, n_rows: int, n_features: int) -> int:
-    """Number of blocks that add up so many rows."""
+class _Held(NamedTuple):
+    """A block of rows in the memory of a device, or on its way there."""
+
+    number: int
+    memory: DeviceArray
+    copy: Any
+
+
+def _span(rows: np.ndarray) -> tuple[int, int] | None:
+    """First row and last, exclusive, if there are nearly no others between them."""
+    first, last = int(rows.min()), int(rows.max()) + 1
+    return (first, last) if last - first <= SPARSE_SPAN * len(rows) else None
+
+
+def blocks_for(launcher: Launcher, n_rows: int, n_features: int) -> int:
+    """Number of blocks of threads that add up so many rows."""
     most = max(1, SUMS_BYTES // (8 * max(1, n_features)))
     return min(launcher.blocks_for(LANES * n_rows), most)
 
 
-def _additions(n_rows: int, n_features: int, n_blocks: int, n_threads: int) -> int:
+def additions_of(n_rows: int, n_features: int, n_blocks: int, n_threads: int) -> int:
     """Additions that the term of a row goes through in the kernels that add up rows, at most."""
     parts = max(1, n_threads // max(1, n_features))
     of_block = -(-n_rows // (n_blocks * parts)) + parts
@@ -215,99 +301,43 @@ class DeviceDesign:
         return self.X.largest() if self._largest is None else self._largest
 
 
-class _Columns(NamedTuple):
-    """Sparse rows by columns, in pieces of at most `PIECE` entries."""
-
-    data: DeviceArray
-    positions: DeviceArray
-    pieces: DeviceArray  # first entry of each piece
-    begin: DeviceArray  # first piece of each column
-    n_pieces: int
-    longest: int  # most pieces of a column
-
-
-class SparseRows:
-    """Rows of a CSR matrix: see `RowsOnDevice` for the methods.
-
-    The rows are on the device twice, by rows and by columns, so that sums over either have one order.
+def streamed_blocks(device: Device, design: DesignMatrix | DeviceDesign, pairs: Any) -> list[tuple[int, int]] | None:
+    """Ranges of queries whose rows go through a device at a time; None if all rows are there, or fit.
 
     Parameters
     ----------
-    launcher : Launcher
-        The device, and the variant of its kernels.
-    matrix : scipy.sparse.csr_array, shape (any, n_features)
-        The matrix.
-    arrays : tuple of DeviceArray
-        Its values, columns and pointers.
-    rows : ndarray of int64, shape (n_rows,)
-        Row of each position.
-    largest : ndarray of float64, shape (n_features,)
-        The largest absolute value of each column.
+    device : Device
+        The device.
+    design : DesignMatrix or DeviceDesign
+        The features.
+    pairs : ComparablePairs or PairList
+        The pairs.
+
+    Returns
+    -------
+    list of (int, int) or None
+        The ranges.
     """
-
-    def __init__(
-        self,
-        launcher: Launcher,
-        matrix: Any,
-        arrays: tuple[DeviceArray, DeviceArray, DeviceArray],
-        rows: np.ndarray,
-        largest: np.ndarray,
-    ):
-        self.launcher = launcher
-        self.n_rows = len(rows)
-        self.n_features = matrix.shape[1]
-        self.most_entries = int(np.diff(matrix.indptr).max(initial=0))
-        self.largest = largest
-        self._matrix = matrix
-        self._arrays = arrays
-        self._host_rows = rows
-        self._rows = launcher.copy_in(rows.astype(np.int32))
-        self._by_columns: _Columns | None = None
-
-    def resident(self, start: int, stop: int) -> tuple[Argument, ...]:
-        return *self._arrays, self._rows, self.n_features
-
-    def multiply(self, w: DeviceArray, out: DeviceArray) -> None:
-        arguments = *self.resident(0, self.n_rows), 0, self.n_rows
-        self.launcher("scores", *arguments, w, out, work=LANES * self.n_rows)
-
-    def accumulate(self, u: DeviceArray, out: DeviceArray, squares: bool = False) -> None:
-        run, columns = self.launcher, self._columns()
-        sums = run.scratch("piece sums", max(1, columns.n_pieces))
-        entries = columns.data, columns.positions, columns.pieces, columns.n_pieces
-        run("accumulate_columns", *entries, u, int(squares), sums, work=LANES * columns.n_pieces)
-        run("add_pieces", sums, columns.begin, self.n_features, out, work=LANES * self.n_features)
-
-    def additions(self) -> int:
-        return PIECE // LANES + self._columns().longest // LANES + 2 * LANES
-
-    def taken(self, positions: np.ndarray) -> "SparseRows":
-        rows = self._host_rows[positions]
-        return SparseRows(self.launcher.again(), self._matrix, self._arrays, rows, self.largest)
-
-    def _columns(self) -> _Columns:
-        if self._by_columns is None:
-            taken = self._matrix[self._host_rows].tocsc()
-            sizes = np.diff(taken.indptr)
-            n_pieces = -(-sizes // PIECE)
-            begin = np.concatenate(([0], np.cumsum(n_pieces))).astype(np.int64)
-            # the k-th piece of a column begins k * PIECE entries after the column
-            within = np.arange(begin[-1]) - np.repeat(begin[:-1], n_pieces)
-            starts = np.repeat(taken.indptr[:-1].astype(np.int64), n_pieces) + PIECE * within
-            pieces = np.append(starts, taken.indptr[-1]).astype(np.int64)
-            copy_in = self.launcher.copy_in
-            values, positions = copy_in(taken.data), copy_in(taken.indices.astype(np.int32))
-            longest = int(n_pieces.max(initial=0))
-            self._by_columns = _Columns(
-                values, positions, copy_in(pieces), copy_in(begin), n_pieces=int(begin[-1]), longest=longest
-            )
-        return self._by_columns
+    if not isinstance(design, DenseDesign | TwoBlockDesign):
+        return None
+    size, free = int(design.row_bytes * design.X.shape[0]), device.free_bytes
+    if size <= RESIDENT_SHARE * free - BESIDE_BYTES * pairs.n_rows:
+        logger.info("%s: X stays there, %s", device.name, in_words(size))
+        return None
+    block = in_words(min(size, STREAM_BYTES))
+    line = "%s: X takes %s and %s are free, so rows stream through in blocks of %s for every product"
+    logger.info(line, device.name, in_words(size), in_words(free), block)
+    return list(query_ranges(pairs.pointers, max(1, int(STREAM_BYTES / design.row_bytes))))
 
 
 def rows_on(
-    launcher: Launcher, design: DesignMatrix | DeviceDesign, rows: np.ndarray, pointers: np.ndarray, n_threads: int = 1
+    launcher: Launcher,
+    design: DesignMatrix | DeviceDesign,
+    rows: np.ndarray,
+    blocks: list[tuple[int, int]] | None = None,
+    n_threads: int = 1,
 ) -> DenseRows | StreamedRows | SparseRows:
-    """Copy the rows of a design matrix to a device, if they are not there; dense ones only if they fit.
+    """Copy the rows of a design matrix to a device, if they are not there.
 
     Parameters
     ----------
@@ -317,8 +347,8 @@ def rows_on(
         The features: a `DenseDesign`, `TwoBlockDesign`, `SparseDesign` or `DeviceDesign`.
     rows : ndarray of int64, shape (n_rows,)
         Row of each position.
-    pointers : ndarray of int64, shape (n_queries + 1,)
-        First position of each query.
+    blocks : list of (int, int), optional
+        Blocks of positions that stream through; None: all rows stay on the device.
     n_threads : int
         Number of threads that look for the largest values.
 
@@ -339,14 +369,8 @@ def rows_on(
     if isinstance(design, DeviceDesign):
         return DenseRows(launcher, design.X.array, rows, largest)
     assert isinstance(design, DenseDesign | TwoBlockDesign)
-    size, free = int(design.row_bytes * design.X.shape[0]), launcher.device.free_bytes
-    name = launcher.device.name
-    if size > RESIDENT_SHARE * free - BESIDE_BYTES * len(rows):
-        block = in_words(min(size, STREAM_BYTES))
-        line = "%s: X takes %s and %s are free, so rows stream through in blocks of %s for every product"
-        logger.info(line, name, in_words(size), in_words(free), block)
-        return StreamedRows(launcher, design, rows, pointers, largest)
-    logger.info("%s: X stays there, %s", name, in_words(size))
+    if blocks is not None:
+        return StreamedRows(launcher, design, rows, blocks, largest)
     if isinstance(design, TwoBlockDesign):
         first, second = design.X.first, design.X.second
         X = launcher.device.empty(design.X.shape, design.X.dtype)

@@ -14,13 +14,21 @@ from ranksvm.losses.round_off import LossRoundOff, SumLengths
 from ranksvm.objectives.data_term import Sizes
 from ranksvm.objectives.device_long_queries import LongPoint, LongQueries, is_long
 from ranksvm.objectives.device_pairs import PairsOnDevice, order_on_device
-from ranksvm.objectives.device_rows import STREAM_BYTES, DeviceDesign, RowsOnDevice, SparseRows, StreamedRows, rows_on
+from ranksvm.objectives.device_pass import LOSS_COLUMNS, QueryPass
+from ranksvm.objectives.device_rows import (
+    STREAM_BYTES,
+    DenseRows,
+    DeviceDesign,
+    RowsOnDevice,
+    StreamedRows,
+    rows_on,
+    streamed_blocks,
+)
+from ranksvm.objectives.device_sparse_rows import SparseRows
 from ranksvm.objectives.threaded_term import DIAGONAL_ROWS, SEED
 
 __all__ = ["DevicePoint", "DeviceTerm"]
 
-# Columns of the sums of a loss: kLossColumns of losses.hpp.
-LOSS_COLUMNS = 4
 # Features on a side of a tile of an explicit Hessian: kTile of curvature.hpp.
 TILE = 64
 # Rows of an explicit Hessian that are on the device at a time, gathered and multiplied by the Laplacian, and the parts
@@ -67,9 +75,10 @@ class _Sample(NamedTuple):
 class DeviceTerm:
     """``loss(X w)`` with rows, scores and pairs on a device: see `DataTerm` for the methods.
 
-    An evaluation takes a vector of n numbers to the device and brings n + 4 back. Every pair is visited, from either of
-    its documents, but of queries with too many pairs for that (`LongQueries`); sums are in float64 and in an order that
-    depends on the device and the data alone, so that a fit gives the same bits every time.
+    An evaluation takes a vector of n numbers to the device and brings n + 4 back; dense X is read in one pass
+    (`QueryPass`). Every pair is visited, from either of its documents, but of queries with too many pairs for that
+    (`LongQueries`); sums are in float64 and in an order that depends on the device and the data alone, so that a fit
+    gives the same bits every time.
 
     Parameters
     ----------
@@ -112,16 +121,24 @@ class DeviceTerm:
         self.weight = pairs.weight
         real = "float" if design.dtype == np.float32 else "double"
         listed = hasattr(pairs, "pair_pointers")
-        self._order = order_on_device(pairs)
+        blocks = streamed_blocks(device, design, pairs) if rows is None else None
+        self._order = order = order_on_device(pairs, blocks)
         self._run = Launcher(device, Variant(listed, not design.dense, real)) if rows is None else rows.launcher
+        device.compile(self._run.variant)
         if rows is None:
-            taken = self._order if pairs.rows is None else pairs.rows[self._order]
-            rows = rows_on(self._run, design, taken, pairs.pointers, n_threads)
+            taken = order.positions if pairs.rows is None else pairs.rows[order.positions]
+            ends = order.pointers
+            ranges = None if blocks is None else [(int(ends[first]), int(ends[last])) for first, last in blocks]
+            rows = rows_on(self._run, design, taken, ranges, n_threads)
         self._rows = rows
         self._pairs = PairsOnDevice(self._run, pairs, self._order)
         self._is_long = is_long(pairs)
         long = np.flatnonzero(self._is_long)
         self._long = LongQueries(device, loss, long, self._order, n_threads) if len(long) else None
+        # in one pass over X, unless X is sparse or the host has its part in the middle of it
+        self._pass = None
+        if self.n_rows and self._long is None and isinstance(rows, DenseRows | StreamedRows):
+            self._pass = QueryPass(self._run, self._pairs.arguments, rows, order)
         self._weights = device.empty((self.n_variables,), np.float64)
         # the sums of a loss, then a gradient
         self._results = device.empty((LOSS_COLUMNS + self.n_variables,), np.float64)
@@ -134,6 +151,10 @@ class DeviceTerm:
     def evaluate(self, w: np.ndarray, width: float | None, near: DevicePoint | None = None) -> DevicePoint:
         """Value and gradient; ``near`` is of no use, as nothing is sorted."""
         point = self._new_point(width)
+        if self._pass is not None:
+            weights = self.device.copy_in(w, self._weights)
+            self._pass.evaluate(weights, float(width or 0.0), point.scores, self._results)
+            return self._found(point)
         self._multiply_rows(w, point.scores)
         return self._evaluated(point)
 
@@ -164,18 +185,27 @@ class DeviceTerm:
                 slopes[place] += slope
         return values, slopes
 
+    def point_at(self, scores: np.ndarray, width: float | None) -> DevicePoint:
+        """A point for Hessians at scores that are on the host, by position, without value and gradient."""
+        point = self._new_point(width)
+        self.device.copy_in(scores[self._order.positions], point.scores.part(0, self.n_rows))
+        return point
+
     def scores(self, w: np.ndarray) -> np.ndarray:
         """``X w`` by position, shape (n_rows,), on the host."""
         found = np.empty(self.n_rows)
         if self.n_rows:
             scores = self._run.scratch("probe", self.n_rows)
             self._multiply_rows(w, scores)
-            found[self._order] = self.device.copy_out(scores.part(0, self.n_rows))
+            found[self._order.positions] = self.device.copy_out(scores.part(0, self.n_rows))
         return found
 
     def sizes(self) -> Sizes:
         """Sizes of the rows."""
-        return Sizes(self._rows.largest, self._rows.most_entries, self._rows.additions() if self.n_rows else 0)
+        additions = self._rows.additions() if self.n_rows else 0
+        if self._pass is not None:
+            additions = max(additions, self._pass.additions())
+        return Sizes(self._rows.largest, self._rows.most_entries, additions)
 
     def round_off(self, at: DevicePoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation; what they take of its scores is found on the device."""
@@ -194,17 +224,22 @@ class DeviceTerm:
     # -- curvature ---------------------------------------------------------------------------------------------------
 
     def curvature_product(self, at: DevicePoint, v: np.ndarray) -> np.ndarray:
-        """``X' H X v``, X read twice."""
+        """``X' H X v``."""
         if not self.n_rows:
             return np.zeros(self.n_variables)
+        gradient = self._results.part(LOSS_COLUMNS, self._results.size)
+        if self._pass is not None:
+            vector = self.device.copy_in(v, self._weights)
+            self._pass.product(vector, at.scores, *self._ring(at.width), self.loss.curvature(at.width), self._results)
+            return self.device.copy_out(gradient)
         moved, flows = (self._run.scratch(name, self.n_rows) for name in ("probe", "slopes"))
         self._multiply_rows(v, moved)
         ring = self._ring(at.width)
-        arguments = *self._pairs.arguments, self.n_rows, at.scores, *ring, self.loss.curvature(at.width), moved, flows
+        factor = self.loss.curvature(at.width)
+        arguments = *self._pairs.arguments, 0, self.n_rows, at.scores, *ring, factor, moved, flows
         self._run("laplacian", *arguments, work=self.n_rows)
         if self._long is not None:
             self._long.put(self._long.multiply(self._long_at(at), self._long.taken(moved)), flows)
-        gradient = self._results.part(LOSS_COLUMNS, self._results.size)
         self._rows.accumulate(flows, gradient)
         return self.device.copy_out(gradient)
 
@@ -273,6 +308,10 @@ class DeviceTerm:
         if self._long is not None:
             self._long.put(self._long_at(point).slopes, slopes)
         self._rows.accumulate(slopes, self._results.part(LOSS_COLUMNS, self._results.size))
+        return self._found(point)
+
+    def _found(self, point: DevicePoint) -> DevicePoint:
+        """The results of an evaluation."""
         found = self.device.copy_out(self._results)
         sums = LossSums(*found[:3].tolist())
         point.sums = point.visited_sums = sums if self.loss.smoothed else LossSums(sums.value)
@@ -300,7 +339,7 @@ class DeviceTerm:
         run = self._run
         n_blocks = run.blocks_for(self.n_rows)
         sums = run.scratch("loss sums", n_blocks * LOSS_COLUMNS)
-        arguments = *self._pairs.arguments, self.n_rows, scores, float(width or 0.0), slopes, *step, sums
+        arguments = *self._pairs.arguments, 0, self.n_rows, scores, float(width or 0.0), slopes, *step, sums
         run("loss", *arguments, n_blocks=n_blocks, shared=LOSS_COLUMNS * run.n_threads)
         run.add_rows(sums, n_blocks, LOSS_COLUMNS, out)
 
@@ -356,12 +395,12 @@ class DeviceTerm:
 
         Queries that the host sweeps have a Hessian of zeros here.
         """
-        n, run, pointers = self.n_variables, self._run, self.pairs.pointers
+        n, run, pointers = self.n_variables, self._run, self._order.pointers
         ring, factor = self._ring(at.width), self.loss.curvature(at.width)
         most = min(HESSIAN_BYTES, STREAM_BYTES) if isinstance(self._rows, StreamedRows) else HESSIAN_BYTES
         for first, last in query_ranges(pointers, max(1, most // (16 * n))):
             start, stop = int(pointers[first]), int(pointers[last])
-            if stop == start or (last == first + 1 and self._is_long[first]):
+            if stop == start or (last == first + 1 and self._is_long[self._order.queries[first]]):
                 continue
             A, Z = (run.scratch(name, (stop - start) * n) for name in ("rows", "Laplacian rows"))
             work = run.n_threads * (stop - start)
@@ -390,9 +429,9 @@ class DeviceTerm:
 
     def _drawn(self, n_rows: int, seed: int) -> _Sample:
         pairs, positions = self.pairs.sample(n_rows, seed)
-        order = order_on_device(pairs)
+        order = order_on_device(pairs).positions
         place = np.empty(self.n_rows, dtype=np.int32)
-        place[self._order] = np.arange(self.n_rows)
+        place[self._order.positions] = np.arange(self.n_rows)
         places = place[positions[order]]
         term = DeviceTerm(self.device, self.design, self.loss.over(pairs), rows=self._rows.taken(places))
         return _Sample(term, self._run.copy_in(places), (n_rows, seed))
@@ -407,7 +446,7 @@ class _OnHost:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         found = np.empty(self.term.n_rows)
-        found[self.term._order] = self.term.device.copy_out(self.scores.part(0, self.term.n_rows))
+        found[self.term._order.positions] = self.term.device.copy_out(self.scores.part(0, self.term.n_rows))
         return found
 
 
@@ -435,6 +474,8 @@ class _SumsForBounds:
         n_blocks = run.blocks_for(term.n_rows)
         of_thread = of_document + -(-term.n_rows // (n_blocks * run.n_threads))
         of_all = of_thread + run.n_threads + n_blocks + run.n_threads // LANES
+        if term._pass is not None:
+            of_all = max(of_all, of_document + term._pass.loss_additions())
         return lengths._replace(of_document=of_document, of_all=of_all, swept=0)
 
     def new_state(self, ring: bool) -> _WeightBelow:

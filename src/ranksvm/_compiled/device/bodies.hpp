@@ -4,6 +4,7 @@
 
 #include "curvature.hpp"
 #include "documents.hpp"
+#include "fused.hpp"
 #include "losses.hpp"
 #include "rows.hpp"
 #include "storage.hpp"

@@ -35,7 +35,7 @@ struct Function {
     double factor, constant;
     int64_t degree;
 
-    RANKSVM_DEVICE double operator()(double sum) const {
+    RANKSVM_CALLED double operator()(double sum) const {
         switch (kind) {
             case 1:  // rbf, of squares, and laplacian, of absolute values
             case 2:
@@ -54,6 +54,7 @@ struct Function {
 private:
     RANKSVM_DEVICE double power(double base) const {
         double result = 1.0;
+        RANKSVM_ROLLED
         for (int64_t left = degree; left > 0; left /= 2) {
             if (left % 2 == 1) result *= base;
             base *= base;

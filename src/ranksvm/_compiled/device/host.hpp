@@ -139,6 +139,9 @@ struct HostKernel {
     RANKSVM_HOST_KERNEL(variant, add_pieces)                                                           \
     RANKSVM_HOST_KERNEL(variant, step_between) RANKSVM_HOST_KERNEL(variant, take)
 
+#define RANKSVM_HOST_FUSED_KERNELS(variant) \
+    RANKSVM_HOST_KERNEL(variant, fused_loss) RANKSVM_HOST_KERNEL(variant, fused_laplacian)
+
 #define RANKSVM_HOST_KERNELS_OF_DOCUMENTS(variant) \
     RANKSVM_HOST_KERNEL(variant, pair_values)      \
     RANKSVM_HOST_KERNEL(variant, sparse_pair_values) RANKSVM_HOST_KERNEL(variant, put_diagonal)
@@ -148,6 +151,8 @@ struct HostKernel {
 
 inline const std::vector<HostKernel> &host_kernels() {
     static const std::vector<HostKernel> kernels = {
+        RANKSVM_HOST_FUSED_KERNELS(levels_dense_float) RANKSVM_HOST_FUSED_KERNELS(levels_dense_double)
+        RANKSVM_HOST_FUSED_KERNELS(listed_dense_float) RANKSVM_HOST_FUSED_KERNELS(listed_dense_double)
         RANKSVM_HOST_STORAGE_KERNELS(levels_dense_float) RANKSVM_HOST_STORAGE_KERNELS(levels_dense_double)
         RANKSVM_HOST_KERNELS(levels_dense_float, accumulate_rows) RANKSVM_HOST_KERNELS(levels_dense_double, accumulate_rows)
             RANKSVM_HOST_KERNELS(levels_sparse_float, accumulate_columns)

@@ -1,7 +1,18 @@
 // All kernels, for one variant of the data: who compiles them defines RANKSVM_REAL (float or double), RANKSVM_SPARSE (0 or 1)
 // and RANKSVM_LISTED (0 or 1). Arguments are pointers, int64_t and double alone, 8 bytes each. This file may be included for
 // several variants, in a namespace each, after bodies.hpp.
+//
+// RANKSVM_PART chooses a part of the kernels, which NVRTC compiles side by side, and only where they are needed: 1, pairs;
+// 2, rows and vectors; 3, rows and pairs of short queries; 4, arrays that lie on a device; 5, documents with documents.
+// Without it all are there. PARTS of device/source.py has the names of the kernels.
 #include "bodies.hpp"
+
+#undef RANKSVM_HAS
+#ifdef RANKSVM_PART
+#define RANKSVM_HAS(part) (RANKSVM_PART == part)
+#else
+#define RANKSVM_HAS(part) 1
+#endif
 
 using ranksvm::int32_t;
 using ranksvm::int64_t;
@@ -33,18 +44,20 @@ using ranksvm::int64_t;
     ranksvm::device::DenseRows<RANKSVM_REAL> { X, rows, n_features, first_row }
 #endif
 
+#if RANKSVM_HAS(1)
 // ---------------------------------------------------------------------------------------------------------------------
 // Pairs: the loss (of width 0: the squared hinge) and its curvature
 
 RANKSVM_KERNEL(loss)
-(RANKSVM_PAIRS, int64_t n_rows, const double *scores, double width, double *gradient, const double *from, const double *to,
- double *block_sums) {
+(RANKSVM_PAIRS, int64_t start, int64_t stop, const double *scores, double width, double *gradient, const double *from,
+ const double *to, double *block_sums) {
     const auto pairs = RANKSVM_OF_PAIRS;
     if (width > 0.0)
-        ranksvm::device::evaluate_loss(pairs, ranksvm::device::HuberHinge{width, 1.0 / width}, n_rows, scores, gradient, from,
-                                       to, block_sums);
+        ranksvm::device::evaluate_loss(pairs, ranksvm::device::HuberHinge{width, 1.0 / width}, start, stop, scores, gradient,
+                                       from, to, block_sums);
     else
-        ranksvm::device::evaluate_loss(pairs, ranksvm::device::SquaredHinge{}, n_rows, scores, gradient, from, to, block_sums);
+        ranksvm::device::evaluate_loss(pairs, ranksvm::device::SquaredHinge{}, start, stop, scores, gradient, from, to,
+                                       block_sums);
 }
 
 RANKSVM_KERNEL(degrees)
@@ -55,8 +68,10 @@ RANKSVM_KERNEL(degrees)
 }
 
 RANKSVM_KERNEL(laplacian)
-(RANKSVM_PAIRS, int64_t n_rows, const double *scores, double inner, double outer, double factor, const double *v, double *out) {
-    ranksvm::device::multiply_laplacian(RANKSVM_OF_PAIRS, ranksvm::device::Ring{inner, outer}, n_rows, scores, factor, v, out);
+(RANKSVM_PAIRS, int64_t start, int64_t stop, const double *scores, double inner, double outer, double factor, const double *v,
+ double *out) {
+    ranksvm::device::multiply_laplacian(RANKSVM_OF_PAIRS, ranksvm::device::Ring{inner, outer}, start, stop, scores, factor, v,
+                                        out);
 }
 
 RANKSVM_KERNEL(laplacian_rows)
@@ -65,6 +80,9 @@ RANKSVM_KERNEL(laplacian_rows)
     ranksvm::device::laplacian_rows(RANKSVM_OF_PAIRS, ranksvm::device::Ring{inner, outer}, start, stop, scores, factor, n, A, Z);
 }
 
+#endif
+
+#if RANKSVM_HAS(2)
 // ---------------------------------------------------------------------------------------------------------------------
 // Rows
 
@@ -85,16 +103,6 @@ RANKSVM_KERNEL(accumulate_columns)
 #else
 RANKSVM_KERNEL(accumulate_rows)(RANKSVM_ROWS, int64_t start, int64_t stop, const double *u, double *block_sums) {
     ranksvm::device::accumulate_rows(RANKSVM_OF_ROWS, start, stop, u, block_sums);
-}
-
-RANKSVM_KERNEL(convert)
-(const char *values, int64_t type, int64_t row_stride, int64_t column_stride, const int32_t *rows, int64_t n_rows, int64_t n,
- RANKSVM_REAL *out) {
-    ranksvm::device::convert(values, type, row_stride, column_stride, rows, n_rows, n, out);
-}
-
-RANKSVM_KERNEL(largest_values)(const RANKSVM_REAL *X, int64_t n_rows, int64_t n, double *block_largest) {
-    ranksvm::device::largest_values(X, n_rows, n, block_largest);
 }
 #endif
 
@@ -125,11 +133,51 @@ RANKSVM_KERNEL(step_between)(const double *a, const double *b, double alpha, int
 RANKSVM_KERNEL(take)(const double *values, const int32_t *places, int64_t n, double *out) {
     ranksvm::device::take(values, places, n, out);
 }
+#endif
+
+#if RANKSVM_HAS(3) && !RANKSVM_SPARSE
+// ---------------------------------------------------------------------------------------------------------------------
+// Rows and pairs of short queries
+
+RANKSVM_KERNEL(fused_loss)
+(RANKSVM_PAIRS, RANKSVM_ROWS, const int32_t *begin, int64_t n_tasks, int64_t most_rows, const double *w, double width,
+ double *scores, double *block_sums) {
+    using namespace ranksvm::device;
+    const auto pairs = RANKSVM_OF_PAIRS;
+    pass_over_queries(RANKSVM_OF_ROWS, Tasks{begin, n_tasks, most_rows}, w, LossOfScores<decltype(pairs)>{pairs, width}, scores,
+                      block_sums);
+}
+
+RANKSVM_KERNEL(fused_laplacian)
+(RANKSVM_PAIRS, RANKSVM_ROWS, const int32_t *begin, int64_t n_tasks, int64_t most_rows, const double *v, const double *scores,
+ double inner, double outer, double factor, double *block_sums) {
+    using namespace ranksvm::device;
+    const auto pairs = RANKSVM_OF_PAIRS;
+    const Ring ring = {inner, outer};
+    pass_over_queries(RANKSVM_OF_ROWS, Tasks{begin, n_tasks, most_rows}, v,
+                      FlowOfScores<decltype(pairs)>{pairs, ring, scores, factor}, nullptr, block_sums);
+}
+#endif
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Arrays that lie on a device
+
+#if RANKSVM_HAS(4) && !RANKSVM_SPARSE && !RANKSVM_LISTED
+RANKSVM_KERNEL(convert)
+(const char *values, int64_t type, int64_t row_stride, int64_t column_stride, const int32_t *rows, int64_t n_rows, int64_t n,
+ RANKSVM_REAL *out) {
+    ranksvm::device::convert(values, type, row_stride, column_stride, rows, n_rows, n, out);
+}
+
+RANKSVM_KERNEL(largest_values)(const RANKSVM_REAL *X, int64_t n_rows, int64_t n, double *block_largest) {
+    ranksvm::device::largest_values(X, n_rows, n, block_largest);
+}
+#endif
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Documents with documents: matrices of a kernel and features that stand for one, of which RANKSVM_REAL is the type
 
-#if !RANKSVM_SPARSE && !RANKSVM_LISTED
+#if RANKSVM_HAS(5) && !RANKSVM_SPARSE && !RANKSVM_LISTED
 RANKSVM_KERNEL(pair_values)
 (const double *X, int64_t n_X, const int32_t *rows, int64_t start, int64_t stop, const double *Z, int64_t n_Z,
  int64_t n_features, int64_t kind, double factor, double constant, int64_t degree, int64_t row_stride, int64_t column_stride,

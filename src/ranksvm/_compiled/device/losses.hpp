@@ -59,14 +59,16 @@ struct LossVisit {
     RANKSVM_DEVICE void above(int64_t j, double weight) { lost += weight * loss.pull(scores[j] - own); }
 };
 
-// Value, gradient (unless null) and slope along `to - from` (unless null) at some scores. Each block leaves a row of sums.
+// Value, gradient (unless null) and slope along `to - from` (unless null) at some scores, over the documents start .. stop.
+// Each block leaves a row of sums.
 template <class Pairs, class Loss>
-RANKSVM_DEVICE void evaluate_loss(const Pairs &pairs, const Loss &loss, int64_t n_rows, const double *scores, double *gradient,
-                                  const double *from, const double *to, double *block_sums) {
+RANKSVM_DEVICE void evaluate_loss(const Pairs &pairs, const Loss &loss, int64_t start, int64_t stop, const double *scores,
+                                  double *gradient, const double *from, const double *to, double *block_sums) {
     const Block block = this_block();
     RANKSVM_PHASE(thread) {
         double sums[kLossColumns] = {0.0, 0.0, 0.0, 0.0};
-        for (int64_t i = block.index * block.n_threads + thread; i < n_rows; i += block.count * block.n_threads) {
+        RANKSVM_ROLLED
+        for (int64_t i = start + block.index * block.n_threads + thread; i < stop; i += block.count * block.n_threads) {
             LossVisit<Loss> visit = {loss, scores, scores[i], 0.0, 0.0, {0.0, 0.0, 0.0}};
             pairs.visit(i, visit);
             for (int c = 0; c < 3; ++c) sums[c] += visit.sums[c];
@@ -102,6 +104,7 @@ RANKSVM_DEVICE void sum_degrees(const Pairs &pairs, const Ring &ring, int64_t n_
     const Block block = this_block();
     RANKSVM_PHASE(thread) {
         double sum = 0.0;
+        RANKSVM_ROLLED
         for (int64_t i = block.index * block.n_threads + thread; i < n_rows; i += block.count * block.n_threads) {
             DegreeVisit visit = {ring, scores, scores[i], 0.0};
             pairs.visit(i, visit);
@@ -126,13 +129,14 @@ struct FlowVisit {
     }
 };
 
-// out = factor * L v, L the Laplacian of the graph of the curved pairs.
+// out = factor * L v for the documents start .. stop, L the Laplacian of the graph of the curved pairs.
 template <class Pairs>
-RANKSVM_DEVICE void multiply_laplacian(const Pairs &pairs, const Ring &ring, int64_t n_rows, const double *scores,
+RANKSVM_DEVICE void multiply_laplacian(const Pairs &pairs, const Ring &ring, int64_t start, int64_t stop, const double *scores,
                                        double factor, const double *v, double *out) {
     const Block block = this_block();
     RANKSVM_PHASE(thread) {
-        for (int64_t i = block.index * block.n_threads + thread; i < n_rows; i += block.count * block.n_threads) {
+        RANKSVM_ROLLED
+        for (int64_t i = start + block.index * block.n_threads + thread; i < stop; i += block.count * block.n_threads) {
             FlowVisit visit = {ring, scores, v, scores[i], v[i], 0.0};
             pairs.visit(i, visit);
             out[i] = factor * visit.sum;

@@ -20,15 +20,15 @@ struct LevelPairs {
     bool adjacent;              // whether only the pairs of neighbouring levels count
 
     // Calls visit.below(j, weight) for the pairs in which document i is preferred to j, and visit.above(j, weight) for
-    // those in which j is preferred to it.
+    // those in which j is preferred to it; every `lanes`-th of them from number `lane` on.
     template <class Visit>
-    RANKSVM_DEVICE void visit(int64_t i, Visit &visit) const {
+    RANKSVM_DEVICE void visit(int64_t i, Visit &visit, int lane = 0, int lanes = 1) const {
         if (gain != nullptr)
-            go_through<true, true>(i, visit);
+            go_through<true, true>(i, visit, lane, lanes);
         else if (preferred != nullptr)
-            go_through<true, false>(i, visit);
+            go_through<true, false>(i, visit, lane, lanes);
         else
-            go_through<false, false>(i, visit);
+            go_through<false, false>(i, visit, lane, lanes);
     }
 
     // A document of the query of document i, the same for all of them.
@@ -36,15 +36,17 @@ struct LevelPairs {
 
 private:
     template <bool kWeighted, bool kGaps, class Visit>
-    RANKSVM_DEVICE void go_through(int64_t i, Visit &visit) const {
+    RANKSVM_DEVICE void go_through(int64_t i, Visit &visit, int lane, int lanes) const {
         const int32_t own = level[i], q = query[own];
         const int32_t first = pointers[q], last = pointers[q + 1], start = begin[own], stop = begin[own + 1];
         const int32_t lowest = adjacent && start > first ? begin[own - 1] : first;
         const int32_t end = adjacent && stop < last ? begin[own + 2] : last;
         const double a = kWeighted ? preferred[i] : 1.0, b = kWeighted ? other[i] : 1.0, g = kGaps ? gain[i] : 0.0;
-        for (int32_t j = lowest; j < start; ++j)
+        RANKSVM_ROLLED
+        for (int32_t j = lowest + lane; j < start; j += lanes)
             visit.below(j, kGaps ? a * other[j] * (g - gain[j]) : kWeighted ? a * other[j] : 1.0);
-        for (int32_t j = stop; j < end; ++j)
+        RANKSVM_ROLLED
+        for (int32_t j = stop + lane; j < end; j += lanes)
             visit.above(j, kGaps ? preferred[j] * b * (gain[j] - g) : kWeighted ? preferred[j] * b : 1.0);
     }
 };
@@ -58,8 +60,9 @@ struct ListedPairs {
     const int32_t *origin;    // (n_rows,) first document of the component
 
     template <class Visit>
-    RANKSVM_DEVICE void visit(int64_t i, Visit &visit) const {
-        for (int64_t e = begin[i]; e < begin[i + 1]; ++e) {
+    RANKSVM_DEVICE void visit(int64_t i, Visit &visit, int lane = 0, int lanes = 1) const {
+        RANKSVM_ROLLED
+        for (int64_t e = begin[i] + lane; e < begin[i + 1]; e += lanes) {
             const double own = weight[e];
             if (own > 0.0)
                 visit.below(partner[e], own);

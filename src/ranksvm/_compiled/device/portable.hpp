@@ -9,12 +9,17 @@
 #if defined(__CUDACC__)
 
 #define RANKSVM_DEVICE __device__ __forceinline__
+// A function that is called, and a loop that stays one: copies in the place of either would take long to compile.
+#define RANKSVM_CALLED __device__ __noinline__
+#define RANKSVM_ROLLED _Pragma("unroll 1")
 #define RANKSVM_KERNEL(name) extern "C" __global__ void name
 #define RANKSVM_PHASE(thread) for (int thread = (__syncthreads(), static_cast<int>(threadIdx.x)); thread >= 0; thread = -1)
 
 #else
 
 #define RANKSVM_DEVICE inline
+#define RANKSVM_CALLED inline
+#define RANKSVM_ROLLED
 #define RANKSVM_KERNEL(name) inline void name
 // Backwards, too: what a phase gives may not depend on the order of its threads, and a test runs both.
 #define RANKSVM_PHASE(thread)                                                                          \
@@ -88,6 +93,41 @@ RANKSVM_DEVICE double sum_by_lanes(int lane, int64_t first, int64_t last, const 
     for (int apart = kLanes / 2; apart > 0; apart /= 2)
         for (int each = 0; each < apart; ++each) sums[each] += sums[each + apart];
     return sums[0];
+#endif
+}
+
+// The sum of part(lane, sums) over kLanes threads, each with its number as `lane`; what a part adds to `sums` stays with the
+// thread. On the host the first lane does the work of all, and has the result alone.
+template <class Part>
+RANKSVM_DEVICE double add_lanes(int lane, double *sums, const Part &part) {
+#if defined(__CUDACC__)
+    double sum = part(lane, sums);
+    const unsigned own = 0xffu << (threadIdx.x & 31 & ~(kLanes - 1));
+    for (int apart = kLanes / 2; apart > 0; apart /= 2) sum += __shfl_xor_sync(own, sum, apart);
+    return sum;
+#else
+    if (lane != 0) return 0.0;
+    double sum = 0.0;
+    for (int each = 0; each < kLanes; ++each) sum += part(each, sums);
+    return sum;
+#endif
+}
+
+// A value from the memory of the device to the shared one of the block. It is there once the thread has called `await_copies`:
+// on a GPU all copies of a phase are on their way at a time, and take no registers.
+template <class Real>
+RANKSVM_DEVICE void begin_copy(Real *to, const Real *from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    const unsigned there = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(there), "l"(from), "n"(sizeof(Real)) : "memory");
+#else
+    *to = *from;
+#endif
+}
+
+RANKSVM_DEVICE void await_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
 }
 

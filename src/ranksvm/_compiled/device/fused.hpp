@@ -1,0 +1,136 @@
+// Short queries in one reading of X: a block holds the rows of some whole queries in shared memory, for their scores, for what
+// their pairs make of these (slopes of the loss, or the Laplacian times them), and for X' times that.
+#ifndef RANKSVM_DEVICE_FUSED_HPP
+#define RANKSVM_DEVICE_FUSED_HPP
+
+#include "losses.hpp"
+#include "rows.hpp"
+
+namespace ranksvm::device {
+
+// Threads that take a row together where it is copied, and neighbouring features where rows are added up: a warp.
+constexpr int kGroup = 32;
+
+// The loss at the scores X w, of a width as kernels have it: its slopes, and the sums of `evaluate_loss`.
+template <class Pairs>
+struct LossOfScores {
+    const Pairs &pairs;
+    double width;
+
+    RANKSVM_DEVICE double operator()(int lane, int64_t i, const double *scores, double *sums) const {
+        return width > 0.0 ? visited(HuberHinge{width, 1.0 / width}, lane, i, scores, sums)
+                           : visited(SquaredHinge{}, lane, i, scores, sums);
+    }
+
+private:
+    template <class Loss>
+    RANKSVM_DEVICE double visited(const Loss &loss, int lane, int64_t i, const double *scores, double *sums) const {
+        return add_lanes(lane, sums, [&](int own, double *own_sums) {
+            LossVisit<Loss> visit = {loss, scores, scores[i], 0.0, 0.0, {0.0, 0.0, 0.0}};
+            pairs.visit(i, visit, own, kLanes);
+            for (int c = 0; c < 3; ++c) own_sums[c] += visit.sums[c];
+            if (visit.own != visit.own) own_sums[0] = visit.own;
+            return loss.slope() * (visit.lost - visit.won);
+        });
+    }
+};
+
+// The Laplacian at other scores times X v.
+template <class Pairs>
+struct FlowOfScores {
+    const Pairs &pairs;
+    const Ring &ring;
+    const double *scores;
+    double factor;
+
+    RANKSVM_DEVICE double operator()(int lane, int64_t i, const double *v, double *sums) const {
+        return add_lanes(lane, sums, [&](int own, double *) {
+            FlowVisit visit = {ring, scores, v, scores[i], v[i], 0.0};
+            pairs.visit(i, visit, own, kLanes);
+            return factor * visit.sum;
+        });
+    }
+};
+
+// Queries that are next to each other, whose rows fit into shared memory together.
+struct Tasks {
+    const int32_t *begin;  // (n_tasks + 1,) first position of each
+    int64_t n_tasks, most_rows;
+};
+
+// scores (unless null) = X w for the rows of the tasks, and block_sums[block, :] = the sums of the work, then X' times what
+// the work makes of the scores. Shared memory: the sums of each thread, w, sums for X' of each group of threads, two numbers
+// for each row, and the rows.
+template <class Real, class Work>
+RANKSVM_DEVICE void pass_over_queries(const DenseRows<Real> &X, const Tasks &tasks, const double *w, const Work &work,
+                                      double *scores, double *block_sums) {
+    const Block block = this_block();
+    const int64_t n = X.n;
+    const int group = block.n_threads < kGroup ? block.n_threads : kGroup, n_groups = block.n_threads / group;
+    double *sums = block.shared, *weights = sums + kLossColumns * block.n_threads, *columns = weights + n;
+    double *products = columns + n_groups * n, *slopes = products + tasks.most_rows;
+    Real *rows = reinterpret_cast<Real *>(slopes + tasks.most_rows);
+    RANKSVM_PHASE(thread) {
+        for (int c = 0; c < kLossColumns; ++c) sums[c * block.n_threads + thread] = 0.0;
+        RANKSVM_ROLLED
+        for (int64_t f = thread; f < n; f += block.n_threads) weights[f] = w[f];
+        RANKSVM_ROLLED
+        for (int64_t k = thread; k < n_groups * n; k += block.n_threads) columns[k] = 0.0;
+    }
+    RANKSVM_ROLLED
+    for (int64_t task = block.index; task < tasks.n_tasks; task += block.count) {
+        const int64_t first = tasks.begin[task], n_rows = tasks.begin[task + 1] - first;
+        RANKSVM_PHASE(thread) {
+            RANKSVM_ROLLED
+            for (int64_t t = thread / group; t < n_rows; t += n_groups) {
+                const Real *row = X.row(first + t);
+                for (int64_t f = thread % group; f < n; f += group) begin_copy(rows + t * n + f, row + f);
+            }
+            await_copies();
+        }
+        RANKSVM_PHASE(thread) {
+            RANKSVM_ROLLED
+            for (int64_t t = thread / kLanes; t < n_rows; t += block.n_threads / kLanes) {
+                const Real *row = rows + t * n;
+                const double product = sum_by_lanes(
+                    thread % kLanes, 0, n, [=](int64_t f) { return static_cast<double>(row[f]) * weights[f]; });
+                if (thread % kLanes != 0) continue;
+                products[t] = product;
+                if (scores != nullptr) scores[first + t] = product;
+            }
+        }
+        RANKSVM_PHASE(thread) {
+            double own[3] = {0.0, 0.0, 0.0};
+            RANKSVM_ROLLED
+            for (int64_t t = thread / kLanes; t < n_rows; t += block.n_threads / kLanes) {
+                const double slope = work(thread % kLanes, first + t, products - first, own);
+                if (thread % kLanes == 0) slopes[t] = slope;
+            }
+            for (int c = 0; c < 3; ++c) sums[c * block.n_threads + thread] += own[c];
+        }
+        RANKSVM_PHASE(thread) {
+            RANKSVM_ROLLED
+            for (int64_t f = thread % group; f < n; f += group) {
+                double sum = 0.0;
+                for (int64_t t = thread / group; t < n_rows; t += n_groups)
+                    sum += slopes[t] * static_cast<double>(rows[t * n + f]);
+                columns[thread / group * n + f] += sum;
+            }
+        }
+    }
+    double *out = block_sums + block.index * (kLossColumns + n);
+    RANKSVM_PHASE(thread) {
+        RANKSVM_ROLLED
+        for (int64_t f = thread; f < n; f += block.n_threads) {
+            double sum = 0.0;
+            RANKSVM_ROLLED
+            for (int part = 0; part < n_groups; ++part) sum += columns[part * n + f];
+            out[kLossColumns + f] = sum;
+        }
+    }
+    add_threads(block, kLossColumns, out);
+}
+
+}  // namespace ranksvm::device
+
+#endif
