@@ -14,7 +14,6 @@ from ranksvm.losses.round_off import OPERATIONS, UNIT, growth
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective
 from ranksvm.objectives.smoothing import SmoothedObjective
-from ranksvm.objectives.threaded_term import ThreadedTerm
 
 __all__ = ["CoefficientObjective", "KernelObjective", "KernelPoint"]
 
@@ -109,9 +108,7 @@ class KernelObjective(SmoothedObjective):
         self._tasks = list(query_ranges(self.pairs.pointers, TASK_ROWS))
         self._spare: list[Any] = []
         # the problem over the functions of the landmarks, for its Hessians
-        self._within = (
-            LinearObjective(ThreadedTerm(landmarks.design, loss, n_threads), C, shown=False) if landmarks else None
-        )
+        self._within = LinearObjective(landmarks.term(loss, n_threads), C, shown=False) if landmarks else None
 
     # -- vectors -----------------------------------------------------------------------------------------------------
 
@@ -288,7 +285,7 @@ class KernelObjective(SmoothedObjective):
         if self.landmarks is None or self._within is None:
             return np.copy
         degrees = self.loss.curvature_diagonal(point.state, 0, self.n_variables)
-        return self.landmarks.preconditioner(self._within.hessian_at(point), self.C * degrees)
+        return self.landmarks.preconditioner(self.landmarks.hessian(self._within, point), self.C * degrees)
 
     def sample(self) -> LinearObjective | None:
         """The problem over only the functions of the landmarks, or None without landmarks.
@@ -299,8 +296,7 @@ class KernelObjective(SmoothedObjective):
         if self.landmarks is None:
             return None
         loss = HuberHinge(self.pairs) if self.reducible else self.loss
-        term = ThreadedTerm(self.landmarks.design, loss, self.n_threads)
-        return LinearObjective(term, self.C, self.width, shown=False)
+        return LinearObjective(self.landmarks.term(loss, self.n_threads), self.C, self.width, shown=False)
 
     def from_sample(self, sample: LinearObjective, w: np.ndarray) -> np.ndarray:
         """The vector of a function of the landmarks."""

@@ -1,12 +1,17 @@
 """Landmarks: functions of a few documents, on which a kernel problem is small enough to be inverted exactly."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.kernels import KernelMatrix, whitening
+from ranksvm.losses import PairwiseLoss
 from ranksvm.objectives.approximate_inverse import by_cholesky
+from ranksvm.objectives.data_term import DataTerm
+from ranksvm.objectives.linear import LinearObjective
+from ranksvm.objectives.threaded_term import ThreadedTerm
 
 __all__ = ["Landmarks"]
 
@@ -65,10 +70,52 @@ class Landmarks:
         ndarray of float64, shape (2, n_rows)
             The vector.
         """
-        out = np.zeros((2, len(self.values)))
+        out = np.zeros((2, len(self.beyond)))
         out[0, self.positions] = self.weights @ w
-        out[1] = self.values @ w
+        out[1] = self._multiply(w)
         return out
+
+    def term(self, loss: PairwiseLoss, n_threads: int) -> DataTerm:
+        """The data term of the problem over these functions.
+
+        Parameters
+        ----------
+        loss : PairwiseLoss
+            The loss over the pairs.
+        n_threads : int
+            Number of threads.
+
+        Returns
+        -------
+        DataTerm
+            The term.
+        """
+        return ThreadedTerm(self.design, loss, n_threads)
+
+    def hessian(self, within: LinearObjective, point: Any) -> np.ndarray:
+        """The Hessian of the problem over these functions at a point of the problem over all.
+
+        Parameters
+        ----------
+        within : LinearObjective
+            The problem over these functions, with a `term` of theirs.
+        point : KernelPoint
+            The point.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_functions, n_functions)
+            The Hessian.
+        """
+        return within.hessian_at(point)
+
+    def _multiply(self, w: np.ndarray) -> np.ndarray:
+        """``Phi w``."""
+        return self.values @ w
+
+    def _project(self, r: np.ndarray) -> np.ndarray:
+        """``Phi' r``."""
+        return self.values.T @ r
 
     def preconditioner(self, hessian: np.ndarray, degrees: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """An approximate inverse of the Hessian ``I + L Q``: exact on these functions, a number beyond them.
@@ -94,7 +141,7 @@ class Landmarks:
         theta, within = self.theta(degrees), by_cholesky(hessian)
 
         def solve(r: np.ndarray) -> np.ndarray:
-            c = self.values.T @ r[0]
+            c = self._project(r[0])
             return r / theta + self.vector(within(c) - c / theta)
 
         return solve

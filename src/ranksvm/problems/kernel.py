@@ -200,8 +200,16 @@ class KernelProblem(RankSVMProblem):
         if self._n_landmarks:
             chosen = np.random.default_rng(0).permutation(len(self.rows))[: self._n_landmarks]
             with one_blas_thread():
-                landmarks = Landmarks(self.matrix, np.sort(chosen))
+                landmarks = self._landmarks(np.sort(chosen))
         return KernelObjective(self.matrix, loss, 1.0, n_threads, landmarks, **self.smoothing)
+
+    def _landmarks(self, chosen: np.ndarray) -> Landmarks:
+        """The functions of landmarks, where Q is."""
+        if self._on is None:
+            return Landmarks(self.matrix, chosen)
+        from ranksvm.objectives.device_landmarks import DeviceLandmarks
+
+        return DeviceLandmarks(self.matrix, chosen, self._on)
 
     def _too_coarse(self, C: float, result: SolverResult | None = None) -> bool:
         """Whether float32 is too coarse for this C: at a solution, or, without one, by a bound over all pairs."""

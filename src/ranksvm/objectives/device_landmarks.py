@@ -1,0 +1,69 @@
+"""Landmarks whose functions are evaluated, multiplied and fitted on a device."""
+
+from typing import Any
+
+import numpy as np
+
+from ranksvm.device import Device, Variant
+from ranksvm.device.launcher import Launcher
+from ranksvm.kernels import KernelMatrix
+from ranksvm.losses import PairwiseLoss
+from ranksvm.objectives.device_pairs import order_on_device
+from ranksvm.objectives.device_rows import DenseRows
+from ranksvm.objectives.device_term import DeviceTerm
+from ranksvm.objectives.landmarks import Landmarks
+from ranksvm.objectives.linear import LinearObjective
+
+__all__ = ["DeviceLandmarks"]
+
+
+class DeviceLandmarks(Landmarks):
+    """`Landmarks` with Phi on a device: a preconditioner there costs two products with it, and n numbers each way.
+
+    Parameters
+    ----------
+    matrix : KernelMatrix
+        Q.
+    positions : ndarray of int64, shape (n_landmarks,)
+        The landmarks.
+    device : Device
+        The device.
+    """
+
+    def __init__(self, matrix: KernelMatrix, positions: np.ndarray, device: Device):
+        super().__init__(matrix, positions)
+        n_rows, n_functions = self.values.shape
+        self._device = device
+        run = Launcher(device, Variant(False, False, "double"))
+        self._there = run.copy_in(self.values)
+        self._largest = np.abs(self.values).max(axis=0, initial=0.0)
+        self._rows = DenseRows(run, self._there, np.arange(n_rows), self._largest)
+        self._long, self._short = (device.empty((max(1, size),), np.float64) for size in (n_rows, n_functions))
+
+    def term(self, loss: PairwiseLoss, n_threads: int) -> DeviceTerm:
+        """The data term of the problem over these functions: see `Landmarks.term`."""
+        pairs = loss.pairs
+        order = order_on_device(pairs).positions
+        taken = order if pairs.rows is None else pairs.rows[order]
+        run = Launcher(self._device, Variant(hasattr(pairs, "pair_pointers"), False, "double"))
+        rows = DenseRows(run, self._there, taken, self._largest)
+        return DeviceTerm(self._device, self.design, loss, n_threads, rows)
+
+    def hessian(self, within: LinearObjective, point: Any) -> np.ndarray:
+        """The Hessian of the problem over these functions: see `Landmarks.hessian`."""
+        term = within.term
+        assert isinstance(term, DeviceTerm)
+        at = term.point_at(point.scores, point.width)
+        found = within.hessian_at(at)
+        term.release(at)
+        return found
+
+    def _multiply(self, w: np.ndarray) -> np.ndarray:
+        weights = self._device.copy_in(np.ascontiguousarray(w), self._short)
+        self._rows.multiply(weights, self._long)
+        return self._device.copy_out(self._long)
+
+    def _project(self, r: np.ndarray) -> np.ndarray:
+        slopes = self._device.copy_in(np.ascontiguousarray(r), self._long)
+        self._rows.accumulate(slopes, self._short)
+        return self._device.copy_out(self._short)
