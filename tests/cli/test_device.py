@@ -62,3 +62,26 @@ def test_a_gpu_that_is_not_there(ranksvm, tmp_path):
 def test_the_report_for_people_names_the_device(ranksvm, folder, tmp_path):
     done = ranksvm("train", folder / "train.txt", "--device", "host", "-o", tmp_path / "model")
     assert "host:0" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--kernel", "rbf"), ("--kernel", "linear"), ("--kernel", "rbf", "--approximation", "fourier")],
+    ids=str,
+)
+def test_scores_computed_on_a_device_are_the_processors(options, ranksvm, ranksvm_json, folder, tmp_path):
+    model = tmp_path / "model"
+    ranksvm_json("train", folder / "train.txt", *options, "-C", "0.1", "-o", model)
+    found = []
+    for device in ("cpu", "host:1"):
+        report = ranksvm_json("predict", model, folder / "train.txt", "--device", device)
+        assert report["device"] == device
+        found.append(report["scores"])
+    np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("device", ["gpu", "host:0,host:1", "auto"])
+def test_what_cannot_compute_scores_is_refused(device, ranksvm, folder, tmp_path):
+    (tmp_path / "model").write_text("no model", encoding="utf-8")
+    done = ranksvm("predict", tmp_path / "model", folder / "train.txt", "--device", device, code=2)
+    assert "--device must be 'cpu', 'cuda'" in done.stderr

@@ -1,11 +1,11 @@
-"""The option ``--device``: where a model is fitted."""
+"""The option ``--device``: where a model is fitted, or computes scores."""
 
 from collections.abc import Callable
 from typing import Any
 
 import click
 
-__all__ = ["check_device_option", "device_option"]
+__all__ = ["check_device_option", "device_option", "scoring_device", "scoring_device_option"]
 
 
 class _Device(click.ParamType):
@@ -46,3 +46,25 @@ def check_device_option(options: dict[str, Any]) -> None:
         raise click.UsageError("--device with several GPUs is for linear models: a kernel model is fitted on one.")
     for name in names:
         open_device(name)
+
+
+def scoring_device_option(command: Callable) -> Callable:
+    """The option ``--device`` of commands that compute scores."""
+    return click.option(
+        "--device",
+        metavar="NAME",
+        help="Where a linear or kernel model computes the scores: cpu, cuda, cuda:1.  [default: cpu]",
+    )(command)
+
+
+def scoring_device(name: str | None) -> str | None:
+    """The full name of the GPU that computes scores, None for the processor; one that is not there is refused."""
+    if name in (None, "cpu"):
+        return None
+    from ranksvm.device.names import device_names, open_device
+
+    names = device_names(name)
+    if not names:
+        raise click.UsageError(f"--device must be 'cpu', 'cuda' or 'cuda:1' (any number from 0), got {name!r}.")
+    open_device(names[0])
+    return names[0]

@@ -202,11 +202,15 @@ def _check_order(path: Path) -> None:
                 )
 
 
-def model_scores(model: Any, data: "RankingData", path: Path) -> "np.ndarray":
-    """Scores of the rows of a data file, in their order."""
+def model_scores(model: Any, data: "RankingData", path: Path, device: str | None = None) -> "np.ndarray":
+    """Scores of the rows of a data file, in their order, computed on the processor or on a GPU of this name."""
     from ranksvm.metrics.scorers import predict_scores
 
     model, X, _ = for_model(model, data, path)
+    if device is not None:
+        from ranksvm.estimators.device_prediction import predicted_on
+
+        return predicted_on(device, model, X)
     return predict_scores(model, X, query_ids(data))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ranksvm.cli.device_option import scoring_device, scoring_device_option
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import load_scorer, model_scores, read, write_text
 from ranksvm.cli.options import (
@@ -32,6 +33,7 @@ from ranksvm.cli.tables import counted, print_json
     help="scores: one per line, in the order of the data; trec: a run file of trec_eval.",
 )
 @run_name_option
+@scoring_device_option
 @click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File to write.  [default: stdout]")
 @reading_options
 @json_option
@@ -42,6 +44,7 @@ def predict_command(
     data: Path,
     layout: str,
     run_name: str,
+    device: str | None,
     output: Path | None,
     reading: dict[str, Any],
     as_json: bool,
@@ -56,12 +59,13 @@ def predict_command(
       ranksvm predict model.rsvm test.txt -o scores.txt
       ranksvm predict model.rsvm test.txt --format trec --run-name ranksvm -o run.txt
     """
+    there = scoring_device(device)
     watch = Stopwatch()
     with Progress(quiet) as progress:
         ranker = load_scorer(model)
         rows = read(data, progress, watch, reading, require_labels=False)
         with watch("predicting"):
-            scores = model_scores(ranker, rows, data)
+            scores = model_scores(ranker, rows, data, there)
         lines = _lines(rows, scores, layout, run_name)
         if output is not None:
             write_text(output, lines)
@@ -73,6 +77,7 @@ def predict_command(
             "model": str(model),
             "data": str(data),
             "rows": len(scores),
+            "device": there or "cpu",
             "output": None if output is None else str(output),
             "scores": scores if output is None else None,
             "seconds": watch.seconds,

@@ -1,6 +1,6 @@
 """Base of the rankers with a linear scoring function: weights, explanations, importances."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ranksvm.data.spread import within_query_variance
 from ranksvm.estimators.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError
 from ranksvm.problems.explanation import Explanation
+
+if TYPE_CHECKING:
+    from ranksvm.kernels.expansions import ScoringFunction
 
 # The signs that weights had to have; earlier versions knew none.
 SIGNS_SCHEMA: Schema = {"monotone_": Array("n_features", dtype="int64", least=-1, most=1, nullable=True, default=None)}
@@ -147,6 +150,12 @@ class LinearRanker(Ranker):
         if not linear.all_finite(scores):
             validation.check_finite(self, X, effective_n_jobs(self.n_jobs))
         return validation.check_scores(scores)
+
+    def _function(self) -> "ScoringFunction":
+        """The scoring function, from the fitted attributes."""
+        from ranksvm.kernels.expansions import LinearFunction
+
+        return LinearFunction(self.coef_)
 
     def _scores(self, X: Any) -> np.ndarray:
         return linear_scores(X, self.coef_, effective_n_jobs(self.n_jobs))

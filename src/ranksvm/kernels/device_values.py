@@ -10,11 +10,12 @@ from ranksvm.device import Device, DeviceArray, Variant
 from ranksvm.device.launcher import Launcher
 from ranksvm.device.protocol import Argument
 from ranksvm.exceptions import DeviceError
+from ranksvm.kernels.expansions import KernelsOf
 from ranksvm.kernels.features import FeatureMap, FourierFeatures, NystroemFeatures
 from ranksvm.kernels.functions import Documents, Kernel
 from ranksvm.kernels.tiles import KernelValues
 
-__all__ = ["BlockSource", "DocumentValues", "GivenValues", "features_on", "kernel_launcher"]
+__all__ = ["BlockSource", "DocumentValues", "GivenValues", "basis_on", "features_on", "kernel_launcher"]
 
 # Numbers of the functions that `Function` of documents.hpp has; of what is not named here, 0: the sum itself.
 KINDS = {"rbf": 1, "laplacian": 2, "poly": 3, "cos": 4, "sin": 5}
@@ -200,6 +201,33 @@ def features_on(run: Launcher, features: FeatureMap, X: Any) -> DeviceArray:
         stop = min(start + step, n_rows)
         make(X[start:stop], out.part(start * n_features, stop * n_features))
     return out
+
+
+def basis_on(run: Launcher, functions: Any) -> Any:
+    """What makes the values of basis functions of documents on a device.
+
+    Parameters
+    ----------
+    run : Launcher
+        The device, with kernels for float64.
+    functions : KernelsOf or FourierFeatures
+        The functions.
+
+    Returns
+    -------
+    callable
+        Called with documents and a DeviceArray, which takes the values document by document.
+    """
+    if isinstance(functions, FourierFeatures):
+        return _fourier(run, functions)
+    assert isinstance(functions, KernelsOf)
+    function, there = _Function.of(functions.kernel), _DocumentsThere(run.device, functions.documents.rows)
+
+    def make(X: Any, out: DeviceArray) -> None:
+        documents = _DocumentsThere(run.device, functions.prepared(X).rows)
+        _make(run, documents, None, 0, documents.n_rows, there, function, out, (functions.n_functions, 1))
+
+    return make
 
 
 def _nystroem(run: Launcher, features: NystroemFeatures) -> Any:

@@ -9,6 +9,7 @@ from ranksvm._checks import is_sparse
 from ranksvm._parallel import one_blas_thread, parallel_map
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.kernels import Kernel
+from ranksvm.kernels.functions import Documents
 
 __all__ = ["Basis", "Expansion", "KernelsOf", "LinearFunction", "ScoringFunction", "expansion"]
 
@@ -82,6 +83,10 @@ class KernelsOf:
     ----------
     n_functions : int
         Their number.
+    kernel : Kernel
+        The kernel.
+    documents : Documents
+        The documents z, prepared by it.
     parallel : bool
         Whether several threads may evaluate at a time: a function of the user may not be thread-safe.
     """
@@ -89,9 +94,9 @@ class KernelsOf:
     def __init__(self, kernel: Kernel, vectors: Any):
         self.n_functions = vectors.shape[0]
         self.parallel = kernel.name != "callable"
-        self._kernel = kernel
+        self.kernel = kernel
         self._centre = kernel.centre(vectors)
-        self._documents = kernel.documents(vectors, self._centre)
+        self.documents = kernel.documents(vectors, self._centre)
         self._sparse = is_sparse(vectors)
 
     def basis(self, X: Any) -> np.ndarray:
@@ -107,13 +112,28 @@ class KernelsOf:
         ndarray of float64, shape (n_rows, n_functions)
             The values.
         """
+        out = np.empty((X.shape[0], self.n_functions))
+        self.kernel.values(self.prepared(X), self.documents, out)
+        return out
+
+    def prepared(self, X: Any) -> Documents:
+        """Documents as the kernel compares them with its own, dense or sparse as these are.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of floats, shape (n_rows, n_features)
+            Documents.
+
+        Returns
+        -------
+        Documents
+            The documents.
+        """
         if self._sparse and not is_sparse(X):
             X = scipy.sparse.csr_array(X)
         elif is_sparse(X) and not self._sparse:
             X = X.toarray()
-        out = np.empty((X.shape[0], self.n_functions))
-        self._kernel.values(self._kernel.documents(X, self._centre), self._documents, out)
-        return out
+        return self.kernel.documents(X, self._centre)
 
     def among(self, some: slice, others: slice) -> np.ndarray:
         """Kernel values of some of the documents with others of them.
@@ -128,9 +148,9 @@ class KernelsOf:
         ndarray of float64
             The values.
         """
-        some_documents, other_documents = self._documents[some], self._documents[others]
+        some_documents, other_documents = self.documents[some], self.documents[others]
         out = np.empty((len(some_documents), len(other_documents)))
-        self._kernel.values(some_documents, other_documents, out)
+        self.kernel.values(some_documents, other_documents, out)
         return out
 
 
