@@ -1,11 +1,13 @@
 """Features, labels and weights that lie on a GPU, played by the host."""
 
 import contextlib
+import logging
 import sys
 import types
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import ranksvm
 from device_arrays import GpuArray, values_of
@@ -203,3 +205,65 @@ def test_an_array_is_not_changed():
     before = X.copy()
     fitted(GpuArray(X), y, qid)
     np.testing.assert_array_equal(X, before)
+
+
+class CupySparse:
+    """A CSR matrix of cupyx, as far as it is used."""
+
+    __module__ = "cupyx.scipy.sparse"
+
+    def __init__(self, matrix):
+        self.matrix = matrix
+        self.shape = matrix.shape
+
+    def get(self):
+        return self.matrix
+
+
+class TorchSparse:
+    """A sparse tensor of torch on a GPU, as far as it is used."""
+
+    __module__ = "torch"
+    layout = "torch.sparse_coo"
+
+    def __init__(self, matrix, is_cuda=True):
+        self.matrix, self.is_cuda = matrix, is_cuda
+        self.shape = matrix.shape
+
+    def detach(self):
+        return self
+
+    to_sparse_csr = detach
+
+    def cpu(self):
+        return TorchSparse(self.matrix, False)
+
+    def values(self):
+        return Values(self.matrix.data)
+
+    def col_indices(self):
+        return Values(self.matrix.indices)
+
+    def crow_indices(self):
+        return Values(self.matrix.indptr)
+
+
+class Values:
+    def __init__(self, values):
+        self.values = values
+
+    def numpy(self):
+        return self.values
+
+
+@pytest.mark.parametrize("library", [CupySparse, TorchSparse])
+def test_sparse_matrices_are_copied_to_the_host(library, caplog):
+    X, y, qid = make_data()
+    csr = sp.csr_array(X)
+    expected = fitted(csr, y, qid)
+    with caplog.at_level(logging.INFO, logger="ranksvm"):
+        found = fitted(library(csr), y, qid, device="cuda")
+    assert "X is sparse and on a GPU: it is copied to the host" in caplog.text
+    assert found.device_ == "cuda:0"
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+    np.testing.assert_array_equal(found.predict(library(csr)), found.predict(csr))

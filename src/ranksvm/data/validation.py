@@ -19,7 +19,7 @@ from ranksvm.data.numeric_column import label_column
 from ranksvm.data.preferences import Preferences
 from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.data.two_blocks import TwoBlocks
-from ranksvm.device.arrays import is_on_device
+from ranksvm.device.arrays import host_sparse, is_on_device
 from ranksvm.exceptions import DataError, OneQueryWarning
 
 # We search for NaN ourselves, on all threads, and report the position.
@@ -44,6 +44,7 @@ def features(estimator: Any, X: Any, *, n_threads: int, reset: bool = False, fin
     """
     if isinstance(X, Preferences):
         return _features_of_preferences(estimator, X, n_threads, reset)
+    X = host_sparse(X)
     if (found := _features_on_device(estimator, X, reset)) is not None:
         if finite:
             check_finite(estimator, found, n_threads)
@@ -70,6 +71,7 @@ def features_and_labels(
             f"y must hold one label for each row of X, got shape {shape}. If X and y are chosen and rejected "
             "answers, pass both as X: fit(Preferences(chosen, rejected))."
         )
+    X = host_sparse(X)
     if y is not None:  # None is refused by scikit-learn, which names the estimator
         y = label_column(y)
         if (on_device := _features_on_device(estimator, X, reset)) is not None:

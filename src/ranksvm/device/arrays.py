@@ -1,5 +1,6 @@
 """Arrays of other libraries that lie on a GPU: found by their protocols, without importing any of these libraries."""
 
+import logging
 import sys
 from typing import Any, NamedTuple
 
@@ -10,7 +11,9 @@ from ranksvm.device.names import open_device
 from ranksvm.device.protocol import Device, DeviceArray, Variant
 from ranksvm.exceptions import DataError
 
-__all__ = ["Foreign", "array_like", "as_rows", "foreign", "host_values", "is_on_device"]
+__all__ = ["Foreign", "array_like", "as_rows", "foreign", "host_sparse", "host_values", "is_on_device"]
+
+logger = logging.getLogger("ranksvm.device")
 
 # DLPack's numbers of memory on a CUDA GPU: its own, and managed memory.
 _CUDA = (2, 13)
@@ -175,6 +178,35 @@ def host_values(values: Any) -> Any:
     device = open_device(found.device)
     device.synchronise()
     return device.copy_out(DeviceArray(found.pointer, found.shape, found.dtype, found.owner))
+
+
+def host_sparse(values: Any) -> Any:
+    """A sparse matrix on a GPU as one of SciPy; anything else as it is.
+
+    Its rows are copied to the host, where they are put in order by columns, too, before a fit copies both to a GPU.
+
+    Parameters
+    ----------
+    values : object
+        Such as a matrix of ``cupyx.scipy.sparse``, or a sparse tensor of torch.
+
+    Returns
+    -------
+    object
+        A CSR matrix of the host, if it was a sparse matrix on a GPU.
+    """
+    library = type(values).__module__.partition(".")[0]
+    if library == "cupyx" and hasattr(values, "get"):
+        logger.info("X is sparse and on a GPU: it is copied to the host")
+        return values.get().tocsr()
+    if library == "torch" and getattr(values, "is_cuda", False) and not str(values.layout).endswith("strided"):
+        from scipy import sparse
+
+        logger.info("X is sparse and on a GPU: it is copied to the host")
+        rows = values.detach().to_sparse_csr().cpu()
+        parts = (part.numpy() for part in (rows.values(), rows.col_indices(), rows.crow_indices()))
+        return sparse.csr_array(tuple(parts), shape=tuple(rows.shape))
+    return values
 
 
 class _View:
