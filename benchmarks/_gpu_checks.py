@@ -1,6 +1,7 @@
 """Fits on a device beside those of the processor, loss by loss and option by option: the first part of `gpu.py`."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ import scipy.sparse
 
 from ranksvm import KernelRankSVM, RankSVM, make_ranking
 from ranksvm.exceptions import RankSVMError
+from ranksvm.objectives import device_rows, device_term
 
 TOL = 1e-8
 # Objectives at tol=1e-8 may differ by this much, relative to them.
@@ -66,7 +68,25 @@ def checks(device: str, smoke: bool) -> Iterator[Check]:
     many = make_ranking(2, 60 if smoke else 6000, 5, n_levels=None, random_state=SEED)
     lists: dict[str, Any] = {"y": many.y, "qid": many.qid}
     yield checked(f"squared_hinge, {many.n_rows // 2:,} levels a query", device, many.X, lists, C=1e-4)
+    wide = make_ranking(6, (5, 60), 400, random_state=SEED)
+    lists = {"y": wide.y, "qid": wide.qid}
+    for loss in LOSSES:
+        yield checked(f"{loss}, some lists larger than shared memory", device, wide.X, lists, loss=loss, C=0.01)
+    with streaming(wide.X.nbytes // 4):
+        for loss in LOSSES:
+            yield checked(f"{loss}, X streams through", device, wide.X, lists, loss=loss, C=0.01)
     yield checked("squared_hinge, scores with an offset", device, data.X.astype(np.float64) + 1e4, labels)
+
+
+@contextmanager
+def streaming(n_bytes: int) -> Iterator[None]:
+    """X stays on the host, and goes through the device in blocks of so many bytes."""
+    before = device_rows.RESIDENT_SHARE, device_rows.STREAM_BYTES, device_term.STREAM_BYTES
+    device_rows.RESIDENT_SHARE, device_rows.STREAM_BYTES, device_term.STREAM_BYTES = -1e9, n_bytes, n_bytes
+    try:
+        yield
+    finally:
+        device_rows.RESIDENT_SHARE, device_rows.STREAM_BYTES, device_term.STREAM_BYTES = before
 
 
 def listed(y: np.ndarray, qid: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -13,7 +13,9 @@ VECTORS = Variant(listed=False, sparse=False, real="float")
 # Values of each of the three vectors whose sum tells how fast memory is, and rounds.
 BANDWIDTH_VALUES, ROUNDS = 1 << 27, 10
 # Kernels that read X.
-READ_X = ("scores", "gather", "accumulate_rows")
+READ_X = ("scores", "gather", "accumulate_rows", "fused_loss", "fused_laplacian")
+# Those with a range of rows, and the places of its ends among their arguments.
+RANGES = {"scores": (4, 5), "accumulate_rows": (4, 5)}
 
 
 @dataclass
@@ -50,17 +52,18 @@ class TimedDevice:
         found = self.spent[kernel]
         found.launches += 1
         found.seconds += time.perf_counter() - started
-        found.n_bytes += bytes_of(arguments)
+        found.n_bytes += bytes_of(arguments, RANGES.get(kernel))
 
 
-def bytes_of(arguments: tuple) -> int:
-    """Bytes of the arrays that a kernel is given, each once; of an X beside its rows, only those rows."""
+def bytes_of(arguments: tuple, ends: tuple[int, int] | None = None) -> int:
+    """Bytes of the arrays that a kernel is given, each once; of X beside its rows, only these, or a range of them."""
     total, previous = 0, None
     for value in arguments:
         if isinstance(value, DeviceArray):
             total += value.nbytes
             if is_features(previous) and value.dtype == np.int32:
-                total += min(0, value.size * previous.shape[1] * previous.dtype.itemsize - previous.nbytes)
+                n_rows = value.size if ends is None else arguments[ends[1]] - arguments[ends[0]]
+                total += min(0, n_rows * previous.shape[1] * previous.dtype.itemsize - previous.nbytes)
         previous = value
     return total
 

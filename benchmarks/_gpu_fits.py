@@ -9,10 +9,12 @@ import numpy as np
 
 from _common import least_seconds, seconds
 from _gpu_cases import Case, chosen_cost
+from _gpu_checks import streaming
 from _gpu_device import READ_X, Spent, TimedDevice, launch_seconds
 from ranksvm import RankingData, RankSVM
 from ranksvm.device import names, open_device
 from ranksvm.metrics import evaluate
+from ranksvm.objectives.device_rows import STREAM_BYTES
 from ranksvm.problems.linear import LinearProblem, linear_problem
 
 # Tolerances of the figure; the certificate of the tables.
@@ -61,6 +63,7 @@ class Measured:
     accuracy: dict[str, float] = field(default_factory=dict)
     copy: float = np.nan
     evaluation: float = np.nan
+    streamed: float = np.nan
     auto: tuple[str, float] = ("", np.nan)
     published_recipe: tuple[float, float] = (np.nan, np.nan)
     profile: dict[str, Spent] = field(default_factory=dict)
@@ -107,6 +110,10 @@ def measure(one: Measured, device: str, repeats: int) -> None:
         if place.device != "cpu":
             one.copy = copy_seconds(problem, data.X)
             one.evaluation = evaluation_seconds(problem)
+            with streaming(STREAM_BYTES):
+                through = linear_problem(ranker, data.X, data.y, qid=data.qid, group=None)
+            one.streamed = evaluation_seconds(through)
+            del through
         del problem
         one.whole[place.name] = least_seconds(
             lambda ranker=ranker: ranker.fit(data.X, data.y, qid=data.qid), repeats, LONG

@@ -34,7 +34,7 @@ TABLES = {
     "scale": "| library | undisturbed, s | with a kill, s | outcome |",
     "beyond_memory": "| file, GB | rows | limit, MB |",
     "model_selection": "| data | rows, train / valid | path, s |",
-    "gpu": "| accumulate_rows |",
+    "gpu": "| fused_loss |",
     "clicks": "| made | 2,000 |",
     "serving": "| feedback, 256 connections |",
 }
