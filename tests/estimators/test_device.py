@@ -184,7 +184,7 @@ def test_out_of_memory_is_said_and_changes_nothing(monkeypatch):
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, DeviceError])
-@pytest.mark.parametrize("launches", [0, 7, 40])
+@pytest.mark.parametrize("launches", [0, 7, 20])
 def test_an_interrupt_or_an_error_leaves_a_usable_device(launches, error, streamed, monkeypatch):
     if streamed:
         monkeypatch.setattr(device_rows, "RESIDENT_SHARE", -1e9)

@@ -17,16 +17,16 @@ struct LossOfScores {
     const Pairs &pairs;
     double width;
 
-    RANKSVM_DEVICE double operator()(int lane, int64_t i, const double *scores, double *sums) const {
+    RANKSVM_DEVICE double operator()(int lane, int64_t i, const FromFirst &scores, double *sums) const {
         return width > 0.0 ? visited(HuberHinge{width, 1.0 / width}, lane, i, scores, sums)
                            : visited(SquaredHinge{}, lane, i, scores, sums);
     }
 
 private:
     template <class Loss>
-    RANKSVM_DEVICE double visited(const Loss &loss, int lane, int64_t i, const double *scores, double *sums) const {
+    RANKSVM_DEVICE double visited(const Loss &loss, int lane, int64_t i, const FromFirst &scores, double *sums) const {
         return add_lanes(lane, sums, [&](int own, double *own_sums) {
-            LossVisit<Loss> visit = {loss, scores, scores[i], 0.0, 0.0, {0.0, 0.0, 0.0}};
+            LossVisit<Loss, FromFirst> visit = {loss, scores, scores[i], 0.0, 0.0, {0.0, 0.0, 0.0}};
             pairs.visit(i, visit, own, kLanes);
             for (int c = 0; c < 3; ++c) own_sums[c] += visit.sums[c];
             if (visit.own != visit.own) own_sums[0] = visit.own;
@@ -43,9 +43,9 @@ struct FlowOfScores {
     const double *scores;
     double factor;
 
-    RANKSVM_DEVICE double operator()(int lane, int64_t i, const double *v, double *sums) const {
+    RANKSVM_DEVICE double operator()(int lane, int64_t i, const FromFirst &v, double *sums) const {
         return add_lanes(lane, sums, [&](int own, double *) {
-            FlowVisit visit = {ring, scores, v, scores[i], v[i], 0.0};
+            FlowVisit<FromFirst> visit = {ring, scores, v, scores[i], v[i], 0.0};
             pairs.visit(i, visit, own, kLanes);
             return factor * visit.sum;
         });
@@ -103,7 +103,7 @@ RANKSVM_DEVICE void pass_over_queries(const DenseRows<Real> &X, const Tasks &tas
             double own[3] = {0.0, 0.0, 0.0};
             RANKSVM_ROLLED
             for (int64_t t = thread / kLanes; t < n_rows; t += block.n_threads / kLanes) {
-                const double slope = work(thread % kLanes, first + t, products - first, own);
+                const double slope = work(thread % kLanes, first + t, FromFirst{products, first}, own);
                 if (thread % kLanes == 0) slopes[t] = slope;
             }
             for (int c = 0; c < 3; ++c) sums[c * block.n_threads + thread] += own[c];

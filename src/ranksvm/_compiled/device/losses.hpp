@@ -43,11 +43,18 @@ struct HuberHinge {
     }
 };
 
+// Numbers of the documents from `first` on.
+struct FromFirst {
+    const double *values;
+    int64_t first;
+    RANKSVM_DEVICE double operator[](int64_t j) const { return values[j - first]; }
+};
+
 // Sums over the pairs of one document: minus the derivative with respect to its score, and the loss of those it wins.
-template <class Loss>
+template <class Loss, class Scores>
 struct LossVisit {
     const Loss &loss;
-    const double *scores;
+    Scores scores;
     double own, won, lost;
     double sums[3];
 
@@ -69,7 +76,7 @@ RANKSVM_DEVICE void evaluate_loss(const Pairs &pairs, const Loss &loss, int64_t 
         double sums[kLossColumns] = {0.0, 0.0, 0.0, 0.0};
         RANKSVM_ROLLED
         for (int64_t i = start + block.index * block.n_threads + thread; i < stop; i += block.count * block.n_threads) {
-            LossVisit<Loss> visit = {loss, scores, scores[i], 0.0, 0.0, {0.0, 0.0, 0.0}};
+            LossVisit<Loss, const double *> visit = {loss, scores, scores[i], 0.0, 0.0, {0.0, 0.0, 0.0}};
             pairs.visit(i, visit);
             for (int c = 0; c < 3; ++c) sums[c] += visit.sums[c];
             if (visit.own != visit.own) sums[0] = visit.own;  // NaN is below no margin, but must be seen
@@ -116,9 +123,11 @@ RANKSVM_DEVICE void sum_degrees(const Pairs &pairs, const Ring &ring, int64_t n_
     add_threads(block, 1, block_sums + block.index);
 }
 
+template <class Vector>
 struct FlowVisit {
     const Ring &ring;
-    const double *scores, *v;
+    const double *scores;
+    Vector v;
     double own, own_v, sum;
 
     RANKSVM_DEVICE void below(int64_t j, double weight) {
@@ -137,7 +146,7 @@ RANKSVM_DEVICE void multiply_laplacian(const Pairs &pairs, const Ring &ring, int
     RANKSVM_PHASE(thread) {
         RANKSVM_ROLLED
         for (int64_t i = start + block.index * block.n_threads + thread; i < stop; i += block.count * block.n_threads) {
-            FlowVisit visit = {ring, scores, v, scores[i], v[i], 0.0};
+            FlowVisit<const double *> visit = {ring, scores, v, scores[i], v[i], 0.0};
             pairs.visit(i, visit);
             out[i] = factor * visit.sum;
         }
