@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import ranksvm
 from device_arrays import GpuArray, values_of
-from ranksvm import RankSVM, RankSVMCV, regularization_path
+from ranksvm import KernelRankSVM, KernelRankSVMCV, RankSVM, RankSVMCV, regularization_path
 from ranksvm.device import names
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DataError, OptionError
@@ -194,8 +194,8 @@ def test_what_a_device_cannot_do():
     for options in ({"solver": "dual"}, {"loss": SquaredHingeFunction()}):
         with pytest.raises(OptionError, match=r"^X lies on cuda:0, which .*: copy X to the host, by X\.get\(\)"):
             fitted(GpuArray(X), y, qid, **options)
-    with pytest.raises(DataError, match=r"^X is on a GPU, but KernelRankSVM needs it in host memory: copy it with"):
-        ranksvm.KernelRankSVM().fit(GpuArray(X), y, qid=qid)
+    with pytest.raises(DataError, match=r"^X is on a GPU, but FactorizedRankSVM needs it in host memory: copy it with"):
+        ranksvm.FactorizedRankSVM().fit(GpuArray(X), y, qid=qid)
     with pytest.raises(DataError, match=r"^X has 4 features, but RankSVM is expecting 5 features as input\.$"):
         fitted(X, y, qid).predict(GpuArray(X[:, :4]))
 
@@ -267,3 +267,27 @@ def test_sparse_matrices_are_copied_to_the_host(library, caplog):
     assert found.device_ == "cuda:0"
     assert found.objective_ == pytest.approx(expected.objective_, rel=1e-9)
     np.testing.assert_array_equal(found.predict(library(csr)), found.predict(csr))
+
+
+@pytest.mark.parametrize("approximation", [None, "nystroem", "fourier"])
+@pytest.mark.parametrize("device", ["cpu", "auto", "cuda"])
+def test_kernel_models_take_them_where_they_lie(device, approximation):
+    X, y, qid = make_data(100)
+    options = {"C": 0.1, "gamma": 0.3, "tol": 1e-7, "approximation": approximation, "n_components": 20}
+    expected = KernelRankSVM(random_state=0, **options).fit(X, y, qid=qid)
+    found = KernelRankSVM(random_state=0, device=device, **options).fit(GpuArray(X), GpuArray(y), qid=qid)
+    assert found.device_ == "cuda:0"
+    assert found.objective_ == pytest.approx(expected.objective_, rel=2e-7)
+    scores = found.predict(GpuArray(X))
+    assert scores.__dlpack_device__() == (2, 0)
+    np.testing.assert_allclose(values_of(scores), found.predict(X), rtol=1e-11, atol=1e-11)
+    search = KernelRankSVMCV(Cs=[0.1, 1.0], gammas=[0.3], cv=3, device=device).fit(GpuArray(X), y, qid=qid)
+    assert search.device_ == "cuda:0"
+
+
+def test_what_a_kernel_model_cannot_do_with_them():
+    X, y, qid = make_data(60)
+    with pytest.raises(OptionError, match=r"^device='cuda:1', but X lies on cuda:0: move X there"):
+        KernelRankSVM(device="cuda:1").fit(GpuArray(X), y, qid=qid)
+    with pytest.raises(OptionError, match=r"^X lies on cuda:0, which cannot evaluate a kernel that is a function"):
+        KernelRankSVM(kernel=lambda a, b: a @ b.T).fit(GpuArray(X), y, qid=qid)

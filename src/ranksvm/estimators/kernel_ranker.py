@@ -10,6 +10,7 @@ from ranksvm import _options
 from ranksvm._checks import is_number
 from ranksvm._parallel import effective_n_jobs
 from ranksvm._schema import Array, Matrix, Number, Plain, Schema, Text
+from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.estimators.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.kernels import FourierFeatures, Kernel
@@ -31,6 +32,7 @@ _FUNCTION = ("coef_", "dual_coef_", "support_", "support_vectors_", "frequencies
 class KernelRanker(Ranker, BaseEstimator):
     """Base of the estimators whose score of a document is ``sum_j dual_coef_[j] k(x, support_vectors_[j])``."""
 
+    _reads_devices = True
     _fitted_schema: ClassVar[Schema] = {
         "dual_coef_": Array("n_support", required=False),
         "support_": Array("n_support", dtype="int64", least=0, required=False),
@@ -108,6 +110,10 @@ class KernelRanker(Ranker, BaseEstimator):
         return pruning
 
     def _scores(self, X: Any) -> np.ndarray:
+        if isinstance(X, DeviceFeatures):
+            from ranksvm.kernels.device_scores import scores_on
+
+            return scores_on(X.device, self._function(), X.on_host())
         return self._function().scores(X, effective_n_jobs(self.n_jobs))
 
     def _function(self) -> ScoringFunction:

@@ -14,6 +14,7 @@ from ranksvm._memory import memory_bytes
 from ranksvm._parallel import one_blas_thread
 from ranksvm.data import Preferences, TwoBlocks
 from ranksvm.data.design_matrix import stored_bytes
+from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device import Device
 from ranksvm.exceptions import DataError
 from ranksvm.kernels import (
@@ -78,6 +79,8 @@ def kernel_training_set(estimator: Any, X: Any, y: Any, **data: Any) -> Training
     found = training_set(estimator, X, y, **data)
     if isinstance(found.X, TwoBlocks):
         found = replace(found, X=found.X.stacked())
+    if isinstance(found.X, DeviceFeatures):  # kernels prepare documents on the host
+        found = replace(found, X=found.X.on_host(), place=found.X.device.name)
     refuse_sparse_kernels(estimator.kernel, found.X)
     if is_precomputed(estimator.kernel):
         check_precomputed(found.X, found.n_threads)
@@ -88,7 +91,7 @@ def kernel_problem(estimator: Any, data: TrainingSet, gamma: float | None) -> "K
     """The problem that a kernel estimator solves for the data of ``fit``, with this gamma if its kernel has one."""
     options = problem_options(estimator)
     options |= {"memory": memory_bytes(estimator.memory_limit), "dtype": estimator.kernel_dtype}
-    options["on"] = kernel_device(estimator, data.pairs.n_rows, data.n_threads)
+    options["on"] = kernel_device(estimator, data.pairs.n_rows, data.n_threads, data.place)
     if is_precomputed(estimator.kernel):
         return KernelProblem(data, None, None, **options)
     kernel = kernel_with(estimator.kernel, gamma, estimator.degree, estimator.coef0)

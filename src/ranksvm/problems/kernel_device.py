@@ -7,7 +7,7 @@ from ranksvm import _options
 from ranksvm.device.names import device_complaint, device_names, open_device
 from ranksvm.device.protocol import Device
 from ranksvm.exceptions import OptionError
-from ranksvm.problems.device_choice import cheaper_device, check_device, devices_for
+from ranksvm.problems.device_choice import cheaper_device, check_device, check_place, devices_for
 from ranksvm.problems.problem import loss_of
 
 __all__ = ["check_kernel_device", "kernel_device"]
@@ -55,7 +55,7 @@ def check_kernel_device(estimator: Any) -> None:
         open_device(name)
 
 
-def kernel_device(estimator: Any, n_rows: int, n_threads: int) -> Device | None:
+def kernel_device(estimator: Any, n_rows: int, n_threads: int, place: str | None = None) -> Device | None:
     """The device of a kernel estimator's fit; None for the processor.
 
     Parameters
@@ -66,13 +66,26 @@ def kernel_device(estimator: Any, n_rows: int, n_threads: int) -> Device | None:
         Number of rows with pairs.
     n_threads : int
         Number of threads that the fit may use.
+    place : str, optional
+        Name of the GPU where X lies, which is the one that is used.
 
     Returns
     -------
     Device or None
         The device.
+
+    Raises
+    ------
+    OptionError
+        When X lies on a GPU that cannot be used, or another device is asked for.
     """
     device = estimator.device
+    if place is not None:
+        check_place(device, place, estimator.solver, loss_of(estimator.loss, estimator.huber_width))
+        unable = _unable(estimator.kernel)
+        if unable is not None:
+            raise OptionError(f"X lies on {place}, which {unable}: copy X to the host, by X.get() or X.cpu().")
+        return open_device(place)
     if device == "auto":
         unable = _unable(estimator.kernel)
         if unable is not None:

@@ -37,6 +37,8 @@ class TrainingSet:
         The pairs as they were given; None if labels were.
     largest : ndarray of float64, shape (n_features,), or None
         The largest absolute value of each feature, where it is known.
+    place : str or None
+        Name of the GPU where X lay that was copied to the host.
     """
 
     X: Any
@@ -46,6 +48,7 @@ class TrainingSet:
     labels: np.ndarray | None = None
     listed: "ListedPairs | None" = None
     largest: np.ndarray | None = None
+    place: str | None = None
 
     @property
     def n_rows(self) -> int:
