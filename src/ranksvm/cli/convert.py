@@ -9,11 +9,12 @@ import click
 
 from ranksvm._special_files import is_special
 from ranksvm.cli.errors import debug_option, warn
-from ranksvm.cli.files import read, read_judgements, to_cache
+from ranksvm.cli.files import read, to_cache
 from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, qrels_option, quiet_option, reading_options
 from ranksvm.cli.paths import STDIN, titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import print_json
+from ranksvm.cli.trec import read_judgements
 
 if TYPE_CHECKING:
     from ranksvm.data import ConvertedData

@@ -89,7 +89,7 @@ def convert_to_cache(
     docid: str = "docid",
     ignore: Sequence[str] = (),
     require_labels: bool = True,
-    relabel: Callable[[RankingData], np.ndarray] | None = None,
+    relabel: Callable[[Iterator[RankingData]], Iterator[RankingData]] | None = None,
     progress: Progress | None = None,
     n_jobs: int | None = None,
     **options: Any,
@@ -109,7 +109,8 @@ def convert_to_cache(
     label, qid, docid, ignore, require_labels
         As in `read_data`.
     relabel : callable, optional
-        Gives the labels of some rows, a RankingData, to write instead of its own.
+        Takes an iterator over the rows in parts, each a RankingData, and yields these parts with other labels. What it
+        raises, even after the last part, leaves no target.
     progress : callable, optional
         Called with the number of bytes of the source that have been read, and their total.
     n_jobs : int, optional
@@ -172,11 +173,10 @@ def _written(source: "_Source", target: Any, folder: str, relabel: Any) -> Conve
             with atomic_write(target) as file:
                 writer, counter = CacheWriter(file, folder, source.expected), _QueryCounter()
                 first = None
-                for block in source.blocks(layout):
+                blocks = source.blocks(layout)
+                for block in blocks if relabel is None else relabel(blocks):
                     first = first or block
                     counter.add(block.qid)
-                    if relabel is not None:
-                        block.y = relabel(block)
                     writer.append(block)
                 if first is None:
                     raise DataError(f"{source.name} has no row of data.")
