@@ -13,6 +13,7 @@ from ranksvm.cli.features import names_in
 from ranksvm.cli.files import is_model, read
 from ranksvm.cli.online_run import OnlineRun
 from ranksvm.cli.options import EXISTING_FILE, json_option, qrels_option, quiet_option, reading_options
+from ranksvm.cli.paths import titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import aligned, count, number, print_facts, print_json, print_table, queries
 from ranksvm.cli.trec import read_judgements, read_rankings, trec_kind
@@ -71,7 +72,7 @@ def _describe_data(file: Path, data: Any) -> dict[str, Any]:
 def _show_data(report: dict[str, Any]) -> None:
     from ranksvm.data.description import data_facts, level_rows
 
-    print_facts(data_facts(report), title=report["path"])
+    print_facts(data_facts(report), title=titled(Path(report["path"])))
     click.echo()
     print_table(["level", "rows", "share"], level_rows(report))
 
