@@ -219,3 +219,19 @@ def test_every_command_that_uses_labels_takes_judgements():
 def test_json_documents_are_whole(ranksvm, model, folder):
     document = json.loads(ranksvm("rank", model, folder / "test.txt", "--json").stdout)
     assert document["queries"][0]["documents"][0]["label"] is None
+
+
+def test_files_of_trec_are_no_data(ranksvm, folder, model, qrels, bm25, tmp_path):
+    message = ranksvm("train", qrels, "-o", tmp_path / "m.rsvm", code=1).stderr
+    assert (
+        message
+        == f"Error: {qrels} is no data file: it holds TREC judgements, the labels of --qrels, and no features.\n"
+    )
+    for line in (
+        ["predict", model, bm25],
+        ["convert", bm25, tmp_path / "out.rsd"],
+        ["convert", bm25, tmp_path / "o.txt"],
+    ):
+        assert "is no data file: it holds a TREC run, and no features" in ranksvm(*line, code=1).stderr
+    message = ranksvm("evaluate", folder / "test.txt", "--scores", bm25, code=1).stderr
+    assert "expected one number per line. A TREC run is given as --run." in message

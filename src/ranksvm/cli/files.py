@@ -15,7 +15,7 @@ from ranksvm.cli.features import for_model
 from ranksvm.cli.paths import STDIN, inputs_given, titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, counted, queries
-from ranksvm.cli.trec import Judged
+from ranksvm.cli.trec import Judged, refuse_trec, trec_kind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,6 +58,7 @@ def read(
 
     require_labels = require_labels and qrels is None
     name = titled(path)
+    refuse_trec(path)
     progress.now(f"Reading {name}")
     before = watch.seconds.get("reading", 0.0)
     with watch("reading"), _naming(path):
@@ -84,6 +85,7 @@ def to_cache(
     from ranksvm.data import convert_to_cache
 
     name = titled(source)
+    refuse_trec(source)
     progress.now(f"MB of {name}")
     judged = None if qrels is None else Judged(qrels, name)
     with watch("writing"), _naming(source):
@@ -206,6 +208,7 @@ def read_numbers(path: Path, n_rows: int, word: str) -> "np.ndarray":
         place, line = next((i, line) for i, line in enumerate(lines, 1) if not _is_number(line))
         raise DataError(
             f"{titled(path)}:{place}: {line.strip()[:40]!r} is not a {word}: expected one number per line."
+            + (" A TREC run is given as --run." if trec_kind(path) == "run" else "")
         ) from None
     if len(numbers) != n_rows:
         raise DataError(f"{titled(path)} has {counted(len(numbers), word)} but the data have {counted(n_rows, 'row')}.")

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from ranksvm.cli.paths import STDIN, titled
 from ranksvm.cli.progress import Progress
 from ranksvm.cli.tables import counted
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
     from ranksvm.data import Qrels, RankingData, Run
 
-__all__ = ["Judged", "candidates", "read_judgements", "read_rankings", "trec_kind"]
+__all__ = ["Judged", "candidates", "read_judgements", "read_rankings", "refuse_trec", "trec_kind"]
 
 
 class Judged:
@@ -81,6 +83,14 @@ def trec_kind(path: Path) -> str | None:
     from ranksvm.data.trec_files import kind_of
 
     return kind_of(path) if path.is_file() else None
+
+
+def refuse_trec(path: Path) -> None:
+    """Refuse a run or judgements in place of data."""
+    kind = trec_kind(path)
+    if kind is not None:
+        what = {"run": "a TREC run", "qrels": "TREC judgements, the labels of --qrels"}
+        raise click.ClickException(f"{path} is no data file: it holds {what[kind]}, and no features.")
 
 
 def candidates(run: "Run", depth: int | None, data: "RankingData", path: Path, progress: Progress) -> "np.ndarray":
