@@ -94,6 +94,20 @@ def test_a_pipeline_keeps_its_steps(model_file, X):
     np.testing.assert_array_equal(loaded.transform(X), expected)
 
 
+def test_a_pipeline_is_fitted_as_a_whole_or_not_at_all(tmp_path, X, monkeypatch):
+    """A find of the fuzzer: `predict` of such a model raised NotFittedError."""
+    part = make_pipeline(StandardScaler(), MinMaxScaler().fit(X))
+    with pytest.raises(OptionError, match="some steps of a Pipeline are fitted and others are not"):
+        persistence.save(part, tmp_path / "part")
+    with monkeypatch.context() as without_checks:
+        without_checks.setattr(persistence, "_check_fitted", lambda obj, fitted: fitted)
+        persistence.save(part, tmp_path / "part")
+    with pytest.raises(ModelFileError, match="some steps of a Pipeline are fitted and others are not"):
+        ranksvm.load(tmp_path / "part")
+    persistence.save(make_pipeline(StandardScaler(), MinMaxScaler()), tmp_path / "unfitted")
+    assert len(ranksvm.load(tmp_path / "unfitted").steps) == 2
+
+
 def test_every_kind_of_value_comes_back_equal_and_of_the_same_type(tmp_path):
     values = {
         "none_": None,

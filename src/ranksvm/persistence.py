@@ -358,6 +358,10 @@ def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray], class
 def _check_fitted(obj: Any, fitted: dict[str, Any]) -> dict[str, Any]:
     """The fitted attributes as the class declares them; SchemaError says which one is not."""
     name = type(obj).__name__
+    if name == "Pipeline":
+        are_fitted = {hasattr(step, "n_features_in_") for _, step in obj.steps if hasattr(step, "fit")}
+        if len(are_fitted) > 1:
+            raise SchemaError("some steps of a Pipeline are fitted and others are not")
     schema = SKLEARN_SCHEMAS.get(name) or schema_of(type(obj))
     return checked_attributes(name, schema, fitted)
 

@@ -59,7 +59,7 @@ def test_documents_without_an_id_are_named_by_their_row(ranksvm_json, folder, mo
     assert [query["query"] for query in document["queries"]] == ["100", "101", "102"]
     for query in document["queries"]:
         for item in query["documents"]:
-            assert set(item) == {"rank", "docid", "score", "row"}
+            assert set(item) == {"rank", "docid", "score", "row", "label"}
             assert item["docid"] == str(item["row"])
     assert sorted(item["row"] for query in document["queries"] for item in query["documents"]) == list(range(24))
 

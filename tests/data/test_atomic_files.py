@@ -8,7 +8,7 @@ import pytest
 
 from ranksvm._special_files import descriptor_of, is_special
 from ranksvm.data import atomic_files, make_ranking, read_data, write_data, write_letor
-from ranksvm.data.atomic_files import atomic_write
+from ranksvm.data.atomic_files import atomic_write, temporary_beside, temporary_file
 from ranksvm.persistence import load, save
 
 
@@ -71,11 +71,31 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path, monkeypatch
     assert sorted(os.listdir(tmp_path)) == sorted(["model", *(path.name for path in others)])
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+def test_a_file_beside_another_is_temporary(tmp_path, monkeypatch):
+    """A copy of a pipe stayed behind after a kill, as did a cache from which other formats are written."""
+    monkeypatch.setattr(atomic_files, "_ABANDONED_AFTER", -1.0)
+    target = tmp_path / "data.txt"
+    abandoned = tmp_path / ".data.txt.0123456789abcdef.tmp"
+    abandoned.write_bytes(b"half a cache")
+    inner = tmp_path / f".{abandoned.name}.0123456789abcdef.tmp"
+    inner.write_bytes(b"less")
+    with temporary_beside(target) as path:
+        assert os.listdir(tmp_path) == [os.path.basename(path)]
+        with atomic_write(target) as file:
+            file.write(b"whole")
+        assert os.path.exists(path)
+    assert os.listdir(tmp_path) == ["data.txt"]
+    with pytest.raises(ValueError, match="stop"), temporary_file() as path:
+        raise ValueError("stop")
+    assert not os.path.exists(path)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limits of file sizes")
 def test_errors_while_writing_name_the_file(tmp_path):
     code = f"""
 import resource, signal
-from ranksvm.data.atomic_files import atomic_write
+from ranksvm.data.atomic_files import atomic_write, temporary_beside, temporary_file
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:

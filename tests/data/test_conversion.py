@@ -126,9 +126,22 @@ def test_options_of_text(tmp_path):
 def test_labels_may_be_replaced(tmp_path):
     source, target = tmp_path / "data.txt", tmp_path / "data.rsd"
     write_data(data(), source)
-    convert_to_cache(source, target, relabel=lambda block: block.qid.astype(float))
+
+    def relabel(blocks):
+        for block in blocks:
+            block.y = block.qid.astype(float)
+            yield block
+        if refuse:
+            raise DataError("not these")
+
+    refuse = False
+    convert_to_cache(source, target, relabel=relabel)
     loaded = RankingData.load(target)
     np.testing.assert_array_equal(loaded.y, loaded.qid)
+    refuse, before = True, target.read_bytes()
+    with pytest.raises(DataError, match="not these"):
+        convert_to_cache(source, target, relabel=relabel)
+    assert target.read_bytes() == before
 
 
 @pytest.mark.parametrize("room", [600, 700, 1000, 4096])

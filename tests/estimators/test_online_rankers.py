@@ -416,3 +416,11 @@ def test_partial_fit_asks_for_qid(ranker, data):
     X = StandardScaler().fit_transform(data.X)
     by_hand = clone(ranker).fit(X, data.y, qid=data.qid)
     np.testing.assert_array_equal(pipeline[-1].coef_, by_hand.coef_)
+
+
+def test_prank_learns_after_very_many_queries():
+    """A find of the fuzzer: the number of queries seeds the order of documents, and seeds have 32 bits."""
+    model = PRanker([0, 1, 2]).fit([[0.0], [1.0], [2.0]], [0, 1, 2], qid=[1, 1, 1])
+    model.counts_[3] = 2.0**32 + 5
+    model.partial_fit([[0.0], [1.0], [2.0]], [2, 1, 0], qid=[1, 1, 1])
+    assert model.n_queries_ == 2**32 + 6

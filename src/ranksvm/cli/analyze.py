@@ -18,6 +18,7 @@ from ranksvm.cli.options import (
     json_option,
     list_option,
     n_jobs_option,
+    qrels_option,
     quiet_option,
     reading_options,
 )
@@ -25,6 +26,7 @@ from ranksvm.cli.paths import titled
 from ranksvm.cli.plot import check_plot
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, counted, number, print_json, print_table, queries
+from ranksvm.cli.trec import read_judgements
 
 # queries that the table lists by default
 LISTED = 10
@@ -66,6 +68,7 @@ MATRICES = {"alpha": "dual variables", "low-rank": "matrices of low rank"}
 )
 @click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw histograms and ranks (.png, .svg, .pdf).")
 @n_jobs_option
+@qrels_option
 @reading_options
 @json_option
 @quiet_option
@@ -80,6 +83,7 @@ def analyze_command(
     values: Path | None,
     plot: Path | None,
     n_jobs: int | None,
+    qrels: Path | None,
     reading: dict[str, Any],
     as_json: bool,
     quiet: bool,
@@ -107,7 +111,7 @@ def analyze_command(
     with Progress(quiet) as progress:
         loaded = [load_model(path) for path in models]
         wanted = _wanted(loaded, matrices)
-        rows = read(data, progress, watch, reading)
+        rows = read(data, progress, watch, reading, qrels=read_judgements(qrels))
         spectra, described = {}, []
         for path, model_name, model, kinds in zip(models, names, loaded, wanted, strict=True):
             progress.now(f"Analysing {path}")

@@ -9,11 +9,12 @@ import click
 
 from ranksvm._special_files import is_special
 from ranksvm.cli.errors import debug_option, warn
-from ranksvm.cli.files import read, read_judgements, to_cache
+from ranksvm.cli.files import read, to_cache
 from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, qrels_option, quiet_option, reading_options
 from ranksvm.cli.paths import STDIN, titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import print_json
+from ranksvm.cli.trec import read_judgements
 
 if TYPE_CHECKING:
     from ranksvm.data import ConvertedData
@@ -87,12 +88,12 @@ def _through_memory(
     from ranksvm._checks import is_sparse
     from ranksvm._memory import memory_bytes
     from ranksvm.data import ConvertedData, RankingData, write_data
+    from ranksvm.data.atomic_files import temporary_beside, temporary_file
     from ranksvm.data.conversion import memory_to_read
 
     with contextlib.ExitStack() as stack:
         if source != STDIN and memory_to_read(source) > memory_bytes(None):
-            beside = None if is_special(target) else target.parent
-            cache = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=beside)), "data.rsd")
+            cache = Path(stack.enter_context(temporary_file() if is_special(target) else temporary_beside(target)))
             to_cache(source, cache, progress, watch, reading, qrels=qrels)
             data = RankingData.load(cache, verify=False)
         else:

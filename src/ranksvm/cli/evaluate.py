@@ -21,7 +21,6 @@ from ranksvm.cli.files import (
     names_of,
     query_ids,
     read,
-    read_judgements,
     read_numbers,
     write_text,
 )
@@ -35,9 +34,10 @@ from ranksvm.cli.options import (
     quiet_option,
     reading_options,
 )
-from ranksvm.cli.paths import STDIN, titled
+from ranksvm.cli.paths import titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, number, print_json, print_table, queries
+from ranksvm.cli.trec import read_judgements, read_rankings
 
 if TYPE_CHECKING:
     from ranksvm.data import Qrels
@@ -230,10 +230,8 @@ class _Evaluator:
     def _run(self, path: Path, qrels: "Qrels | None", progress: Progress) -> "Evaluation":
         import numpy as np
 
-        from ranksvm.data import read_run
-
         assert qrels is not None
-        run = read_run("-" if path == STDIN else path)
+        run = read_rankings(path)
         unjudged = len(np.setdiff1d(run.qid, qrels.qid))
         if unjudged:
             progress.line(f"{titled(path)}: {queries(unjudged)} without judgements, left out")

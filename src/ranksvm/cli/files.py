@@ -15,6 +15,7 @@ from ranksvm.cli.features import for_model
 from ranksvm.cli.paths import STDIN, inputs_given, titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, counted, queries
+from ranksvm.cli.trec import Judged, refuse_trec, trec_kind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +31,6 @@ __all__ = [
     "names_of",
     "query_ids",
     "read",
-    "read_judgements",
     "read_numbers",
     "read_pairs",
     "row_labels",
@@ -58,14 +58,15 @@ def read(
 
     require_labels = require_labels and qrels is None
     name = titled(path)
+    refuse_trec(path)
     progress.now(f"Reading {name}")
     before = watch.seconds.get("reading", 0.0)
     with watch("reading"), _naming(path):
         data = read_data("-" if path == STDIN else path, require_labels=require_labels, **reading)
     progress.line(f"Read {name}: {described(data)}, {watch.seconds['reading'] - before:.2f} s")
     if qrels is not None:
-        judged = _Judged(qrels, name)
-        data.y = judged(data)
+        judged = Judged(qrels, name)
+        (data,) = judged([data])
         judged.report(progress)
     if data.qid is None:
         warn(f"{name} has no query ids (qid:...): all its {count(data.n_rows)} rows are treated as one query.")
@@ -84,8 +85,9 @@ def to_cache(
     from ranksvm.data import convert_to_cache
 
     name = titled(source)
+    refuse_trec(source)
     progress.now(f"MB of {name}")
-    judged = None if qrels is None else _Judged(qrels, name)
+    judged = None if qrels is None else Judged(qrels, name)
     with watch("writing"), _naming(source):
         converted = convert_to_cache(
             "-" if source == STDIN else source,
@@ -103,40 +105,6 @@ def to_cache(
     if not converted.has_qid:
         warn(f"{name} has no query ids (qid:...): all its {count(converted.n_rows)} rows are treated as one query.")
     return converted
-
-
-class _Judged:
-    """Labels of relevance judgements for the rows of a file, some at a time; 0 without a judgement."""
-
-    def __init__(self, qrels: "Qrels", name: str):
-        self._qrels, self._name = qrels, name
-        self._n_unjudged = 0
-
-    def __call__(self, data: "RankingData") -> "np.ndarray":
-        import numpy as np
-
-        from ranksvm.exceptions import DataError
-
-        try:
-            labels = self._qrels.labels_of(data, unjudged=np.nan)
-        except DataError as error:
-            raise DataError(f"{self._name}: {error}") from None
-        unjudged = np.isnan(labels)
-        self._n_unjudged += int(unjudged.sum())
-        return np.where(unjudged, 0.0, labels)
-
-    def report(self, progress: Progress) -> None:
-        """Say how many rows had no judgement."""
-        if self._n_unjudged:
-            rows = counted(self._n_unjudged, "row")
-            progress.line(f"{self._name}: {rows} without a judgement, taken as not relevant (label 0)")
-
-
-def read_judgements(path: Path | None) -> "Qrels | None":
-    """The judgements of an option ``--qrels``, if it is given."""
-    from ranksvm.data import read_qrels
-
-    return None if path is None else read_qrels("-" if path == STDIN else path)
 
 
 def described(data: "RankingData") -> str:
@@ -244,6 +212,7 @@ def read_numbers(path: Path, n_rows: int, word: str) -> "np.ndarray":
         place, line = next((i, line) for i, line in enumerate(lines, 1) if not _is_number(line))
         raise DataError(
             f"{titled(path)}:{place}: {line.strip()[:40]!r} is not a {word}: expected one number per line."
+            + (" A TREC run is given as --run." if trec_kind(path) == "run" else "")
         ) from None
     if len(numbers) != n_rows:
         raise DataError(f"{titled(path)} has {counted(len(numbers), word)} but the data have {counted(n_rows, 'row')}.")

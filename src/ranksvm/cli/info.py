@@ -12,9 +12,11 @@ from ranksvm.cli.errors import debug_option
 from ranksvm.cli.features import names_in
 from ranksvm.cli.files import is_model, read
 from ranksvm.cli.online_run import OnlineRun
-from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, reading_options
+from ranksvm.cli.options import EXISTING_FILE, json_option, qrels_option, quiet_option, reading_options
+from ranksvm.cli.paths import titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import aligned, count, number, print_facts, print_json, print_table, queries
+from ranksvm.cli.trec import read_judgements, read_rankings, trec_kind
 
 
 @click.command("info", short_help="Show what is in a data or model file.")
@@ -22,26 +24,37 @@ from ranksvm.cli.tables import aligned, count, number, print_facts, print_json, 
 @click.option(
     "--weights", type=click.IntRange(min=0), default=15, show_default=True, help="Largest weights of a model to list."
 )
+@qrels_option
 @reading_options
 @json_option
 @quiet_option
 @debug_option
-def info_command(file: Path, weights: int, reading: dict[str, Any], as_json: bool, quiet: bool) -> None:
-    """Show what is in FILE: rows, queries, levels and pairs of data; parameters, certificate and weights of a model.
+def info_command(
+    file: Path, weights: int, qrels: Path | None, reading: dict[str, Any], as_json: bool, quiet: bool
+) -> None:
+    """Show what is in FILE: rows, queries, levels and pairs of data; parameters, certificate and weights of a model;
+    queries and documents of a TREC run or of relevance judgements.
 
     Features are shown by name, or as f1, f2, ..., numbered from 1 as in LETOR text.
 
     \b
     Examples:
       ranksvm info train.txt
+      ranksvm info features.txt --qrels qrels.txt
       ranksvm info model.rsvm --weights 30
     """
+    trec = trec_kind(file)
+    if qrels is not None and (trec is not None or is_model(file)):
+        raise click.UsageError(f"--qrels gives labels to a data file, but {file} is none.")
     if is_model(file):
         report = _describe_model(file, None if as_json else weights)
         show = _show_model
+    elif trec is not None:
+        report = _describe_trec(file, trec)
+        show = _show_trec
     else:
         with Progress(quiet) as progress:
-            data = read(file, progress, Stopwatch(), reading)
+            data = read(file, progress, Stopwatch(), reading, qrels=read_judgements(qrels))
         report = _describe_data(file, data)
         show = _show_data
     if as_json:
@@ -59,9 +72,59 @@ def _describe_data(file: Path, data: Any) -> dict[str, Any]:
 def _show_data(report: dict[str, Any]) -> None:
     from ranksvm.data.description import data_facts, level_rows
 
-    print_facts(data_facts(report), title=report["path"])
+    print_facts(data_facts(report), title=titled(Path(report["path"])))
     click.echo()
     print_table(["level", "rows", "share"], level_rows(report))
+
+
+def _describe_trec(file: Path, kind: str) -> dict[str, Any]:
+    """Counts of the queries and documents of a run or of judgements."""
+    import numpy as np
+
+    run = read_rankings(file) if kind == "run" else None
+    qrels = None if run is not None else read_judgements(file)
+    found = run or qrels
+    assert found is not None
+    sizes = found.queries.sizes
+    report = {
+        "command": "info",
+        "kind": kind,
+        "path": str(file),
+        "rows": len(found),
+        "queries": len(sizes),
+        "rows_per_query": {
+            "min": sizes.min(),
+            "median": float(np.median(sizes)),
+            "mean": float(sizes.mean()),
+            "max": sizes.max(),
+        },
+    }
+    if run is not None:
+        report["name"] = run.name
+    if qrels is not None:
+        levels, counts = np.unique(qrels.label, return_counts=True)
+        n_with_relevant = len(np.unique(qrels.qid[qrels.label > 0]))
+        report["queries_without_relevant"] = len(sizes) - n_with_relevant
+        report["levels"] = [{"level": float(level), "rows": int(n)} for level, n in zip(levels, counts, strict=True)]
+    return report
+
+
+def _show_trec(report: dict[str, Any]) -> None:
+    from ranksvm.data.description import level_rows, sizes_in_words
+
+    run = report["kind"] == "run"
+    facts = [("TREC run", report["name"])] if run else []
+    facts += [
+        ("ranked documents" if run else "judgements", count(report["rows"])),
+        ("queries", count(report["queries"])),
+        ("documents per query", sizes_in_words(report["rows_per_query"])),
+    ]
+    if not run:
+        facts.append(("queries without a relevant document", count(report["queries_without_relevant"])))
+    print_facts(facts, title=report["path"])
+    if not run:
+        click.echo()
+        print_table(["level", "judgements", "share"], level_rows(report))
 
 
 def _describe_model(file: Path, n_weights: int | None) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ranksvm.cli.options import (
     convention_option,
     json_option,
     metrics_option,
+    qrels_option,
     quiet_option,
     reading_options,
     run_name_option,
@@ -28,6 +29,7 @@ from ranksvm.cli.options import (
 from ranksvm.cli.paths import STDIN, titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, counted, number, print_facts, print_json, print_table, queries, seconds
+from ranksvm.cli.trec import Judged, read_judgements
 
 if TYPE_CHECKING:
     from ranksvm.data import RankingData
@@ -110,6 +112,7 @@ class _OnlineCommand(click.Command):
     metavar="N",
     help="Number of features of LETOR text.  [default: those in its first 4 MiB]",
 )
+@qrels_option
 @reading_options
 @click.option(
     "--batch-queries",
@@ -198,6 +201,8 @@ class _Online:
         self._options, self._progress, self._file = options, progress, file
         self._source = titled(options["train"])
         self._shown = 0.0
+        qrels = read_judgements(options["qrels"])
+        self._judged = None if qrels is None else Judged(qrels, self._source)
         self.saved: int | None = None  # queries in the saved model
         metrics = CumulativeMetrics(options["metrics"], options["convention"], max_label=options["max_label"])
         if options["learner"] == "prank" and options["levels"] is None:
@@ -209,6 +214,11 @@ class _Online:
 
     def run(self) -> None:
         """Rank and learn until the stream ends; the model is saved even after an error or Ctrl-C."""
+        self._follow()
+        if self._judged is not None:
+            self._judged.report(self._progress)
+
+    def _follow(self) -> None:
         with CtrlC() as ctrl_c:
             try:
                 self._learn(ctrl_c)
@@ -243,7 +253,8 @@ class _Online:
         from ranksvm.data.trec_files import run_lines
 
         assert self._file is not None
-        for line in run_lines(Run.from_scores(data, scores, self._options["run_name"])):
+        first_row = self._run.metrics.n_rows - data.n_rows
+        for line in run_lines(Run.from_scores(data, scores, self._options["run_name"], first_row=first_row)):
             self._file.write(f"{line}\n".encode())
 
     def _stream(self) -> "Iterator[RankingData]":
@@ -257,7 +268,10 @@ class _Online:
             "sparse": n_features > DENSE_UP_TO if known else None,
         }
         path = "-" if self._options["train"] == STDIN else self._options["train"]
-        return iter_data(path, batch_queries=self._options["batch_queries"], **reading, **options)
+        labels = self._judged is None
+        batch = self._options["batch_queries"]
+        stream = iter_data(path, batch_queries=batch, require_labels=labels, **reading, **options)
+        return stream if self._judged is None else self._judged(stream)
 
     def _levels(self) -> list[float]:
         """The levels of the resumed model, or else all labels in the file."""

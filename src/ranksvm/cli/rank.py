@@ -9,10 +9,19 @@ import click
 
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import load_scorer, model_scores, read, row_labels, write_text
-from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option, reading_options, run_name_option
+from ranksvm.cli.options import (
+    EXISTING_FILE,
+    OUTPUT_FILE,
+    json_option,
+    qrels_option,
+    quiet_option,
+    reading_options,
+    run_name_option,
+)
 from ranksvm.cli.paths import titled
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import aligned, count, print_json, print_table
+from ranksvm.cli.trec import candidates, read_judgements, read_rankings
 
 # limits of a table on a screen by default; the other formats hold everything
 TABLE_TOP = 10
@@ -26,6 +35,7 @@ class Ranked(NamedTuple):
     docid: str
     score: float
     row: int
+    label: float | None
 
 
 @click.command("rank", short_help="Rank the documents of every query.")
@@ -51,6 +61,17 @@ class Ranked(NamedTuple):
     metavar="ID",
     help=f"Only this query; may be repeated.  [default: all; in a table {TABLE_QUERIES}]",
 )
+@click.option(
+    "--candidates",
+    "run",
+    type=EXISTING_FILE,
+    metavar="RUN",
+    help="Rank only the documents of this TREC run, of another system: re-ranking.",
+)
+@click.option(
+    "--depth", type=click.IntRange(min=1), metavar="K", help="The first K documents of a query of RUN.  [default: all]"
+)
+@qrels_option
 @run_name_option
 @click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File to write.  [default: stdout]")
 @reading_options
@@ -63,6 +84,9 @@ def rank_command(
     layout: str | None,
     top: int | None,
     wanted: tuple[str, ...],
+    run: Path | None,
+    depth: int | None,
+    qrels: Path | None,
     run_name: str,
     output: Path | None,
     reading: dict[str, Any],
@@ -72,25 +96,33 @@ def rank_command(
     """Rank the documents of every query of DATA by MODEL, best first: query, rank, docid, score.
 
     A document without an id in its comment is named by its row, from 0. Equal scores keep the order of the file; in a
-    TREC run they are in descending order of the ids, as trec_eval ranks them.
+    TREC run they are in descending order of the ids, as trec_eval ranks them. With --qrels the labels are shown.
 
     \b
     Examples:
       ranksvm rank model.rsvm test.txt --top 3
       ranksvm rank model.rsvm test.txt --format trec -o run.txt
+      ranksvm rank model.rsvm test.txt --candidates bm25.run --depth 100 --format trec -o ours.run
     """
     if layout is None:
         # a file or a pipe gets all documents, one per line
         layout = "table" if output is None and sys.stdout.isatty() else "tsv"
     if layout == "table" and output is not None:
         raise click.UsageError("a table is for the screen: use --format tsv or trec with -o.")
+    if qrels is not None and layout == "trec" and not as_json:
+        raise click.UsageError("--qrels shows labels, which a TREC run does not have: use another --format.")
+    if depth is not None and run is None:
+        raise click.UsageError("--depth is a number of documents of --candidates: give both.")
     limit = TABLE_QUERIES if layout == "table" and not as_json and not wanted else None
     if layout == "table" and not as_json and top is None:
         top = TABLE_TOP
     with Progress(quiet) as progress:
         ranker = load_scorer(model)
-        rows = read(data, progress, Stopwatch(), reading, require_labels=False)
-        rankings = _wanted(_rankings(rows, model_scores(ranker, rows, data), layout == "trec"), wanted, data)
+        rows = read(data, progress, Stopwatch(), reading, require_labels=False, qrels=read_judgements(qrels))
+        names, scores = row_labels(rows), model_scores(ranker, rows, data)
+        ranked = None if run is None else candidates(read_rankings(run), depth, rows, data, progress)
+        labels = None if qrels is None else rows.y
+        rankings = _wanted(_rankings(rows, names, scores, labels, ranked, layout == "trec"), wanted, data)
         shown = {query: documents[:top] for query, documents in list(rankings.items())[:limit]}
         if output is not None:
             write_text(output, _lines(shown, layout, run_name))
@@ -121,37 +153,45 @@ def _wanted(rankings: dict[str, list[Ranked]], wanted: tuple[str, ...], data: Pa
     return {query: rankings[query] for query in wanted} if wanted else rankings
 
 
-def _rankings(data: Any, scores: Any, by_docid: bool) -> dict[str, list[Ranked]]:
-    """Documents by query id, in the order in which the queries appear; ties by the order of the file, or by ids."""
+def _rankings(
+    data: Any, docids: list[str], scores: Any, labels: Any, ranked: Any, by_docid: bool
+) -> dict[str, list[Ranked]]:
+    """Documents by query id, in the order in which the queries appear; ties by the order of the file, or by ids.
+
+    With ``ranked`` only these rows, and the queries that have some.
+    """
     import numpy as np
 
     from ranksvm.data.runs import without_spaces
 
-    docids = row_labels(data)
     # descending by id, which the stable sort by score keeps
     ids = np.unique([without_spaces(docid) for docid in docids], return_inverse=True)[1] if by_docid else None
     rankings = {}
-    for query, rows in data.queries:
+    for query, all_rows in data.queries:
+        rows = all_rows if ranked is None else all_rows[ranked[all_rows]]
+        if not len(rows):
+            continue
         rows = rows if ids is None else rows[np.argsort(-ids[rows], kind="stable")]
         best_first = rows[np.argsort(-scores[rows], kind="stable")]
         rankings[str(query)] = [
-            Ranked(rank, docids[row], float(scores[row]), int(row)) for rank, row in enumerate(best_first, 1)
+            Ranked(rank, docids[row], float(scores[row]), int(row), None if labels is None else float(labels[row]))
+            for rank, row in enumerate(best_first, 1)
         ]
     return rankings
 
 
 def _print_tables(shown: dict[str, list[Ranked]], rankings: dict[str, list[Ranked]]) -> None:
-    rows = []
+    rows, labelled = [], _are_labelled(rankings)
     for query, documents in shown.items():
         scores = aligned([document.score for document in documents])
         rows += [
-            [query, document.docid, str(document.rank), score]
+            [query, document.docid, str(document.rank), score, *([f"{document.label:g}"] if labelled else [])]
             for document, score in zip(documents, scores, strict=True)
         ]
         left_out = len(rankings[query]) - len(documents)
         if left_out:
-            rows.append([query, f"... {count(left_out)} more", "", ""])
-    print_table(["query", "document", "rank", "score"], rows, left=2)
+            rows.append([query, f"... {count(left_out)} more", "", "", *([""] if labelled else [])])
+    print_table(["query", "document", "rank", "score", *(["label"] if labelled else [])], rows, left=2)
     if len(shown) < len(rankings):
         click.echo(
             f"{count(len(rankings) - len(shown))} more queries: --format tsv prints all, --query ID one of them.",
@@ -163,13 +203,19 @@ def _lines(rankings: dict[str, list[Ranked]], layout: str, run_name: str) -> Ite
     return _tsv(rankings) if layout == "tsv" else _trec(rankings, run_name)
 
 
+def _are_labelled(rankings: dict[str, list[Ranked]]) -> bool:
+    return any(document.label is not None for documents in rankings.values() for document in documents)
+
+
 def _tsv(rankings: dict[str, list[Ranked]]) -> Iterator[str]:
-    yield "query\trank\tdocid\tscore"
+    labelled = _are_labelled(rankings)
+    yield "query\trank\tdocid\tscore" + ("\tlabel" if labelled else "")
     for query, documents in rankings.items():
         for document in documents:
             # a tab character in an id would start a column
             docid = document.docid.replace("\t", " ")
-            yield f"{query}\t{document.rank}\t{docid}\t{document.score!r}"
+            label = f"\t{document.label:g}" if labelled else ""
+            yield f"{query}\t{document.rank}\t{docid}\t{document.score!r}{label}"
 
 
 def _trec(rankings: dict[str, list[Ranked]], run_name: str) -> Iterator[str]:

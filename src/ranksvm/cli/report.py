@@ -17,13 +17,17 @@ from ranksvm.cli.options import (
     json_option,
     metrics_option,
     n_jobs_option,
+    qrels_option,
     quiet_option,
     reading_options,
 )
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, print_json
+from ranksvm.cli.trec import read_judgements, read_rankings, trec_kind
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ranksvm.data import RankingData
     from ranksvm.report import Report
 
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
     type=EXISTING_FILE,
     multiple=True,
     metavar="FILE",
-    help="Another model, or a file with one score per line, to compare the model with; may be repeated.",
+    help="Another model, a TREC run, or a file with one score per line, to compare the model with; may be repeated.",
 )
 @metrics_option("ndcg@10,ndcg@1,ndcg@5,map,mrr,pairwise_accuracy")
 @convention_option()
@@ -64,6 +68,7 @@ if TYPE_CHECKING:
 )
 @click.option("--title", metavar="TEXT", help="Title of the report.  [default: Report on MODEL]")
 @n_jobs_option
+@qrels_option
 @reading_options
 @json_option
 @quiet_option
@@ -79,7 +84,7 @@ def report_command(ctx: click.Context, **options: Any) -> None:
     \b
     Examples:
       ranksvm report model.rsvm --test test.txt -o report.html
-      ranksvm report model.rsvm --test test.txt --baseline old.rsvm --baseline bm25.txt -o report.html
+      ranksvm report model.rsvm --test test.txt --baseline old.rsvm --baseline bm25.run -o report.html
     """
     from ranksvm.metrics import parse_metrics
     from ranksvm.report.page import check_jinja
@@ -116,14 +121,15 @@ def _report(options: dict[str, Any], command: str, progress: Progress, watch: St
     loaded, path = load_model(options["model"]), options["test"]
     name, *names = names_of([options["model"], *options["baselines"]])
     others = [load_scorer(file) if is_model(file) else None for file in options["baselines"]]
-    test = read(path, progress, watch, options["reading"])
+    qrels = read_judgements(options["qrels"])
+    test = read(path, progress, watch, options["reading"], qrels=qrels)
     baselines = {}
     for other, scorer, file in zip(names, others, options["baselines"], strict=True):
         progress.now(f"Scoring with {file}")
-        baselines[other] = (
-            read_numbers(file, test.n_rows, "score") if scorer is None else model_scores(scorer, test, path)
-        )
-    train = None if options["train"] is None else read(options["train"], progress, watch, options["reading"])
+        baselines[other] = _given_scores(file, test) if scorer is None else model_scores(scorer, test, path)
+    train = None
+    if options["train"] is not None:
+        train = read(options["train"], progress, watch, options["reading"], qrels=qrels)
     progress.now("Measuring")
     with watch("reporting"):
         model, data = _matched(loaded, test, path)
@@ -142,6 +148,18 @@ def _report(options: dict[str, Any], command: str, progress: Progress, watch: St
             command=command,
             n_jobs=options["n_jobs"],
         )
+
+
+def _given_scores(path: Path, test: "RankingData") -> "np.ndarray":
+    """The scores in a file, or those that rank the test data as a run does."""
+    from ranksvm.exceptions import DataError
+
+    if trec_kind(path) != "run":
+        return read_numbers(path, test.n_rows, "score")
+    try:
+        return read_rankings(path).scores_of(test)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
 
 
 def _matched(model: Any, data: "RankingData", path: Path) -> "tuple[Any, RankingData]":

@@ -7,9 +7,10 @@ import click
 
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.files import read
-from ranksvm.cli.options import EXISTING_FILE, json_option, metrics_option, quiet_option, reading_options
+from ranksvm.cli.options import EXISTING_FILE, json_option, metrics_option, qrels_option, quiet_option, reading_options
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import count, number, print_facts, print_json, print_table, queries, seconds
+from ranksvm.cli.trec import read_judgements
 
 # queries between two progress lines
 _EVERY = 100
@@ -44,6 +45,7 @@ _EVERY = 100
     help="Seed of the clicks.",
 )
 @metrics_option("ndcg@10")
+@qrels_option
 @reading_options
 @json_option
 @quiet_option
@@ -62,7 +64,7 @@ def simulate_command(url: str, data: Path, **options: Any) -> None:
 
     watch, feedback = Stopwatch(), "labels" if options["clicks"] == "none" else options["clicks"]
     with Progress(options["quiet"]) as progress:
-        rows = read(data, progress, watch, options["reading"])
+        rows = read(data, progress, watch, options["reading"], qrels=read_judgements(options["qrels"]))
         stream = each_query(rows, passes=options["passes"], drift=options["drift"])
         connection, found = Connection(url, options["key"]), None
         try:

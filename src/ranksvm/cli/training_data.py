@@ -9,10 +9,11 @@ import click
 from ranksvm.cli.click_evaluation import check_clicks, pairs_of_clicks
 from ranksvm.cli.data_in_file import DataInFile, data_in_file, large_data
 from ranksvm.cli.features import matched, name_features
-from ranksvm.cli.files import query_ids, read, read_judgements, read_numbers, read_pairs
+from ranksvm.cli.files import query_ids, read, read_numbers, read_pairs
 from ranksvm.cli.monotone import signs_of_columns
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import counted, queries
+from ranksvm.cli.trec import read_judgements
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
@@ -19,7 +20,7 @@ try:
 except ImportError:  # Windows, where a file that is open cannot be removed anyway
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["atomic_text_file", "atomic_write", "write_lines"]
+__all__ = ["atomic_text_file", "atomic_write", "temporary_beside", "temporary_file", "write_lines"]
 
 # "File too large", "No space left on device" and the like, which name no file.
 _ERRORS_OF_WRITING = {errno.EFBIG, errno.ENOSPC, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
@@ -37,9 +38,7 @@ def atomic_write(path: Any) -> Iterator[IO[bytes]]:
         with _naming(os.fspath(path), None), _directly(path) as stream:
             yield stream
         return
-    path = os.path.realpath(os.fspath(path))
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
+    path, folder, name, temporary = _names(path)
     try:
         # "x": never an existing file; the permissions follow the umask, as for any new file.
         with _naming(path, temporary), _opened(temporary, folder, path) as file:
@@ -51,6 +50,35 @@ def atomic_write(path: Any) -> Iterator[IO[bytes]]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+@contextlib.contextmanager
+def temporary_beside(path: Any) -> Iterator[str]:
+    """The path of a file that is needed while another one is written, in the folder of that one.
+
+    It is removed at the end of the block; if the process is killed, by the next one that writes the other file.
+    """
+    path, folder, name, temporary = _names(path)
+    with _naming(path, temporary), _opened(temporary, folder, path) as file:
+        _lock(file)
+        _remove_abandoned(folder, name, temporary)
+        try:
+            yield temporary
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def temporary_file() -> contextlib.AbstractContextManager[str]:
+    """The path of a file in the system's folder for temporary files; a killed process leaves it to the next one."""
+    return temporary_beside(os.path.join(tempfile.gettempdir(), "ranksvm"))
+
+
+def _names(path: Any) -> tuple[str, str, str, str]:
+    """The absolute path of a file, its folder, its name, and the path of a temporary file for it."""
+    path = os.path.realpath(os.fspath(path))
+    folder, name = os.path.split(path)
+    return path, folder, name, os.path.join(folder, f".{name}.{secrets.token_hex(8)}.tmp")
 
 
 @contextlib.contextmanager
@@ -75,7 +103,8 @@ def _remove_abandoned(folder: str, name: str, own: str) -> None:
     """Remove temporary files for the same target that killed processes left: those that nobody has locked."""
     if fcntl is None:
         return
-    left = re.compile(rf"\.{re.escape(name)}\.[0-9a-f]{{16}}\.tmp")
+    # also those for a temporary file
+    left = re.compile(rf"\.+{re.escape(name)}(\.[0-9a-f]{{16}}\.tmp)+")
     with contextlib.suppress(OSError):
         for found in os.listdir(folder or "."):
             path = os.path.join(folder, found)

@@ -6,7 +6,6 @@ import os
 import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
@@ -21,7 +20,7 @@ from ranksvm.data._letor_blocks import letor_blocks
 from ranksvm.data._letor_text import Layout
 from ranksvm.data._letor_windows import WrongLayoutError, settings_of
 from ranksvm.data._table import Columns
-from ranksvm.data.atomic_files import atomic_write
+from ranksvm.data.atomic_files import atomic_write, temporary_beside
 from ranksvm.data.cache_writer import CacheWriter
 from ranksvm.data.compression import compression_of
 from ranksvm.data.ranking_data import RankingData
@@ -89,7 +88,7 @@ def convert_to_cache(
     docid: str = "docid",
     ignore: Sequence[str] = (),
     require_labels: bool = True,
-    relabel: Callable[[RankingData], np.ndarray] | None = None,
+    relabel: Callable[[Iterator[RankingData]], Iterator[RankingData]] | None = None,
     progress: Progress | None = None,
     n_jobs: int | None = None,
     **options: Any,
@@ -109,7 +108,8 @@ def convert_to_cache(
     label, qid, docid, ignore, require_labels
         As in `read_data`.
     relabel : callable, optional
-        Gives the labels of some rows, a RankingData, to write instead of its own.
+        Takes an iterator over the rows in parts, each a RankingData, and yields these parts with other labels. What it
+        raises, even after the last part, leaves no target.
     progress : callable, optional
         Called with the number of bytes of the source that have been read, and their total.
     n_jobs : int, optional
@@ -154,7 +154,7 @@ def convert_to_cache(
         raise OptionError(f"{os.fspath(target)} is a pipe or a device: a cache needs a file.")
     columns = Columns(label, qid, docid, tuple(ignore), require_labels)
     folder = os.path.dirname(os.path.realpath(os.fspath(target)))
-    with _regular_file(source, folder) as (path, name):
+    with _regular_file(source, target) as (path, name):
         try:
             found = _Source(path, name, columns, n_jobs, options, progress or (lambda *_: None))
             return _written(found, target, folder, relabel)
@@ -172,11 +172,10 @@ def _written(source: "_Source", target: Any, folder: str, relabel: Any) -> Conve
             with atomic_write(target) as file:
                 writer, counter = CacheWriter(file, folder, source.expected), _QueryCounter()
                 first = None
-                for block in source.blocks(layout):
+                blocks = source.blocks(layout)
+                for block in blocks if relabel is None else relabel(blocks):
                     first = first or block
                     counter.add(block.qid)
-                    if relabel is not None:
-                        block.y = relabel(block)
                     writer.append(block)
                 if first is None:
                     raise DataError(f"{source.name} has no row of data.")
@@ -292,30 +291,30 @@ def memory_to_read(path: Any) -> int:
 
 
 @contextlib.contextmanager
-def _regular_file(source: Any, folder: str) -> Iterator[tuple[str, str]]:
-    """A file that can be read more than once, the source itself or a copy of a pipe: its path, and its name."""
+def _regular_file(source: Any, target: Any) -> Iterator[tuple[str, str]]:
+    """A file that can be read more than once, the source itself or a copy of a pipe: its path, and its name.
+
+    The copy is in the folder of the target.
+    """
     path = os.fspath(source)
     if path == "-":
-        with _copy(sys.stdin.buffer, folder) as copied:
+        with _copy(sys.stdin.buffer, target) as copied:
             yield copied, "standard input"
         return
     with open(path, "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            with _copy(file, folder) as copied:
+            with _copy(file, target) as copied:
                 yield copied, path
             return
     yield path, path
 
 
 @contextlib.contextmanager
-def _copy(file: IO[bytes], folder: str) -> Iterator[str]:
-    number, path = tempfile.mkstemp(dir=folder, prefix=".ranksvm-")
-    try:
-        with os.fdopen(number, "wb") as copy:
+def _copy(file: IO[bytes], target: Any) -> Iterator[str]:
+    with temporary_beside(target) as path:
+        with open(path, "wb") as copy:
             shutil.copyfileobj(file, copy, _COPIED)
         yield path
-    finally:
-        os.unlink(path)
 
 
 class _QueryCounter:

@@ -11,7 +11,7 @@ from ranksvm.data.pairs_per_document import pairs_per_document
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.data.shared_documents import shared_documents
 
-__all__ = ["data_facts", "described_data", "level_rows"]
+__all__ = ["data_facts", "described_data", "level_rows", "sizes_in_words"]
 
 # if there are more levels than this, those in the middle are not listed
 LISTED_LEVELS = 20
@@ -49,21 +49,22 @@ def described_data(data: RankingData) -> dict[str, Any]:
 
 def data_facts(found: dict[str, Any]) -> list[tuple[str, str]]:
     """The name and the words of each fact of `described_data`, except the levels."""
-    sizes = found["rows_per_query"]
     return [
         ("rows", count(found["rows"])),
         ("queries", count(found["queries"])),
         ("features", f"{count(found['features'])} ({found['storage']})"),
         ("density", f"{100 * found['density']:.3g} % of the values are not 0"),
-        (
-            "rows per query",
-            f"{count(sizes['min'])} to {count(sizes['max'])}, median {sizes['median']:g}, mean {sizes['mean']:.1f}",
-        ),
+        ("rows per query", sizes_in_words(found["rows_per_query"])),
         ("pairs", f"{count(found['pairs'])} with different labels"),
         ("pairs per document", f"{found['pairs_per_document']:.3f}, mean over queries"),
         ("queries without pairs", count(found["queries_without_pairs"])),
         ("document ids", _documents(found["shared_documents"])),
     ]
+
+
+def sizes_in_words(sizes: dict[str, Any]) -> str:
+    """Smallest, largest, median and mean number of rows of a query, in words."""
+    return f"{count(sizes['min'])} to {count(sizes['max'])}, median {sizes['median']:g}, mean {sizes['mean']:.1f}"
 
 
 def level_rows(found: dict[str, Any]) -> list[list[str]]:

@@ -3,7 +3,6 @@
 import io
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from ranksvm.data import _parquet
 from ranksvm.data._csv import HEAD, first_bytes, is_csv, read_csv
 from ranksvm.data._table import Columns
+from ranksvm.data.atomic_files import temporary_file
 from ranksvm.data.letor import read_letor
 from ranksvm.data.letor_writer import write_letor
 from ranksvm.data.ranking_data import RankingData
@@ -117,8 +117,7 @@ def _read_content(content: bytes, name: str, columns: Columns, options: dict[str
             return RankingData(**read_csv(io.BytesIO(content), name, columns, options.get("dtype", np.float32)))
         return read_letor(_Named(content, name), **options)
     # the readers of these formats need a file
-    with tempfile.TemporaryDirectory() as folder:
-        copy = os.path.join(folder, "data")
+    with temporary_file() as copy:
         with open(copy, "wb") as file:
             file.write(content)
         try:

@@ -4,6 +4,7 @@ import re
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ranksvm.data.queries import Queries, descending_within_ties
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 
-__all__ = ["Qrels", "Run", "document_names", "judgement_of", "without_spaces"]
+__all__ = ["Qrels", "Run", "document_names", "ids_of_rows", "no_row_error", "place_of", "without_spaces"]
 
 _SPACE = re.compile(f"[{string.whitespace}]+")
 
@@ -83,12 +84,16 @@ class Qrels:
         Qrels
             A judgement for every row.
         """
-        return cls(_query_names(data), document_names(data), data.y)
+        return cls(*ids_of_rows(data), data.y)
 
     @property
     def queries(self) -> Queries:
         """The judgements grouped by query."""
         return Queries.from_qid(self.qid)
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], int]:
+        return _place_by_ids(self.qid, self.docid)
 
     def labels_of(self, data: RankingData, unjudged: float = 0.0) -> np.ndarray:
         """The label of each row of ranking data, by its query and document ids.
@@ -110,15 +115,9 @@ class Qrels:
         DataError
             When no row has a judgement: the ids are not those of the judgements.
         """
-        qid, docid = _query_names(data), document_names(data)
-        place = judgement_of(self, qid, docid)
+        place = place_of(self, *ids_of_rows(data))
         if not (place >= 0).any():
-            raise DataError(
-                f"no row has a judgement: the data have, for example, document {str(docid[0])!r} of query "
-                f"{str(qid[0])!r}, the judgements document {str(self.docid[0])!r} of query {str(self.qid[0])!r}."
-                if len(docid) and len(self.qid)
-                else "no row has a judgement: the data or the judgements are empty."
-            )
+            raise no_row_error(data, self)
         return np.where(place >= 0, self.label[place], unjudged)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
@@ -196,7 +195,7 @@ class Run:
         return cls(*_columns(rankings), name=name)
 
     @classmethod
-    def from_scores(cls, data: RankingData, scores: Any, name: str = "ranksvm") -> "Run":
+    def from_scores(cls, data: RankingData, scores: Any, name: str = "ranksvm", *, first_row: int = 0) -> "Run":
         """The rows of ranking data, ranked by scores.
 
         Parameters
@@ -207,18 +206,24 @@ class Run:
             Scores, as ``predict`` returns them.
         name : str, default "ranksvm"
             Name of the system.
+        first_row : int, default 0
+            Number of the first row, where the data are a part of a file.
 
         Returns
         -------
         Run
             The run.
         """
-        return cls(_query_names(data), document_names(data), scores, name)
+        return cls(*ids_of_rows(data, first_row), scores, name)
 
     @property
     def queries(self) -> Queries:
         """The rows grouped by query."""
         return Queries.from_qid(self.qid)
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], int]:
+        return _place_by_ids(self.qid, self.docid)
 
     def ordered(self) -> np.ndarray:
         """Row numbers query by query, best document first, as trec_eval ranks them.
@@ -235,6 +240,44 @@ class Run:
         number, score = number[order], self.score[order]
         again = np.concatenate(([False], (number[1:] == number[:-1]) & (score[1:] == score[:-1])))
         return order if not again.any() else descending_within_ties(order, again, self.docid)
+
+    def scores_of(self, data: RankingData) -> np.ndarray:
+        """Scores for the rows of ranking data that rank them as the run does, by query and document ids.
+
+        Parameters
+        ----------
+        data : RankingData
+            The data.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            In each query 1 for the last documents of the run, 2 for those with the next score, and so on; 0 for
+            documents that the run lacks, which are so behind all others.
+
+        Raises
+        ------
+        DataError
+            When the run has no row of the data: their ids differ.
+
+        Examples
+        --------
+        >>> data = RankingData([[0.0], [1.0], [2.0]], [1, 0, 0], ["q1", "q1", "q1"], ["d1", "d2", "d3"])
+        >>> Run(["q1", "q1"], ["d3", "d1"], [0.5, 12.5]).scores_of(data).tolist()
+        [2.0, 0.0, 1.0]
+        """
+        place = place_of(self, *ids_of_rows(data))
+        if not (place >= 0).any():
+            raise no_row_error(data, self)
+        number, score = self.queries.numbers(), self.score
+        order = np.lexsort((score, number))
+        new = np.ones(len(order), dtype=np.int64)
+        new[1:] = (number[order][1:] != number[order][:-1]) | (score[order][1:] != score[order][:-1])
+        level = np.empty(len(order), dtype=np.int64)
+        level[order] = np.cumsum(new)
+        lowest = np.full(number.max() + 1, len(order), dtype=np.int64)
+        np.minimum.at(lowest, number, level)
+        return np.where(place >= 0, (level - lowest[number] + 1.0)[place], 0.0)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Query -> document -> score, as pytrec_eval takes it.
@@ -258,27 +301,43 @@ def without_spaces(word: str) -> str:
     return _SPACE.sub("_", word.strip(string.whitespace))
 
 
-def document_names(data: RankingData) -> np.ndarray:
-    """Document ids as text; the number of the row, from 0, where the data have none."""
-    rows = np.arange(data.n_rows).astype(str)
+def document_names(data: RankingData, first_row: int = 0) -> np.ndarray:
+    """Document ids as text; the number of the row, from ``first_row``, where the data have none."""
+    rows = np.arange(first_row, first_row + data.n_rows).astype(str)
     if data.docid is None:
         return rows
     names = data.docid.astype(str)
     return np.where(names == "", rows, names)
 
 
-def judgement_of(qrels: Qrels, qid: np.ndarray, docid: np.ndarray) -> np.ndarray:
-    """Number of the judgement of each document, -1 where there is none."""
-    # hashing: sorting a million ids takes longer than all else
-    known = {pair: place for place, pair in enumerate(zip(qrels.qid.tolist(), qrels.docid.tolist(), strict=True))}
+def ids_of_rows(data: RankingData, first_row: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """The query and the document of each row as text; rows count from ``first_row`` where the data are a part."""
+    qid = np.zeros(data.n_rows, dtype=np.int64) if data.qid is None else data.qid
+    return qid.astype(str), document_names(data, first_row)
+
+
+def place_of(record: Qrels | Run, qid: np.ndarray, docid: np.ndarray) -> np.ndarray:
+    """Number of the row of judgements or a run that has each document, -1 where there is none."""
+    places = record._places
     pairs = zip(qid.tolist(), docid.tolist(), strict=True)
-    return np.fromiter((known.get(pair, -1) for pair in pairs), dtype=np.int64, count=len(qid))
+    return np.fromiter((places.get(pair, -1) for pair in pairs), dtype=np.int64, count=len(qid))
 
 
-def _query_names(data: RankingData) -> np.ndarray:
-    if data.qid is None:
-        return np.zeros(data.n_rows, dtype=np.int64).astype(str)
-    return data.qid.astype(str)
+def _place_by_ids(qid: np.ndarray, docid: np.ndarray) -> dict[tuple[str, str], int]:
+    # hashing: sorting a million ids takes longer than all else
+    return {ids: place for place, ids in enumerate(zip(qid.tolist(), docid.tolist(), strict=True))}
+
+
+def no_row_error(data: RankingData, record: Qrels | Run) -> DataError:
+    """The error that judgements, or a run, have no row of some data."""
+    no_row, other = ("judgement", "judgements") if isinstance(record, Qrels) else ("place in the run", "run")
+    if not data.n_rows or not len(record):
+        return DataError(f"no row has a {no_row}: the data or the {other} are empty.")
+    qid, docid = ids_of_rows(data)
+    return DataError(
+        f"no row has a {no_row}: the data have, for example, document {str(docid[0])!r} of query {str(qid[0])!r}, "
+        f"the {other} document {str(record.docid[0])!r} of query {str(record.qid[0])!r}."
+    )
 
 
 def _settle(record: Any, name: str, values: np.ndarray, done: str) -> None:

@@ -16,8 +16,10 @@ from ranksvm.data.ranking_data import RankingData
 from ranksvm.data.runs import Qrels, Run, without_spaces
 from ranksvm.exceptions import DataError, ParseError
 
-__all__ = ["as_qrels", "as_run", "read_qrels", "read_run", "run_lines", "write_qrels", "write_run"]
+__all__ = ["as_qrels", "as_run", "kind_of", "read_qrels", "read_run", "run_lines", "write_qrels", "write_run"]
 
+# bytes of a file that show its kind
+_HEAD = 1 << 16
 _QRELS = "expected four columns: query, iteration (not used), document, label"
 _RUN = "expected six columns: query, Q0 (not used), document, rank (not used), score, name of the run"
 
@@ -176,6 +178,25 @@ def run_lines(run: Run) -> Iterator[str]:
     for query, document, score in zip(*columns, strict=True):
         before, rank = query, rank + 1 if query == before else 1
         yield f"{query} Q0 {document} {rank} {score!r} {run.name}"
+
+
+def kind_of(path: Any) -> str | None:
+    """Whether the first line of a file is one of a run, or a judgement: "run", "qrels" or None."""
+    with open(os.fspath(path), "rb") as file:
+        head = file.read(_HEAD)
+    kind = compression_of(head)
+    try:
+        text = head if kind is None else next(decompressed(io.BytesIO(head), kind), b"")
+    except BrokenStreamError:
+        return None
+    words = next(filter(None, map(bytes.split, text.removeprefix(codecs.BOM_UTF8).splitlines())), [])
+    numbers = {4: ("qrels", words[3:]), 6: ("run", words[3:5])}.get(len(words))
+    if numbers is None:
+        return None
+    try:
+        return numbers[0] if [float(word) for word in numbers[1]] else None
+    except ValueError:
+        return None
 
 
 def as_qrels(qrels: Any) -> Qrels:

@@ -146,7 +146,8 @@ class PRanker(OnlineRanker):
     ) -> None:
         levels = np.searchsorted(self.levels_, y).astype(np.int32)
         if self.shuffle_pairs:
-            order = np.random.RandomState((self.seed_, int(self.counts_[3]))).permutation(len(own))
+            # seeds have 32 bits
+            order = np.random.RandomState((self.seed_, int(self.counts_[3]) % 2**32)).permutation(len(own))
             own, levels = own[order], levels[order]
         learn = online.prank_dense if rows.dense else online.prank_sparse
         learn(self._model, self.thresholds_, *rows.arrays, own, levels)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ranksvm._cached import cached_property
 from ranksvm.data import Queries
-from ranksvm.data.runs import Qrels, Run, judgement_of
+from ranksvm.data.runs import Qrels, Run, place_of
 from ranksvm.data.trec_files import as_qrels, as_run
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.conventions import Convention, convention_named
@@ -145,7 +145,7 @@ def evaluate_run(
         )
     rows = rows[np.argsort(number[rows], kind="stable")]
     ranked = np.unique(number[rows])
-    place = judgement_of(qrels, run.qid[rows], run.docid[rows])
+    place = place_of(qrels, run.qid[rows], run.docid[rows])
     label = np.where(place >= 0, qrels.label[place], 0.0)
 
     ideal = _ideal(qrels, judged, np.arange(judged.n_queries), rules, highest)

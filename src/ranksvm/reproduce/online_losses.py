@@ -43,8 +43,10 @@ def losses(context: Context) -> list[Part]:
         "must hold after every query.",
         Grid("losses", ["learner", "losses", "of the fixed model", "bound", "loss a pair", "holds throughout"], rows),
         "## Theorem 3 cannot hold as printed",
-        f"Over such a pass its right side was found to be {PRINTED_BOUND:,.0f}, where the losses added up to about "
-        "29,600. A sum of squares is not negative, so that no data can satisfy it. Of the passes above, the smallest "
+        f"Evaluated as printed over such a pass, its right side came to {PRINTED_BOUND:,.0f}, where the losses added "
+        "up to about 29,600. (Both figures are quoted; the losses are computed above, the printed formula is not part "
+        "of this program.) A sum of squares is not negative, so that no data can satisfy it. Of the passes above, the "
+        "smallest "
         f"sum of SOLAR-II is {smallest:,.0f}: {smallest:,.0f} <= {PRINTED_BOUND:,.0f} is "
         f"{'true' if smallest <= PRINTED_BOUND else 'false'}. What can be proved is the bound of the table. Its first "
         "order takes the place of Theorem 1, its second order that of Theorem 3.",
