@@ -4,9 +4,9 @@ python benchmarks/beyond_memory.py --folder build/beyond --cache build/beyond_me
     benchmarks/results/beyond_memory.md
 
 Made data of 136 features are written to a folder; those that are in --folder already, which has room for all sizes, are
-taken from there. The limit of memory is a quarter of each file. Before each fit the system is asked to forget the file;
-where it has memory for all of it, later readings come from there. With --cache each piece is kept when it is done, so
-that runs may be short.
+taken from there. The limit of memory is a quarter of each file. Before each reading the system is asked to forget the
+file, which it would keep otherwise where it has memory for all of it. With --cache each piece is kept when it is done,
+so that runs may be short.
 """
 
 import tempfile
@@ -185,7 +185,7 @@ def main(argv: list[str] | None = None) -> None:
     about = (
         f"{N_FEATURES} float32 features, queries of {QUERY_ROWS} documents, four levels; squared hinge, C = {C:g}, "
         "tol = 1e-4, where nothing else is said. A plain reading reads the same blocks by the same threads and does "
-        "nothing."
+        "nothing. The system is asked to forget the file before each reading."
     )
     publish(page("Beyond memory", "beyond_memory", options, [about, *parts]), options)
 
