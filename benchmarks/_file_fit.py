@@ -57,6 +57,7 @@ def main() -> None:
     round_before = FileBackend.round
 
     def timed(self: Any, jobs: Any) -> Any:
+        forget(path)  # a file larger than memory would not be there either
         start = time.perf_counter()
         found = round_before(self, jobs)
         readings.append(time.perf_counter() - start)

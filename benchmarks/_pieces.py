@@ -80,6 +80,10 @@ class Pieces:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(entry) + "\n")
 
+    def found(self, section: str) -> list[Found]:
+        """What was measured of a section, in the order of measuring."""
+        return [Found(variant, key, value) for (name, variant, key), value in self._found.items() if name == section]
+
     def parts(self, sections: Sequence[Section]) -> list[str]:
         """Markdown of all sections of which something was measured, in their order."""
         parts = []

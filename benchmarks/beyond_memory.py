@@ -1,13 +1,16 @@
 """Fits of files larger than memory: readings, seconds beside plain readings, peak memory, and the line to 100 GB.
 
-python benchmarks/beyond_memory.py -o benchmarks/results/beyond_memory.md
+python benchmarks/beyond_memory.py --folder build/beyond --cache build/beyond_memory.jsonl -o \
+    benchmarks/results/beyond_memory.md
 
-Made data of 136 features are written to a folder (--folder, with room for the largest size) and removed. The limit of
-memory is a quarter of each file. Before each fit the system is asked to forget the file; where it has memory for all
-of it, later readings come from there.
+Made data of 136 features are written to a folder; those that are in --folder already, which has room for all sizes, are
+taken from there. The limit of memory is a quarter of each file. Before each reading the system is asked to forget the
+file, which it would keep otherwise where it has memory for all of it. With --cache each piece is kept when it is done,
+so that runs may be short.
 """
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +18,10 @@ import numpy as np
 
 from _common import arguments, page, publish, table, verdict
 from _file_fit import fit_of_file, plain_reading
+from _pieces import Found, Pieces, Section
 from ranksvm import RankingData, RankSVM
 from ranksvm.data.atomic_files import atomic_write
+from ranksvm.data.cache_file import CacheFile
 from ranksvm.data.cache_writer import CacheWriter
 
 SEED = 0
@@ -30,6 +35,8 @@ C = 2.0**-10
 # Goals: peak memory over the limit, seconds of readings over plain readings, readings of a path of 20 C.
 MEMORY_LIMIT, SECONDS_LIMIT, PATH_LIMIT = 1.15, 1.3, 6
 FAR = 100e9
+# The first has the goal of a path: the second one, smoothed, needs more readings.
+LOSSES = ("squared_hinge", "hinge")
 
 
 def write_made(path: Path, n_bytes: int) -> int:
@@ -47,13 +54,27 @@ def write_made(path: Path, n_bytes: int) -> int:
     return n_rows
 
 
-def measured(path: Path, n_bytes: int, n_rows: int) -> dict[str, Any]:
-    """A fit, its readings, and plain ones before and after it."""
-    limit = max(LEAST_LIMIT, n_bytes // 4)
-    before = plain_reading(path, limit)
+def made(folder: Path, n_bytes: int) -> tuple[Path, int]:
+    """The file of about so many bytes, written if it is not there, and its number of rows."""
+    path = folder / f"made_{n_bytes // 1_000_000}.rsd"
+    if not path.exists():
+        return path, write_made(path, n_bytes)
+    return path, CacheFile(path).n_rows
+
+
+def limit_of(n_bytes: int) -> int:
+    """The limit of memory for a file."""
+    return max(LEAST_LIMIT, n_bytes // 4)
+
+
+def measured(folder: Path, n_bytes: int) -> dict[str, Any]:
+    """A fit, its readings, and the mean of two plain ones before and two after it."""
+    path, n_rows = made(folder, n_bytes)
+    limit = limit_of(n_bytes)
+    plain = [plain_reading(path, limit) for _ in range(2)]
     fit = fit_of_file(path, C=C, memory_limit=limit)
-    plain = min(before, plain_reading(path, limit))
-    return {**fit, "bytes": n_bytes, "rows": n_rows, "limit": limit, "plain": plain}
+    plain += [plain_reading(path, limit) for _ in range(2)]
+    return {**fit, "bytes": n_bytes, "rows": n_rows, "limit": limit, "plain": float(np.mean(plain))}
 
 
 def row_of(found: dict[str, Any]) -> list[str]:
@@ -85,49 +106,89 @@ def line_to_far(found: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def same_optimum(path: Path) -> list[str]:
+def same_optimum(folder: Path, n_bytes: int) -> dict[str, Any]:
     """The optimum to nine digits, read in passes and in memory."""
+    path, _ = made(folder, n_bytes)
     data = RankingData.load(path, mmap=False)
     ours = fit_of_file(path, C=C, tol=1e-9, memory_limit=LEAST_LIMIT)
     theirs = RankSVM(C=C, tol=1e-9).fit(data.X, data.y, qid=data.qid)
     off = abs(ours["objective"] - theirs.objective_) / theirs.objective_
+    return {"bytes": n_bytes, "readings": len(ours["readings"]), "off": off}
+
+
+def optimum_in_words(found: list[Found]) -> list[str]:
+    """What became of it."""
     return [
-        f"At tol = 1e-9: {len(ours['readings'])} readings; the objective is off by a relative {off:.1e} from that in "
-        f"memory {verdict(off, 1e-9)}."
+        f"{value['bytes'] / 1e9:.3g} GB, tol = 1e-9, a limit of {LEAST_LIMIT / 1e6:.0f} MB: {value['readings']} "
+        f"readings; the objective is off by a relative {value['off']:.1e} from that in memory "
+        f"{verdict(value['off'], 1e-9)}."
+        for _, _, value in found
     ]
 
 
-def path_of_twenty(path: Path, limit: int) -> list[str]:
+def path_of_twenty(folder: Path, n_bytes: int, loss: str) -> dict[str, Any]:
     """All values of C share the readings."""
+    path, _ = made(folder, n_bytes)
     Cs = (2.0 ** np.linspace(-15, 4, 20)).tolist()
-    found = fit_of_file(path, Cs=Cs, memory_limit=limit)
-    n_readings = len(found["readings"])
-    return [
-        f"20 values of C, 2^-15 to 2^4: {n_readings} readings in all {verdict(n_readings, PATH_LIMIT)}, "
-        f"{found['seconds']:.2f} s, largest relative gap {found['gap']:.1e}, peak {found['peak'] / 1e6:.0f} MB of "
-        f"{limit / 1e6:.0f}."
-    ]
+    found = fit_of_file(path, Cs=Cs, loss=loss, memory_limit=limit_of(n_bytes))
+    return {**found, "bytes": n_bytes, "readings": len(found["readings"]), "loss": loss}
+
+
+def paths_in_words(found: list[Found]) -> list[str]:
+    """A line for each loss."""
+    rows = [
+        [
+            value["loss"], f"{value['bytes'] / 1e9:.3g}",
+            f"{value['readings']}" + f" ({verdict(value['readings'], PATH_LIMIT)})" * (value["loss"] == LOSSES[0]),
+            f"{value['seconds']:.2f}", f"{value['gap']:.1e}", f"{value['peak'] / 1e6:.0f}",
+            f"{limit_of(value['bytes']) / 1e6:.0f}",
+        ]
+        for _, _, value in found
+    ]  # fmt: skip
+    header = ["loss", "file, GB", "readings in all", "s", "largest relative gap", "peak, MB", "limit, MB"]
+    return ["20 values of C, 2^-15 to 2^4, tol = 1e-4.", table(header, rows)]
+
+
+def sizes_in_words(found: list[Found]) -> list[str]:
+    """The table of sizes, and the line through them."""
+    values = [each.value for each in found]
+    line = line_to_far(values) if len(values) > 1 else []
+    return [table(HEADER, [row_of(value) for value in values]), *line]
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run from the command line."""
-    options = arguments(__doc__, argv, ("--folder", {"type": Path, "help": "where the files are written"}))
-    found, notes = [], []
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        for number, n_bytes in enumerate(SMOKE_SIZES if options.smoke else SIZES):
-            path = Path(folder) / "made.rsd"
-            n_rows = write_made(path, n_bytes)
-            found.append(measured(path, n_bytes, n_rows))
-            if number == 0:
-                notes += [*same_optimum(path), *path_of_twenty(path, found[0]["limit"])]
-    parts = [
+    options = arguments(
+        __doc__,
+        argv,
+        ("--folder", {"type": Path, "help": "where the files are written, and stay"}),
+        ("--only", {"default": "", "help": "measure only pieces whose 'section/piece' has this in it"}),
+        ("--cache", {"type": Path, "help": "file of the pieces that are done"}),
+    )
+    sizes = SMOKE_SIZES if options.smoke else SIZES
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) if options.folder is None else options.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        least = min(sizes)
+        sections = [
+            Section("sizes", {f"{size:.1e}": partial(measured, folder, size) for size in sizes}, sizes_in_words),
+            Section("optimum", {"1e-9": partial(same_optimum, folder, least)}, optimum_in_words),
+            Section(
+                "path",
+                {loss: partial(path_of_twenty, folder, least, loss) for loss in LOSSES[: 1 if options.smoke else 2]},
+                paths_in_words,
+            ),
+        ]
+        pieces = Pieces(options.cache)
+        pieces.measure(sections, options.only)
+        parts = pieces.parts(sections)
+    about = (
         f"{N_FEATURES} float32 features, queries of {QUERY_ROWS} documents, four levels; squared hinge, C = {C:g}, "
-        "tol = 1e-4. A plain reading reads the same blocks by the same threads and does nothing.",
-        table(HEADER, [row_of(each) for each in found]),
-        *line_to_far(found),
-        *notes,
-    ]
-    publish(page("Beyond memory", "beyond_memory", options, parts), options)
+        "tol = 1e-4, where nothing else is said. A plain reading reads the same blocks by the same threads and does "
+        "nothing; the mean of two before and two after the fit is shown. The system is asked to forget the file before "
+        "each reading."
+    )
+    publish(page("Beyond memory", "beyond_memory", options, [about, *parts]), options)
 
 
 if __name__ == "__main__":

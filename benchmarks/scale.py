@@ -1,11 +1,13 @@
 """Fits on a Dask cluster: what a round costs, what workers gain, what travels, what a kill costs here and in peers.
 
-python benchmarks/scale.py -o benchmarks/results/scale.md
+python benchmarks/scale.py --cache build/scale.jsonl -o benchmarks/results/scale.md
 
 Clusters are processes of this machine with a thread each. The last part is no measurement: a cost model, with its
-assumptions, of what it would take beyond this machine.
+assumptions, of what it would take beyond this machine. With --cache each piece is kept when it is done, so that runs
+may be short.
 """
 
+import itertools
 import logging
 import os
 import pickle
@@ -14,15 +16,19 @@ import signal
 import sys
 import threading
 import time
+import zlib
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 # Dask looks for a package "sparse", which a script of that name beside this one is not: here and in its workers.
 FOLDER = str(Path(__file__).resolve().parent)
 sys.path = [FOLDER, *(path for path in sys.path if path != FOLDER)]
-from _common import arguments, page, publish, table, verdict  # noqa: E402
+from _common import arguments, least_seconds, page, publish, table, verdict  # noqa: E402
+from _pieces import Found, Pieces, Section  # noqa: E402
 
 sys.path.remove(FOLDER)
 import dask  # noqa: E402
@@ -39,9 +45,12 @@ FEATURES, DOCS = 136, 120
 C = 1e-3
 # the goals: seconds of a round, rounds of a fit, and how much faster two workers are than one
 MOST_ROUND, MOST_ROUNDS, LEAST_GAIN = 0.030, 12, 1.8
-# Assumptions of the cost model: an evaluation or product of a worker's thread in values a second (measured below where
-# there is time for it), a network of 10 Gbit/s, and tasks one after another in the scheduler.
-NETWORK = 1.25e9
+# Assumptions of the cost model, besides what is measured: a network of 10 Gbit/s; for a file in passes, a disk of
+# 1 GB/s (`beyond_memory.py` measures this one), and so many readings.
+NETWORK, DISK, READINGS = 1.25e9, 1e9, 4
+STEPS = (1, 2, 10, 100, 1000)
+# Trees of the other libraries: some seconds of work.
+TREES = 20
 
 
 @contextmanager
@@ -95,8 +104,8 @@ class Watched:
         DaskBackend._sum = self.plain
 
 
-def overhead(smoke):
-    """A round over parts of a few rows: what Dask costs, whatever is computed."""
+def overhead(smoke: bool) -> dict[str, Any]:
+    """Rounds over parts of a few rows: what Dask costs, whatever is computed."""
     with cluster(2, smoke) as client:
         X, y, qid = client.persist(made(40, 4))
         DaskRankSVM(C=C, n_partitions=4).fit(X, y, qid=qid)  # imports
@@ -104,11 +113,16 @@ def overhead(smoke):
             for _ in range(1 if smoke else 10):
                 DaskRankSVM(C=C, n_partitions=4).fit(X, y, qid=qid)
     times = np.array(watched.times)
-    shown = f"{1e3 * np.median(times):.1f} / {1e3 * np.quantile(times, 0.9):.1f}"
-    return table(
-        ["round, 2 workers x 2 parts", "ms, median / 90 %", f"goal: median <= {1e3 * MOST_ROUND:.0f} ms"],
-        [[f"{len(times)} rounds", shown, verdict(np.median(times), MOST_ROUND)]],
-    )
+    return {"n": len(times), "median": float(np.median(times)), "high": float(np.quantile(times, 0.9))}
+
+
+def overhead_in_words(found: list[Found]) -> list[str]:
+    """The table of a round."""
+    (value,) = (each.value for each in found)
+    shown = f"{1e3 * value['median']:.1f} / {1e3 * value['high']:.1f}"
+    goal = verdict(value["median"], MOST_ROUND)
+    header = ["round, 2 workers x 2 parts", "ms, median / 90 %", "goal, seconds of the median"]
+    return ["## A round", table(header, [[f"{value['n']} rounds", shown, goal]])]
 
 
 def peak():
@@ -116,75 +130,100 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def workers(smoke, n_queries, repeats):
-    """One and two workers on the same four parts: time, rounds, bytes and memory."""
-    rows, least, coefs = [], {}, []
-    for n_workers in (1, 2):
-        with cluster(n_workers, smoke) as client:
-            X, y, qid = client.persist(made(n_queries, 4))
-            fit = DaskRankSVM(C=C, n_partitions=4, n_jobs=1)
-            fit.fit(X[: 8 * DOCS], y[: 8 * DOCS], qid=qid[: 8 * DOCS])  # imports
-            times = []
-            for _ in range(1 if smoke else repeats):
-                with Watched() as watched:
-                    start = time.perf_counter()
-                    fit.fit(X, y, qid=qid)
-                    times.append(time.perf_counter() - start)
-            memory = max(client.run(peak).values())
-            least[n_workers] = min(times), sum(watched.times)
-            coefs.append(fit.coef_)
-            sent = f"{watched.bytes / 1e6:.2f}"
-            rounds = f"{fit.n_rounds_} ({verdict(fit.n_rounds_, MOST_ROUNDS)})"
-            seconds = f"{min(times):.2f}", f"{sum(watched.times):.2f}"
-            rows.append([n_workers, *seconds, rounds, sent, f"{memory:.0f}", f"{peak():.0f}"])
-    header = ["workers", "fit, s (least)", "of it rounds, s", f"rounds (goal: <= {MOST_ROUNDS})"]
+def workers(smoke: bool, n_queries: int, repeats: int, n_workers: int) -> dict[str, Any]:
+    """So many workers on four parts: time, rounds, bytes and memory."""
+    with cluster(n_workers, smoke) as client:
+        X, y, qid = client.persist(made(n_queries, 4))
+        fit = DaskRankSVM(C=C, n_partitions=4, n_jobs=1)
+        fit.fit(X[: 8 * DOCS], y[: 8 * DOCS], qid=qid[: 8 * DOCS])  # imports
+        times, rounds = [], []
+        for _ in range(1 if smoke else repeats):
+            with Watched() as watched:
+                start = time.perf_counter()
+                fit.fit(X, y, qid=qid)
+                times.append(time.perf_counter() - start)
+            rounds.append(sum(watched.times))
+        memory = max(client.run(peak).values())
+    return {
+        "workers": n_workers, "rows": n_queries // 4 * 4 * DOCS, "fit": min(times), "rounds": min(rounds),
+        "n_rounds": fit.n_rounds_, "bytes": watched.bytes, "memory": memory, "client": peak(),
+        "bits": zlib.crc32(fit.coef_.tobytes()),
+    }  # fmt: skip
+
+
+def workers_in_words(found: list[Found]) -> list[str]:
+    """The table of workers."""
+    values = [each.value for each in found]
+    rows = [
+        [
+            value["workers"], f"{value['fit']:.2f}", f"{value['rounds']:.2f}",
+            f"{value['n_rounds']} ({verdict(value['n_rounds'], MOST_ROUNDS)})", f"{value['bytes'] / 1e6:.2f}",
+            f"{value['memory']:.0f}", f"{value['client']:.0f}",
+        ]
+        for value in values
+    ]  # fmt: skip
+    header = ["workers", "fit, s (least)", "of it rounds, s (least)", f"rounds (goal: <= {MOST_ROUNDS})"]
     header += ["MB of sums", "MB, largest worker", "MB, client"]
-    gain = least[1][1] / least[2][1]
-    met = "met" if gain >= LEAST_GAIN else "missed"
-    same = "the same bits" if np.array_equal(*coefs) else "OTHER BITS"
-    n = n_queries // 4 * 4 * DOCS
-    text = f"{n:,} x {FEATURES} float32, made by the workers. Rounds with two workers: {gain:.2f} times as fast "
-    text += f"(goal: >= {LEAST_GAIN}, {met}); {same}."
-    return text + "\n\n" + table(header, rows), n * FEATURES / (least[1][1] / fit.n_rounds_)
+    n = values[0]["rows"]
+    text = f"{n:,} x {FEATURES} float32 ({4e-9 * n * FEATURES:.2f} GB), made by the workers."
+    if len(values) == 2:
+        gain = values[0]["rounds"] / values[1]["rounds"]
+        met = "met" if gain >= LEAST_GAIN else "**MISSED**"
+        same = "the same bits" if values[0]["bits"] == values[1]["bits"] else "OTHER BITS"
+        text += f" Rounds with two workers: {gain:.2f} times as fast (goal: >= {LEAST_GAIN}, {met}); {same}."
+    return ["## Workers", text, table(header, rows)]
 
 
-def kills(smoke, n_queries):
-    """The same data and the same kill, half-way through a fit, for every library."""
-    makers = {"ranksvm": lambda client: ours}
-    if not smoke:
-        makers |= {"XGBoost": lambda client: xgboost(client), "LightGBM": lambda client: lightgbm(client)}
-    rows = []
-    for name, make in makers.items():
-        with cluster(2, smoke) as client:
-            X, y, qid = client.persist(made(n_queries, 4))
-            fit = make(client)
-            fit(X, y, qid)
-            start = time.perf_counter()
-            fit(X, y, qid)
-            undisturbed = time.perf_counter() - start
-            victim = next(iter(client.run(os.getpid).values()))
-            timer = threading.Timer(0.5 * undisturbed, os.kill, (victim, signal.SIGKILL))
-            if not smoke:  # there this process would be the victim
-                timer.start()
-            start, outcome = time.perf_counter(), "fitted"
-            try:
-                fit(X, y, qid)
-            except Exception as error:
-                outcome = f"{type(error).__name__}: {str(error).splitlines()[0][:60]}"
-            timer.cancel()
-            rows.append([name, f"{undisturbed:.1f}", f"{time.perf_counter() - start:.1f}", outcome.replace("|", "/")])
-    return table(["library", "undisturbed, s", "with a kill, s", "outcome"], rows)
+def kill(smoke: bool, n_queries: int, name: str) -> dict[str, Any]:
+    """A fit of a library, and one of whose workers one is killed half-way."""
+    with cluster(2, smoke) as client:
+        X, y, qid = client.persist(made(n_queries, 4))
+        fit = LIBRARIES[name](client)
+        fit(X, y, qid)
+        start = time.perf_counter()
+        expected = fit(X, y, qid)
+        undisturbed = time.perf_counter() - start
+        victim = next(iter(client.run(os.getpid).values()))
+        timer = threading.Timer(0.5 * undisturbed, os.kill, (victim, signal.SIGKILL))
+        if not smoke:  # there this process would be the victim
+            timer.start()
+        start, outcome = time.perf_counter(), "fitted"
+        try:
+            with_kill = fit(X, y, qid)
+            if with_kill is not None:
+                outcome += ", the same bits" if np.array_equal(with_kill, expected) else ", OTHER BITS"
+        except Exception as error:
+            outcome = f"{type(error).__name__}: {str(error).splitlines()[0][:60]}"
+        timer.cancel()
+        taken = time.perf_counter() - start
+    return {"name": name, "undisturbed": undisturbed, "taken": taken, "outcome": outcome.replace("|", "/")}
 
 
-def ours(X, y, qid):
-    DaskRankSVM(C=C, n_partitions=4, tol=1e-6).fit(X, y, qid=qid)
+def kills_in_words(found: list[Found]) -> list[str]:
+    """The table of kills."""
+    rows = [
+        [value["name"], f"{value['undisturbed']:.1f}", f"{value['taken']:.1f}", value["outcome"]]
+        for value in (each.value for each in found)
+    ]
+    header = ["library", "undisturbed, s", "with a kill, s", "outcome"]
+    return ["## A worker killed half-way", "The same data and the same kill for every library.", table(header, rows)]
+
+
+def ours(client):
+    def fit(X, y, qid):
+        ranker = DaskRankSVM(C=C, n_partitions=4, tol=1e-6)
+        ranker.client = client
+        return ranker.fit(X, y, qid=qid).coef_
+
+    return fit
 
 
 def xgboost(client):
     from xgboost.dask import DaskXGBRanker
 
     def fit(X, y, qid):
-        ranker = DaskXGBRanker(n_estimators=100, tree_method="hist")
+        # every part has whole queries: nothing has to be sorted
+        ranker = DaskXGBRanker(n_estimators=TREES, tree_method="hist", allow_group_split=True)
         ranker.client = client
         ranker.fit(X, y.astype(int), qid=qid)
 
@@ -196,95 +235,123 @@ def lightgbm(client):
 
     def fit(X, y, qid):
         group = da.from_array(np.full(len(qid) // DOCS, DOCS), chunks=len(qid) // DOCS // 4)
-        DaskLGBMRanker(n_estimators=100, client=client, verbose=-1).fit(X, y.astype(int), group=group)
+        DaskLGBMRanker(n_estimators=TREES, client=client, verbose=-1).fit(X, y.astype(int), group=group)
 
     return fit
 
 
-def reduction(smoke):
-    """The sums of 1,000 workers, added up as they would be: their results are made here, none is sent."""
-    rows = []
-    for n_workers in (10,) if smoke else (10, 100, 1000):
-        gradient = np.random.default_rng(0).normal(size=FEATURES)
-        found = [[[answers.Evaluation(answers.LossSums(1.0), gradient)]] for _ in range(n_workers)]
-        start = time.perf_counter()
-        tree_sum(found, answers.add)
-        rows.append([f"{n_workers:,}", f"{1e3 * (time.perf_counter() - start):.2f}"])
-    return table(["workers, a part each", f"adding up {FEATURES} + 3 numbers, ms"], rows)
+LIBRARIES = {"ranksvm": ours, "XGBoost": xgboost, "LightGBM": lightgbm}
 
 
-def tasks(smoke):
+def reduction(n_workers: int) -> dict[str, Any]:
+    """The sums of so many workers, added up as they would be: their results are made here, none is sent."""
+    gradient = np.random.default_rng(0).normal(size=FEATURES)
+    found = [[[answers.Evaluation(answers.LossSums(1.0), gradient)]] for _ in range(n_workers)]
+    return {"workers": n_workers, "seconds": least_seconds(lambda: tree_sum(found, answers.add), 5, 1.0)}
+
+
+def reductions_in_words(found: list[Found]) -> list[str]:
+    """The table of sums."""
+    values = [each.value for each in found]
+    rows = [[f"{value['workers']:,}", f"{1e3 * value['seconds']:.2f}"] for value in values]
+    header = ["workers, a part each", f"adding up {FEATURES} + 3 numbers, ms"]
+    return ["## Sums of many workers, simulated", table(header, rows)]
+
+
+def tasks(smoke: bool, n_parts: int) -> dict[str, Any]:
     """A round over many parts of a few rows each on two workers: what a task costs."""
-    rows, seconds = [], {}
     with cluster(2, smoke) as client:
-        for n_parts in (4, 8) if smoke else (4, 100):
-            X, y, qid = client.persist(made(4 * n_parts, n_parts))
+        X, y, qid = client.persist(made(4 * n_parts, n_parts))
+        DaskRankSVM(C=C, n_partitions=n_parts).fit(X, y, qid=qid)
+        with Watched() as watched:
             DaskRankSVM(C=C, n_partitions=n_parts).fit(X, y, qid=qid)
-            with Watched() as watched:
-                DaskRankSVM(C=C, n_partitions=n_parts).fit(X, y, qid=qid)
-            seconds[n_parts] = float(np.median(watched.times))
-            rows.append([n_parts, f"{1e3 * seconds[n_parts]:.1f}"])
-    (few, first), (many, last) = seconds.items()
-    each = max(0.0, (last - first) / (many - few))
-    return table(["parts", "round, ms"], rows), max(0.0, first - few * each), each
+    return {"parts": n_parts, "seconds": float(np.median(watched.times))}
 
 
-def model(speed, base, task):
-    """From which size more workers pay, by the costs measured here."""
+def tasks_in_words(found: list[Found]) -> list[str]:
+    """The table of parts."""
+    rows = [[each.value["parts"], f"{1e3 * each.value['seconds']:.1f}"] for each in found]
+    return [table(["parts, 2 workers", "round, ms (median)"], rows)]
+
+
+def seconds_of(n_rows: float, n_workers: int, speed: float, base: float, task: float) -> float:
+    """The model: seconds of the rounds of a fit."""
+    # one process needs no rounds of Dask
+    dask_cost = 0.0 if n_workers == 1 else base + n_workers * (task + 8 * (FEATURES + 3) / NETWORK)
+    return MOST_ROUNDS * (n_rows * FEATURES / speed / n_workers + dask_cost)
+
+
+def model(speed: float, few: dict[str, Any], many: dict[str, Any]) -> list[str]:
+    """From which size each step to more workers pays, by the costs measured here."""
+    task = max(0.0, (many["seconds"] - few["seconds"]) / (many["parts"] - few["parts"]))
+    base = max(0.0, few["seconds"] - few["parts"] * task)
     rows = []
-    n_rounds = MOST_ROUNDS
     for n_rows in (1e6, 1e7, 1e8, 1e9):
-        values, line = n_rows * FEATURES, [f"{n_rows:.0e}", f"{4 * n_rows * FEATURES / 1e9:,.1f}"]
-        times = {}
-        for n_workers in (1, 2, 10, 100, 1000):
-            communication = n_workers * 8 * (FEATURES + 3) / NETWORK
-            # one process needs no rounds of Dask
-            dask_cost = 0.0 if n_workers == 1 else base + n_workers * task + communication
-            times[n_workers] = n_rounds * (values / speed / n_workers + dask_cost)
-        line += [f"{seconds:,.1f}" for seconds in times.values()]
-        rows.append([*line, f"{min(times, key=lambda n: times[n]):,}"])
-    # base + 2 task < values / speed / 2
-    even = 2.0 * (base + 2.0 * task) * speed / FEATURES
+        size = 4.0 * n_rows * FEATURES
+        times = {n: seconds_of(n_rows, n, speed, base, task) for n in STEPS}
+        in_passes = READINGS * max(size / DISK, n_rows * FEATURES / speed)
+        shown = [f"{value:,.1f}" for value in (in_passes, *times.values())]
+        rows.append([f"{n_rows:.0e}", f"{size / 1e9:,.1f}", *shown, f"{min(times, key=lambda n: times[n]):,}"])
+    header = ["rows", "GB of float32", "a file in passes", *(f"{n:,} in memory" for n in STEPS), "least with"]
+    header = [name.replace("1 in memory", "1 worker in memory") for name in header[:4]] + header[4:]
+    pays = []
+    for fewer, more in itertools.pairwise(STEPS):
+        cost = seconds_of(0.0, more, speed, base, task) - seconds_of(0.0, fewer, speed, base, task)
+        least = cost / (MOST_ROUNDS * FEATURES / speed * (1.0 / fewer - 1.0 / more))
+        pays.append([f"{fewer:,} to {more:,} workers", f"{least:,.0f}", f"{4e-9 * least * FEATURES:,.2f}"])
     text = (
-        f"Seconds of {n_rounds} rounds. Assumed: a worker has one thread, which evaluates {speed / 1e9:.2f} billion "
+        f"Seconds of {MOST_ROUNDS} rounds. Assumed: a worker has one thread, which evaluates {speed / 1e9:.2f} billion "
         f"values a second, rows in its memory (measured above); a round costs {1e3 * base:.1f} ms and {1e3 * task:.2f} "
         f"ms for each worker's task (measured above, and linear in the tasks); answers of {8 * (FEATURES + 3):,} bytes "
-        f"arrive one after another at {NETWORK / 1e9:.2f} GB/s; reading the data and the sample are not counted. Two "
-        f"workers beat one thread from about {even:,.0f} rows on."
+        f"arrive one after another at {NETWORK / 1e9:.2f} GB/s; reading the data and the sample are not counted. A "
+        f"file in passes takes {READINGS} readings, by one thread at that speed or from a disk of {DISK / 1e9:g} GB/s, "
+        "whichever is slower, and needs no memory for the rows."
     )
-    header = ["rows", "GB of float32", *(f"{n:,} workers" for n in (1, 2, 10, 100, 1000)), "least with"]
-    return text + "\n\n" + table(header, rows)
+    steps = table(["step", "pays from so many rows", "GB of float32"], pays)
+    return ["## Beyond this machine: a cost model", text, table(header, rows), steps]
 
 
-def report(options):
-    """The page."""
-    smoke = options.smoke
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    n_queries = 40 if smoke else options.queries
-    of_workers, speed = workers(smoke, n_queries, options.repeats)
-    of_tasks, base, task = tasks(smoke)
-    parts = [
-        "## A round",
-        overhead(smoke),
-        of_tasks,
-        "## Workers",
-        of_workers,
-        "## A worker killed half-way",
-        kills(smoke, max(40, n_queries // 4)),
-        "## Sums of many workers, simulated",
-        reduction(smoke),
-        "## Beyond this machine: a cost model",
-        model(speed, base, task),
+def modelled(found: list[Found]) -> list[str]:
+    """The model, from the pieces that it needs."""
+    few, many, one = (each.value for each in found)
+    return model(one["rows"] * FEATURES / (one["rounds"] / one["n_rounds"]), few, many)
+
+
+def sections(smoke: bool, n_queries: int, repeats: int) -> list[Section]:
+    """All parts of the page that are measured."""
+    n_parts = (4, 8) if smoke else (4, 100)
+    libraries = ("ranksvm",) if smoke else tuple(LIBRARIES)
+    n_killed = max(40, n_queries // 4)
+    return [
+        Section("round", {"2": partial(overhead, smoke)}, overhead_in_words),
+        Section("tasks", {f"{n}": partial(tasks, smoke, n) for n in n_parts}, tasks_in_words),
+        Section("workers", {f"{n}": partial(workers, smoke, n_queries, repeats, n) for n in (1, 2)}, workers_in_words),
+        Section("kill", {name: partial(kill, smoke, n_killed, name) for name in libraries}, kills_in_words),
+        Section(
+            "sums", {f"{n}": partial(reduction, n) for n in ((10,) if smoke else (10, 100, 1000))}, reductions_in_words
+        ),
     ]
-    return page("Fits on a cluster", "scale", options, parts, "dask", "distributed")
 
 
 def main(argv=None):
     """Run from the command line."""
-    queries = {"type": int, "default": 8000, "help": "queries of 120 documents in the comparison of workers"}
-    repeats = {"type": int, "default": 3, "help": "fits of each cluster"}
-    options = arguments(__doc__, argv, ("--queries", queries), ("--repeats", repeats))
-    publish(report(options), options)
+    options = arguments(
+        __doc__,
+        argv,
+        ("--queries", {"type": int, "default": 8000, "help": "queries of 120 documents in the comparison of workers"}),
+        ("--repeats", {"type": int, "default": 3, "help": "fits of each cluster"}),
+        ("--only", {"default": "", "help": "measure only pieces whose 'section/piece' has this in it"}),
+        ("--cache", {"type": Path, "help": "file of the pieces that are done"}),
+    )
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    found = sections(options.smoke, 40 if options.smoke else options.queries, options.repeats)
+    pieces = Pieces(options.cache)
+    pieces.measure(found, options.only)
+    parts = pieces.parts(found)
+    of_model = [pieces.found("tasks"), pieces.found("workers")]
+    if all(len(each) == 2 for each in of_model):
+        parts += modelled([*of_model[0], of_model[1][0]])
+    publish(page("Fits on a cluster", "scale", options, parts, "dask", "distributed"), options)
 
 
 if __name__ == "__main__":

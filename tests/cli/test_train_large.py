@@ -69,6 +69,13 @@ def test_c_is_chosen_on_validation_data(ranksvm_json, large, folder, tmp_path):
     assert found["C"] == expected["C"]
 
 
+def test_c_is_chosen_by_folds(ranksvm_json, large, tmp_path):
+    arguments = ("--C-range", "2^-8:2^0:2", "--folds", "3", "--cache-dir", tmp_path / "caches")
+    found = ranksvm_json("train", large(".txt"), *LIMIT[:4], *arguments, "-o", tmp_path / "a.rsvm")
+    expected = ranksvm_json("train", large(".txt"), *LIMIT[2:4], *arguments, "-o", tmp_path / "b.rsvm")
+    assert found["C"] == expected["C"]
+
+
 def test_weights(ranksvm, large, tmp_path):
     weights, source = tmp_path / "weights.txt", large(".txt")
     weights.write_text("".join(f"{row % 3}\n" for row in range(240)))
@@ -83,7 +90,6 @@ def test_weights(ranksvm, large, tmp_path):
     ("options", "message"),
     [
         (["--scaler", "standard"], "--scaler standard needs it in memory"),
-        (["--C-range", "2^-2:2^2"], "folds need it in memory"),
         (["--memory-limit", "much"], "memory_limit must be None, a positive number"),
     ],
 )

@@ -16,8 +16,13 @@ from ranksvm import make_ranking
 
 @pytest.fixture(scope="session")
 def client():
-    # ten workers may end while they have a task: kills are what is tested
-    settings = {"distributed.scheduler.allowed-failures": 10, "distributed.worker.daemon": True}
+    # Ten workers may end while they have a task: kills are what is tested. A while after a worker was lost, a
+    # LocalCluster looks for it, and ends it for good if it is absent just then, because it was killed again: not here.
+    settings = {
+        "distributed.scheduler.allowed-failures": 10,
+        "distributed.worker.daemon": True,
+        "distributed.deploy.lost-worker-timeout": "3600s",
+    }
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with (
         dask.config.set(settings),

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import ranksvm
 from ranksvm import RankSVM
-from ranksvm.dask import DaskRankSVM
+from ranksvm.dask import DaskRankSVM, DaskRankSVMCV
 from ranksvm.exceptions import ClusterError, DataError, NoComparablePairsError, OptionError
 
 pytestmark = pytest.mark.usefixtures("client")
@@ -76,6 +76,68 @@ def test_censored_times(data, parts_of):
     assert fit.censored_
     score = fit.score(X, y, qid=qid, event=da.from_array(event, chunks=100))
     assert float(score) == pytest.approx(expected.score(data.X, data.y, qid=data.qid, event=event), rel=1e-12)
+
+
+@pytest.mark.parametrize("with_ids", [True, False], ids=["queries", "no queries"])
+def test_listed_pairs(data, parts_of, with_ids):
+    """Their rows may be in several parts, and unsorted."""
+    rng = np.random.default_rng(3)
+    mixed = data.select(rng.permutation(data.n_rows))
+    by_query = np.argsort(mixed.qid, kind="stable")
+    pairs = np.column_stack([by_query[:-1], by_query[1:]])
+    pairs = rng.permutation(pairs[mixed.qid[pairs[:, 0]] == mixed.qid[pairs[:, 1]]])[:300]
+    weights = {"pair_weight": rng.uniform(0.5, 2.0, len(pairs)), "sample_weight": rng.uniform(0.5, 2.0, mixed.n_rows)}
+    options = {"C": C, "tol": TOL, "pair_weighting": "per_query" if with_ids else "uniform"}
+    given = {"qid": mixed.qid} if with_ids else {}
+    expected = RankSVM(**options).fit(mixed.X, pairs=pairs, **weights, **given)
+    X, _, qid = parts_of(mixed)
+    ids = {"qid": qid} if with_ids else {}
+    for many in (pairs, da.from_array(pairs, chunks=(80, 2))):
+        fit = DaskRankSVM(n_partitions=4, **options).fit(X, pairs=many, **weights, **ids)
+        assert fit.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+        assert fit.n_pairs_ == expected.n_pairs_ == 300
+    frame = dd.from_pandas(pd.DataFrame(mixed.X).add_prefix("x"), npartitions=3)
+    columns = {"sample_weight": dd.from_pandas(pd.Series(weights["sample_weight"]), npartitions=3)}
+    fit = DaskRankSVM(**options).fit(
+        frame,
+        pairs=pairs,
+        pair_weight=weights["pair_weight"],
+        **columns,
+        qid=dd.from_pandas(pd.Series(mixed.qid), npartitions=3) if with_ids else None,
+    )
+    assert fit.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+
+
+def test_listed_pairs_that_are_invalid(data, parts_of, tmp_path):
+    X, y, qid = parts_of(data)
+    last = int(np.flatnonzero(data.qid == data.qid[-1])[0])
+    for bad, message in (
+        ([[0, 1], [0, 600]], r"pairs\[1\] is \(0, 600\), but X has rows 0 to 599"),
+        ([[0, 1], [last, 0]], rf"pairs\[1\] joins row {last} with row 0 of another query"),
+    ):
+        with pytest.raises(DataError, match=message):
+            DaskRankSVM().fit(X, pairs=bad, qid=qid)
+    with pytest.raises(DataError, match="not both"):
+        DaskRankSVM().fit(X, y, pairs=[[0, 1]], qid=qid)
+    with pytest.raises(DataError, match="pairs was given, too"):
+        DaskRankSVM().fit([str(tmp_path / "a.txt")], pairs=[[0, 1]])
+
+
+def test_sizes_of_queries(data, parts_of):
+    """Queries that parts cut, also in parts of unknown sizes."""
+    X, y, _ = parts_of(data)
+    sizes = np.unique(data.qid, return_counts=True)[1]
+    expected = RankSVM(C=C, tol=TOL).fit(data.X, data.y, group=sizes)
+    check_same(DaskRankSVM(C=C, tol=TOL).fit(X, y, group=sizes), expected)
+    all_rows = X[:, 0] < np.inf
+    group = da.from_array(sizes, chunks=7)
+    fit = DaskRankSVM(C=C, tol=TOL).fit(X[all_rows], y[all_rows], group=group, eval_set=(X, y), eval_group=sizes)
+    check_same(fit, expected)
+    assert fit.evals_result_["valid_0"]["ndcg@10"][0] == pytest.approx(expected.score(data.X, data.y, qid=data.qid))
+    with pytest.raises(DataError, match="qid or group"):
+        DaskRankSVM().fit(X, y, qid=y, group=sizes)
+    search = DaskRankSVMCV(Cs=[1e-3, 1e-1], cv=2).fit(X, y, group=sizes)
+    assert search.n_queries_ == len(sizes)
 
 
 # -- where the rows are ------------------------------------------------------------------------------------------------

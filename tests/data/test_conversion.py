@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from ranksvm import make_ranking
 from ranksvm.data import (
     RankingData,
     _cache,
@@ -233,3 +234,32 @@ def test_a_full_disk(tmp_path, limit):
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == f"{target} File too large"
     assert os.listdir(tmp_path) == ["data.txt"]
+
+
+PEAK = """
+import sys
+from ranksvm.data import convert_to_cache
+convert_to_cache(sys.argv[1], sys.argv[2], n_jobs=2)
+with open("/proc/self/status") as status:
+    print(next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read in /proc")
+@pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".parquet"])
+def test_memory_does_not_grow_with_the_file(suffix, tmp_path):
+    one = make_ranking(500, 40, 40, random_state=0)  # 7 MB of text
+    X = one.X.astype(np.float32)
+    write_data(RankingData(X, one.y, one.qid), tmp_path / f"1{suffix}")
+    peaks = []
+    for times in (16, 48):
+        path = tmp_path / f"{times}{suffix}"
+        if suffix == ".parquet":
+            write_data(RankingData(np.tile(X, (times, 1)), np.tile(one.y, times), np.tile(one.qid, times)), path)
+        else:  # compressed texts one after another are one text
+            path.write_bytes((tmp_path / f"1{suffix}").read_bytes() * times)
+        command = [sys.executable, "-c", PEAK, path, tmp_path / "big.rsd"]
+        peaks.append(int(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    # as text the larger one has 220 MB more, and as arrays 100 MB
+    assert peaks[1] - peaks[0] < 24 << 20, peaks

@@ -1,11 +1,13 @@
 """Fits of files that stay on disk: the models, certificates and errors of fits in memory, in few readings."""
 
+import os
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ranksvm import RankingData, RankSVM, RankSVMCV, make_ranking, regularization_path
-from ranksvm.data import cache_file, file_data
+from ranksvm import QueryKFold, RankingData, RankSVM, RankSVMCV, make_ranking, regularization_path
+from ranksvm.data import cache_file, file_data, write_data
 from ranksvm.exceptions import DataError, NoComparablePairsError, OneQueryWarning, OptionError
 from ranksvm.objectives import FileBackend, file_backend
 from ranksvm.problems import file_problem
@@ -150,9 +152,80 @@ def test_auto_is_the_processor_for_a_file(tmp_path):
     assert RankSVM(device="auto").fit(data).device_ == "cpu"
 
 
-def test_folds_need_rows_in_memory(tmp_path):
-    with pytest.raises(OptionError, match="folds divide rows in memory: give validation data"):
-        RankSVMCV().fit(made(tmp_path))
+@pytest.mark.parametrize("kind", ["dense", "sparse", "any order"])
+def test_c_is_chosen_by_folds(tmp_path, kind, readings):
+    """Folds, scores and choice are those of rows in memory; a fold's values of C share its readings."""
+    data = made(tmp_path, kind)
+    cv = 3 if kind == "dense" else QueryKFold(3, shuffle=True, random_state=1)
+    weighting = "gain_gap" if kind == "sparse" else "uniform"
+    options = {"Cs": [1e-4, 1e-2, 1.0], "tol": 1e-8, "cv": cv, "pair_weighting": weighting}
+    weights = {"sample_weight": np.random.default_rng(0).uniform(0.5, 2.0, data.n_rows)}
+    found = RankSVMCV(**options).fit(data, **weights)
+    assert len(readings()) == 2 * 3 + 1
+    assert max(readings()) <= 6 or kind == "sparse"
+    expected = RankSVMCV(**options).fit(data.X, data.y, qid=data.qid, **weights)
+    assert found.C_ == expected.C_
+    np.testing.assert_allclose(found.scores_, expected.scores_, atol=1e-6)
+    np.testing.assert_allclose(found.standard_errors_, expected.standard_errors_, atol=1e-6)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-8)
+
+
+def test_folds_of_censored_times(tmp_path):
+    data = made(tmp_path)
+    rng = np.random.default_rng(0)
+    times, event = rng.uniform(size=data.n_rows), rng.random(data.n_rows) < 0.7
+    found = RankSVMCV(Cs=[1e-3, 1e-1], cv=3, tol=1e-8).fit(data, times, event=event)
+    expected = RankSVMCV(Cs=[1e-3, 1e-1], cv=3, tol=1e-8).fit(data.X, times, qid=data.qid, event=event)
+    np.testing.assert_allclose(found.scores_, expected.scores_, atol=1e-6)
+
+
+def test_a_fold_without_pairs_is_named(tmp_path):
+    data = made(tmp_path, n_queries=3)
+    labels = np.where(data.qid == data.qid[0], data.y, 0)
+    with pytest.raises(NoComparablePairsError, match="training part of fold 1: "):
+        RankSVMCV(cv=3).fit(data, labels)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".txt", ".rsd"])
+def test_the_path_of_a_file(tmp_path, monkeypatch, suffix):
+    """Larger than the limit it gets a cache, which a second fit finds; smaller it is read."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    data = made(tmp_path)
+    path = tmp_path / f"big{suffix}"
+    write_data(data, path)
+    expected = RankSVM(C=0.05, tol=1e-9).fit(data.X, data.y, qid=data.qid)
+    monkeypatch.setattr(file_problem, "used_memory", lambda: 0)
+    monkeypatch.setattr(file_problem, "LEAST_MEMORY", 0)
+    for _ in range(2):
+        same(RankSVM(C=0.05, tol=1e-9, memory_limit="30KB").fit(path), expected, 1e-6)
+        caches = list((tmp_path / "caches" / "ranksvm").glob("*")) if suffix != ".rsd" else []
+        assert len(caches) == (suffix != ".rsd")
+    monkeypatch.undo()
+    same(RankSVM(C=0.05, tol=1e-9).fit(str(path)), expected, 1e-6)
+    path.unlink()
+    with pytest.raises(DataError, match=r"X is '.*big.*', but there is no such file"):
+        RankSVM().fit(path)
+
+
+def test_a_file_that_changes(tmp_path, monkeypatch):
+    """While it is read, and between loading and fitting."""
+    data = made(tmp_path)
+    before = FileBackend.round
+
+    def with_change(self, jobs):
+        if self.n_reads == 1:
+            with open(self.rows.file.path, "r+b") as file:
+                file.seek(-8, 2)
+                file.write(bytes(8))
+            os.utime(self.rows.file.path, ns=(0, 0))  # clocks of files may be coarse
+        return before(self, jobs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileBackend, "round", with_change)
+        with pytest.raises(DataError, match=r"data.rsd was changed while it was read: leave it alone"):
+            RankSVM().fit(data)
+    with pytest.raises(DataError, match=r"data.rsd has been changed since it was loaded"):
+        RankSVM().fit(data)
 
 
 def test_warm_start_and_sets_to_evaluate(tmp_path, readings):

@@ -124,5 +124,3 @@ def _refuse(options: dict[str, Any]) -> None:
     for name in ("pairs", "clicks"):
         if options[name] is not None:
             raise click.UsageError(f"{size}: --{name} needs it in memory; train on labels.")
-    if options["Cs"] is not None and options["valid"] is None:
-        raise click.UsageError(f"{size}: folds need it in memory; give --valid to choose C.")

@@ -4,6 +4,8 @@ import contextlib
 import logging
 import pickle
 from collections.abc import Callable, Sequence
+from functools import cache
+from threading import Lock
 from typing import Any
 
 import cloudpickle
@@ -12,6 +14,7 @@ from distributed.scheduler import KilledWorker
 
 from ranksvm._parallel import one_blas_thread
 from ranksvm.dask.cluster import Cluster, LostError
+from ranksvm.dask.devices import device_of_part
 from ranksvm.exceptions import ClusterError
 from ranksvm.objectives.answers import add, answer, part_info
 from ranksvm.objectives.backend import Job, PartInfo
@@ -40,6 +43,8 @@ class DaskBackend:
         The cluster.
     again : callable, optional
         Makes the futures of the parts once more, where the cluster has lost them with everything else.
+    device : str
+        Where workers compute, if they have it: see `device_of_part`.
 
     Attributes
     ----------
@@ -49,9 +54,10 @@ class DaskBackend:
         Numbers of rounds so far, and of those that had to be taken again as a whole.
     """
 
-    def __init__(self, cluster: Cluster, again: Callable[[], list[Future]] | None = None):
+    def __init__(self, cluster: Cluster, again: Callable[[], list[Future]] | None = None, device: str = "cpu"):
         self.cluster = cluster
         self.again = again
+        self.device = device
         self.n_rounds = self.n_repeated = 0
         self.parts: list[Future] = []
 
@@ -119,7 +125,7 @@ class DaskBackend:
         sent: Any = jobs
         if len(jobs) > LARGE_ARGUMENTS:
             sent = client.scatter(jobs, broadcast=True, hash=False)
-        found = client.map(_answer, self.parts, [sent] * n, pure=False, key="ranksvm-round")
+        found = client.map(_answer, self.parts, [sent] * n, [self.device] * n, pure=False, key="ranksvm-round")
         if n <= GATHERED:
             return tree_sum(self.cluster.results(found), add)
         groups = _groups(0, n, GATHERED)
@@ -127,9 +133,20 @@ class DaskBackend:
         return _joined(0, n, dict(zip(groups, self.cluster.results(sums), strict=True)))
 
 
-def _answer(part: Part, jobs: bytes) -> list[list[Any]]:
+def _answer(part: Part, jobs: bytes, device: str) -> list[list[Any]]:
     with one_blas_thread():
-        return answer(part, pickle.loads(jobs))
+        asked = pickle.loads(jobs)
+        name = device_of_part(part, device, asked[0].loss)
+        if name == "cpu":
+            return answer(part, asked)
+        with _one_at_a_time(name):
+            return answer(part, asked, name)
+
+
+@cache
+def _one_at_a_time(device: str) -> Lock:
+    """The threads of a worker take turns on its device."""
+    return Lock()
 
 
 def _sample(part: Part, share: float, seed: int) -> Part | None:

@@ -1,6 +1,5 @@
 """What the estimators on Dask share: the client, the data on the cluster, the local model."""
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,15 +11,17 @@ from ranksvm._parallel import effective_n_jobs
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.checkpoint import CheckpointedTerm
 from ranksvm.dask.cluster import Cluster
+from ranksvm.dask.devices import check_devices
 from ranksvm.dask.inputs import Given, given_rows
 from ranksvm.dask.lazy import lazy_metric, lazy_scores
 from ranksvm.dask.preparation import Prepared, parts_of_rows, prepared_rows
 from ranksvm.dask.rows import Columns
+from ranksvm.device.names import device_complaint
 from ranksvm.estimators.ranker import SCORE_METRIC, check_is_fitted
 from ranksvm.exceptions import ClusterError, DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics.without_labels import CONCORDANCE
 from ranksvm.objectives import PartitionedTerm
-from ranksvm.problems.evaluation import names_of_sets, refuse_without_sets
+from ranksvm.problems.evaluation import names_of_sets, one_for_each, refuse_without_sets
 from ranksvm.problems.problem import loss_of
 
 __all__ = ["DaskRanker"]
@@ -34,6 +35,7 @@ class DaskRanker(BaseEstimator):
 
     n_partitions: int | None
     timeout: float
+    device: str
     coef_: np.ndarray
     n_features_in_: int
     qid_column_: str | None
@@ -136,7 +138,10 @@ class DaskRanker(BaseEstimator):
         return {name: value for name, value in vars(self).items() if name.endswith("_") and name != "n_rounds_"}
 
     def _check_options(self) -> None:
+        if not isinstance(self.device, str):
+            raise OptionError(f"device must be one name, for every worker's own device; got {self.device!r}.")
         _options.check(
+            device=device_complaint(self.device),
             timeout=_options.positive(self.timeout),
             n_partitions=None if self.n_partitions is None else _options.count(self.n_partitions),
         )
@@ -144,6 +149,7 @@ class DaskRanker(BaseEstimator):
     def _cluster(self) -> Cluster:
         cluster = Cluster(self.client, float(self.timeout))
         cluster.check_workers()
+        check_devices(cluster, self.device, loss_of(self.loss, self.huber_width))
         return cluster
 
     def _prepared(self, cluster: Cluster, given: Given) -> Prepared:
@@ -167,7 +173,7 @@ class DaskRanker(BaseEstimator):
         def again() -> list[Any]:
             return parts_of_rows(cluster, prepared_rows(cluster, given, n_partitions), *how)
 
-        backend = DaskBackend(cluster, again)
+        backend = DaskBackend(cluster, again, self.device)
         backend.put(parts_of_rows(cluster, prepared, *how))
         kind = PartitionedTerm if checkpoint is None else CheckpointedTerm
         term = kind(backend, loss_of(model.loss, model.huber_width), effective_n_jobs(model.n_jobs))
@@ -179,32 +185,31 @@ class DaskRanker(BaseEstimator):
         return term
 
     def _evaluation_sets(
-        self, cluster: Cluster, eval_set: Any, eval_qid: Any, eval_names: Any, eval_sample_weight: Any
+        self,
+        cluster: Cluster,
+        eval_set: Any,
+        eval_qid: Any,
+        eval_group: Any,
+        eval_names: Any,
+        eval_sample_weight: Any,
     ) -> list[tuple[str, Prepared]]:
         """The sets on the cluster, by name."""
         if eval_set is None:
-            refuse_without_sets(eval_qid=eval_qid, eval_names=eval_names, eval_sample_weight=eval_sample_weight)
+            options = {"eval_qid": eval_qid, "eval_group": eval_group, "eval_names": eval_names}
+            refuse_without_sets(**options, eval_sample_weight=eval_sample_weight)
             return []
         sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
         names = names_of_sets(eval_names, len(sets))
-        qids, weights = (_one_each(values, len(sets)) for values in (eval_qid, eval_sample_weight))
+        each = {"eval_qid": eval_qid, "eval_group": eval_group, "eval_sample_weight": eval_sample_weight}
+        qids, groups, weights = (one_for_each(name, values, sets) for name, values in each.items())
         columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None), self.qid_column_)
         found = []
-        for name, (X, *y), qid, weight in zip(names, sets, qids, weights, strict=True):
+        for name, (X, *y), qid, group, weight in zip(names, sets, qids, groups, weights, strict=True):
             labels, event = [*y, None, None][:2]
             try:
-                given = given_rows(X, labels, qid, {"sample_weight": weight, "event": event}, columns)
+                by_row = {"sample_weight": weight, "event": event}
+                given = given_rows(X, labels, qid, by_row, columns, group=group, count=cluster.computed)
                 found.append((name, prepared_rows(cluster, given, self.n_partitions)))
             except DataError as error:
                 raise DataError(f"eval_set, {name}: {error}") from None
         return found
-
-
-def _one_each(values: Any, n: int) -> Sequence[Any]:
-    if isinstance(values, list | tuple):
-        if len(values) != n:
-            raise OptionError(f"{len(values)} values were given for {n} sets in eval_set.")
-        return values
-    if values is not None and n > 1 and not isinstance(values, str):
-        raise OptionError(f"one value was given for {n} sets in eval_set: give a list.")
-    return [values] * n

@@ -56,11 +56,7 @@ class Cluster:
 
     def check_workers(self) -> None:
         """Raise ClusterError if a worker has no ranksvm, or another version."""
-
-        async def ask() -> Any:
-            return await self.client.run(version, "ranksvm", on_error="return")
-
-        for worker, found in self._run(ask()).items():
+        for worker, found in self.run_on_workers(version, "ranksvm").items():
             # (any other error is that of a worker which is about to leave)
             if isinstance(found, ImportError) or (isinstance(found, str) and found != __version__):
                 what = "cannot import ranksvm" if isinstance(found, ImportError) else f"has ranksvm {found}"
@@ -68,6 +64,18 @@ class Cluster:
                     f"the worker {worker} {what}, and this process has ranksvm {__version__}: install that version "
                     "on every worker (pip install 'ranksvm[dask]')."
                 )
+
+    def run_on_workers(self, function: Any, *arguments: Any) -> dict[str, Any]:
+        """What a function returns, or the error that it raises, on each worker, by the worker's address."""
+
+        async def run() -> Any:
+            return await self.client.run(function, *arguments, on_error="return")
+
+        return self._run(run())
+
+    def computed(self, delayed: Sequence[Any]) -> list[Any]:
+        """The values of delayed objects."""
+        return self.results(self.client.compute(list(delayed)))
 
     def run_on_scheduler(self, function: Any, *arguments: Any) -> Any:
         """The result of a function that runs on the scheduler, as its ``dask_scheduler``."""

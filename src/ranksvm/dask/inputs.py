@@ -1,7 +1,7 @@
 """The arguments of ``fit`` as parts: dask arrays, dask DataFrames, lists of files, or arrays that are cut."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import dask
@@ -9,8 +9,9 @@ import dask.array as da
 import numpy as np
 
 from ranksvm._checks import is_sparse
-from ranksvm.dask.rows import Columns, read_rows, rows_of
-from ranksvm.data import frames
+from ranksvm.dask.listed_pairs import Listed, groups_of_rows, listed_pairs
+from ranksvm.dask.rows import ROW, Columns, read_rows, rows_of
+from ranksvm.data import Queries, frames
 from ranksvm.exceptions import DataError
 
 __all__ = ["Given", "are_files", "blocks_of", "given_rows", "is_dask_frame"]
@@ -32,15 +33,29 @@ class Given(NamedTuple):
         What each has to have.
     frame_type : str or None
         Library of the DataFrames.
+    listed : Listed or None
+        The pairs, where they are listed.
     """
 
     rows: list[Any]
     names: list[str]
     columns: Columns
     frame_type: str | None = None
+    listed: Listed | None = None
 
 
-def given_rows(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Columns | None = None) -> Given:
+def given_rows(
+    X: Any,
+    y: Any,
+    qid: Any,
+    weights: dict[str, Any],
+    columns: Columns | None = None,
+    *,
+    group: Any = None,
+    pairs: Any = None,
+    pair_weight: Any = None,
+    count: Callable[[list[Any]], list[int]] | None = None,
+) -> Given:
     """The parts of the arguments of ``fit``.
 
     Parameters
@@ -53,6 +68,12 @@ def given_rows(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Colum
         Weights by name, as ``y``; None for those that were not given.
     columns : Columns, optional
         What the parts have to have, if it is known from other data.
+    group : array-like or dask array, optional
+        Sizes of the queries, whose rows follow one another, instead of ids.
+    pairs, pair_weight : array-like or dask array, optional
+        Row numbers (preferred, other) of pairs, instead of labels, and the weight of each.
+    count : callable, optional
+        Computes delayed numbers of rows, where group or pairs need those of parts of unknown sizes.
 
     Returns
     -------
@@ -65,8 +86,9 @@ def given_rows(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Colum
         When the parts of the arguments do not match.
     """
     if are_files(X):
-        return _of_files(X, y, qid, weights, columns)
-    if y is None:
+        others = {"group": group, "pairs": pairs, "pair_weight": pair_weight}
+        return _of_files(X, y, qid, {**weights, **others}, columns)
+    if y is None and pairs is None:
         raise DataError("y is missing: give one label for each row.")
     frame_type = None
     if is_dask_frame(X):
@@ -78,12 +100,26 @@ def given_rows(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Colum
     else:
         X = _as_dask_array(X)
         found = Columns(X.shape[1])
-    if qid is None and found.qid is None:
+    if group is not None and (qid is not None or found.qid is not None):
+        raise DataError("give qid or group, not both.")
+    if qid is None and found.qid is None and group is None and pairs is None:
         raise DataError(
             "qid is missing: give one query id for each row (or a column 'qid' of a dask DataFrame). Rows without ids "
             "would be one query, and one query needs no cluster."
         )
     blocks = blocks_of(X, "X")
+    listed = None
+    if group is not None or pairs is not None:
+        sizes = _sizes(X, blocks, count)
+        n_rows = sum(sizes)
+        if group is not None:
+            of_group = Queries.from_group(np.asarray(group), n_rows).sizes
+            qid = _Cut(np.repeat(np.arange(len(of_group)), of_group), sizes)
+        if pairs is not None:
+            listed = listed_pairs(pairs, pair_weight, n_rows)
+            y, weights = _Cut(np.zeros(n_rows), sizes), weights | {ROW: _Cut(np.arange(n_rows), sizes)}
+            if qid is None and found.qid is None:
+                qid = _Cut(groups_of_rows(listed, n_rows), sizes)
     columns = found if columns is None else columns._replace(qid=found.qid)
     parts = [f"part {number}" for number in range(len(blocks))]
     others = {name: _beside(X, values, name, len(blocks)) for name, values in {"y": y, "qid": qid, **weights}.items()}
@@ -92,7 +128,26 @@ def given_rows(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Colum
         own = {name: None if values is None else values[number] for name, values in others.items()}
         arguments = blocks[number], own.pop("y"), own.pop("qid")
         rows.append(dask.delayed(rows_of, pure=False)(*arguments, own, columns, part))
-    return Given(rows, parts, columns, frame_type)
+    return Given(rows, parts, columns, frame_type, listed)
+
+
+class _Cut:
+    """A column of this process, cut as the parts of X are."""
+
+    def __init__(self, values: np.ndarray, sizes: Sequence[int]):
+        self.blocks = np.split(values, np.cumsum(sizes)[:-1])
+
+
+def _sizes(X: Any, blocks: list[Any], count: Callable[[list[Any]], list[int]] | None) -> list[int]:
+    """Numbers of rows of the parts."""
+    if isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any():
+        return [int(size) for size in X.chunks[0]]
+    assert count is not None
+    return count([dask.delayed(_n_rows, pure=False)(block) for block in blocks])
+
+
+def _n_rows(block: Any) -> int:
+    return int(block.shape[0])
 
 
 def are_files(X: Any) -> bool:
@@ -164,6 +219,8 @@ def _beside(X: Any, values: Any, name: str, n_parts: int) -> list[Any] | None:
     """The parts of a column that belong to those of X."""
     if values is None:
         return None
+    if isinstance(values, _Cut):
+        return list(values.blocks)
     if isinstance(values, str):
         raise DataError(f"{name}={values!r} names a column, but X is not a dask DataFrame.")
     known = isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any()
@@ -193,8 +250,8 @@ def _of_files(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Column
     given += [name for name, values in weights.items() if values is not None]
     if given:
         raise DataError(
-            f"X is a list of files, which hold labels and query ids, but {given[0]} was given, too. For weights, read "
-            "the files into a dask DataFrame."
+            f"X is a list of files, which hold labels and query ids, but {given[0]} was given, too. For weights or "
+            "pairs, read the files into a dask DataFrame."
         )
     names = [f"part {number} ({path})" for number, path in enumerate(map(str, paths))]
     read = dask.delayed(read_rows, pure=False)

@@ -11,6 +11,7 @@ from distributed import Future
 
 from ranksvm.dask.cluster import Cluster, LostError
 from ranksvm.dask.inputs import Given
+from ranksvm.dask.listed_pairs import Listed, part_of_pairs
 from ranksvm.dask.rows import Columns, Report, Rows, part_of, together
 from ranksvm.dask.whole_queries import whole_parts
 from ranksvm.exceptions import ClusterError, DataError, RankSVMError
@@ -36,6 +37,8 @@ class Prepared:
         The hashes of all queries, in the order in which they first appear in the data.
     n_partitions : int
         Largest number of parts: with it the same data make the same parts again.
+    listed : Listed, optional
+        The pairs, where they are listed.
     """
 
     rows: list[Future]
@@ -43,6 +46,7 @@ class Prepared:
     largest_label: float
     queries: np.ndarray
     n_partitions: int
+    listed: Listed | None = None
 
 
 def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> Prepared:
@@ -79,7 +83,7 @@ def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> P
     queries = np.concatenate([report.queries for report in reports])
     _, first = np.unique(queries, return_index=True)
     largest = max(report.largest_label for report in reports)
-    return Prepared(whole, columns, largest, queries[np.sort(first)], most)
+    return Prepared(whole, columns, largest, queries[np.sort(first)], most, given.listed)
 
 
 def parts_of_rows(cluster: Cluster, prepared: Prepared, selection: str, weighting: str) -> list[Future]:
@@ -99,8 +103,13 @@ def parts_of_rows(cluster: Cluster, prepared: Prepared, selection: str, weightin
     list of Future
         The `Part` of each.
     """
-    options = selection, weighting, prepared.largest_label, prepared.columns.n_features
-    return [cluster.client.submit(part_of, rows, *options, pure=False) for rows in prepared.rows]
+    client, n_features = cluster.client, prepared.columns.n_features
+    if prepared.listed is not None:
+        # a task, not scattered data: if its worker ends, it is run again
+        listed = client.submit(Listed, *prepared.listed, pure=False)
+        return [client.submit(part_of_pairs, rows, listed, weighting, n_features, pure=False) for rows in prepared.rows]
+    options = selection, weighting, prepared.largest_label, n_features
+    return [client.submit(part_of, rows, *options, pure=False) for rows in prepared.rows]
 
 
 def check_recomputable(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> None:

@@ -10,10 +10,12 @@ from ranksvm.dask.evaluation import evaluated
 from ranksvm.dask.inputs import given_rows
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.estimators.ranker import all_or_nothing
+from ranksvm.exceptions import DataError
 from ranksvm.problems.evaluation import metrics_of_sets
 from ranksvm.problems.linear import check_linear_options
 from ranksvm.problems.partitioned import PartitionedProblem, partitioned_problem
 from ranksvm.problems.problem import interruptible_if
+from ranksvm.problems.training_set import check_source_of_pairs
 
 __all__ = ["DaskRankSVM"]
 
@@ -34,6 +36,11 @@ class DaskRankSVM(DaskRanker):
         As in `RankSVM`, without "dual", which needs all rows in one process.
     warm_start : bool, default False
         Start from the ``coef_`` of the last fit.
+    device : str, default "cpu"
+        Where workers compute: "cpu"; "cuda" or "cuda:1", a GPU of each worker (``pip install 'ranksvm[cuda]'`` on it);
+        or "auto", a worker's GPU if it has one and its part is large enough. If only some workers have the GPU, the
+        others use their processor, after a warning; if none has it, `fit` raises DeviceError. Work on the sample stays
+        on the processor of this process. Not yet measured: see docs/gpu.md.
     n_jobs : int or None, default None
         Number of threads in this process, for work on the sample. Workers use the threads that they have.
     verbose : int, default 0
@@ -64,7 +71,7 @@ class DaskRankSVM(DaskRanker):
     Notes
     -----
     Rows of one query may be in several parts: they move to the part that has most of them. If more than a quarter of
-    all rows would move, all rows are shuffled by query instead. Listed pairs (``pairs=``) need `RankSVM`.
+    all rows would move, all rows are shuffled by query instead.
 
     Examples
     --------
@@ -98,6 +105,7 @@ class DaskRankSVM(DaskRanker):
         max_iter: int = 1000,
         warm_start: bool = False,
         keep_on_interrupt: bool = False,
+        device: str = "cpu",
         n_jobs: int | None = None,
         verbose: int = 0,
         n_partitions: int | None = None,
@@ -116,6 +124,7 @@ class DaskRankSVM(DaskRanker):
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.keep_on_interrupt = keep_on_interrupt
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.n_partitions = n_partitions
@@ -128,12 +137,16 @@ class DaskRankSVM(DaskRanker):
         y: Any = None,
         *,
         qid: Any = None,
+        group: Any = None,
         sample_weight: Any = None,
         query_weight: Any = None,
         propensity: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
         event: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
+        eval_group: Any = None,
         eval_names: Any = None,
         eval_sample_weight: Any = None,
         eval_metric: Any = None,
@@ -152,11 +165,17 @@ class DaskRankSVM(DaskRanker):
         qid : dask array, dask Series, array-like of shape (n_samples,), or str
             Query of each row: any type, in any order; or the name of a column of a dask DataFrame, or of files. None:
             the column "qid".
+        group : array-like or dask array of int, optional
+            Number of rows of each query, whose rows follow one another, instead of ``qid``.
         sample_weight, query_weight, propensity, event : dask array, dask Series or array-like, optional
             As in `RankSVM.fit`.
+        pairs, pair_weight : array-like or dask array, optional
+            Explicit preferences instead of ``y``, as in `RankSVM.fit`: numbers of rows (preferred, other) in the whole
+            data, counted over the parts. This process keeps them, and every worker. Without ``qid`` the rows that pairs
+            connect are brought together.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Data to evaluate the model on, in any of these forms; ``(X, time, event)`` for censored times.
-        eval_qid, eval_names, eval_sample_weight, eval_metric, eval_at : optional
+        eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at : optional
             As in `RankSVM.fit`.
 
         Returns
@@ -182,6 +201,9 @@ class DaskRankSVM(DaskRanker):
         """
         _options.check(C=_options.positive(self.C))
         check_linear_options(self)
+        check_source_of_pairs(self.pair_selection, self.pair_weighting, y, pairs, pair_weight)
+        if event is not None and pairs is not None:
+            raise DataError("event says which times in y are observed: give y, not pairs.")
         self._check_options()
         weights = {
             "sample_weight": sample_weight,
@@ -192,7 +214,8 @@ class DaskRankSVM(DaskRanker):
         metrics = metrics_of_sets(eval_metric, eval_at)
         with all_or_nothing(self), verbosity(self.verbose):
             cluster = self._cluster()
-            given = given_rows(X, y, qid, weights)
+            listed = {"group": group, "pairs": pairs, "pair_weight": pair_weight}
+            given = given_rows(X, y, qid, weights, **listed, count=cluster.computed)
             prepared = self._prepared(cluster, given)
             self.censored_ = event is not None
             term = self._term(cluster, given, prepared, self.checkpoint)
@@ -203,7 +226,7 @@ class DaskRankSVM(DaskRanker):
                     result = self._solve(problem, interrupted)
             finally:
                 term.close()
-            sets = self._evaluation_sets(cluster, eval_set, eval_qid, eval_names, eval_sample_weight)
+            sets = self._evaluation_sets(cluster, eval_set, eval_qid, eval_group, eval_names, eval_sample_weight)
             model = self._new_local()
             model._assign(problem.model(result.w), problem.outcome(result))
             model.fitted_params_ = model._params_now()

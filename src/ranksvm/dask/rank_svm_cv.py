@@ -52,7 +52,7 @@ class DaskRankSVMCV(DaskRanker):
     """`DaskRankSVM` with C chosen on validation data or by query folds, as `RankSVMCV` chooses it.
 
     All values of C are solved at the same time and share every round, so that a path takes about as many rounds as its
-    longest fit.
+    longest fit. Pairs cannot be listed: `DaskRankSVM` takes them.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class DaskRankSVMCV(DaskRanker):
     early_stopping_rounds : int or None, default None
         As in `RankSVMCV`: larger values of C are not considered after this many without a better score. It saves no
         time here, because all values are solved together.
-    solver, n_jobs, verbose, n_partitions, timeout : optional
+    solver, device, n_jobs, verbose, n_partitions, timeout : optional
         As in `DaskRankSVM`.
 
     Attributes
@@ -111,6 +111,7 @@ class DaskRankSVMCV(DaskRanker):
         tol: float = 1e-4,
         max_iter: int = 1000,
         keep_on_interrupt: bool = False,
+        device: str = "cpu",
         n_jobs: int | None = None,
         verbose: int = 0,
         n_partitions: int | None = None,
@@ -131,6 +132,7 @@ class DaskRankSVMCV(DaskRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.keep_on_interrupt = keep_on_interrupt
+        self.device = device
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.n_partitions = n_partitions
@@ -142,12 +144,14 @@ class DaskRankSVMCV(DaskRanker):
         y: Any = None,
         *,
         qid: Any = None,
+        group: Any = None,
         sample_weight: Any = None,
         query_weight: Any = None,
         propensity: Any = None,
         event: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
+        eval_group: Any = None,
         eval_names: Any = None,
         eval_sample_weight: Any = None,
         eval_metric: Any = None,
@@ -157,11 +161,11 @@ class DaskRankSVMCV(DaskRanker):
 
         Parameters
         ----------
-        X, y, qid, sample_weight, query_weight, propensity, event : optional
+        X, y, qid, group, sample_weight, query_weight, propensity, event : optional
             As in `DaskRankSVM.fit`.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Validation data: C is chosen on the first set. Without it, C is chosen by folds of the queries.
-        eval_qid, eval_names, eval_sample_weight, eval_metric, eval_at : optional
+        eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at : optional
             As in `RankSVMCV.fit`.
 
         Returns
@@ -195,12 +199,12 @@ class DaskRankSVMCV(DaskRanker):
         }
         with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
             cluster = self._cluster()
-            given = given_rows(X, y, qid, weights)
+            given = given_rows(X, y, qid, weights, group=group, count=cluster.computed)
             prepared = self._prepared(cluster, given)
             self.censored_ = event is not None
             term = self._term(cluster, given, prepared)
             problem = partitioned_problem(self, term)
-            sets = self._evaluation_sets(cluster, eval_set, eval_qid, eval_names, eval_sample_weight)
+            sets = self._evaluation_sets(cluster, eval_set, eval_qid, eval_group, eval_names, eval_sample_weight)
             evals_result: dict[str, Any] = {}
             with closing(term), interruptible_if(self.keep_on_interrupt) as interrupted:
                 if sets:
@@ -272,7 +276,7 @@ class DaskRankSVMCV(DaskRanker):
         if self.pair_weighting == "gain_gap":  # gains are relative to the largest label of the training part
             largest = cluster.results([client.submit(_largest, rows, train, pure=False) for rows in prepared.rows])
             scale = 2.0 ** (prepared.largest_label - max(largest))
-        backend = DaskBackend(cluster)
+        backend = DaskBackend(cluster, device=self.device)
         both = zip(parts, prepared.rows, strict=True)
         backend.put([client.submit(_fold_part, part, rows, train, scale, pure=False) for part, rows in both])
         return PartitionedTerm(backend, loss_of(self.loss, self.huber_width), effective_n_jobs(self.n_jobs))

@@ -22,6 +22,8 @@ __all__ = ["Columns", "Report", "Rows", "part_of", "read_rows", "rows_of", "toge
 
 # The weights that rows may have.
 WEIGHTS = ("sample_weight", "query_weight", "propensity", "event")
+# Among them, where pairs are listed, the number of each row in the whole data.
+ROW = "row"
 
 
 class Columns(NamedTuple):
@@ -82,7 +84,7 @@ class Rows:
     qid : ndarray, shape (n_rows,)
         Query ids.
     weights : dict of str to ndarray
-        Those of `WEIGHTS` that were given.
+        Those of `WEIGHTS` that were given, and `ROW` where pairs are listed.
     names : tuple of str, optional
         Names of the features, if a file has them.
     """
@@ -174,11 +176,7 @@ def rows_of(X: Any, y: Any, qid: Any, weights: dict[str, Any], columns: Columns,
             raise DataError("there are no query ids.")
         features, labels = _validated(X, y, columns)
         checked = {
-            name: checked_event(values, len(labels))
-            if name == "event"
-            else checked_weights(name, values, len(labels), "X")
-            for name, values in weights.items()
-            if values is not None
+            name: _checked_column(name, values, len(labels)) for name, values in weights.items() if values is not None
         }
         ids = id_array(qid)
         rows = Rows(features, labels, ids[:, 0] if ids.ndim == 2 and ids.shape[1] == 1 else ids, checked)
@@ -208,6 +206,13 @@ def _validated(X: Any, y: Any, columns: Columns) -> tuple[Any, np.ndarray]:
         if found := _first_text(X):
             raise DataError(f"{found} ({error})") from None
         raise
+
+
+def _checked_column(name: str, values: Any, n_rows: int) -> np.ndarray:
+    """One value for each row: its number, whether its time was observed, or a weight."""
+    if name == ROW:
+        return np.asarray(values)
+    return checked_event(values, n_rows) if name == "event" else checked_weights(name, values, n_rows, "X")
 
 
 def _first_text(X: Any) -> str | None:

@@ -12,7 +12,7 @@ from ranksvm.data.queries import Queries
 from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.exceptions import DataError
 
-__all__ = ["CacheFile", "QueryRuns"]
+__all__ = ["CacheFile", "QueryRuns", "state_of"]
 
 # Rows of a column that are read at a time.
 _ROWS = 1 << 18
@@ -56,6 +56,7 @@ class CacheFile:
         self.value_bytes = self.dtype.itemsize + (self._entries["X.indices"].dtype.itemsize if self.sparse else 0)
         self.n_values = self._entries["X.data"].shape[0] if self.sparse else self.n_rows * self.n_features
         self._bytes = BytesOfFile(self._file)
+        self._state = state_of(self._file.fileno())
 
     @property
     def row_bytes(self) -> float:
@@ -66,6 +67,17 @@ class CacheFile:
     def has_qid(self) -> bool:
         """Whether rows have query ids."""
         return "qid" in self._entries or "qid.ends" in self._entries
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that somebody has written to since it was opened.
+
+        Raises
+        ------
+        DataError
+            When its size or time of modification has changed.
+        """
+        if state_of(self._file.fileno()) != self._state:
+            raise DataError(f"{self.path} was changed while it was read: leave it alone during a fit, and fit again.")
 
     def close(self) -> None:
         """Close the file."""
@@ -163,6 +175,23 @@ class CacheFile:
             raise DataError(f"{self.path} was truncated while it was read.")
 
 
+def state_of(file: Any) -> tuple[int, ...]:
+    """What tells a file from another one, or from itself before it was written to.
+
+    Parameters
+    ----------
+    file : path-like or int
+        A path, or a descriptor.
+
+    Returns
+    -------
+    tuple of int
+        Device and number of the file, size and time of modification.
+    """
+    state = os.stat(file)
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+
+
 class QueryRuns:
     """The queries of a file's rows: runs of rows with one id, which together are a query.
 
@@ -170,19 +199,22 @@ class QueryRuns:
     ----------
     starts : ndarray of int64, shape (n_runs + 1,)
         First row of each run, then the number of rows.
-    grouping : Queries
-        The runs grouped by query, in the order in which queries first appear.
+    runs : ndarray of int64
+        The numbers of the runs of these queries, query after query.
+    first_runs : ndarray of int64, shape (n_queries + 1,)
+        Place in ``runs`` of the first run of each query, and their number.
+    ids : ndarray, shape (n_queries,)
+        The id of each query.
     """
 
-    def __init__(self, starts: np.ndarray, grouping: Queries):
+    def __init__(self, starts: np.ndarray, runs: np.ndarray, first_runs: np.ndarray, ids: np.ndarray):
         self._starts = starts
-        self._grouping = grouping
-        sizes = np.diff(starts)
-        self._runs = grouping.to_sorted(np.arange(len(sizes)))
-        ends = np.concatenate(([0], np.cumsum(sizes[self._runs])))
+        self._runs = runs
+        self._first_runs = first_runs
+        ends = np.concatenate(([0], np.cumsum(np.diff(starts)[runs])))
         # first position of each query, and the number of rows: positions are rows in the order of the queries
-        self.pointers = ends[grouping.pointers].astype(np.int64)
-        self.ids = grouping.ids
+        self.pointers = ends[first_runs].astype(np.int64)
+        self.ids = ids
 
     @classmethod
     def of(cls, file: CacheFile) -> "QueryRuns":
@@ -224,7 +256,29 @@ class QueryRuns:
             starts.append(found + row)
             ids.append(qid[found])
             last, row = qid[-1], row + len(qid)
-        return cls(np.append(np.concatenate(starts), row).astype(np.int64), Queries.from_qid(np.concatenate(ids)))
+        # in the order in which queries first appear
+        grouping = Queries.from_qid(np.concatenate(ids))
+        runs = grouping.to_sorted(np.arange(grouping.n_rows))
+        return cls(np.append(np.concatenate(starts), row).astype(np.int64), runs, grouping.pointers, grouping.ids)
+
+    def taken(self, queries: np.ndarray) -> "QueryRuns":
+        """Some of the queries.
+
+        Parameters
+        ----------
+        queries : ndarray of int64
+            Their numbers, ascending.
+
+        Returns
+        -------
+        QueryRuns
+            These queries, of the same file.
+        """
+        n_runs = np.diff(self._first_runs)
+        chosen = np.zeros(self.n_queries, dtype=bool)
+        chosen[queries] = True
+        first_runs = np.concatenate(([0], np.cumsum(n_runs[queries]))).astype(np.int64)
+        return QueryRuns(self._starts, self._runs[np.repeat(chosen, n_runs)], first_runs, self.ids[queries])
 
     @property
     def n_queries(self) -> int:
@@ -244,7 +298,7 @@ class QueryRuns:
         ndarray of int64, shape (n_segments, 2)
             First row and end of ranges of rows, as few as possible.
         """
-        runs = self._runs[self._grouping.pointers[first] : self._grouping.pointers[last]]
+        runs = self._runs[self._first_runs[first] : self._first_runs[last]]
         begin, end = self._starts[runs], self._starts[runs + 1]
         new = np.concatenate(([True], begin[1:] != end[:-1])) if len(runs) else np.zeros(0, dtype=bool)
         place = np.flatnonzero(new)
@@ -271,4 +325,4 @@ class QueryRuns:
             first, last = np.searchsorted(self._starts, [start, stop])
             at_run[first:last] = file.column("X.indptr", start, stop)[self._starts[first:last] - start]
         sizes = np.diff(at_run)[self._runs]
-        return np.concatenate(([0], np.cumsum(sizes)))[self._grouping.pointers].astype(np.int64)
+        return np.concatenate(([0], np.cumsum(sizes)))[self._first_runs].astype(np.int64)

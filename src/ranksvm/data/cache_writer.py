@@ -22,6 +22,8 @@ __all__ = ["CacheWriter"]
 
 # Bytes copied at a time from a spool to the file.
 _COPIED = 1 << 22
+# Ids that are text at a time: as objects of Python each takes about 100 bytes.
+_WORDS = 1 << 16
 # Room for the header: this much, the names of features, and this much for each block of the expected size.
 _ROOM = 1 << 12
 _ROOM_PER_BLOCK = 16
@@ -86,8 +88,9 @@ class CacheWriter:
         for name in ("qid", "docid"):
             ids = getattr(block, name)
             if ids is not None or name in self._ids:
-                column = self._ids.setdefault(name, _Ids(name, self._folder, self.n_rows))
-                column.add(np.zeros(block.n_rows, "U1") if ids is None else ids)
+                if name not in self._ids:
+                    self._ids[name] = _Ids(name, self._folder, self.n_rows)
+                self._ids[name].add(np.zeros(block.n_rows, "U1") if ids is None else ids)
         self.n_rows += block.n_rows
 
     def close(self) -> None:
@@ -224,12 +227,12 @@ class _Spool:
         self._file.write(_bytes_of(np.ascontiguousarray(values)))
         self.length += len(values)
 
-    def chunks(self) -> Iterator[np.ndarray]:
-        """The values from the first on."""
+    def chunks(self, most: int = _COPIED) -> Iterator[np.ndarray]:
+        """The values from the first on, at most so many at a time."""
         self._file.seek(0)
         if self.dtype is None:
             return
-        count = max(1, _COPIED // self.dtype.itemsize)
+        count = min(most, max(1, _COPIED // self.dtype.itemsize))
         while content := self._file.read(count * self.dtype.itemsize):
             yield np.frombuffer(content, dtype=self.dtype)
 
@@ -255,8 +258,8 @@ class _Ids:
         self._lengths: _Spool | None = None
         self._characters = 0  # of the longest, and of all
         self._all_characters = 0
-        for start in range(0, n_missing, _COPIED):
-            self.add(np.zeros(min(_COPIED, n_missing - start), "U1"))
+        for start in range(0, n_missing, _WORDS):
+            self.add(np.zeros(min(_WORDS, n_missing - start), "U1"))
 
     def add(self, ids: np.ndarray) -> None:
         """Add the ids of a block."""
@@ -288,7 +291,7 @@ class _Ids:
         if self._text is None or self._lengths is None:
             self._text, self._lengths = _Spool(self._folder), _Spool(self._folder)
             numbers, self._numbers = self._numbers, None
-            for chunk in () if numbers is None else numbers.chunks():
+            for chunk in () if numbers is None else numbers.chunks(_WORDS):
                 self._add_text(chunk)
         words = [word.decode() if isinstance(word, bytes) else str(word) for word in ids.tolist()]
         self._characters = max(self._characters, max(map(len, words), default=0))
@@ -308,7 +311,7 @@ class _Ids:
         assert self._text is not None
         assert self._lengths is not None
         text, rest = self._text.chunks(), b""
-        for lengths in self._lengths.chunks():
+        for lengths in self._lengths.chunks(_WORDS):
             ends = np.cumsum(lengths, dtype=np.int64)
             parts = [rest]
             size = len(rest)

@@ -1,5 +1,6 @@
 """Data that stay in their file during a fit, because memory would not hold them."""
 
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,8 +61,9 @@ def unpacked(X: Any, y: Any, qid: Any, group: Any, pairs: Any, limit: Any) -> tu
 
     Parameters
     ----------
-    X : RankingData or other features
-        The data. Of RankingData that were mapped from a file which is larger than ``limit``, X becomes `FileData`.
+    X : RankingData, path or other features
+        The data; a path is that of a file with them. Of RankingData that were mapped from a file which is larger than
+        ``limit``, X becomes `FileData`.
     y, qid : array-like or None
         Labels and query ids; None: those of the RankingData.
     group : array-like or None
@@ -76,11 +78,20 @@ def unpacked(X: Any, y: Any, qid: Any, group: Any, pairs: Any, limit: Any) -> tu
     tuple of (X, y, qid)
         What to fit to.
     """
+    if isinstance(X, str | os.PathLike):
+        from ranksvm.data.training_file import training_file
+
+        X = training_file(X, limit)
     if not isinstance(X, RankingData):
         return X, y, qid
     data = X
     own_ids = qid is None and group is None
     if data.source is not None and pairs is None and in_file(data.source, limit):
+        if not data.source_is_unchanged():
+            raise DataError(
+                f"{data.source} has been changed since it was loaded, and a fit reads it again, because it is larger "
+                "than memory_limit: load it again."
+            )
         # what was loaded from the file is read from it again, not kept in memory
         unchanged = data.is_loaded("qid")
         found = FileData(data.source, (data.n_rows, data.n_features), own_ids and unchanged)

@@ -77,7 +77,7 @@ class FileRows:
         self.file, self.runs = file, runs
         self.shape = file.n_rows, file.n_features
         self.dtype, self.sparse, self.row_bytes = file.dtype, file.sparse, file.row_bytes
-        self.n_queries, self.n_rows = runs.n_queries, file.n_rows
+        self.n_queries, self.n_rows = runs.n_queries, int(runs.pointers[-1])
         self._y = y
         self._how: dict[str, Any] = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
         self._weights = _checked(weights, file.n_rows)
@@ -85,6 +85,22 @@ class FileRows:
         self._largest = self._largest_label() if weighting == "gain_gap" else None
         self.weight_per_query = np.zeros(self.n_queries)
         self.n_pairs = 0
+
+    def taken(self, queries: np.ndarray) -> "FileRows":
+        """Some of the queries, with their labels and weights.
+
+        Parameters
+        ----------
+        queries : ndarray of int64
+            Their numbers, ascending.
+
+        Returns
+        -------
+        FileRows
+            Their rows.
+        """
+        options: dict[str, Any] = {**self._how, **self._weights}
+        return FileRows(self.file, self.runs.taken(queries), self._y, **options)
 
     # ---- pairs
 
@@ -137,16 +153,35 @@ class FileRows:
         ComparablePairs
             Their pairs; row 0 is the first of these queries' rows.
         """
+        queries, labels, weights = self.columns(first, last)
+        options: dict[str, Any] = {**self._how, "largest_label": self._largest, "may_be_empty": True}
+        return ComparablePairs.from_labels(queries, labels, **options, **weights)
+
+    def columns(self, first: int, last: int) -> tuple[Queries, np.ndarray, dict[str, Any]]:
+        """The rows of some queries without their features.
+
+        Parameters
+        ----------
+        first, last : int
+            The queries ``first .. last``.
+
+        Returns
+        -------
+        queries : Queries
+            Row 0 is the first of these queries' rows.
+        labels : ndarray of float64
+            Their labels.
+        weights : dict of str to ndarray
+            The weights that were given.
+        """
         pointers = self.runs.pointers[first : last + 1]
         queries = Queries(pointers - pointers[0], None, self.runs.ids[first:last])
         segments = self.runs.segments(first, last)
-        weights: dict[str, Any] = {
+        weights = {
             name: np.concatenate([values[start:stop] for start, stop in segments.tolist()] or [values[:0]])
             for name, values in self._weights.items()
         }
-        labels = self._labels(segments)
-        options = {**self._how, "largest_label": self._largest, "may_be_empty": True}
-        return ComparablePairs.from_labels(queries, labels, **options, **weights)
+        return queries, self._labels(segments), weights
 
     # ---- features
 
@@ -195,6 +230,7 @@ class FileRows:
             Called with the number of each block and its rows of X, in any order; the rows are gone afterwards.
         """
         _Reading(self, blocks, n_buffers, work).run(n_threads)
+        self.file.check_unchanged()
 
     def check_finite(self, block: Block, X: Any) -> None:
         """Refuse values that are NaN or infinite.

@@ -61,8 +61,8 @@ class RankingData:
     docid: np.ndarray | None = None
     feature_names: tuple[str, ...] | None = None
     _queries: tuple[Any, Queries] | None = field(default=None, init=False)
-    # the file that was mapped, and the arrays found there
-    _loaded: tuple[str, dict[str, Any]] | None = field(default=None, init=False)
+    # the file that was mapped, the arrays found there, and the state of the file
+    _loaded: tuple[str, dict[str, Any], tuple[int, ...]] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if is_sparse(self.X):
@@ -106,6 +106,15 @@ class RankingData:
     def source(self) -> str | None:
         """The file from which X is mapped, which `RankSVM.fit` reads in passes if it is too large; None if X is not."""
         return None if self._loaded is None or not self.is_loaded("X") else self._loaded[0]
+
+    def source_is_unchanged(self) -> bool:
+        """Whether nobody has replaced the file that `load` mapped, or written to it."""
+        from ranksvm.data.cache_file import state_of
+
+        try:
+            return self._loaded is not None and state_of(self._loaded[0]) == self._loaded[2]
+        except OSError:
+            return False
 
     def is_loaded(self, name: str) -> bool:
         """Whether an array is the one that `load` mapped.
@@ -183,9 +192,13 @@ class RankingData:
         ModelFileError
             When the file is not a cache, is truncated or altered, or was written by a newer version.
         """
+        from ranksvm.data.cache_file import state_of
+
+        state = state_of(path)
         data = read_cache(path, cls, mapped=mmap, verify=verify)
         if mmap:
-            data._loaded = os.path.abspath(path), {name: getattr(data, name) for name in ("X", "y", "qid", "docid")}
+            arrays = {name: getattr(data, name) for name in ("X", "y", "qid", "docid")}
+            data._loaded = os.path.abspath(path), arrays, state
         return data
 
     def to_parquet(self, path: Any, *, compression: str = "zstd") -> None:

@@ -19,6 +19,7 @@ from ranksvm._words import power
 from ranksvm.data import Queries, TwoBlocks, frames, validation
 from ranksvm.data.censoring import strata_or_rows
 from ranksvm.data.file_data import FileData
+from ranksvm.data.file_rows import FileRows
 from ranksvm.estimators.calibrated import CalibratedMixin
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
@@ -31,6 +32,7 @@ from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_erro
 from ranksvm.model_selection.cross_validation import query_splits
 from ranksvm.problems.evaluation import EvaluationSet, EvaluationSets, PairEvaluationSet, Parts, evaluation_sets
 from ranksvm.problems.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
+from ranksvm.problems.file_folds import evaluated_in_file, file_folds
 from ranksvm.problems.problem import RankSVMProblem, interruptible_if
 from ranksvm.problems.records import Outcome, Record
 from ranksvm.problems.training_set import ListedPairs, TrainingSet
@@ -40,9 +42,18 @@ logger = logging.getLogger("ranksvm.estimators")
 
 
 # What a solution is evaluated on.
-Held = EvaluationSet | PairEvaluationSet
+Held = EvaluationSet | PairEvaluationSet | FileRows
 # Makes the training and the test part of a fold.
-Fold = Callable[[], tuple[TrainingSet, Held]]
+Fold = Callable[[], tuple[Any, Held]]
+
+
+def _folds_of_file(data: Any, cv: Any) -> list[Fold]:
+    """Folds that are made already: their rows stay in the file."""
+
+    def made(fold: tuple[Any, Held]) -> tuple[Any, Held]:
+        return fold
+
+    return [partial(made, fold) for fold in file_folds(data, cv)]
 
 
 @contextmanager
@@ -156,8 +167,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
-            Features, or a precomputed kernel matrix; for `RankSVMCV` also RankingData, as in `RankSVM.fit`, which need
-            an ``eval_set`` where they stay in their file.
+            Features, or a precomputed kernel matrix; for `RankSVMCV` also RankingData or a path, as in
+            `RankSVM.fit`.
         y : array-like of shape (n_samples,)
             Labels.
         qid, group : array-like (or for qid str), optional
@@ -228,10 +239,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                 rounds = EvaluationRounds(self, sets, called, len(settings) * len(Cs), patience)
                 chosen = self._choose_on_validation(data, settings, Cs, metric, rounds)
             elif isinstance(X, FileData):
-                raise OptionError(
-                    "folds divide rows in memory: give validation data (eval_set) for a file larger than memory_limit, "
-                    "or raise memory_limit."
-                )
+                metric = metric if event is None else only_metric("censored times", CONCORDANCE, metric)
+                chosen = self._choose_by_folds(data, settings, Cs, metric, convention, _folds_of_file(data, self.cv))
             elif data.listed is not None:
                 metric = only_metric("pairs", ACCURACY, metric)
                 parts = self._folds_of_pairs(data, data.listed)
@@ -322,11 +331,15 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             with _naming_fold(number):
                 fold, held_out = made()
             name = f"fold {number + 1}"
-            test_set = EvaluationSets([name], [held_out], [metric], convention)
             for place, setting in enumerate(settings):
-                problem = self._problem(fold, setting)
+                with _naming_fold(number):  # of a file, pairs are found here
+                    problem = self._problem(fold, setting)
                 where = f"{name} of {len(folds)}"
-                _, evaluations = self._along(problem, Cs, test_set, where, steps)
+                if isinstance(held_out, FileRows):
+                    evaluations = self._along_in_file(problem, Cs, held_out, metric, convention, where, steps)
+                else:
+                    test_set = EvaluationSets([name], [held_out], [metric], convention)
+                    _, evaluations = self._along(problem, Cs, test_set, where, steps)
                 problem.release()
                 for parts, each in zip(found[place], evaluations, strict=True):
                     parts.extend(each)
@@ -391,6 +404,25 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             if rounds is not None and (rounds.called_back(evaluations[-1]) or rounds.exhausted(values)):
                 break
         return results, evaluations
+
+    def _along_in_file(
+        self,
+        problem: RankSVMProblem,
+        Cs: np.ndarray,
+        held_out: FileRows,
+        metric: Metric,
+        convention: Convention,
+        where: str,
+        steps: Steps,
+    ) -> list[Parts]:
+        """The evaluation of each solution along C on rows of a file, all in one reading of them."""
+        coefs = [result.w for _, result in solve_along(problem, Cs)]
+        evaluations = evaluated_in_file(self, held_out, coefs, metric, convention)
+        for C, evaluation in zip(Cs, evaluations, strict=True):
+            value = evaluation.means[metric.name]
+            line = "%sC = %s: %s %.4f on %s"
+            logger.info(line, problem.label, power(C), metric.name, value, where, extra=steps.next())
+        return [[evaluation] for evaluation in evaluations]
 
     def _choose(
         self, settings: list[Any], Cs: np.ndarray, metric: Metric, found: Sequence[Sequence[Parts]]

@@ -92,12 +92,14 @@ class RankSVM(DualMixin, LinearRanker):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), Preferences, or RankingData
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), Preferences, RankingData, or path
             Features, or the features of chosen and rejected answers, which bring their pairs. C-contiguous float32 or
             float64 arrays and CSR matrices are used without a copy; sums are in float64 for any storage type. Dense
             arrays on a GPU (of torch, CuPy and others) are used without a copy.
             RankingData have their own labels and query ids. If `RankingData.load` mapped them from a file larger than
-            ``memory_limit``, X stays in the file and is read in passes.
+            ``memory_limit``, X stays in the file and is read in passes. A path is that of a file that `read_data` reads
+            with its default options; Parquet or text that may take more than ``memory_limit`` gets a cache in
+            ``$XDG_CACHE_HOME/ranksvm`` (``~/.cache/ranksvm``), which later fits find, and is read in passes from there.
             DataFrames (pandas, polars, pyarrow and others supported by narwhals) are converted to one such array:
             float32 if that holds all their columns.
         y : array-like of shape (n_samples,)

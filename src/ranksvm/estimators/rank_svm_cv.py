@@ -37,7 +37,8 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         pairwise accuracy, and censored times the concordance index: the default stands for them.
     cv : int or splitter, default 5
         Number of folds of a `QueryKFold`, or an object with ``split(X, y, groups)``, whose rows are pairs if pairs are
-        given; unused with ``eval_set``.
+        given; unused with ``eval_set``. For a file that is read in passes its rows are the queries, in the order in
+        which they first appear.
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
     rule : {"best", "one_standard_error"}, default "best"

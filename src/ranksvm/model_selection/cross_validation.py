@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from ranksvm.metrics.scorers import predict_scores
 from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.model_selection.splitters import QueryKFold
 
-__all__ = ["CrossValidation", "cross_validate", "query_splits"]
+__all__ = ["CrossValidation", "cross_validate", "pooled", "query_splits"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -93,21 +93,7 @@ class CrossValidation(Tabular):
         Evaluation
             Values of the queries in the order of `qid`.
         """
-        weights = {name: np.concatenate([fold.weights[name] for fold in self.folds]) for name in self.folds[0].means}
-        per_query = self.per_query
-        means = {
-            name: float(np.nansum(weights[name] * values) / weights[name].sum()) if weights[name].any() else np.nan
-            for name, values in per_query.items()
-        }
-        return Evaluation(
-            means=means,
-            per_query=per_query,
-            weights=weights,
-            qid=self.qid,
-            n_rows=sum(fold.n_rows for fold in self.folds),
-            n_without_relevant=sum(fold.n_without_relevant for fold in self.folds),
-            convention=self.folds[0].convention,
-        )
+        return pooled(self.folds)
 
     def to_dict(self, per_query: bool = False) -> dict[str, Any]:
         """Plain Python values, ready for JSON.
@@ -386,6 +372,39 @@ def _request_pairs(estimator: Any) -> None:
     for step in (estimator, *params):
         if hasattr(step, "set_fit_request") and "pairs" in inspect.signature(step.fit).parameters:
             step.set_fit_request(pairs=True, pair_weight=True)
+
+
+def pooled(parts: Sequence[Evaluation]) -> Evaluation:
+    """The evaluations of several sets of queries as one; its means are over all of them.
+
+    Parameters
+    ----------
+    parts : sequence of Evaluation
+        The evaluations, of the same metrics.
+
+    Returns
+    -------
+    Evaluation
+        Values of the queries, part after part.
+    """
+    names = parts[0].means
+    per_query, weights = (
+        {name: np.concatenate([getattr(part, of)[name] for part in parts]) for name in names}
+        for of in ("per_query", "weights")
+    )
+    means = {
+        name: float(np.nansum(weights[name] * values) / weights[name].sum()) if weights[name].any() else np.nan
+        for name, values in per_query.items()
+    }
+    return Evaluation(
+        means=means,
+        per_query=per_query,
+        weights=weights,
+        qid=np.concatenate([part.qid for part in parts]),
+        n_rows=sum(part.n_rows for part in parts),
+        n_without_relevant=sum(part.n_without_relevant for part in parts),
+        convention=parts[0].convention,
+    )
 
 
 def query_splits(cv: Any, X: Any, y: Any, queries: Queries) -> list[tuple[np.ndarray, np.ndarray]]:

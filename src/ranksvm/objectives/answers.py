@@ -10,7 +10,6 @@ from ranksvm.losses.round_off import LossRoundOff
 from ranksvm.objectives.backend import Job, PartInfo, PointAt
 from ranksvm.objectives.data_term import Sizes
 from ranksvm.objectives.parts import Part
-from ranksvm.objectives.threaded_term import ThreadedPoint, ThreadedTerm
 
 __all__ = ["Evaluation", "add", "answer", "part_info"]
 
@@ -53,13 +52,13 @@ class Listed(NamedTuple):
 class _Asked:
     """One job at one part."""
 
-    def __init__(self, part: Part, job: Job):
-        self.term: ThreadedTerm = part.term(job.fit, job.loss)
+    def __init__(self, part: Part, job: Job, device: str):
+        self.term: Any = part.term(job.fit, job.loss, device)
         self.points = part.points(job.fit, job.owner)
         for number in set(self.points) - set(job.live):
             del self.points[number]
 
-    def at(self, point: PointAt) -> ThreadedPoint:
+    def at(self, point: PointAt) -> Any:
         """The point here: kept, or evaluated again."""
         if point.number not in self.points:
             self.points[point.number] = self.term.evaluate(point.w, point.width)
@@ -106,7 +105,7 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
 }
 
 
-def answer(part: Part, jobs: Sequence[Job]) -> list[list[Any]]:
+def answer(part: Part, jobs: Sequence[Job], device: str = "cpu") -> list[list[Any]]:
     """What one part contributes to a round.
 
     Parameters
@@ -115,6 +114,8 @@ def answer(part: Part, jobs: Sequence[Job]) -> list[list[Any]]:
         The part.
     jobs : sequence of Job
         What is asked.
+    device : str
+        Full name of the device that computes, or "cpu".
 
     Returns
     -------
@@ -123,7 +124,7 @@ def answer(part: Part, jobs: Sequence[Job]) -> list[list[Any]]:
     """
     # another attempt at the same round may still be running here
     with part.lock:
-        asked = [(_Asked(part, job), job) for job in jobs]
+        asked = [(_Asked(part, job, device), job) for job in jobs]
         return [[_ANSWERS[call.name](own, *call.arguments) for call in job.calls] for own, job in asked]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ranksvm._memory import in_words
 from ranksvm._parallel import one_blas_thread
-from ranksvm.data.file_rows import READERS, FileRows, all_finite
+from ranksvm.data.file_rows import READERS, FileRows, Summary, all_finite
 from ranksvm.exceptions import OptionError
 from ranksvm.objectives.answers import add, answer
 from ranksvm.objectives.backend import Job, PartInfo
@@ -55,13 +55,7 @@ class FileBackend:
         share = int(BUFFER_SHARE * memory)
         self._blocks = rows.blocks(min(BLOCK_BYTES, max(1, share // self._n_buffers)))
         self._fit_buffers(share)
-        self._info = [
-            PartInfo(
-                rows.shape[1], part.n_rows, part.n_queries, part.n_pairs, min(part.n_pairs, part.n_rows),
-                rows.row_bytes, not rows.sparse, part.weight,
-            )
-            for part in rows.summarise(self._blocks)
-        ]  # fmt: skip
+        self._info: list[PartInfo] | None = None
 
     def put(self, parts: Sequence[Any]) -> None:
         """The parts are in the file already."""
@@ -86,6 +80,27 @@ class FileBackend:
             self._in_one_thread(lambda: self.rows.each(self._blocks, self.n_threads, self._n_buffers, work))
         return total.result
 
+    def each(self, work: Callable[[int, int, Any], Any]) -> list[Any]:
+        """What a function makes of every block, in one reading of the file.
+
+        Parameters
+        ----------
+        work : callable
+            Called with the first query of a block, the one after its last, and its rows of X.
+
+        Returns
+        -------
+        list
+            Its results, in the order of the blocks.
+        """
+        found: list[Any] = [None] * len(self._blocks)
+
+        def of_block(number: int, X: Any) -> None:
+            found[number] = work(*self._blocks[number], X)
+
+        self.rows.each(self._blocks, self.n_threads, self._n_buffers, of_block)
+        return found
+
     def sample(self, n_rows: int, seed: int) -> list[Part]:
         """Random queries of the whole file."""
         X, pairs = self.rows.sample(n_rows, seed)
@@ -94,11 +109,18 @@ class FileBackend:
         return [Part(X, pairs)]
 
     def info(self) -> list[PartInfo]:
-        """The sizes of the parts."""
+        """The sizes of the parts, from their labels."""
+        if self._info is None:
+            self._info = [self._info_of(part) for part in self.rows.summarise(self._blocks)]
         return self._info
 
     def close(self, fit: str | None = None) -> None:
         """Nothing is kept."""
+
+    def _info_of(self, part: Summary) -> PartInfo:
+        rank = min(part.n_pairs, part.n_rows)
+        sizes = self.rows.shape[1], part.n_rows, part.n_queries, part.n_pairs, rank
+        return PartInfo(*sizes, self.rows.row_bytes, not self.rows.sparse, part.weight)
 
     def _in_one_thread(self, reading: Callable[[], None]) -> None:
         """Run a reading here, or, for solvers in threads of their own, in the same thread every time.

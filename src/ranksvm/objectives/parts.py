@@ -8,8 +8,9 @@ import numpy as np
 
 from ranksvm.data import DesignMatrix, as_design_matrix
 from ranksvm.data.design_matrix import stored_bytes
+from ranksvm.device import open_device
 from ranksvm.losses import LossSpec, Pairs
-from ranksvm.objectives.threaded_term import ThreadedPoint, ThreadedTerm
+from ranksvm.objectives.threaded_term import ThreadedTerm
 
 __all__ = ["Part"]
 
@@ -35,8 +36,8 @@ class Part:
         self.X = X
         self.pairs = pairs
         self.lock = threading.Lock()
-        self._terms: OrderedDict[str, ThreadedTerm] = OrderedDict()
-        self._points: dict[tuple[str, int], dict[int, ThreadedPoint]] = {}
+        self._terms: OrderedDict[str, Any] = OrderedDict()
+        self._points: dict[tuple[str, int], dict[int, Any]] = {}
 
     def __reduce__(self):
         return type(self), (self.X, self.pairs)
@@ -50,8 +51,8 @@ class Part:
         """The design matrix of X."""
         return as_design_matrix(self.X)
 
-    def term(self, fit: str, loss: LossSpec) -> ThreadedTerm:
-        """The compiled term of a loss over these rows, on one thread: parts are computed side by side.
+    def term(self, fit: str, loss: LossSpec, device: str = "cpu") -> Any:
+        """The compiled term of a loss over these rows, on one thread, or on a device: parts are computed side by side.
 
         Parameters
         ----------
@@ -59,20 +60,28 @@ class Part:
             Name under which it is kept.
         loss : LossSpec
             The loss.
+        device : str
+            Full name of the device, or "cpu".
 
         Returns
         -------
-        ThreadedTerm
+        ThreadedTerm or DeviceTerm
             The term, whose results do not depend on those before.
         """
         if fit not in self._terms:
-            self._terms[fit] = ThreadedTerm(self.design, loss.over(self.pairs), repeatable=True)
+            over = loss.over(self.pairs)
+            if device == "cpu":
+                self._terms[fit] = ThreadedTerm(self.design, over, repeatable=True)
+            else:
+                from ranksvm.objectives.device_term import DeviceTerm
+
+                self._terms[fit] = DeviceTerm(open_device(device), self.design, over)
             if len(self._terms) > MOST_FITS:
                 self.forget(next(iter(self._terms)))
         self._terms.move_to_end(fit)
         return self._terms[fit]
 
-    def points(self, fit: str, owner: int) -> dict[int, ThreadedPoint]:
+    def points(self, fit: str, owner: int) -> dict[int, Any]:
         """The points that are kept for an owner, by number.
 
         Parameters

@@ -9,7 +9,7 @@ from ranksvm.device.protocol import Device
 from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
 from ranksvm.losses import LossSpec
 
-__all__ = ["cheaper_device", "check_device", "check_place", "devices_for"]
+__all__ = ["cheaper_device", "check_device", "check_place", "devices_for", "unable"]
 
 logger = logging.getLogger("ranksvm.problems")
 
@@ -44,7 +44,7 @@ def check_device(device: Any, solver: str, loss: LossSpec) -> None:
         When there is no such device.
     """
     _options.check(device=device_complaint(device))
-    complaint = None if not device_names(device) else _unable(solver, loss)
+    complaint = None if not device_names(device) else unable(solver, loss)
     if complaint is not None:
         raise OptionError(f"device={device!r} {complaint}: use device='cpu'.")
     for name in device_names(device):
@@ -75,7 +75,7 @@ def check_place(device: Any, place: str, solver: str, loss: LossSpec) -> None:
         raise OptionError(
             f"device={device!r}, but X lies on {place}: move X there, or leave device at 'cpu' or 'auto'."
         )
-    complaint = _unable(solver, loss)
+    complaint = unable(solver, loss)
     if complaint is not None:
         raise OptionError(f"X lies on {place}, which {complaint}: copy X to the host, by X.get() or X.cpu().")
 
@@ -107,9 +107,9 @@ def devices_for(
     """
     if device != "auto":
         return device_names(device)
-    unable = _unable(solver, loss)
-    if unable is not None:
-        logger.info("device='auto': the processor, because a GPU %s", unable)
+    complaint = unable(solver, loss)
+    if complaint is not None:
+        logger.info("device='auto': the processor, because a GPU %s", complaint)
         return ()
     found = cheaper_device(*_costs(n_rows, n_rows * row_bytes, n_threads))
     return () if found is None else (found.name,)
@@ -140,8 +140,21 @@ def cheaper_device(on_cpu: float, on_gpu: float) -> Device | None:
     return found
 
 
-def _unable(solver: str, loss: LossSpec) -> str | None:
-    """What a GPU cannot do, as the end of a sentence; None if it can do all."""
+def unable(solver: str, loss: LossSpec) -> str | None:
+    """What a GPU cannot do, as the end of a sentence; None if it can do all.
+
+    Parameters
+    ----------
+    solver : str
+        Name of the solver.
+    loss : LossSpec
+        The loss.
+
+    Returns
+    -------
+    str or None
+        The end of the sentence.
+    """
     if solver == "dual":
         return "has no solver 'dual', which reads the rows one at a time"
     if loss.function is not None:

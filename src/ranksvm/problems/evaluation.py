@@ -228,9 +228,9 @@ def evaluation_sets(
             "or one of these."
         )
     names = names_of_sets(eval_names, len(pairs))
-    qids = _one_for_each("eval_qid", eval_qid, pairs)
-    groups = _one_for_each("eval_group", eval_group, pairs)
-    weights = _one_for_each("eval_sample_weight", eval_sample_weight, pairs)
+    qids = one_for_each("eval_qid", eval_qid, pairs)
+    groups = one_for_each("eval_group", eval_group, pairs)
+    weights = one_for_each("eval_sample_weight", eval_sample_weight, pairs)
     sets = []
     for name, (X, *y), qid, group, weight in zip(names, pairs, qids, groups, weights, strict=True):
         try:
@@ -320,20 +320,46 @@ def _is_set(item: Any) -> bool:
     return isinstance(item, tuple | list) and len(item) in (2, 3)
 
 
-def _one_for_each(name: str, values: Any, pairs: list) -> list[Any]:
-    """What each set is given as a list with one item for each set, or, for one set, directly."""
+def one_for_each(name: str, values: Any, pairs: list) -> list[Any]:
+    """What is given for each set: as a list with one item for each, or, for one set, directly.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument.
+    values : object
+        The argument; None and a string are for all sets.
+    pairs : list of tuple
+        The sets, features first.
+
+    Returns
+    -------
+    list
+        One item for each set.
+
+    Raises
+    ------
+    DataError
+        When there is not one for each.
+    """
     if values is None or isinstance(values, str):
         return [values] * len(pairs)
-    if isinstance(values, list | tuple) and len(values) == len(pairs):
-        belongs = [
-            value is None or frames.has_column(X, value) or (not isinstance(value, str) and np.ndim(value) > 0)
-            for value, (X, *_) in zip(values, pairs, strict=True)
-        ]
-        if all(belongs):
-            return list(values)
+    if (
+        isinstance(values, list | tuple)
+        and len(values) == len(pairs)
+        and all(_may_belong(X, value) for value, (X, *_) in zip(values, pairs, strict=True))
+    ):
+        return list(values)
     if len(pairs) > 1:
         raise DataError(f"{name} must be a list of {len(pairs)}, one for each set in eval_set.")
     return [values]
+
+
+def _may_belong(X: Any, value: Any) -> bool:
+    """Whether something is what one set is given: None, the name of a column, or values."""
+    if isinstance(value, str):  # a dask DataFrame is no frame, but has columns
+        return frames.has_column(X, value) or value in getattr(X, "columns", ())
+    return value is None or np.ndim(value) > 0
 
 
 def _are_pairs(y: Any) -> bool:

@@ -18,7 +18,7 @@ from ranksvm.problems.partitioned import PartitionedProblem, partitioned_problem
 from ranksvm.problems.problem import loss_of, threads_for
 from ranksvm.problems.training_set import check_source_of_pairs
 
-__all__ = ["FileTrainingSet", "file_training_set"]
+__all__ = ["FileTrainingSet", "file_training_set", "memory_for"]
 
 # Bytes without which there is no use in beginning.
 LEAST_MEMORY = 8_000_000
@@ -72,7 +72,7 @@ class FileTrainingSet(NamedTuple):
         NoComparablePairsError
             When there is no pair.
         """
-        memory = _memory_for(estimator.memory_limit)
+        memory = memory_for(estimator.memory_limit)
         loss = loss_of(estimator.loss, estimator.huber_width)
         backend = FileBackend(self.rows, memory, threads_for(loss, self.n_threads))
         term = FileTerm(backend, loss, self.n_threads, int(SAMPLE_SHARE * memory), estimator.solver != "tron")
@@ -156,8 +156,24 @@ def _runs(file: CacheFile, qid: Any, group: Any) -> QueryRuns:
     return QueryRuns.of_ids([ids])
 
 
-def _memory_for(limit: Any) -> int:
-    """Bytes that a fit may take beside what the process takes already."""
+def memory_for(limit: Any) -> int:
+    """Bytes that a fit may take beside what the process takes already.
+
+    Parameters
+    ----------
+    limit : int, str or None
+        The memory limit: see `memory_bytes`.
+
+    Returns
+    -------
+    int
+        The bytes.
+
+    Raises
+    ------
+    OptionError
+        When they are too few to begin.
+    """
     allowed, used = memory_bytes(limit), used_memory()
     if allowed - used < LEAST_MEMORY:
         raise OptionError(

@@ -1,0 +1,102 @@
+"""Devices of workers: which worker has the one that a fit asks for, and where a part is computed."""
+
+import logging
+import warnings
+from functools import cache
+from typing import Any
+
+from ranksvm.dask.cluster import Cluster
+from ranksvm.device.names import device_names, open_device
+from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
+from ranksvm.losses import LossSpec
+from ranksvm.objectives.parts import Part
+from ranksvm.problems.device_choice import devices_for, unable
+
+__all__ = ["check_devices", "device_of_part"]
+
+logger = logging.getLogger("ranksvm.dask")
+
+
+def check_devices(cluster: Cluster, device: str, loss: LossSpec) -> None:
+    """Refuse a device that no worker has; warn where only some have it.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    device : str
+        What the user gave; "cpu" and "auto" are always possible.
+    loss : LossSpec
+        The loss.
+
+    Raises
+    ------
+    OptionError
+        When the loss is for the processor only.
+    DeviceError
+        When no worker has the device; with the reason of one of them.
+
+    Warns
+    -----
+    UserWarning
+        When some workers lack the device: they compute on their processor.
+    """
+    if not device_names(device):
+        return
+    if complaint := unable("auto", loss):
+        raise OptionError(f"device={device!r} {complaint}: use device='cpu'.")
+    found = cluster.run_on_workers(complaint_of_worker, device)
+    lacking = {worker: str(reason) for worker, reason in found.items() if reason is not None}
+    if lacking and len(lacking) == len(found):
+        worker, reason = next(iter(lacking.items()))
+        raise DeviceError(f"no worker has the device {device!r}; of {worker}: {reason}")
+    if lacking:
+        warnings.warn(
+            f"{len(lacking)} of {len(found)} workers do not have the device {device!r} ({', '.join(lacking)}): they "
+            "compute on their processor, so that the last digits of a fit depend on which worker has which part.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def complaint_of_worker(device: str) -> str | None:
+    """Why the worker that runs this cannot open a device; None if it can."""
+    try:
+        for name in device_names(device):
+            open_device(name)
+    except (DeviceError, MissingDependencyError) as error:
+        return str(error)
+    return None
+
+
+def device_of_part(part: Part, device: str, loss: LossSpec) -> str:
+    """The device, by its full name, on which this worker computes a part; "cpu" where it has no other.
+
+    Parameters
+    ----------
+    part : Part
+        The part.
+    device : str
+        What the user gave.
+    loss : LossSpec
+        The loss.
+
+    Returns
+    -------
+    str
+        The name.
+    """
+    if device == "cpu" or part.pairs.weight <= 0.0:
+        return "cpu"
+    if device == "auto":
+        names = devices_for(device, "auto", loss, part.pairs.n_rows, part.design.row_bytes, 1)
+        return names[0] if names else "cpu"
+    return device_names(device)[0] if _has(device) else "cpu"
+
+
+@cache
+def _has(device: str) -> Any:
+    complaint = complaint_of_worker(device)
+    if complaint is not None:
+        logger.warning("parts of this worker are computed on its processor: %s", complaint)
+    return complaint is None
