@@ -69,7 +69,9 @@ class Database(Protocol):
         """Close all connections."""
 
 
-def open_store(url: str, *, create: bool = True, reward_wait: float | None = None) -> "Store":
+def open_store(
+    url: str, *, create: bool = True, reward_wait: float | None = None, unanswered: str = "zero"
+) -> "Store":
     """Open a store, and make its tables where there are none.
 
     Parameters
@@ -80,6 +82,8 @@ def open_store(url: str, *, create: bool = True, reward_wait: float | None = Non
         Whether a store that does not exist is made.
     reward_wait : float, optional
         Seconds after which an event takes no feedback; None: it always does.
+    unanswered : str, default "zero"
+        What becomes of an event then: "zero": an entry says that all its labels are 0; "ignored": nothing.
 
     Returns
     -------
@@ -101,7 +105,7 @@ def open_store(url: str, *, create: bool = True, reward_wait: float | None = Non
 
         database = SQLiteDatabase(url, create=create)
     try:
-        return Store(database, name=url, create=create, reward_wait=reward_wait)
+        return Store(database, name=url, create=create, reward_wait=reward_wait, unanswered=unanswered)
     except BaseException:
         database.close()
         raise
@@ -120,11 +124,21 @@ class Store:
         Whether tables are made where there are none.
     reward_wait : float, optional
         Seconds after which an event takes no feedback.
+    unanswered : str, default "zero"
+        What becomes of it then: see `open_store`.
     """
 
-    def __init__(self, database: Database, *, name: str, create: bool = True, reward_wait: float | None = None):
+    def __init__(
+        self,
+        database: Database,
+        *,
+        name: str,
+        create: bool = True,
+        reward_wait: float | None = None,
+        unanswered: str = "zero",
+    ):
         self._database = database
-        self._reward_wait = reward_wait
+        self._reward_wait, self._ignored = reward_wait, unanswered == "ignored"
         # one writer of a process at a time, in the order of arrival, instead of retries of the database
         self._turn = threading.Lock()
         with self._database.reading() as cursor:
@@ -277,8 +291,8 @@ class Store:
         return [(_event(*row), answered) for answered, *row in rows]
 
     def unanswered(self, limit: int) -> list[str]:
-        """Ids of events that have waited for feedback for too long, the oldest first."""
-        if self._reward_wait is None:
+        """Ids of events that have waited for feedback for too long, the oldest first; none where they are ignored."""
+        if self._reward_wait is None or self._ignored:
             return []
         with self._database.reading() as cursor:
             before = self._database.now(cursor) - self._reward_wait
@@ -365,6 +379,12 @@ class Store:
         with self._database.reading() as cursor:
             ((base,),) = cursor.run("SELECT number FROM meta WHERE name = 'base'")
         return self.checkpoint(base)
+
+    def newest_version(self) -> int:
+        """Version of the newest checkpoint; 0 if there is none."""
+        with self._database.reading() as cursor:
+            ((version,),) = cursor.run("SELECT MAX(version) FROM checkpoints")
+        return version or 0
 
     def checkpoints(self) -> list[Checkpoint]:
         """All checkpoints without their states, the newest first."""
