@@ -86,6 +86,7 @@ def make_app(service: Service) -> ASGIApp:
         lifespan=lifespan,
         exception_handlers={HTTPException: _of_starlette},
     )
+
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         # The two requests that are frequent go past the layers of Starlette, which take a third of their time.
         handler = None

@@ -102,7 +102,8 @@ class LearnerProcess:
             # the same interpreter, without what the arguments of this process are
             command = [sys.executable, "-m", "ranksvm.serving.learner_process"]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            assert self._process.stdin is not None and self._process.stdout is not None
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
             with suppress(OSError):
                 self._process.stdin.write(json.dumps(self._asked) + "\n")
                 self._process.stdin.flush()

@@ -8,8 +8,8 @@ import numpy as np
 
 from ranksvm._features import feature_labels
 from ranksvm._steps import steps_of
-from ranksvm.exceptions import OptionError
 from ranksvm.estimators.saved_linear_ranker import SAVED_LINEAR_RANKERS, SAVED_ONLINE_RANKERS
+from ranksvm.exceptions import OptionError
 from ranksvm.persistence import load_as, save
 from ranksvm.serving.feedback import Lesson
 

@@ -69,9 +69,7 @@ class Database(Protocol):
         """Close all connections."""
 
 
-def open_store(
-    url: str, *, create: bool = True, reward_wait: float | None = None, unanswered: str = "zero"
-) -> "Store":
+def open_store(url: str, *, create: bool = True, reward_wait: float | None = None, unanswered: str = "zero") -> "Store":
     """Open a store, and make its tables where there are none.
 
     Parameters
