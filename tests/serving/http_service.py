@@ -5,7 +5,8 @@ import json
 import threading
 
 from ranksvm.serving.http_server import bound_server
-from ranksvm.serving.learner import Schedule, begin
+from ranksvm.serving.learner import Learner, Schedule, begin
+from ranksvm.serving.learner_process import LearnerProcess
 from ranksvm.serving.learning import CHAMPION, Settings
 from ranksvm.serving.service import Options, Service
 from ranksvm.serving.store import open_store
@@ -52,11 +53,14 @@ class Client:
 class Running:
     """A service on a store, listening."""
 
-    def __init__(self, url, models=None, names=("f1", "f2", "f3"), schedule=QUICK, **options):
-        self.store = open_store(url, reward_wait=options.get("reward_wait"))
+    def __init__(self, url, models=None, names=("f1", "f2", "f3"), schedule=QUICK, process=False, **options):
+        wait = options.get("reward_wait")
+        self.store = open_store(url, reward_wait=wait)
         models = None if models is None else models if isinstance(models, dict) else {CHAMPION: models}
         begin(self.store, models, None if models is None else Settings(list(names)), at=0.0)
-        self.service = Service(self.store, schedule, Options(**options))
+        # in the process of the tests it starts a second earlier, and its store can be changed
+        learner = LearnerProcess(self.store, url, schedule, wait, "zero") if process else Learner(self.store, schedule)
+        self.service = Service(self.store, learner, Options(**options))
         ready = threading.Event()
         self._server, socket = bound_server(self.service, "127.0.0.1", 0, tell=lambda line: ready.set())
         self.port = socket.getsockname()[1]

@@ -190,7 +190,7 @@ def test_keys_are_stored_by_name(store):
 
 def test_a_failed_transaction_leaves_nothing(store, monkeypatch):
     one = event(1)
-    monkeypatch.setattr(Store, "_insert", staticmethod(lambda cursor, *_: cursor.run("SELECT no_such_column")))
+    monkeypatch.setattr(Store, "_mark", staticmethod(lambda cursor, _: cursor.run("SELECT no_such_column")))
     with pytest.raises(StoreError):
         store.append([one, feedback(one.id)])
     monkeypatch.undo()

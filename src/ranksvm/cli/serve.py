@@ -44,7 +44,14 @@ if TYPE_CHECKING:
     "--reward-wait",
     type=Number(),
     metavar="SECONDS",
-    help="After this time no feedback is taken, and all labels are 0.  [default: it may come any time]",
+    help="After this time no feedback is taken.  [default: it may come any time]",
+)
+@click.option(
+    "--unanswered",
+    type=click.Choice(["zero", "ignored"]),
+    default="zero",
+    show_default=True,
+    help="With --reward-wait: an event without feedback has labels of 0, or is not learnt from.",
 )
 @click.option("--retain", type=Number(), metavar="DAYS", help="Remove older events.  [default: keep all]")
 @click.option("--metric", default="ndcg@10", show_default=True, help="Metric of a new store.")
@@ -104,11 +111,13 @@ def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
 
     from ranksvm.exceptions import OptionError
     from ranksvm.serving.learner import Schedule, begin
+    from ranksvm.serving.learner_process import LearnerProcess
     from ranksvm.serving.requests import Limits
     from ranksvm.serving.service import Options, Service
     from ranksvm.serving.store import open_store
 
-    store = open_store(options["store"], reward_wait=options["reward_wait"])
+    wait, unanswered = options["reward_wait"], options["unanswered"]
+    store = open_store(options["store"], reward_wait=wait, unanswered=unanswered)
     try:
         if store.checkpoint() is None:
             models, settings = _beginning(ctx, options)
@@ -117,16 +126,17 @@ def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
             warn(f"{options['store']} has models already: it continues with these, not with --model or --challenger.")
         if options["explore"] == "team-draft" and "challenger" not in begin(store, None, None, at=0.0).models:
             raise OptionError("team-draft needs a second model: --challenger, when the store is new.")
+        schedule = Schedule(options["every"], options["seconds"], retain_days=options["retain"])
         return Service(
             store,
-            Schedule(options["every"], options["seconds"], retain_days=options["retain"]),
+            LearnerProcess(store, options["store"], schedule, wait, unanswered),
             Options(
                 options["explore"],
                 options["epsilon"],
                 Limits(options["max_body"], options["max_documents"]),
                 options["rate"],
                 options["insecure"],
-                options["reward_wait"],
+                wait,
             ),
         )
     except BaseException:

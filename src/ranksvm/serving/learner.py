@@ -5,7 +5,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,7 +16,7 @@ from ranksvm.serving.models import settled
 from ranksvm.serving.records import Entry, Kind
 from ranksvm.serving.store import Store
 
-__all__ = ["Learner", "Schedule", "Served", "begin"]
+__all__ = ["Learner", "Schedule", "Served", "begin", "summary"]
 
 logger = logging.getLogger("ranksvm.serving")
 
@@ -111,10 +111,17 @@ class Learner:
         The log, with at least one checkpoint.
     schedule : Schedule
         When it does what.
+    on_news : callable, optional
+        Called in the thread of the learner after each step.
     """
 
-    def __init__(self, store: Store, schedule: Schedule = Schedule()):  # noqa: B008 (it cannot be changed)
-        self._store, self._schedule = store, schedule
+    def __init__(
+        self,
+        store: Store,
+        schedule: Schedule = Schedule(),  # noqa: B008 (it cannot be changed)
+        on_news: Callable[[], None] | None = None,
+    ):
+        self._store, self._schedule, self._on_news = store, schedule, on_news
         self.owner = secrets.token_hex(8)
         self.learns = False  # whether this process has the lease
         self.trouble: str | None = None  # why it does not get on
@@ -202,6 +209,8 @@ class Learner:
                 self.trouble, more, self._learning = f"{type(error).__name__}: {error}", False, None
                 self.learns, self._leased = False, -float("inf")
                 self._stop.wait(self._schedule.seconds)
+            if self._on_news is not None:
+                self._on_news()
             if not more:
                 # a checkpoint is due, or a lease has to be renewed, without any news
                 self._wake.wait(min(self._schedule.seconds, self._schedule.lease / 3) / 4)
@@ -214,11 +223,14 @@ class Learner:
         self._serve(newest.position, newest.at)
         logger.info("this process learns, from entry %d on", newest.position + 1)
 
+    def follow(self) -> None:
+        """Nothing: its own thread follows."""
+
     def _follow(self) -> None:
-        newest = self._store.checkpoints()[0]
-        if newest.version == self._version:
+        newest = self._store.newest_version()
+        if newest == self._version:
             return
-        found = self._store.checkpoint(newest.version)
+        found = self._store.checkpoint(newest)
         if found is not None:
             self._learning, self._version = Learning.from_bytes(found.state), found.version
             self._serve(found.position, found.at)

@@ -1,7 +1,7 @@
 """What a service has learnt: a function of its log, to the bit, however the log was divided between processes."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -12,8 +12,10 @@ from ranksvm.serving.feedback import Lesson, lesson_of
 from ranksvm.serving.measures import Measure, Wins
 from ranksvm.serving.models import learn, learns, model_bytes, model_from, scores
 from ranksvm.serving.records import Kind, LogEntry
-from ranksvm.serving.refits import Refit, refitted
 from ranksvm.serving.store import Store
+
+if TYPE_CHECKING:
+    from ranksvm.serving.refits import Refit
 
 __all__ = ["CHAMPION", "SHOWN", "Learning", "Settings"]
 
@@ -143,14 +145,16 @@ class Learning:
         if said["model"] in state.models:
             self.models[CHAMPION] = model_from(state.models[said["model"]])
 
-    def _refit(self, found: LogEntry, store: Store) -> Refit | None:
+    def _refit(self, found: LogEntry, store: Store) -> "Refit | None":
         settings = self.settings
         if learns(self.models[CHAMPION]) or found.seq % settings.refit_every:
             return None
+        from ranksvm.serving.refits import refitted  # it imports SciPy
+
         after = max(0, found.seq - settings.refit_window)
         return refitted(self.models[CHAMPION], store, after, found.seq, settings.metric)
 
-    def _judge(self, seq: int, refit: Refit) -> None:
+    def _judge(self, seq: int, refit: "Refit") -> None:
         if refit.model is not None:
             self.models[CHAMPION] = refit.model
         self.verdicts = [*self.verdicts, {"seq": seq, "activated": refit.model is not None, "reason": refit.reason}]

@@ -1,23 +1,46 @@
 """Models of a service: read from bytes, scored and taught by features in the order of the model's columns."""
 
 import io
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ranksvm._features import feature_labels
 from ranksvm._steps import steps_of
-from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
+from ranksvm.estimators.saved_linear_ranker import SAVED_LINEAR_RANKERS, SAVED_ONLINE_RANKERS
 from ranksvm.exceptions import OptionError
-from ranksvm.persistence import load, save
+from ranksvm.persistence import load_as, save
 from ranksvm.serving.feedback import Lesson
 
-__all__ = ["explained_by", "feature_names", "learn", "learns", "model_bytes", "model_from", "scores", "settled"]
+__all__ = [
+    "explained_by",
+    "feature_names",
+    "learn",
+    "learns",
+    "model_bytes",
+    "model_from",
+    "ranking_model_from",
+    "scores",
+    "settled",
+]
+
+# The scalers that transform query by query: not their classes, whose module imports scikit-learn.
+_BY_QUERY = ("QueryMinMaxScaler", "QueryStandardScaler")
 
 
 def model_from(content: bytes) -> Any:
     """A model that takes columns by position."""
-    model = load(io.BytesIO(content))
+    return _loaded(content, {})
+
+
+def ranking_model_from(content: bytes) -> Any:
+    """A model that takes columns by position and cannot learn; for a linear one scikit-learn is not imported."""
+    return _loaded(content, SAVED_LINEAR_RANKERS | SAVED_ONLINE_RANKERS)
+
+
+def _loaded(content: bytes, classes: Mapping[str, type]) -> Any:
+    model = load_as(io.BytesIO(content), classes)
     if not hasattr(model, "predict"):
         raise OptionError(f"the model file holds a {type(model).__name__}, which cannot rank.")
     return by_position(model)
@@ -97,7 +120,7 @@ def _transformed(model: Any, X: np.ndarray) -> np.ndarray:
     for step in steps_of(model)[:-1]:
         if step is None or step == "passthrough":
             continue
-        by_query = isinstance(step, QueryMinMaxScaler | QueryStandardScaler)
+        by_query = type(step).__name__ in _BY_QUERY
         X = step.transform(X, qid=np.zeros(len(X), dtype=np.int64)) if by_query else step.transform(X)
     return X
 

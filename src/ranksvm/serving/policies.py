@@ -4,8 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ranksvm.clicks import interleave
-
 __all__ = ["Choice", "epsilon", "greedy", "team_draft"]
 
 
@@ -58,6 +56,8 @@ def team_draft(champion: np.ndarray, challenger: np.ndarray, random: np.random.G
     Choice
         The order, and the model that chose each document.
     """
+    from ranksvm.clicks import interleave  # it imports SciPy
+
     lists = (greedy(scores).order.tolist() for scores in (champion, challenger))
     mixed = interleave(*lists, length=len(champion), random_state=random)
     names = {"A": "champion", "B": "challenger"}

@@ -3,7 +3,6 @@
 import secrets
 import time
 from collections import OrderedDict, deque
-from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
@@ -15,14 +14,15 @@ from ranksvm.exceptions import DataError
 from ranksvm.serving import policies
 from ranksvm.serving.access import Keys, Rate
 from ranksvm.serving.feedback import in_words
-from ranksvm.serving.learner import Learner, Schedule
+from ranksvm.serving.learner import Learner
+from ranksvm.serving.learner_process import LearnerProcess
 from ranksvm.serving.learning import CHAMPION, Learning
-from ranksvm.serving.models import explained_by, scores
+from ranksvm.serving.models import explained_by, ranking_model_from, scores
 from ranksvm.serving.problems import Problem
-from ranksvm.serving.records import Entry, Event, Kind, Receipt, Shown, event_id
+from ranksvm.serving.records import Entry, Event, Kind, Shown, event_id
 from ranksvm.serving.requests import Limits, Ranking, Request
 from ranksvm.serving.store import Store
-from ranksvm.serving.writer import Writer
+from ranksvm.serving.writer import Done, Writer
 
 __all__ = ["Options", "Service"]
 
@@ -64,22 +64,21 @@ class Options(msgspec.Struct, frozen=True):
 
 
 class Service:
-    """Ranks with the newest model, while a thread stores what happens, and another one learns.
+    """Ranks with the newest model, while a thread stores what happens, and a process or another thread learns.
 
     Parameters
     ----------
     store : Store
         The log, with at least one checkpoint.
-    schedule : Schedule
-        When the learner does what.
+    learner : LearnerProcess or Learner
+        Learns from the log.
     options : Options
         How the service behaves.
     """
 
-    def __init__(self, store: Store, schedule: Schedule, options: Options):
-        self.store, self.options = store, options
-        self.learner = Learner(store, schedule)
-        self.writer = Writer(store, on_stored=self.learner.wake)
+    def __init__(self, store: Store, learner: LearnerProcess | Learner, options: Options):
+        self.store, self.learner, self.options = store, learner, options
+        self.writer = Writer(store, on_events=self._forget, on_entries=learner.wake)
         self.keys, self.rate = Keys(store), Rate(options.rate)
         self.settings = self.learner.settings
         self._random = np.random.default_rng(secrets.randbits(128))
@@ -121,10 +120,11 @@ class Service:
             choice.teams,
         )
         event = Event(event_id(), time.time(), shown, request.X.tobytes())
+        _ = event.digest  # here: in the writer's thread the pause of the interpreter's lock in it costs milliseconds
         self._waiting[event.id] = self._recent[event.id] = request.documents
         if len(self._recent) > _REMEMBERED:
             self._recent.popitem(last=False)
-        self.writer.put(event).add_done_callback(lambda _: self._waiting.pop(event.id, None))
+        self.writer.put_event(event)
         order = [request.documents[row] for row in shown.order]
         return Ranking(event.id, served.version, order, values[choice.order].tolist(), choice.policy)
 
@@ -144,16 +144,20 @@ class Service:
         found = self.store.event(id)
         return None if found is None else found.shown.documents
 
-    def put_feedback(self, id: str, content: bytes) -> "Future[Receipt]":
-        """Have feedback stored; the future has the receipt when it is on disk."""
-        return self.writer.put(Entry(Kind.FEEDBACK, id, content, time.time()))
+    def _forget(self, events: list[Event]) -> None:
+        for event in events:
+            self._waiting.pop(event.id, None)
 
-    def put_activation(self, version: int, model: str) -> "Future[Receipt]":
+    def put_feedback(self, id: str, content: bytes, done: Done) -> None:
+        """Have feedback stored; the future has the receipt when it is on disk."""
+        self.writer.put(Entry(Kind.FEEDBACK, id, content, time.time()), done)
+
+    def put_activation(self, version: int, model: str, done: Done) -> None:
         """Have a model of an earlier version made the champion, in turn."""
         if model not in self._models_of(version):
             raise Problem(409, "model", f"version {version} has no model {model!r}.")
         content = msgspec.msgpack.encode({"version": version, "model": model})
-        return self.writer.put(Entry(Kind.ACTIVATION, None, content, time.time()))
+        self.writer.put(Entry(Kind.ACTIVATION, None, content, time.time()), done)
 
     # -- what happens --------------------------------------------------------------------------------------------------
 
@@ -235,6 +239,7 @@ class Service:
     def refresh(self) -> None:
         """Read what other processes may have changed: the API keys; called every few seconds."""
         self.keys.reload()
+        self.learner.follow()
         self._weights_now()
 
     def _weights_now(self) -> list[dict[str, Any]]:
@@ -267,7 +272,7 @@ class Service:
         found = self.store.checkpoint(version)
         if found is None:
             raise Problem(410, "version", f"version {version} is not stored any more.")
-        self._versions[version] = Learning.from_bytes(found.state).models
+        self._versions[version] = Learning.from_bytes(found.state, ranking_model_from).models
         if len(self._versions) > _VERSIONS:
             self._versions.popitem(last=False)
         return self._versions[version]

@@ -31,6 +31,8 @@ _TABLES = (
 )
 _EVENT = "events.id, events.at, events.content, events.features"
 _CHECKPOINT = "version, position, at, digest, {state}, kept"
+_TWICE = "ON CONFLICT DO NOTHING"
+_STORED = Receipt(Outcome.STORED)
 
 
 class Cursor(Protocol):
@@ -67,7 +69,7 @@ class Database(Protocol):
         """Close all connections."""
 
 
-def open_store(url: str, *, create: bool = True, reward_wait: float | None = None) -> "Store":
+def open_store(url: str, *, create: bool = True, reward_wait: float | None = None, unanswered: str = "zero") -> "Store":
     """Open a store, and make its tables where there are none.
 
     Parameters
@@ -78,6 +80,8 @@ def open_store(url: str, *, create: bool = True, reward_wait: float | None = Non
         Whether a store that does not exist is made.
     reward_wait : float, optional
         Seconds after which an event takes no feedback; None: it always does.
+    unanswered : str, default "zero"
+        What becomes of an event then: "zero": an entry says that all its labels are 0; "ignored": nothing.
 
     Returns
     -------
@@ -99,7 +103,7 @@ def open_store(url: str, *, create: bool = True, reward_wait: float | None = Non
 
         database = SQLiteDatabase(url, create=create)
     try:
-        return Store(database, name=url, create=create, reward_wait=reward_wait)
+        return Store(database, name=url, create=create, reward_wait=reward_wait, unanswered=unanswered)
     except BaseException:
         database.close()
         raise
@@ -118,11 +122,21 @@ class Store:
         Whether tables are made where there are none.
     reward_wait : float, optional
         Seconds after which an event takes no feedback.
+    unanswered : str, default "zero"
+        What becomes of it then: see `open_store`.
     """
 
-    def __init__(self, database: Database, *, name: str, create: bool = True, reward_wait: float | None = None):
+    def __init__(
+        self,
+        database: Database,
+        *,
+        name: str,
+        create: bool = True,
+        reward_wait: float | None = None,
+        unanswered: str = "zero",
+    ):
         self._database = database
-        self._reward_wait = reward_wait
+        self._reward_wait, self._ignored = reward_wait, unanswered == "ignored"
         # one writer of a process at a time, in the order of arrival, instead of retries of the database
         self._turn = threading.Lock()
         with self._database.reading() as cursor:
@@ -152,7 +166,7 @@ class Store:
     # -- events and entries --------------------------------------------------------------------------------------------
 
     def append(self, items: Sequence[Event | Entry]) -> list[Receipt]:
-        """Store events and entries, in this order, in one transaction; they are on disk when this returns.
+        """Store events, then entries in their order, in one transaction; they are on disk when this returns.
 
         Parameters
         ----------
@@ -169,55 +183,65 @@ class Store:
         StoreError
             When nothing was stored: the database is locked, full, damaged or out of reach.
         """
+        events = [item for item in items if isinstance(item, Event)]
+        entries = [item for item in items if isinstance(item, Entry)]
+        receipts = {}
         with self._turn, self._database.writing() as cursor:
-            ((seq, digest),) = cursor.run("SELECT number, bytes FROM meta WHERE name = 'head'")
-            head, now, receipts = seq, self._database.now(cursor), []
-            for item in items:
-                if isinstance(item, Event):
-                    cursor.run(
-                        "INSERT INTO events (id, at, digest, content, features) VALUES (?, ?, ?, ?, ?) "
-                        "ON CONFLICT DO NOTHING",
-                        *(item.id, item.at, item.digest, item.content, item.features),
-                    )
-                    receipts.append(Receipt(Outcome.STORED))
-                    continue
-                refusal, answered = self._refusal(cursor, item, now)
-                if refusal is None:
-                    seq += 1
-                    digest = next_digest(digest, seq, item, answered)
-                    self._insert(cursor, seq, item, digest)
-                receipts.append(refusal or Receipt(Outcome.STORED, seq))
-            if seq > head:
-                cursor.run("UPDATE meta SET number = ?, bytes = ? WHERE name = 'head'", seq, digest)
+            # what is stored twice stays as it was first
+            _insert(cursor, "events (id, at, digest, content, features)", [_row(event) for event in events], _TWICE)
+            if entries:
+                receipts = self._append_entries(cursor, entries)
+        return [receipts.get(id(item), _STORED) for item in items]
+
+    def _append_entries(self, cursor: Cursor, entries: list[Entry]) -> dict[int, Receipt]:
+        """Store entries in a transaction; the receipt of each by its identity."""
+        ((seq, digest),) = cursor.run("SELECT number, bytes FROM meta WHERE name = 'head'")
+        head, now, receipts, rows = seq, self._database.now(cursor), {}, []
+        known = _Known(cursor, [entry.event for entry in entries if entry.event is not None])
+        for entry in entries:
+            refusal, answered = self._refusal(cursor, entry, known, now)
+            if refusal is None:
+                seq += 1
+                digest = next_digest(digest, seq, entry, answered)
+                rows.append((seq, str(entry.kind), entry.event, entry.at, entry.content, digest))
+                known.answer(entry, seq)
+            receipts[id(entry)] = refusal or Receipt(Outcome.STORED, seq)
+        if seq > head:
+            _insert(cursor, "entries (seq, kind, event, at, content, digest)", rows)
+            self._mark(cursor, [(row[2], row[0]) for row in rows if row[2] is not None])
+            cursor.run("UPDATE meta SET number = ?, bytes = ? WHERE name = 'head'", seq, digest)
         return receipts
 
-    def _refusal(self, cursor: Cursor, entry: Entry, now: float) -> tuple[Receipt | None, bytes | None]:
+    def _refusal(
+        self, cursor: Cursor, entry: Entry, known: "_Known", now: float
+    ) -> tuple[Receipt | None, bytes | None]:
         """Why an entry is not stored, None if it is, and the digest of its event."""
-        if entry.kind is Kind.ACTIVATION:
+        if entry.event is None:
             statement = "UPDATE checkpoints SET kept = 1 WHERE version = ? RETURNING 1"
             found = cursor.run(statement, entry.says["version"])
             return (None if found else Receipt(Outcome.UNKNOWN)), None
-        found = cursor.run("SELECT at, answered, digest FROM events WHERE id = ?", entry.event)
-        if not found:
+        if entry.event not in known.events:
             return Receipt(Outcome.UNKNOWN), None
-        ((at, answered, digest),) = found
+        at, answered, digest = known.events[entry.event]
         late = self._reward_wait is not None and now - at > self._reward_wait
         if entry.kind is Kind.UNANSWERED:
             return (Receipt(Outcome.NOT_DUE), None) if answered or not late else (None, digest)
         if answered:
-            ((kind, content),) = cursor.run("SELECT kind, content FROM entries WHERE seq = ?", answered)
+            kind, content = known.entries[answered]
             if kind == Kind.UNANSWERED:
                 return Receipt(Outcome.EXPIRED), None
-            same = bytes(content) == entry.content
+            same = content == entry.content
             return Receipt(Outcome.DUPLICATE if same else Outcome.CONFLICT, answered), None
         return (Receipt(Outcome.EXPIRED), None) if late else (None, digest)
 
     @staticmethod
-    def _insert(cursor: Cursor, seq: int, entry: Entry, digest: bytes) -> None:
-        values = seq, str(entry.kind), entry.event, entry.at, entry.content, digest
-        cursor.run("INSERT INTO entries (seq, kind, event, at, content, digest) VALUES (?, ?, ?, ?, ?, ?)", *values)
-        if entry.event is not None:
-            cursor.run("UPDATE events SET answered = ? WHERE id = ?", seq, entry.event)
+    def _mark(cursor: Cursor, answers: list[tuple[str, int]]) -> None:
+        """Say of events which entries answer them."""
+        if answers:
+            rows = ", ".join(["(CAST(? AS TEXT), CAST(? AS BIGINT))"] * len(answers))
+            # both databases call the columns of VALUES so
+            statement = f"UPDATE events SET answered = new.column2 FROM (VALUES {rows}) AS new WHERE id = new.column1"
+            cursor.run(statement, *(value for answer in answers for value in answer))
 
     def event(self, id: str) -> Event | None:
         """The event of an id; None if there is none."""
@@ -265,8 +289,8 @@ class Store:
         return [(_event(*row), answered) for answered, *row in rows]
 
     def unanswered(self, limit: int) -> list[str]:
-        """Ids of events that have waited for feedback for too long, the oldest first."""
-        if self._reward_wait is None:
+        """Ids of events that have waited for feedback for too long, the oldest first; none where they are ignored."""
+        if self._reward_wait is None or self._ignored:
             return []
         with self._database.reading() as cursor:
             before = self._database.now(cursor) - self._reward_wait
@@ -353,6 +377,12 @@ class Store:
         with self._database.reading() as cursor:
             ((base,),) = cursor.run("SELECT number FROM meta WHERE name = 'base'")
         return self.checkpoint(base)
+
+    def newest_version(self) -> int:
+        """Version of the newest checkpoint; 0 if there is none."""
+        with self._database.reading() as cursor:
+            ((version,),) = cursor.run("SELECT MAX(version) FROM checkpoints")
+        return version or 0
 
     def checkpoints(self) -> list[Checkpoint]:
         """All checkpoints without their states, the newest first."""
@@ -459,6 +489,58 @@ class Store:
     def close(self) -> None:
         """Close all connections."""
         self._database.close()
+
+
+class _Known:
+    """What a transaction knows of the events that its entries answer, read in two statements.
+
+    Parameters
+    ----------
+    cursor : Cursor
+        Of the transaction.
+    ids : list of str
+        Ids of the events.
+    """
+
+    def __init__(self, cursor: Cursor, ids: list[str]):
+        rows = _found(cursor, "SELECT id, at, answered, digest FROM events WHERE id", ids)
+        self.events = {id: (at, answered, bytes(digest)) for id, at, answered, digest in rows}
+        numbers = [answered for _, answered, _ in self.events.values() if answered]
+        rows = _found(cursor, "SELECT seq, kind, content FROM entries WHERE seq", numbers)
+        self.entries = {seq: (kind, bytes(content)) for seq, kind, content in rows}
+
+    def answer(self, entry: Entry, seq: int) -> None:
+        """Note that an entry answers its event."""
+        if entry.event is not None:
+            at, _, digest = self.events[entry.event]
+            self.events[entry.event] = at, seq, digest
+            self.entries[seq] = str(entry.kind), entry.content
+
+
+# Between two statements a thread waits for the interpreter, for milliseconds while another one computes: what is stored
+# together is one statement. Rows in one: SQLite takes 32,766 values.
+_ROWS = 512
+
+
+def _insert(cursor: Cursor, columns: str, rows: list[tuple[Any, ...]], conflict: str = "") -> None:
+    """Insert rows."""
+    for start in range(0, len(rows), _ROWS):
+        part = rows[start : start + _ROWS]
+        places = ", ".join([f"({', '.join('?' * len(part[0]))})"] * len(part))
+        cursor.run(f"INSERT INTO {columns} VALUES {places} {conflict}", *(value for row in part for value in row))
+
+
+def _found(cursor: Cursor, statement: str, values: list[Any]) -> list[tuple[Any, ...]]:
+    """The rows whose last named column has one of some values."""
+    found = []
+    for start in range(0, len(values), _ROWS):
+        part = values[start : start + _ROWS]
+        found += cursor.run(f"{statement} IN ({', '.join('?' * len(part))})", *part)
+    return found
+
+
+def _row(event: Event) -> tuple[Any, ...]:
+    return event.id, event.at, event.digest, event.content, event.features
 
 
 def _event(id: str, at: float, content: bytes, features: bytes) -> Event:

@@ -1,111 +1,173 @@
 """The writer of a process: one thread that stores what waits, many items in one transaction."""
 
 import logging
-import queue
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from typing import Protocol
 
 from ranksvm.exceptions import StoreError
 from ranksvm.serving.records import Entry, Event, Receipt
 from ranksvm.serving.store import Store
 
-__all__ = ["Writer"]
+__all__ = ["Done", "Writer", "deliver"]
 
 logger = logging.getLogger("ranksvm.serving")
 
-# Items in one transaction, as measured: more per transaction gain little over one wait for the disk.
+# Events, and entries, in one transaction: more per transaction gain little over one wait for the disk.
 _GROUP = 256
+# Seconds for which events wait for others, as nobody waits for them, unless there is an entry to store.
+_COMPANY = 0.02
 # Seconds between two attempts to store events while the store refuses them.
 _PAUSE = 1.0
 
 
-class Writer:
-    """Stores events and entries in the order in which they were given.
+class Done(Protocol):
+    """A future, of asyncio or of threads."""
 
-    An event does not wait for the disk: it is stored before anything that is given later, such as its feedback. Where
-    the store refuses them, up to ``most_events`` events are kept in memory and tried again; entries are refused.
+    def done(self) -> bool:
+        """Whether it has a result, or nobody waits for it."""
+
+    def set_result(self, result: Receipt) -> None:
+        """Give it a result."""
+
+    def set_exception(self, error: StoreError) -> None:
+        """Give it an error."""
+
+
+Given = tuple[Entry, Done]
+Results = list[tuple[Done, Receipt | StoreError]]
+
+
+class Writer:
+    """Stores events and entries in the order in which they were given, but events before entries.
+
+    An event does not wait for the disk: it is stored before anything that is given later, such as its feedback. Up to
+    ``most_events`` events wait in memory, also while the store refuses them; entries are refused then.
 
     Parameters
     ----------
     store : Store
         Where to.
-    on_stored : callable, optional
+    on_events : callable, optional
+        Called in the writer's thread with events that were stored, or dropped.
+    on_entries : callable, optional
         Called in the writer's thread after entries were stored.
     most_events : int, default 10000
-        Number of events that wait at most; those beyond are dropped, and counted in ``dropped``.
+        Number of events that wait at most; the oldest beyond are dropped, and counted in ``dropped``.
     """
 
-    def __init__(self, store: Store, *, on_stored: Callable[[], None] | None = None, most_events: int = 10_000):
-        self._store, self._on_stored, self._most = store, on_stored, most_events
-        self._given: queue.SimpleQueue[tuple[Event | Entry, Future[Receipt]] | None] = queue.SimpleQueue()
-        self._late: deque[Event] = deque()
+    def __init__(
+        self,
+        store: Store,
+        *,
+        on_events: Callable[[list[Event]], None] | None = None,
+        on_entries: Callable[[], None] | None = None,
+        most_events: int = 10_000,
+    ):
+        self._store, self._on_events, self._on_entries, self._most = store, on_events, on_entries, most_events
+        self._news = threading.Condition()
+        self._events: deque[Event] = deque()
+        self._entries: deque[Given] = deque()
+        self._idle, self._ended = False, False
         self.dropped = 0
         self.refused: str | None = None  # why the store refused the last transaction
+        # called in the writer's thread: futures of asyncio have to be completed in the thread of their loop
+        self.deliver: Callable[[Results], object] = deliver
         self._thread = threading.Thread(target=self._run, name="ranksvm-writer", daemon=True)
         self._thread.start()
 
     @property
     def waiting(self) -> int:
         """Number of items that have not been stored."""
-        return self._given.qsize() + len(self._late)
+        return len(self._events) + len(self._entries)
 
-    def put(self, item: Event | Entry) -> "Future[Receipt]":
-        """Store an item in turn; the future has its receipt when it is on disk, or StoreError."""
-        done: Future[Receipt] = Future()
-        self._given.put((item, done))
-        return done
+    def put_event(self, event: Event) -> None:
+        """Store an event soon."""
+        with self._news:
+            self._events.append(event)
+            if self._idle:
+                self._news.notify()
+
+    def put(self, entry: Entry, done: Done) -> None:
+        """Store an entry in turn; the future gets its receipt when it is on disk, or StoreError."""
+        with self._news:
+            self._entries.append((entry, done))
+            self._news.notify()
 
     def close(self) -> None:
         """Store what waits, and end the thread."""
-        self._given.put(None)
+        with self._news:
+            self._ended = True
+            self._news.notify()
         self._thread.join()
 
     def _run(self) -> None:
         while True:
-            group, last = self._next_group()
-            if group or self._late:
-                self._store_group(group)
-            if last:
+            events, entries = self._next_group()
+            if not events and not entries:
                 return
+            self._store_group(events, entries)
 
-    def _next_group(self) -> tuple[list[tuple[Event | Entry, "Future[Receipt]"]], bool]:
-        """What waits, after something does, and whether it is the last."""
-        group: list[tuple[Event | Entry, Future[Receipt]]] = []
-        try:
-            while len(group) < _GROUP:
-                given = self._given.get(block=not group, timeout=_PAUSE if self._late else None)
-                if given is None:
-                    return group, True
-                group.append(given)
-        except queue.Empty:
-            pass
-        return group, False
+    def _next_group(self) -> tuple[list[Event], list[Given]]:
+        """What waits, after something does; nothing in the end."""
+        with self._news:
+            if not self._events and not self._entries and not self._ended:
+                self._idle = True
+                self._news.wait()
+                self._idle = False
+            if not self._entries and len(self._events) < _GROUP and not self._ended:
+                self._news.wait(_COMPANY if self.refused is None else _PAUSE)
+            # all events, if there is an entry: it may answer any of them
+            n_events = len(self._events) if self._entries else min(_GROUP, len(self._events))
+            events = [self._events.popleft() for _ in range(n_events)]
+            return events, [self._entries.popleft() for _ in range(min(_GROUP, len(self._entries)))]
 
-    def _store_group(self, group: list[tuple[Event | Entry, "Future[Receipt]"]]) -> None:
-        late = list(self._late)
+    def _store_group(self, events: list[Event], entries: list[Given]) -> None:
         try:
-            receipts = self._store.append([*late, *(item for item, _ in group)])
+            receipts = self._store.append([*events, *(entry for entry, _ in entries)])
         except Exception as error:  # whatever it is, the writer goes on, and nobody waits for ever
-            self._refuse(group, error)
+            self._refuse(events, entries, error)
             return
         self.refused = None
-        self._late.clear()
-        for (_, done), receipt in zip(group, receipts[len(late) :], strict=True):
-            done.set_result(receipt)
-        if self._on_stored is not None and any(isinstance(item, Entry) for item, _ in group):
-            self._on_stored()
+        if events and self._on_events is not None:
+            self._on_events(events)
+        if entries:
+            futures = [done for _, done in entries]
+            self.deliver(list(zip(futures, receipts[len(events) :], strict=True)))
+            if self._on_entries is not None:
+                self._on_entries()
+        self._drop()
 
-    def _refuse(self, group: list[tuple[Event | Entry, "Future[Receipt]"]], error: Exception) -> None:
+    def _refuse(self, events: list[Event], entries: list[Given], error: Exception) -> None:
         if self.refused != str(error):
             logger.warning("nothing can be stored: %s", error)
         self.refused = str(error)
         refusal = error if isinstance(error, StoreError) else StoreError(f"the store failed: {error}.")
-        for item, done in group:
-            if isinstance(item, Event):
-                self._late.append(item)
-            done.set_exception(refusal)
-        while len(self._late) > self._most:
-            self._late.popleft()
-            self.dropped += 1
+        self.deliver([(done, refusal) for _, done in entries])
+        with self._news:
+            self._events.extendleft(reversed(events))
+            if self._ended:
+                self.dropped += len(self._events)
+                self._events.clear()
+        self._drop()
+
+    def _drop(self) -> None:
+        """Drop the oldest events beyond those that may wait."""
+        with self._news:
+            dropped = [self._events.popleft() for _ in range(len(self._events) - self._most)]
+        if dropped:
+            self.dropped += len(dropped)
+            if self._on_events is not None:
+                self._on_events(dropped)
+
+
+def deliver(results: Results) -> None:
+    """Complete futures, but for those that are cancelled."""
+    for done, result in results:
+        if done.done():
+            continue
+        if isinstance(result, StoreError):
+            done.set_exception(result)
+        else:
+            done.set_result(result)

@@ -1,0 +1,158 @@
+"""The learner in a process of its own, so that learning takes no time of the process that ranks."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from typing import Any
+
+from ranksvm.exceptions import StoreError
+from ranksvm.serving.learner import Learner, Schedule, Served, summary
+from ranksvm.serving.learning import Learning, Settings
+from ranksvm.serving.models import ranking_model_from
+from ranksvm.serving.store import Store, open_store
+
+__all__ = ["LearnerProcess"]
+
+logger = logging.getLogger("ranksvm.serving")
+
+# Seconds before a learner that has ended is started again, and for which its last checkpoint is waited for.
+_AGAIN, _LAST = 0.5, 60.0
+
+
+class LearnerProcess:
+    """A learner in a process of its own, and the models that it wrote last; it has the interface of `Learner`.
+
+    Parameters
+    ----------
+    store : Store
+        The log, with at least one checkpoint.
+    url : str
+        Where the log is, for the other process.
+    schedule : Schedule
+        When it does what.
+    reward_wait : float, optional
+        Seconds after which an event takes no feedback.
+    unanswered : str
+        What becomes of such an event: see `open_store`.
+    """
+
+    def __init__(self, store: Store, url: str, schedule: Schedule, reward_wait: float | None, unanswered: str):
+        self._store = store
+        self._asked = {"url": url, "schedule": schedule, "reward_wait": reward_wait, "unanswered": unanswered}
+        self.learns = False
+        self.trouble: str | None = None
+        self._owner: str | None = None
+        self._process: subprocess.Popen[str] | None = None
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._turn = threading.Lock()
+        self._version = 0
+        self.served: Served
+        self.summary: dict[str, Any]
+        self.settings: Settings
+        self.follow()
+
+    def start(self) -> None:
+        """Start the process."""
+        self._thread = threading.Thread(target=self._run, name="ranksvm-learner", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Tell it that the log has a new entry."""
+        process = self._process
+        if process is not None and process.stdin is not None:
+            with suppress(OSError, ValueError):  # it has ended
+                process.stdin.write("\n")
+                process.stdin.flush()
+
+    def close(self) -> None:
+        """End the process, after a checkpoint."""
+        self._ended.set()
+        process = self._process
+        if process is not None and process.stdin is not None:
+            with suppress(OSError):
+                process.stdin.close()
+            try:
+                process.wait(_LAST)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        if self._thread is not None:
+            self._thread.join()
+
+    def follow(self) -> None:
+        """Rank with the newest checkpoint, whichever process wrote it."""
+        with self._turn:
+            newest = self._store.newest_version()
+            found = None if newest == self._version else self._store.checkpoint(newest)
+            if found is None:
+                return
+            learning = Learning.from_bytes(found.state, ranking_model_from)
+            self._version, self.settings, self.summary = newest, learning.settings, summary(learning)
+            self.served = Served(found.version, found.position, found.at, learning.models)
+
+    # -- private methods -----------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            # the same interpreter, without what the arguments of this process are
+            command = [sys.executable, "-m", "ranksvm.serving.learner_process"]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            with suppress(OSError):
+                self._process.stdin.write(json.dumps(self._asked) + "\n")
+                self._process.stdin.flush()
+            for line in self._process.stdout:
+                self._hear(json.loads(line))
+            code = self._process.wait()
+            self.learns = False
+            if not self._ended.is_set():
+                self._replace(code)
+
+    def _hear(self, said: dict[str, Any]) -> None:
+        self.learns, self.trouble, self._owner = said["learns"], said["trouble"], said["owner"]
+        if said["version"] != self._version:
+            with suppress(StoreError):  # it is read later
+                self.follow()
+
+    def _replace(self, code: int) -> None:
+        self.trouble = f"the learner ended with code {code}, and is started again."
+        logger.warning(self.trouble)
+        if self._owner is not None:
+            with suppress(StoreError):  # else its lease ends in seconds
+                self._store.release(self._owner)
+        self._ended.wait(_AGAIN)
+
+
+def main() -> None:
+    """The other process: learn until the one that ranks closes stdin, or has ended."""
+    for name in ("SIGINT", "SIGTERM"):  # they are sent to all processes of a terminal or a unit
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    logging.basicConfig(format="%(levelname)s: %(message)s")
+    asked = json.loads(sys.stdin.readline())
+    store = open_store(asked["url"], create=False, reward_wait=asked["reward_wait"], unanswered=asked["unanswered"])
+    told: list[Any] = []
+
+    def tell() -> None:
+        said = {"version": learner.served.version, "learns": learner.learns, "trouble": learner.trouble}
+        if said not in told:
+            told[:] = [said]
+            with suppress(OSError):  # the process that ranks has ended
+                print(json.dumps({**said, "owner": learner.owner}), flush=True)
+
+    learner = Learner(store, Schedule(*asked["schedule"]), tell)
+    learner.start()
+    for _ in sys.stdin:
+        learner.wake()
+    learner.close()
+    store.close()
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (nobody reads what is flushed at the end)
+
+
+if __name__ == "__main__":
+    main()
