@@ -16,6 +16,7 @@ from ranksvm.clicks import (
     relevance,
 )
 
+DATA = ("MQ2008", "OHSUMED", "MQ2007-partial", "LightGBM-rank")
 # C times the sum of the pairs' weights, so that it means the same for any number of clicks.
 BUDGETS = 10.0 ** np.arange(6)
 QUALITY = ("pairwise_accuracy", "ndcg@10")
@@ -25,18 +26,16 @@ N_RANKS = 10
 class World:
     """Training, validation and test data, and three weak rankers, each trained on few queries."""
 
-    def __init__(self, name: str, n_queries: int = 5):
+    def __init__(self, name: str, n_queries: int = 5, fold: int = 1):
         self.name = name
         if name == "made":
-            made = make_ranking(300, 20, 10, random_state=0)
+            made = make_ranking(300, 20, 10, random_state=fold - 1)
             ends = made.qid <= 150, (made.qid > 150) & (made.qid <= 200), made.qid > 200
             self.train, self.valid, self.test = (made.select(rows) for rows in ends)
+        elif name == "LightGBM-rank":
+            self.train, self.valid, self.test = _five_folds(name, fold)
         else:
-            parts = ("train", "vali", "test") if name != "LightGBM-rank" else ("train", "test", "test")
-            self.train, self.valid, self.test = (read(name, 1, part) for part in parts)
-            if name == "LightGBM-rank":  # no validation data: a half of the test queries each
-                number = self.test.queries.numbers()
-                self.valid, self.test = self.test.select(number % 2 == 0), self.test.select(number % 2 == 1)
+            self.train, self.valid, self.test = (read(name, fold, part) for part in ("train", "vali", "test"))
         self.rankers = {letter: self._weak(seed, n_queries) for seed, letter in enumerate("abc")}
 
     def _weak(self, seed: int, n_queries: int) -> RankSVM:
@@ -76,6 +75,16 @@ class World:
             RankSVM(C=one / n_pairs * 10, pair_weighting="label_gap").fit(part.X, label, qid=part.qid)
             for one in BUDGETS
         )
+
+
+def _five_folds(name: str, fold: int) -> Iterator[RankingData]:
+    """A fold of data that come as two files: three parts of the queries to train, one to validate, one to test."""
+    parts = [read(name, 1, part) for part in ("train", "test")]
+    number = np.concatenate([part.queries.numbers() + 10**6 * place for place, part in enumerate(parts)])
+    whole = RankingData(np.vstack([part.X for part in parts]), np.concatenate([part.y for part in parts]), number)
+    part = (np.random.default_rng(0).permutation(whole.queries.n_queries) % 5)[whole.queries.numbers()]
+    which = (part - fold) % 5
+    return (whole.select(rows) for rows in (which < 3, which == 3, which == 4))
 
 
 def quality(model: RankSVM, data: RankingData) -> list[float]:

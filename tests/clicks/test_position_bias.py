@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from ranksvm import make_ranking
+from ranksvm import RankingData, make_ranking
 from ranksvm.clicks import ClickLog, PositionBias, position_bias, simulate_clicks
 from ranksvm.clicks._rank_pairs import against, fitted
 from ranksvm.clicks.counts import ClickCounts
@@ -86,6 +86,20 @@ def test_expectation_maximisation(data, rankers):
     featured = position_bias(log, "em", data=data, n_bootstrap=0)
     np.testing.assert_allclose(featured.propensity, 1 / RANKS, rtol=0.25)
     assert "regression" in featured.diagnosis[0]
+
+
+def test_regression_of_relevance_identifies_where_documents_have_one_rank():
+    """Clicks on documents of one rank each, whose relevance is logistic in their features."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 3))
+    relevance = 1.0 / (1.0 + np.exp(-X @ [1.0, -1.0, 0.5] - 0.2))
+    query, rank = np.repeat(np.arange(4_000), 5), np.tile(np.arange(1, 6), 4_000)
+    clicked = rng.random(20_000) < relevance / rank
+    log = ClickLog(query, np.arange(20_000), rank, clicked)
+    found = position_bias(log, "em", data=RankingData(X, clicked, query), n_bootstrap=0)
+    np.testing.assert_allclose(found.propensity, 1.0 / np.arange(1, 6), rtol=0.08)
+    with pytest.raises(DataError, match="every document was shown at one rank only"):
+        position_bias(log, "em")
 
 
 def test_swaps_need_no_repeated_query():

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from ranksvm.cli.click_evaluation import open_log
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.options import EXISTING_FILE, OUTPUT_FILE, Name, json_option, quiet_option, reading_options
 from ranksvm.cli.plot import check_plot, save_figure
@@ -39,7 +40,7 @@ from ranksvm.cli.tables import count, number, print_json, print_table
 @quiet_option
 @debug_option
 def bias_command(log: Path, **options: Any) -> None:
-    """Estimate the propensities of ranks from LOG, a click log (Parquet, CSV or TSV).
+    """Estimate the propensities of ranks from LOG, a click log (Parquet, CSV, TSV, or the store of `ranksvm serve`).
 
     Columns of LOG: query, document, rank, clicked; optionally impression, ranker, base_rank (the rank before ranks were
     exchanged at random).
@@ -50,7 +51,7 @@ def bias_command(log: Path, **options: Any) -> None:
       ranksvm train train.txt --clicks log.parquet --bias bias.json -o model.rsvm
       ranksvm evaluate train.txt --clicks log.parquet --bias bias.json --model model.rsvm
     """
-    from ranksvm.clicks import ClickLog, position_bias
+    from ranksvm.clicks import position_bias
 
     if options["features"] is not None and options["method"] != "em":
         raise click.UsageError("--features is for --method em.")
@@ -64,7 +65,7 @@ def bias_command(log: Path, **options: Any) -> None:
             data = read(options["features"], progress, Stopwatch(), options["reading"], require_labels=False)
         progress.now(f"Reading {log}")
         bias = position_bias(
-            ClickLog.scan(log),
+            open_log(log),
             options["method"],
             data=data,
             trust=options["trust"],

@@ -18,16 +18,21 @@ if TYPE_CHECKING:
     from ranksvm.data import RankingData
     from ranksvm.metrics import CounterfactualEstimate
 
-__all__ = ["check_clicks", "click_options", "evaluate_clicks", "estimator_options", "pairs_of_clicks"]
+__all__ = ["check_clicks", "click_options", "evaluate_clicks", "estimator_options", "open_log", "pairs_of_clicks"]
 
 _METRICS = "dcg@10,mean_relevant_rank"
+# the first bytes of a database of SQLite
+_SQLITE = b"SQLite format 3\0"
 
 
 def click_options(command: Callable) -> Callable:
     """A click log and the propensities of its ranks."""
     return all_options(
         click.option(
-            "--clicks", type=EXISTING_FILE, metavar="LOG", help="Click log (Parquet, CSV or TSV), instead of labels."
+            "--clicks",
+            type=EXISTING_FILE,
+            metavar="LOG",
+            help="Click log (Parquet, CSV, TSV, or the store of `ranksvm serve`), instead of labels.",
         ),
         click.option(
             "--bias",
@@ -65,11 +70,24 @@ def check_clicks(options: dict[str, Any]) -> None:
         raise click.UsageError("--clicks needs the propensities of its ranks: give --bias (see `ranksvm bias`).")
 
 
+def open_log(path: Path) -> Any:
+    """A click log in a file, or the lists and clicks in the store of a service."""
+    with open(path, "rb") as file:
+        is_store = file.read(len(_SQLITE)) == _SQLITE
+    if is_store:
+        from ranksvm.serving.clicks import click_log
+
+        return click_log(path)
+    from ranksvm.clicks import ClickLog
+
+    return ClickLog.scan(path)
+
+
 def pairs_of_clicks(options: dict[str, Any], data: "RankingData") -> "tuple[np.ndarray, np.ndarray]":
     """Weighted pairs of rows of the training data."""
-    from ranksvm.clicks import ClickLog, PositionBias, click_pairs
+    from ranksvm.clicks import PositionBias, click_pairs
 
-    return click_pairs(ClickLog.scan(options["clicks"]), data, PositionBias.load(options["bias"]))
+    return click_pairs(open_log(options["clicks"]), data, PositionBias.load(options["bias"]))
 
 
 def evaluate_clicks(ctx: click.Context, data: Path, options: dict[str, Any]) -> None:
@@ -105,12 +123,12 @@ def _cell(found: "CounterfactualEstimate", name: str) -> str:
 
 
 def _results(data: Path, metrics: Any, options: dict[str, Any]) -> "dict[str, CounterfactualEstimate]":
-    from ranksvm.clicks import ClickLog, PositionBias
+    from ranksvm.clicks import PositionBias
     from ranksvm.metrics import estimate
 
     models = [load_scorer(path) for path in options["models"]]
     names = iter(names_of([*options["models"], *options["score_files"]]))
-    bias, log = PositionBias.load(options["bias"]), ClickLog.scan(options["clicks"])
+    bias, log = PositionBias.load(options["bias"]), open_log(options["clicks"])
     how = {"estimator": options["estimator"], "clip": options["clip"]}
     found = {}
     with Progress(options["quiet"]) as progress:

@@ -1,16 +1,11 @@
 """Learning and evaluation from clicks: logs, propensities, counterfactual estimates, interleaving, simulated users."""
 
 from ranksvm.clicks.bias import PositionBias
-from ranksvm.clicks.interleaving import (
-    Interleaving,
-    InterleavingTest,
-    compare_credits,
-    interleave,
-    interleaving_credits,
-)
+from ranksvm.clicks.interleaving import Interleaving, interleave, interleaving_credits
 from ranksvm.clicks.learning import ClickPairs, ClickValidation, click_pairs, fit_from_clicks, relevance
 from ranksvm.clicks.log import ClickLog
 from ranksvm.clicks.position_bias import position_bias
+from ranksvm.clicks.sequential import InterleavingTest, compare_credits
 from ranksvm.clicks.simulation import attractiveness, simulate_clicks
 
 __all__ = [

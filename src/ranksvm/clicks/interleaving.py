@@ -7,21 +7,16 @@ from typing import Any
 import numpy as np
 
 from ranksvm._options import check, count, one_of
-from ranksvm._tabular import Table, Tabular
 from ranksvm.data import RankingData
 from ranksvm.data.clicks import clicked_flags
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.metrics.evaluation import check_confidence
-from ranksvm.metrics.t_test import t_test
 
-__all__ = ["Interleaving", "InterleavingTest", "compare_credits", "interleave", "interleaving_credits"]
+__all__ = ["Interleaving", "interleave", "interleaving_credits"]
 
 _METHODS = ("team_draft", "balanced", "probabilistic")
 # Exponent of the softmax over ranks in the paper.
 _TAU = 3.0
-# Sum of squared credits near which the sequential test is strongest: that of some hundred decisive impressions.
-_SCALE = 100.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -334,109 +329,3 @@ def _probabilistic_credit(
         moved[:, :-1] += (1.0 - p) * difference[:, 1:]
         difference[here] = moved[here]
     return difference[:, width + 1 :].sum(axis=1) - difference[:, :width].sum(axis=1)
-
-
-@dataclasses.dataclass(frozen=True)
-class InterleavingTest(Tabular):
-    """The result of `compare_credits`.
-
-    Parameters
-    ----------
-    mean : float
-        Mean credit: above 0 if users prefer A.
-    interval : tuple of float
-        Its confidence interval, right for a number of impressions that was fixed beforehand.
-    p_value : float
-        Two-sided p-value of "neither is preferred", for a number that was fixed beforehand (t-test).
-    sequence : tuple of float
-        Its interval, right at any time, however often one has looked: an element of a confidence sequence.
-    anytime_p_value : float
-        p-value that is right at any time.
-    decided_at : int or None
-        Number of impressions after which the sequential test had decided; None: it has not.
-    n_impressions : int
-        Number of impressions.
-    wins_a, wins_b : int
-        Impressions with positive and negative credit.
-
-    Examples
-    --------
-    >>> from ranksvm.clicks import compare_credits
-    >>> test = compare_credits([1, -1, 0, 1] * 25)
-    >>> test.wins_a, test.wins_b, test.mean
-    (50, 25, 0.25)
-    """
-
-    mean: float
-    interval: tuple[float, float]
-    p_value: float
-    sequence: tuple[float, float]
-    anytime_p_value: float
-    decided_at: int | None
-    n_impressions: int
-    wins_a: int
-    wins_b: int
-
-    def _table(self) -> Table:
-        columns = {name: [value] for name, value in dataclasses.asdict(self).items() if not isinstance(value, tuple)}
-        return Table(columns, "credit of A against B")
-
-
-def compare_credits(credits: Any, *, confidence: float = 0.95) -> InterleavingTest:
-    """Whether users prefer A to B, by a test that may be looked at, and stopped, at any time.
-
-    With credits c of the impressions in their order, ``S = sum of c`` and ``V = sum of c^2``, ``E = sqrt(h / (h + V))
-    exp(S^2 / (2 (h + V)))`` with h = 100 is a mixture over all effect sizes of the supermartingales
-    ``exp(x S - x^2 V / 2)`` of credits whose distribution is symmetric about 0 (de la Peña, Annals of Probability 1999;
-    Robbins, Annals of Mathematical Statistics 1970), which they are if A and B are equally good: E exceeds
-    ``1 / level`` at any time with probability ``level`` at most (Ville's inequality). The sequence of intervals of the
-    mean needs no symmetry, only credits between -1 and 1: the same mixture with V = n (Hoeffding's lemma).
-
-    Parameters
-    ----------
-    credits : array-like of shape (n_impressions,)
-        Credits between -1 and 1, in the order of time.
-    confidence : float, default 0.95
-        1 minus the level.
-
-    Returns
-    -------
-    InterleavingTest
-        Mean, intervals and p-values, and when the test decided.
-
-    Raises
-    ------
-    DataError
-        When there are no credits, or one is not between -1 and 1.
-
-    Examples
-    --------
-    >>> test = compare_credits([1, 0, 1, -1, 1, 1, 0, 1] * 10)
-    >>> test.mean, test.decided_at
-    (0.5, 62)
-    """
-    check_confidence(confidence)
-    values = numeric_column("credits", credits)
-    if values.ndim != 1 or len(values) == 0:
-        raise DataError("credits must hold one number for each impression, and at least one.")
-    if np.abs(values).max() > 1.0:
-        row = int(np.abs(values).argmax())
-        raise DataError(f"credits is {values[row]} in row {row}: a credit is between -1 (B wins) and 1 (A wins).")
-    n, level = len(values), 1.0 - confidence
-    total, square = np.cumsum(values), np.cumsum(values**2)
-    log_e = total**2 / (2.0 * (_SCALE + square)) - 0.5 * np.log1p(square / _SCALE)
-    over = np.flatnonzero(log_e >= -np.log(level))
-    low, high, p_value = t_test(values, confidence) if n > 1 else (np.nan, np.nan, np.nan)
-    mean = float(values.mean())
-    half = float(np.sqrt((n + _SCALE) * (np.log1p(n / _SCALE) - 2.0 * np.log(level)))) / n
-    return InterleavingTest(
-        mean,
-        (float(low), float(high)),
-        float(p_value),
-        (max(-1.0, mean - half), min(1.0, mean + half)),
-        float(np.exp(-max(0.0, float(log_e.max())))),
-        int(over[0]) + 1 if len(over) else None,
-        n,
-        int((values > 0).sum()),
-        int((values < 0).sum()),
-    )

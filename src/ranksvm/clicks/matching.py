@@ -32,8 +32,7 @@ def rows_of(log: Any, data: RankingData) -> np.ndarray:
         row = int(by_key[twice[0]])
         name = queries.keys[int(sorted_key[twice[0]] // n_ids)]
         raise DataError(f"the data have document {str(data.docid[row])!r} twice in query {name!r}.")
-    text = data.docid.dtype.kind in "US"
-    document = _places(ids, np.array([str(name) for name in log.document_ids.tolist()]) if text else log.document_ids)
+    document = _places(ids, log.document_ids)
     if data.qid is None:
         query = np.zeros_like(query)
     wanted = query[log.query].astype(np.int64) * n_ids + document[log.document]
@@ -46,9 +45,14 @@ def rows_of(log: Any, data: RankingData) -> np.ndarray:
 
 
 def _places(known: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Place of each wanted id among the known ones; -1 where it is not there."""
-    place = {value: number for number, value in enumerate(known.tolist())}
-    return np.array([place.get(value, -1) for value in wanted.tolist()], dtype=np.int64)
+    """Place of each wanted id among the known ones; -1 where it is not there.
+
+    If either are text, so are the others: the same ids are numbers in LETOR files and text in the store of a service.
+    """
+    text = any(ids.dtype.kind in "US" for ids in (known, wanted))
+    names, asked = ([str(value) for value in ids.tolist()] if text else ids.tolist() for ids in (known, wanted))
+    place = {value: number for number, value in enumerate(names)}
+    return np.array([place.get(value, -1) for value in asked], dtype=np.int64)
 
 
 def _row_numbers(log: Any, n_rows: int) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ranksvm._options import check, count, flag, one_of
 from ranksvm.clicks._expectation import maximised
-from ranksvm.clicks._rank_pairs import against, connected, fitted, harvested, swapped
+from ranksvm.clicks._rank_pairs import FEW_CLICKS, against, comparable, connected, fitted, harvested, swapped
 from ranksvm.clicks._trust import affine, moments
 from ranksvm.clicks.bias import PositionBias
 from ranksvm.clicks.counts import ClickCounts
@@ -148,19 +148,25 @@ def _estimator(
         def table_of(weights: np.ndarray) -> np.ndarray:
             return against(*((weights @ table).reshape(-1, *shown.shape[1:]) for table in flat))
     else:
-        wins = harvested(by_document)
+        shown = harvested(by_document)
 
         def table_of(weights: np.ndarray) -> np.ndarray:
-            return (weights @ wins.reshape(len(wins), -1)).reshape(-1, *wins.shape[1:])
+            return (weights @ shown.reshape(len(shown), -1)).reshape(-1, *shown.shape[1:])
 
-        shown = wins
-    linked = connected(table_of(np.ones((1, len(shown))))[0])
+    wins = table_of(np.ones((1, len(shown))))[0]
+    linked = connected(wins)
     if counts.n_ranks > 1 and linked.sum() < 2:
         raise DataError(
             "no rank can be compared with rank 1: no document was clicked on at rank 1 and at another rank. More "
             "rankers, randomised ranks (simulate_clicks(swap=...)) or more traffic would identify propensities."
         )
     diagnosis = [] if linked.all() else [_unlinked(linked)]
+    few = linked & (comparable(wins) < FEW_CLICKS)
+    if few.any():
+        diagnosis.append(
+            f"Ranks {_numbers(few)} rest on fewer than {FEW_CLICKS} comparable clicks each: their propensities are "
+            "rough, and clicks there may get far too much weight."
+        )
 
     def estimate(weights: np.ndarray) -> tuple[np.ndarray, None]:
         table = table_of(weights)[:, linked][:, :, linked]
@@ -265,8 +271,14 @@ def _check_identifiable(counts: ClickCounts, method: str) -> None:
 
 
 def _unlinked(linked: np.ndarray) -> str:
-    names = ", ".join(map(str, (np.flatnonzero(~linked) + 1)[:10].tolist()))
-    return f"Ranks {names} cannot be compared with rank 1: no chain of documents with clicks at both leads there."
+    which = _numbers(~linked)
+    return f"Ranks {which} cannot be compared with rank 1: no chain of documents with clicks at both leads there."
+
+
+def _numbers(ranks: np.ndarray) -> str:
+    """The first of the ranks, from 1."""
+    found = (np.flatnonzero(ranks) + 1).tolist()
+    return ", ".join(map(str, found[:10])) + (", ..." if len(found) > 10 else "")
 
 
 def _result(

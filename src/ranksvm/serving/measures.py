@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm.clicks.sequential import win_interval
 from ranksvm.metrics import CumulativeMetrics
 
-__all__ = ["Measure", "Wins", "win_interval"]
+__all__ = ["Measure", "Wins"]
 
 # Points of a history; then two neighbouring ones become one.
 _MOST_POINTS = 400
@@ -101,41 +102,3 @@ class Wins:
         better = "challenger" if low > 0.5 else "champion" if high < 0.5 else None
         share = won / (won + lost) if won + lost else None
         return {**self.counts, "share": share, "interval": [low, high], "confidence": confidence, "better": better}
-
-
-def win_interval(won: int, lost: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Interval of a probability that may be looked at after every trial.
-
-    With the confidence given it holds the probability p at all times at once (Robbins 1970; Howard et al. 2021). It is
-    the set of p at which a mixture likelihood ratio, which is a martingale for the true p, is below ``1 / (1 -
-    confidence)`` (Ville's inequality): ``B(won + 1/2, lost + 1/2) / B(1/2, 1/2) / (p^won (1 - p)^lost)``.
-
-    Parameters
-    ----------
-    won, lost : int
-        Trials won and lost.
-    confidence : float, default 0.95
-        Level.
-
-    Returns
-    -------
-    tuple of float
-        Both ends.
-    """
-    total = won + lost
-    if total == 0:
-        return 0.0, 1.0
-    mixture = math.lgamma(won + 0.5) + math.lgamma(lost + 0.5) - math.lgamma(total + 1) - math.log(math.pi)
-
-    def excluded(p: float) -> bool:
-        likelihood = (won * math.log(p) if won else 0.0) + (lost * math.log1p(-p) if lost else 0.0)
-        return mixture - likelihood >= -math.log1p(-confidence)
-
-    def end(outside: float, inside: float) -> float:
-        for _ in range(60):
-            middle = (outside + inside) / 2
-            outside, inside = (middle, inside) if excluded(middle) else (outside, middle)
-        return inside
-
-    share = won / total
-    return (0.0 if won == 0 else end(1e-300, share), 1.0 if lost == 0 else end(1.0 - 1e-16, share))

@@ -288,6 +288,37 @@ class Store:
             rows = cursor.run(f"SELECT answered, {_EVENT} FROM events ORDER BY id DESC LIMIT ?", limit)
         return [(_event(*row), answered) for answered, *row in rows]
 
+    def answers(self, after: str, limit: int) -> list[tuple[str, float, Shown, Entry | None]]:
+        """Events by their ids, without features, each with the entry that answers it.
+
+        Parameters
+        ----------
+        after : str
+            Id that they follow; "" for the first.
+        limit : int
+            Number of events at most.
+
+        Returns
+        -------
+        list of tuple (id, at, shown, entry)
+            In the order of the ids, which is that of time. The entry is None where no feedback came.
+        """
+        with self._database.reading() as cursor:
+            rows = cursor.run(
+                "SELECT events.id, events.at, events.content, kind, entries.content, entries.at FROM events "
+                "LEFT JOIN entries ON entries.seq = events.answered WHERE events.id > ? ORDER BY events.id LIMIT ?",
+                *(after, limit),
+            )
+        return [
+            (
+                id,
+                at,
+                msgspec.msgpack.decode(bytes(shown), type=Shown),
+                None if kind is None else Entry(Kind(kind), id, bytes(content), answered),
+            )
+            for id, at, shown, kind, content, answered in rows
+        ]
+
     def unanswered(self, limit: int) -> list[str]:
         """Ids of events that have waited for feedback for too long, the oldest first; none where they are ignored."""
         if self._reward_wait is None or self._ignored:

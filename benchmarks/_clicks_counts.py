@@ -1,0 +1,113 @@
+"""Clicks of very many impressions, drawn as numbers by list and rank, and what infinitely many clicks would teach."""
+
+import numpy as np
+
+from _clicks_world import World
+from ranksvm.clicks import PositionBias, attractiveness
+from ranksvm.clicks._rank_pairs import FEW_CLICKS, comparable, connected, fitted, harvested
+from ranksvm.clicks.counts import ClickCounts
+
+__all__ = ["Clicks", "Lists"]
+
+
+class Lists:
+    """The lists of the weak rankers for every query: which document each shows at which rank.
+
+    Of N impressions by the position model the lists are multinomial and the clicks at each rank binomial, and the
+    weights of `click_pairs` and the propensities of ``position_bias(log, "harvest")`` depend on these numbers alone. So
+    10^6 clicks on whole rankings, 10^8 rows of a log, are drawn in a second.
+
+    Parameters
+    ----------
+    world : World
+        Data and rankers.
+    n_ranks : int or None
+        Length of the lists; None: whole rankings.
+    noise : float, default 0.1
+        Attractiveness of a document without relevance.
+    """
+
+    def __init__(self, world: World, n_ranks: int | None, noise: float = 0.1):
+        data = self.data = world.train
+        queries, numbers = data.queries, data.queries.numbers()
+        place = np.arange(data.n_rows) - np.repeat(queries.pointers[:-1], queries.sizes)
+        row, rank, of_list = [], [], []
+        for ranker, model in enumerate(world.rankers.values()):
+            order = np.lexsort((-model.predict(data.X), numbers))
+            shown = place < (data.n_rows if n_ranks is None else n_ranks)
+            row.append(order[shown])
+            rank.append(place[shown])
+            of_list.append(ranker * queries.n_queries + numbers[order[shown]])
+        self.row, self.rank, self.list = (np.concatenate(column) for column in (row, rank, of_list))
+        self.n_lists, self.n_ranks = len(world.rankers) * queries.n_queries, int(self.rank.max()) + 1
+        self.propensity = PositionBias.power(self.n_ranks).propensity
+        self.chance = attractiveness(data, noise)[self.row] * self.propensity[self.rank]
+        # every two rows of a list, and the place of the pair among the different ones
+        sizes = np.bincount(self.list, minlength=self.n_lists)[self.list]
+        first = np.searchsorted(self.list, self.list)
+        self.preferred = np.repeat(np.arange(len(self.row)), sizes)
+        starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        self.other = np.repeat(first, sizes) + np.arange(len(self.preferred)) - starts
+        two = self.preferred != self.other
+        self.preferred, self.other = self.preferred[two], self.other[two]
+        key = self.row[self.preferred] * data.n_rows + self.row[self.other]
+        different, self._pair = np.unique(key, return_inverse=True)
+        self.pairs = np.column_stack(np.divmod(different, data.n_rows))
+
+    def expected(self) -> "Clicks":
+        """The expected clicks of one impression of every list."""
+        return Clicks(self, np.ones(self.n_lists), self.chance)
+
+    def draw(self, n_clicks: int, rng: np.random.Generator) -> "Clicks":
+        """The clicks of as many impressions as have this number of clicks in expectation."""
+        n = round(n_clicks / (self.chance.sum() / self.n_lists))
+        shown = rng.multinomial(n, np.full(self.n_lists, 1.0 / self.n_lists))
+        return Clicks(self, shown, rng.binomial(shown[self.list], self.chance))
+
+    def summed(self, values: np.ndarray) -> np.ndarray:
+        """Sums of a value of each row of two over the lists that show both, one for each of `pairs`."""
+        return np.bincount(self._pair, values, len(self.pairs))
+
+
+class Clicks:
+    """Numbers of impressions of every list, and of clicks on each of its rows.
+
+    Parameters
+    ----------
+    lists : Lists
+        The lists.
+    shown : ndarray of shape (n_lists,)
+        Numbers of impressions.
+    clicks : ndarray of shape (n_rows,)
+        Numbers of clicks.
+    """
+
+    def __init__(self, lists: Lists, shown: np.ndarray, clicks: np.ndarray):
+        self._lists, self._shown, self._clicks = lists, shown, clicks
+
+    def pairs(self, propensity: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """The pairs of `click_pairs`; ranks without a propensity are left out. None: naive."""
+        lists = self._lists
+        p = np.ones(lists.n_ranks) if propensity is None else propensity
+        known = ~np.isnan(p)[lists.rank]
+        weight = np.divide(self._clicks, p[lists.rank], out=np.zeros(len(known)), where=known)
+        found = lists.summed(weight[lists.preferred] * known[lists.other])
+        return lists.pairs[found > 0], found[found > 0]
+
+    def harvested(self) -> np.ndarray:
+        """Propensities harvested from the clicks: NaN from the first rank on that clicks do not tell precisely."""
+        lists = self._lists
+        key, entry = np.unique(lists.row * lists.n_ranks + lists.rank, return_inverse=True)
+        row, rank = np.divmod(key, lists.n_ranks)
+        shown, clicks = (np.bincount(entry, of) for of in (self._shown[lists.list], self._clicks))
+        seen = shown > 0
+        query = lists.data.queries.numbers()
+        columns = (column[seen] for column in (query[row], row, rank, np.zeros_like(row), shown, clicks))
+        counts = ClickCounts(*columns, lists.n_ranks, int(self._shown.sum()), frozenset("abc"), False)
+        wins = harvested(counts).sum(axis=0)
+        precise = connected(wins) & (comparable(wins) >= FEW_CLICKS)
+        n_known = lists.n_ranks if precise.all() else int(precise.argmin())
+        out = np.full(lists.n_ranks, np.nan)
+        found = fitted(wins[:n_known, :n_known])
+        out[:n_known] = found / found.max()
+        return out

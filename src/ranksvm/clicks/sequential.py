@@ -1,0 +1,166 @@
+"""Comparisons by clicks that may be looked at, and stopped, at any time: confidence sequences.
+
+Both are mixtures of likelihood ratios, which are martingales for the true parameter: `win_interval` for wins and
+losses, of which a service keeps the counts alone, and `compare_credits` for credits between -1 and 1.
+"""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from ranksvm._tabular import Table, Tabular
+from ranksvm.data.numeric_column import numeric_column
+from ranksvm.exceptions import DataError
+from ranksvm.metrics.evaluation import check_confidence
+from ranksvm.metrics.t_test import t_test
+
+__all__ = ["InterleavingTest", "compare_credits", "win_interval"]
+
+# Sum of squared credits near which the sequential test is strongest: that of some hundred decisive impressions.
+_SCALE = 100.0
+
+
+@dataclasses.dataclass(frozen=True)
+class InterleavingTest(Tabular):
+    """The result of `compare_credits`.
+
+    Parameters
+    ----------
+    mean : float
+        Mean credit: above 0 if users prefer A.
+    interval : tuple of float
+        Its confidence interval, right for a number of impressions that was fixed beforehand.
+    p_value : float
+        Two-sided p-value of "neither is preferred", for a number that was fixed beforehand (t-test).
+    sequence : tuple of float
+        Its interval, right at any time, however often one has looked: an element of a confidence sequence.
+    anytime_p_value : float
+        p-value that is right at any time.
+    decided_at : int or None
+        Number of impressions after which the sequential test had decided; None: it has not.
+    n_impressions : int
+        Number of impressions.
+    wins_a, wins_b : int
+        Impressions with positive and negative credit.
+
+    Examples
+    --------
+    >>> from ranksvm.clicks import compare_credits
+    >>> test = compare_credits([1, -1, 0, 1] * 25)
+    >>> test.wins_a, test.wins_b, test.mean
+    (50, 25, 0.25)
+    """
+
+    mean: float
+    interval: tuple[float, float]
+    p_value: float
+    sequence: tuple[float, float]
+    anytime_p_value: float
+    decided_at: int | None
+    n_impressions: int
+    wins_a: int
+    wins_b: int
+
+    def _table(self) -> Table:
+        columns = {name: [value] for name, value in dataclasses.asdict(self).items() if not isinstance(value, tuple)}
+        return Table(columns, "credit of A against B")
+
+
+def compare_credits(credits: Any, *, confidence: float = 0.95) -> InterleavingTest:
+    """Whether users prefer A to B, by a test that may be looked at, and stopped, at any time.
+
+    With credits c of the impressions in their order, ``S = sum of c`` and ``V = sum of c^2``, ``E = sqrt(h / (h + V))
+    exp(S^2 / (2 (h + V)))`` with h = 100 is a mixture over all effect sizes of the supermartingales
+    ``exp(x S - x^2 V / 2)`` of credits whose distribution is symmetric about 0 (de la Peña, Annals of Probability 1999;
+    Robbins, Annals of Mathematical Statistics 1970), which they are if A and B are equally good: E exceeds
+    ``1 / level`` at any time with probability ``level`` at most (Ville's inequality). The sequence of intervals of the
+    mean needs no symmetry, only credits between -1 and 1: the same mixture with V = n (Hoeffding's lemma).
+
+    Parameters
+    ----------
+    credits : array-like of shape (n_impressions,)
+        Credits between -1 and 1, in the order of time.
+    confidence : float, default 0.95
+        1 minus the level.
+
+    Returns
+    -------
+    InterleavingTest
+        Mean, intervals and p-values, and when the test decided.
+
+    Raises
+    ------
+    DataError
+        When there are no credits, or one is not between -1 and 1.
+
+    Examples
+    --------
+    >>> test = compare_credits([1, 0, 1, -1, 1, 1, 0, 1] * 10)
+    >>> test.mean, test.decided_at
+    (0.5, 62)
+    """
+    check_confidence(confidence)
+    values = numeric_column("credits", credits)
+    if values.ndim != 1 or len(values) == 0:
+        raise DataError("credits must hold one number for each impression, and at least one.")
+    if np.abs(values).max() > 1.0:
+        row = int(np.abs(values).argmax())
+        raise DataError(f"credits is {values[row]} in row {row}: a credit is between -1 (B wins) and 1 (A wins).")
+    n, level = len(values), 1.0 - confidence
+    total, square = np.cumsum(values), np.cumsum(values**2)
+    log_e = total**2 / (2.0 * (_SCALE + square)) - 0.5 * np.log1p(square / _SCALE)
+    over = np.flatnonzero(log_e >= -np.log(level))
+    low, high, p_value = t_test(values, confidence) if n > 1 else (np.nan, np.nan, np.nan)
+    mean = float(values.mean())
+    half = float(np.sqrt((n + _SCALE) * (np.log1p(n / _SCALE) - 2.0 * np.log(level)))) / n
+    return InterleavingTest(
+        mean,
+        (float(low), float(high)),
+        float(p_value),
+        (max(-1.0, mean - half), min(1.0, mean + half)),
+        float(np.exp(-max(0.0, float(log_e.max())))),
+        int(over[0]) + 1 if len(over) else None,
+        n,
+        int((values > 0).sum()),
+        int((values < 0).sum()),
+    )
+
+
+def win_interval(won: int, lost: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Interval of a probability that may be looked at after every trial.
+
+    With the confidence given it holds the probability p at all times at once (Robbins 1970; Howard et al. 2021). It is
+    the set of p at which a mixture likelihood ratio, which is a martingale for the true p, is below ``1 / (1 -
+    confidence)`` (Ville's inequality): ``B(won + 1/2, lost + 1/2) / B(1/2, 1/2) / (p^won (1 - p)^lost)``.
+
+    Parameters
+    ----------
+    won, lost : int
+        Trials won and lost.
+    confidence : float, default 0.95
+        Level.
+
+    Returns
+    -------
+    tuple of float
+        Both ends.
+    """
+    total = won + lost
+    if total == 0:
+        return 0.0, 1.0
+    mixture = math.lgamma(won + 0.5) + math.lgamma(lost + 0.5) - math.lgamma(total + 1) - math.log(math.pi)
+
+    def excluded(p: float) -> bool:
+        likelihood = (won * math.log(p) if won else 0.0) + (lost * math.log1p(-p) if lost else 0.0)
+        return mixture - likelihood >= -math.log1p(-confidence)
+
+    def end(outside: float, inside: float) -> float:
+        for _ in range(60):
+            middle = (outside + inside) / 2
+            outside, inside = (middle, inside) if excluded(middle) else (outside, middle)
+        return inside
+
+    share = won / total
+    return (0.0 if won == 0 else end(1e-300, share), 1.0 if lost == 0 else end(1.0 - 1e-16, share))

@@ -1,0 +1,109 @@
+"""The click log of a service: lists that it has shown, and the clicks that it was told of."""
+
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ranksvm.clicks import ClickLog
+from ranksvm.exceptions import DataError
+from ranksvm.serving.records import Entry, Kind, Shown
+from ranksvm.serving.store import Store, open_store
+
+__all__ = ["click_log"]
+
+# Events that are read at a time.
+_EVENTS = 10_000
+
+
+def click_log(store: Any, *, policy: str | None = None) -> ClickLog:
+    """The impressions and clicks in the store of a service, which may be running.
+
+    An impression is one ranking that was requested. Feedback that has labels or preferences says nothing about clicks,
+    and its event is left out; one without feedback is an impression without clicks. A ranking without the name of its
+    query has a query of its own.
+
+    The ranker of a document is the version of the model, "v1", "v2", ...: as a model learns, documents change their
+    ranks, which is what ``position_bias(log)`` needs. In a list in random order it is "random" (policy "epsilon"), in
+    an interleaved one the team, "champion" or "challenger".
+
+    Parameters
+    ----------
+    store : str, path-like or Store
+        Path of an SQLite file, ``postgresql://...``, or an open store.
+    policy : {"greedy", "epsilon", "team-draft"}, optional
+        Only rankings of this policy. Team-draft interleaving is judged by ``interleaving_credits(click_log(store,
+        policy="team-draft"), names=("challenger", "champion"))``. None: all.
+
+    Returns
+    -------
+    ClickLog
+        In the order of time, with the time of each request in seconds since 1970.
+
+    Raises
+    ------
+    DataError
+        When the store has no such ranking.
+    StoreError
+        When it cannot be opened, or is not a store.
+
+    Examples
+    --------
+    >>> from ranksvm.serving.clicks import click_log
+    >>> log = click_log("events.db")                                                            # doctest: +SKIP
+    """
+    opened = store if isinstance(store, Store) else open_store(str(store), create=False)
+    try:
+        found = _read(opened, policy)
+    finally:
+        if opened is not store:
+            opened.close()
+    if not found:
+        of = "" if policy is None else f" by the policy {policy!r}"
+        raise DataError(f"the store has no ranking{of} to which users answered with clicks, or not at all.")
+    ids, at, shown, clicked = zip(*found, strict=True)
+    sizes = [len(one.order) for one in shown]
+
+    def each_row(values: Any) -> Any:
+        return np.repeat(np.asarray(values), sizes)
+
+    documents = [[one.documents[row] for row in one.order] for one in shown]
+    return ClickLog(
+        each_row([id if one.query is None else one.query for id, one in zip(ids, shown, strict=True)]),
+        list(chain.from_iterable(documents)),
+        np.concatenate([np.arange(1, size + 1) for size in sizes]),
+        [document in there for shown_first, there in zip(documents, clicked, strict=True) for document in shown_first],
+        impression=each_row(ids),
+        ranker=list(chain.from_iterable(map(_rankers, shown))),
+        time=each_row(at),
+    )
+
+
+def _read(store: Store, policy: str | None) -> list[tuple[str, float, Shown, frozenset[str]]]:
+    """Id, time, ranking and clicks of the events that say something about clicks."""
+    found, last = [], ""
+    while events := store.answers(last, _EVENTS):
+        for id, at, shown, entry in events:
+            clicks = _clicks(entry)
+            if clicks is not None and shown.order and policy in (None, shown.policy):
+                found.append((id, at, shown, clicks))
+        last = events[-1][0]
+    return found
+
+
+def _clicks(entry: Entry | None) -> frozenset[str] | None:
+    """Documents clicked on; None if the feedback is of another kind."""
+    if entry is None or entry.kind is Kind.UNANSWERED:
+        return frozenset()
+    clicks = entry.says.get("clicks")
+    return None if clicks is None else frozenset(clicks)
+
+
+def _rankers(shown: Shown) -> list[str]:
+    """Name of what put each document into its place."""
+    size = len(shown.order)
+    if shown.teams is not None:
+        return shown.teams
+    # a document that only chance put there has probability epsilon / size
+    chance = shown.propensities is not None and size > 1 and min(shown.propensities) <= 1.0 / size
+    return ["random" if chance else f"v{shown.version}"] * size

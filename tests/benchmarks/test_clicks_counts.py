@@ -1,0 +1,50 @@
+"""Clicks drawn as numbers against a log of impressions: the same pairs, the same propensities."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ranksvm.clicks import PositionBias, click_pairs, position_bias, simulate_clicks
+
+
+@pytest.fixture(scope="module")
+def modules():
+    folder = str(Path(__file__).parents[2] / "benchmarks")
+    sys.path.insert(0, folder)
+    try:
+        import _clicks_counts
+        import _clicks_world
+    finally:
+        sys.path.remove(folder)
+    return _clicks_world, _clicks_counts
+
+
+def test_numbers_of_clicks_stand_for_a_log(modules):
+    world_module, counts_module = modules
+    world = world_module.World("made")
+    lists = counts_module.Lists(world, 10)
+    log = simulate_clicks(world.train, world.rankers, 40_000, n_ranks=10, random_state=0)
+    queries = world.train.queries
+    of_list = log.ranker * queries.n_queries + log.query
+    place = of_list * 10 + log.rank - 1
+    counted = lists.list * 10 + lists.rank
+    shown = np.bincount(of_list[log.pointers[:-1]], minlength=lists.n_lists)
+    clicks = counts_module.Clicks(lists, shown, np.bincount(place, log.clicked, lists.n_lists * 10)[counted])
+    for bias in (None, PositionBias.power(10)):
+        pairs, weight = clicks.pairs(None if bias is None else bias.propensity)
+        expected = click_pairs(log, world.train, bias, normalize=False)
+        np.testing.assert_array_equal(pairs, expected.pairs)
+        np.testing.assert_allclose(weight, expected.weight)
+    np.testing.assert_allclose(clicks.harvested(), position_bias(log, n_bootstrap=0).propensity)
+
+
+def test_the_expected_numbers(modules):
+    world_module, counts_module = modules
+    lists = counts_module.Lists(world_module.World("made"), 5)
+    drawn = lists.draw(3_000_000, np.random.default_rng(0))
+    pairs, weight = drawn.pairs(lists.propensity)
+    limit, expected = lists.expected().pairs(lists.propensity)
+    np.testing.assert_array_equal(pairs, limit)
+    np.testing.assert_allclose(weight / weight.sum(), expected / expected.sum(), rtol=0.3)
