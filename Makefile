@@ -94,7 +94,7 @@ PURELIB = $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purel
 
 $(FUZZ)/build/build.ninja: | $(READY)
 	$(BIN)/meson setup $(FUZZ)/build --prefix=$(CURDIR)/$(FUZZ)/install -Dbuildtype=release \
-		-Db_sanitize=address,undefined -Db_lundef=false -Dpython.install_env=prefix -Dhost_device=true
+		-Db_ndebug=false -Db_sanitize=address,undefined -Db_lundef=false -Dpython.install_env=prefix -Dhost_device=true
 
 fuzz: $(FUZZ)/build/build.ninja
 	@$(BIN)/meson install -C $(FUZZ)/build --quiet

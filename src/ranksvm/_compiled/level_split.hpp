@@ -22,12 +22,9 @@ constexpr int64_t kBlock = 64, kPairwise = 16;
 // Longer parts are worked on by all threads, shorter ones by one each.
 constexpr int64_t kSharedPart = 65536;
 
-// A document of a part: its place in the query, its level, its values as the preferred document (the first kSums) and as the
-// other one (the last kSums).
-template <int kTotals>
+// A document of a part: its place in the query, its level.
 struct SplitDocument {
     int32_t id, level;
-    double values[kTotals];
 };
 
 // One window of a document within its part, and the sums over it so far.
@@ -37,33 +34,32 @@ struct SplitSide {
     double sums[kSums];
 };
 
-// The documents of a range of levels.
-template <int kSums, int kTotals, int kWindows>
+// The documents of a range of levels. Without weights their values as the preferred and as the other document are the same.
+template <int kSums, int kWindows>
 struct SplitPart {
-    static constexpr bool kWhole = false;
-    SplitDocument<kTotals> *documents;
+    SplitDocument *documents;
+    double *as_preferred, *as_other;
     SplitSide<kSums> *upper[kWindows], *lower[kWindows];
 
     RANKSVM_INLINE_METHOD int32_t id(int64_t i) const { return documents[i].id; }
     RANKSVM_INLINE_METHOD int32_t level(int64_t i) const { return documents[i].level; }
-    RANKSVM_INLINE_METHOD const double *preferred(int64_t i) const { return documents[i].values; }
-    RANKSVM_INLINE_METHOD const double *other(int64_t i) const { return documents[i].values + (kTotals - kSums); }
+    RANKSVM_INLINE_METHOD const double *preferred(int64_t i) const { return as_preferred + i * kSums; }
+    RANKSVM_INLINE_METHOD const double *other(int64_t i) const { return as_other + i * kSums; }
     RANKSVM_INLINE_METHOD int32_t window(int which, int64_t i) const { return upper[which][i].at; }
     RANKSVM_INLINE_METHOD int32_t start(int which, int64_t i) const { return lower[which][i].at; }
     RANKSVM_INLINE_METHOD double upper_sum(int which, int64_t i, int sum) const { return upper[which][i].sums[sum]; }
     RANKSVM_INLINE_METHOD double lower_sum(int which, int64_t i, int sum) const { return lower[which][i].sums[sum]; }
     RANKSVM_INLINE_METHOD SplitPart from(int64_t first) const {
         SplitPart part = *this;
-        part.documents += first;
+        part.documents += first, part.as_preferred += first * kSums, part.as_other += first * kSums;
         for (int which = 0; which < kWindows; ++which) part.upper[which] += first, part.lower[which] += first;
         return part;
     }
 };
 
 // All of a query, as it is before the first split.
-template <int kSums, int kTotals, int kWindows>
+template <int kSums, int kWindows>
 struct SplitWhole {
-    static constexpr bool kWhole = true;
     const int32_t *levels, *windows[kWindows], *starts[kWindows];
     const double *as_preferred, *as_other;
 
@@ -127,10 +123,10 @@ struct GroupSums {
 };
 
 // What one split is about: the part, its levels, where it goes to.
-template <int kSums, int kTotals, int kWindows, class Part>
+template <int kSums, int kWindows, class Part>
 struct Split {
     const Part &from;
-    SplitPart<kSums, kTotals, kWindows> to;
+    SplitPart<kSums, kWindows> to;
     int64_t m;
     int32_t low;
     int shift;
@@ -161,14 +157,12 @@ struct Split {
     RANKSVM_INLINE_METHOD void move(int64_t begin, int64_t end, const int32_t *first, const int32_t *count) const {
         int32_t next[kGroups];
         for (int c = 0; c < kGroups; ++c) next[c] = first[c] + count[c];
+        const bool both = to.as_other != to.as_preferred;
         for (int64_t i = begin; i < end; ++i) {
-            SplitDocument<kTotals> &moved = to.documents[place[i] = next[group(i)]++];
-            moved.id = from.id(i);
-            moved.level = from.level(i);
-            for (int sum = 0; sum < kSums; ++sum) {
-                moved.values[sum] = from.preferred(i)[sum];
-                moved.values[kTotals - kSums + sum] = from.other(i)[sum];
-            }
+            const int32_t moved = place[i] = next[group(i)]++;
+            to.documents[moved] = {from.id(i), from.level(i)};
+            std::copy_n(from.preferred(i), kSums, to.as_preferred + moved * kSums);
+            if (both) std::copy_n(from.other(i), kSums, to.as_other + moved * kSums);
         }
     }
 
@@ -249,7 +243,7 @@ struct Split {
 
 // Totals of the segments made those before each (and, for `below`, after it). Returns the sizes of the groups in `size`.
 template <int kSums>
-RANKSVM_INLINE void scan_totals(SplitTotals<kSums> *totals, int64_t n, int32_t *size) {
+RANKSVM_NOINLINE static void scan_totals(SplitTotals<kSums> *totals, int64_t n, int32_t *size) {
     for (int c = 0; c < kGroups; ++c) {
         int32_t count = 0;
         for (int64_t k = 0; k < n; ++k) {
@@ -275,8 +269,8 @@ RANKSVM_INLINE void scan_totals(SplitTotals<kSums> *totals, int64_t n, int32_t *
 }
 
 // One split; size[c] receives the size of group c.
-template <bool kMoves, int kSums, int kTotals, int kWindows, class Part>
-RANKSVM_INLINE void split_part(const Workers &workers, const Split<kSums, kTotals, kWindows, Part> &split,
+template <bool kMoves, int kSums, int kWindows, class Part>
+RANKSVM_INLINE void split_part(const Workers &workers, const Split<kSums, kWindows, Part> &split,
                                SplitTotals<kSums> *totals, int32_t *size) {
     const Segments segments(split.m);
     const int64_t n = segments.n;
@@ -307,8 +301,8 @@ RANKSVM_INLINE void split_part(const Workers &workers, const Split<kSums, kTotal
 }
 
 // The last step of a part: its sums so far and those over all pairs of it.
-template <int kSums, int kTotals, int kWindows>
-RANKSVM_INLINE void sum_pairwise(const SplitPart<kSums, kTotals, kWindows> &part, int64_t m, double *out) {
+template <int kSums, int kWindows>
+RANKSVM_INLINE void sum_pairwise(const SplitPart<kSums, kWindows> &part, int64_t m, double *out) {
     double level[kPairwise] = {0.0}, window[kWindows][kPairwise] = {{0.0}}, place[kPairwise];
     double upper[kWindows][kSums][kPairwise] = {{{0.0}}}, lower[kWindows][kSums][kPairwise] = {{{0.0}}};
     for (int64_t i = 0; i < kPairwise; ++i) place[i] = static_cast<double>(i);
@@ -346,8 +340,8 @@ RANKSVM_INLINE void sum_pairwise(const SplitPart<kSums, kTotals, kWindows> &part
 }
 
 // The last step of a part of one level: no pairs.
-template <int kSums, int kTotals, int kWindows>
-RANKSVM_INLINE void put_sums(const SplitPart<kSums, kTotals, kWindows> &part, int64_t m, double *out) {
+template <int kSums, int kWindows>
+RANKSVM_INLINE void put_sums(const SplitPart<kSums, kWindows> &part, int64_t m, double *out) {
     for (int64_t i = 0; i < m; ++i)
         for (int which = 0; which < kWindows; ++which) {
             double *own = out + (2 * part.id(i) * kWindows + which) * kSums;
@@ -365,19 +359,22 @@ struct PartRange {
     int memory;  // which of the two it lies in
 };
 
-template <int kSums, int kTotals, int kWindows>
+template <int kSums, int kWindows>
 class LevelSplit {
-    using Documents = SplitPart<kSums, kTotals, kWindows>;
-    using Whole = SplitWhole<kSums, kTotals, kWindows>;
+    using Documents = SplitPart<kSums, kWindows>;
+    using Whole = SplitWhole<kSums, kWindows>;
 
    public:
     LevelSplit(SortedQuery &query, const double *preferred, const double *other, double *out)
         : query_(query), out_(out), place_(room_for<int32_t>(query.places, query.m)) {
-        const int64_t m = query.m, side = sizeof(SplitSide<kSums>), document = sizeof(SplitDocument<kTotals>);
+        const int64_t m = query.m, side = sizeof(SplitSide<kSums>), values = kSums * sizeof(double);
+        const int64_t document = sizeof(SplitDocument) + (preferred == other ? values : 2 * values);
         for (int which = 0; which < 2; ++which) {
             if (query.n_levels <= kGroups) continue;  // one split is enough, nothing moves
             char *memory = room_for<char>(query.split[which], m * (document + 2 * kWindows * side));
-            memory_[which].documents = reinterpret_cast<SplitDocument<kTotals> *>(memory);
+            memory_[which].documents = reinterpret_cast<SplitDocument *>(memory);
+            memory_[which].as_preferred = reinterpret_cast<double *>(memory + m * sizeof(SplitDocument));
+            memory_[which].as_other = memory_[which].as_preferred + (preferred == other ? 0 : m * kSums);
             memory += m * document;
             for (auto *sides : {memory_[which].upper, memory_[which].lower})
                 for (int window = 0; window < kWindows; ++window, memory += m * side)
@@ -423,7 +420,7 @@ class LevelSplit {
         int shift = 0;
         while ((kGroups << shift) < part.n_levels) ++shift;
         const int memory = 1 - part.memory;
-        const Split<kSums, kTotals, kWindows, Part> step = {
+        const Split<kSums, kWindows, Part> step = {
             from, memory_[memory].from(shift > 0 ? part.first : 0), part.size, part.low, shift, place_ + part.first, out_};
         int32_t size[kGroups];
         if (shift == 0) {

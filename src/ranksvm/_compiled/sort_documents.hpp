@@ -46,7 +46,8 @@ RANKSVM_INLINE void bucket_sort(const Keyed *keyed, int64_t m, double low, doubl
 
 // Sort in O(m) where keys are nearly in order or spread, in O(m log m) at worst; bucket and next are scratch of m numbers
 // each. Returns which of `keyed` and `spread` holds the result.
-RANKSVM_INLINE const Keyed *sort_stretch(Keyed *keyed, Keyed *spread, int64_t m, int32_t *bucket, int32_t *next) {
+RANKSVM_NOINLINE static const Keyed *sort_stretch(Keyed *keyed, Keyed *spread, int64_t m, int32_t *bucket,
+                                                  int32_t *next) {
     int64_t descents = 0;
     double low = std::numeric_limits<double>::infinity(), high = -low, last = high;
     for (int64_t i = 0; i < m; ++i) {

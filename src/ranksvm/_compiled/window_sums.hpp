@@ -117,17 +117,15 @@ RANKSVM_INLINE void window_sums_adjacent(SortedQuery &query, const double *prefe
 constexpr int64_t kDirectDocuments = 4096;
 
 template <int kSums, int kWindows>
-RANKSVM_INLINE const double *window_sums(const Pairs &pairs, SortedQuery &query, const double *preferred,
+RANKSVM_NOINLINE static const double *window_sums(const Pairs &pairs, SortedQuery &query, const double *preferred,
                                          const double *other) {
     double *out = room_for<double>(query.columns, 2 * kWindows * kSums * query.m);
     if (pairs.adjacent)
         window_sums_adjacent<kSums, kWindows>(query, preferred, other, out);
     else if (query.n_levels <= pairs.direct_limit && query.m <= kDirectDocuments)
         window_sums_direct<kSums, kWindows>(query, preferred, other, out);
-    else if (preferred == other)
-        LevelSplit<kSums, kSums, kWindows>(query, preferred, other, out).sum();
     else
-        LevelSplit<kSums, 2 * kSums, kWindows>(query, preferred, other, out).sum();
+        LevelSplit<kSums, kWindows>(query, preferred, other, out).sum();
     return out;
 }
 

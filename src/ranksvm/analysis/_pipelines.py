@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from ranksvm._steps import steps_of
 from ranksvm.data import frames
 from ranksvm.estimators.kernel_ranker import KernelRanker
 from ranksvm.exceptions import DataError, OptionError
@@ -47,7 +47,7 @@ def ranker_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None)
     DataError
         When the names do not fit X.
     """
-    ranker = _steps(model)[-1]
+    ranker = steps_of(model)[-1]
     if isinstance(ranker, KernelRanker):
         raise OptionError(
             f"the score of a {type(ranker).__name__} is not a sum over the features and cannot be attributed to them: "
@@ -62,7 +62,7 @@ def ranker_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None)
 
 def last_step_input(model: Any, X: Any, qid: Any = None, feature_names: Any = None) -> RankerInput:
     """Like `ranker_input`, for any model: its last step, or the model itself if it is not a Pipeline."""
-    *steps, ranker = _steps(model)
+    *steps, ranker = steps_of(model)
     if not steps:
         return RankerInput(ranker, X, qid, feature_names)
     X, qid, _ = frames.split_qid(X, qid)
@@ -74,10 +74,6 @@ def last_step_input(model: Any, X: Any, qid: Any = None, feature_names: Any = No
         X = step.transform(X, qid=qid) if wants_qid else step.transform(X)
         names = _names_out(step, names)
     return RankerInput(ranker, X, qid, names)
-
-
-def _steps(model: Any) -> list[Any]:
-    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
 
 
 def _names_out(step: Any, names: Any) -> Any:

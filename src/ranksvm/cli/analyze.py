@@ -9,7 +9,7 @@ import click
 from ranksvm._steps import steps_of
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.features import for_model, names_in
-from ranksvm.cli.files import load_model, names_of, query_ids, read, write_text
+from ranksvm.cli.files import load_model, names_of, read, write_text
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -172,7 +172,7 @@ def _spectra(model: Any, kind: str, path: Path, rows: Any, data: Path, energy: l
     coef = dual_coef if kind == "alpha" else low_rank_coef
     model, X, _ = for_model(model, rows, data)
     try:
-        dual = coef(model, X, rows.y, query_ids(rows))
+        dual = coef(model, X, rows.y, rows.query_ids)
     except DataError as error:
         raise click.ClickException(f"{path} with {titled(data)}: {error}") from error
     n_pairs = getattr(steps_of(model)[-1], "n_pairs_", dual.n_pairs)

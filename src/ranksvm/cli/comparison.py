@@ -12,7 +12,6 @@ from typing import Any
 from ranksvm._words import power
 from ranksvm.cli.compared_models import compared_models, in_words
 from ranksvm.cli.errors import warn
-from ranksvm.cli.files import query_ids
 from ranksvm.cli.fit_report import score
 from ranksvm.cli.kernel_options import READ_BY
 from ranksvm.cli.low_rank_choice import LowRankChoice
@@ -242,14 +241,14 @@ class Comparison:
         if "valid" in self._data.parts:
             valid = self._data.parts["valid"]
             scores = tried.ranker.predict(X["valid"])
-            return evaluate(valid.y, scores, query_ids(valid), [metric], convention=convention)
+            return evaluate(valid.y, scores, valid.query_ids, [metric], convention=convention)
         train = self._data.parts["train"]
         with watch("comparing"):
             return cross_validate(
                 make_ranker(self._options | tried.settings, Cs=None, gammas=None, **chosen_values(tried)),
                 X["train"],
                 train.y,
-                qid=query_ids(train),
+                qid=train.query_ids,
                 metrics=[metric],
                 cv=self._options["folds"],
                 convention=convention,

@@ -19,7 +19,6 @@ from ranksvm.cli.files import (
     load_scorer,
     model_scores,
     names_of,
-    query_ids,
     read,
     read_numbers,
     write_text,
@@ -225,7 +224,7 @@ class _Evaluator:
         if qrels is not None:
             return self._judged(Run.from_scores(rows, scores), qrels)
         convention = self._options["convention"]
-        return evaluate(rows.y, scores, query_ids(rows), self._metrics, convention=convention, docid=rows.docid)
+        return evaluate(rows.y, scores, rows.query_ids, self._metrics, convention=convention, docid=rows.docid)
 
     def _run(self, path: Path, qrels: "Qrels | None", progress: Progress) -> "Evaluation":
         import numpy as np

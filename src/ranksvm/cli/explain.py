@@ -9,7 +9,7 @@ import click
 from ranksvm._features import feature_label
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.features import for_model
-from ranksvm.cli.files import load_model, query_ids, read, row_labels
+from ranksvm.cli.files import load_model, read, row_labels
 from ranksvm.cli.options import EXISTING_FILE, json_option, quiet_option, reading_options
 from ranksvm.cli.paths import titled
 from ranksvm.cli.progress import Progress, Stopwatch
@@ -67,7 +67,7 @@ def explain_command(
         rows = read(data, progress, Stopwatch(), reading, require_labels=False)
         ranker, X, names = for_model(ranker, rows, data)
         progress.now("Explaining")
-        explanation = explain(ranker, X, query_ids(rows), feature_names=names)
+        explanation = explain(ranker, X, rows.query_ids, feature_names=names)
         labels = row_labels(rows)
         listed = top if as_json else top or TABLE_TOP
         report: dict[str, Any] = {"command": "explain", "model": str(model), "data": str(data)}
@@ -83,7 +83,7 @@ def explain_command(
         else:
             found = explanation.query(explanation.queries.keys[number])
             if query is None:
-                importance = feature_importance(ranker, X, query_ids(rows))
+                importance = feature_importance(ranker, X, rows.query_ids)
                 report["importances"] = _importances(explanation, importance, listed)
             else:
                 report["query"] = _labelled_documents(found.to_dict(listed), labels)

@@ -7,7 +7,7 @@ import click
 
 from ranksvm.cli.errors import debug_option, warn
 from ranksvm.cli.features import matched, names_in
-from ranksvm.cli.files import load_scorer, query_ids, read
+from ranksvm.cli.files import load_scorer, read
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -106,7 +106,7 @@ def export_command(
         if data is not None:
             rows = read(data, progress, Stopwatch(), reading, require_labels=False)
             options["X"] = matched(rows, names_in(ranker), ranker.n_features_in_, data, "the model")
-            options["qid"] = query_ids(rows)
+            options["qid"] = rows.query_ids
         options["name"] = options["name"] or (None if output is not None else model.name.split(".", 1)[0])
         found = export(ranker, output, to=to, **options)
         for note in found.notes:

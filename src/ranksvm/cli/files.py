@@ -29,7 +29,6 @@ __all__ = [
     "load_scorer",
     "model_scores",
     "names_of",
-    "query_ids",
     "read",
     "read_numbers",
     "read_pairs",
@@ -116,13 +115,6 @@ def described(data: "RankingData") -> str:
     return f"{counted(data.n_rows, 'row')}, {queries(data.queries.n_queries)}, {features}"
 
 
-def query_ids(data: "RankingData") -> "np.ndarray":
-    """The query of each row; one query for a file without query ids, of which `read` has warned."""
-    import numpy as np
-
-    return np.zeros(data.n_rows, dtype=np.int64) if data.qid is None else data.qid
-
-
 def is_model(path: Path) -> bool:
     """Whether a file is a saved model, by its first bytes."""
     # A pipe can be read only once, so it is left to the reader of data.
@@ -179,7 +171,7 @@ def model_scores(model: Any, data: "RankingData", path: Path, device: str | None
         from ranksvm.estimators.device_prediction import predicted_on
 
         return predicted_on(device, model, X)
-    return predict_scores(model, X, query_ids(data))
+    return predict_scores(model, X, data.query_ids)
 
 
 def read_numbers(path: Path, n_rows: int, word: str) -> "np.ndarray":

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 from ranksvm._words import power
 from ranksvm.cli.errors import EXIT_INTERRUPTED, debug_option, is_debugging
 from ranksvm.cli.evaluation_notes import note_on_no_relevant
-from ranksvm.cli.files import query_ids, write_text
+from ranksvm.cli.files import write_text
 from ranksvm.cli.fit_report import fit_report
 from ranksvm.cli.fold_folders import Fold, find_folds
 from ranksvm.cli.kernel_options import check_kernel_options, kernel_options
@@ -192,9 +192,9 @@ def _test(fold: Fold, names: list[str], options: dict[str, Any], progress: Progr
         ranker = data.fit(ranker, X, evaluates_while_fitting(options))
     test = data.parts["test"]
     with watch("evaluating"):
-        scores = predict_scores(ranker, X["test"], query_ids(test))
+        scores = predict_scores(ranker, X["test"], test.query_ids)
         convention = options["convention"]
-        found = evaluate(test.y, scores, query_ids(test), names, convention=convention, docid=test.docid)
+        found = evaluate(test.y, scores, test.query_ids, names, convention=convention, docid=test.docid)
     if options["output"] is not None:
         place = options["output"] / fold.name
         place.mkdir(parents=True, exist_ok=True)

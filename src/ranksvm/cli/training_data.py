@@ -9,7 +9,7 @@ import click
 from ranksvm.cli.click_evaluation import check_clicks, pairs_of_clicks
 from ranksvm.cli.data_in_file import DataInFile, data_in_file, large_data
 from ranksvm.cli.features import matched, name_features
-from ranksvm.cli.files import query_ids, read, read_numbers, read_pairs
+from ranksvm.cli.files import read, read_numbers, read_pairs
 from ranksvm.cli.monotone import signs_of_columns
 from ranksvm.cli.progress import Progress, Stopwatch
 from ranksvm.cli.tables import counted, queries
@@ -100,9 +100,9 @@ class TrainingData:
         scaler = _scaler(name, X["train"])
         with watch("scaling"):
             if name.startswith("query-"):
-                scaler.fit(X["train"], qid=query_ids(train))
+                scaler.fit(X["train"], qid=train.query_ids)
                 return scaler, {
-                    part: scaler.transform(X[part], qid=query_ids(data)) for part, data in self.parts.items()
+                    part: scaler.transform(X[part], qid=data.query_ids) for part, data in self.parts.items()
                 }
             scaler.fit(X["train"])
             return scaler, {part: scaler.transform(X[part]) for part in self.parts}
@@ -119,14 +119,14 @@ class TrainingData:
             if not train.file.has_qid:
                 arguments["group"] = [train.n_rows]
         else:
-            arguments["qid"] = query_ids(train)
+            arguments["qid"] = train.query_ids
         if self.pairs is None:
             arguments["y"] = None if isinstance(train, DataInFile) else train.y
         else:
             arguments["pairs"], arguments["pair_weight"] = self.pairs
         if evaluating and "valid" in self.parts:
             arguments["eval_set"] = (X["valid"], self.parts["valid"].y)
-            arguments["eval_qid"] = query_ids(self.parts["valid"])
+            arguments["eval_qid"] = self.parts["valid"].query_ids
         return ranker.fit(X["train"], **arguments)
 
     def means(self, ranker: Any, X: dict[str, Any], metrics: list[str], convention: str) -> dict[str, dict[str, float]]:
@@ -140,7 +140,7 @@ class TrainingData:
                 continue
             if part == "train" and self.pairs is not None and (data.y == data.y[0]).all():
                 continue
-            qid = query_ids(data)
+            qid = data.query_ids
             scores = predict_scores(ranker, X[part], qid)
             result = evaluate(data.y, scores, qid, metrics, convention=convention, docid=data.docid)
             measured[part] = result.means

@@ -96,6 +96,11 @@ class RankingData:
         return int(self.X.shape[1])
 
     @property
+    def query_ids(self) -> np.ndarray:
+        """The query of each row; 0 for all rows where the data have no queries, which are one query then."""
+        return np.zeros(self.n_rows, dtype=np.int64) if self.qid is None else self.qid
+
+    @property
     def queries(self) -> Queries:
         """The rows grouped by query; computed once for a ``qid``."""
         if self._queries is None or self._queries[0] is not self.qid:

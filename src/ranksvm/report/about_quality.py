@@ -14,7 +14,7 @@ from ranksvm.metrics.significance import comparison_table
 from ranksvm.plotting import CutoffDisplay, DifferenceDisplay, LabelDisplay
 from ranksvm.report.blocks import Block, Figure, Grid, Section, Text
 from ranksvm.report.drawings import drawing, short_names
-from ranksvm.report.subject import Subject, query_ids
+from ranksvm.report.subject import Subject
 
 __all__ = ["curves_section", "metrics_section", "queries_section", "scores_section", "summary"]
 
@@ -165,7 +165,7 @@ def _queries_table(subject: Subject) -> tuple[Table, int]:
 
 def scores_section(subject: Subject) -> Section:
     """Scores within queries by label."""
-    ids = query_ids(subject.data)
+    ids = subject.data.query_ids
     svg = drawing("scores", lambda axes: LabelDisplay.from_scores(subject.data.y, subject.scores, ids, ax=axes))
     caption = (
         "Scores, less the mean of their query, by label: boxes from quartile to quartile with the median, whiskers "

@@ -116,7 +116,7 @@ def examine(
     cutoffs = [f"ndcg@{k}" for k in range(1, max(2, min(CUTOFFS, int(data.queries.sizes.max(initial=2)))) + 1)]
 
     def evaluations(asked: Sequence[str]) -> dict[str, Evaluation]:
-        qid = query_ids(data)
+        qid = data.query_ids
         return {
             system: evaluate(data.y, values, qid, asked, convention=convention, docid=data.docid)
             for system, values in systems.items()
@@ -137,18 +137,13 @@ def examine(
         comparisons=_comparisons(found, names, correction),
         correction=correction,
         bootstrap=_bootstrap(model, train, n_resamples, n_jobs, features),
-        explanation=explain(model, data.X, query_ids(data), feature_names=features) if linear else None,
-        importance=feature_importance(model, data.X, query_ids(data)) if linear else None,
+        explanation=explain(model, data.X, data.query_ids, feature_names=features) if linear else None,
+        importance=feature_importance(model, data.X, data.query_ids) if linear else None,
     )
 
 
-def query_ids(data: RankingData) -> np.ndarray:
-    """The query of each row; one query where the data have no ids."""
-    return np.zeros(data.n_rows, dtype=np.int64) if data.qid is None else data.qid
-
-
 def _scores(model: Any, data: RankingData) -> np.ndarray:
-    return predict_scores(model, data.X, query_ids(data))
+    return predict_scores(model, data.X, data.query_ids)
 
 
 def _comparisons(evaluations: dict[str, Evaluation], metrics: Sequence[str], correction: str) -> list[Comparison]:
@@ -179,7 +174,7 @@ def _bootstrap(
             model,
             train.X,
             train.y,
-            query_ids(train),
+            train.query_ids,
             n_resamples=number,
             random_state=0,
             n_jobs=n_jobs,

@@ -6,6 +6,7 @@ from importlib import metadata
 from pathlib import Path
 
 import ranksvm
+from ranksvm._parallel import available_cpus
 
 __all__ = ["machine", "versions"]
 
@@ -16,24 +17,28 @@ INSTRUCTION_SETS = ("sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512dq
 def machine() -> str:
     """Processor, cores, memory and system in a sentence."""
     name = platform.processor() or platform.machine()
-    if Path("/proc/cpuinfo").exists():
-        models = [
-            line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "name" in line
-        ]
-        name = models[0] if models else name
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    described = _described()
+    name = described.get("model name", name)
     memory = ""
     if hasattr(os, "sysconf"):
         memory = f", {os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB of memory"
-    return f"{name} ({platform.machine()}{_instruction_sets()}), {cores} cores{memory}, {platform.system()}"
+    processor = f"{name} ({platform.machine()}{_instruction_sets(described)})"
+    return f"{processor}, {available_cpus()} cores{memory}, {platform.system()}"
 
 
-def _instruction_sets() -> str:
+def _described() -> dict[str, str]:
+    """What Linux says of the first processor; nothing elsewhere."""
+    path = Path("/proc/cpuinfo")
+    if not path.exists():
+        return {}
+    first = path.read_text().split("\n\n")[0]
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())}
+
+
+def _instruction_sets(described: dict[str, str]) -> str:
     """What the processor has, after a comma, where the system says so."""
-    if not Path("/proc/cpuinfo").exists():
-        return ""
-    flags = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")]
-    found = [name for name in INSTRUCTION_SETS if flags and name in flags[0].split()]
+    flags = described.get("flags", "").split()
+    found = [name for name in INSTRUCTION_SETS if name in flags]
     return f", instruction sets {' '.join(found)}" if found else ""
 
 
