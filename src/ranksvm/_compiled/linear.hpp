@@ -10,6 +10,7 @@
 
 #include "dense_matrix.hpp"
 #include "portable.hpp"
+#include "row_lanes.hpp"
 
 namespace ranksvm::RANKSVM_VARIANT {
 
@@ -31,16 +32,11 @@ RANKSVM_INLINE const Real *row_of(const TwoBlocks<Real> &X, int64_t n, int64_t r
     return row < X.n_first ? X.first + row * n : X.second + (row - X.n_first) * n;
 }
 
-// Rows that share what is read of w or written of a sum, and that have one vector of sums each: as many as registers hold.
-// Measured with float32 and float64 in the cache of a core: eight rows with AVX2 take 0.4 of the time of four rows with four
-// vectors each at 20 and 46 features, 0.6 at 136, 0.7 to 0.85 at 1,024; with AVX-512 0.6 to 1.0.
-constexpr int kTogether = 2 * kWidth;
-
 // The last kWidth features of a row again, where n is no multiple of it, count for those that no whole vector has: what
 // multiplies the others is 0.
 RANKSVM_INLINE Lanes last_lanes(const double *w, int64_t n) {
     double lanes[kWidth] = {};
-    for (int64_t f = n - n % kWidth; f < n; ++f) lanes[f - (n - kWidth)] = w[f];
+    for (int64_t f = n - n % kWidth; f < n; ++f) lanes[f - (n - kWidth)] = w ? w[f] : 1.0;
     return lanes_at(lanes);
 }
 
@@ -55,7 +51,7 @@ RANKSVM_INLINE void dots(const Real *const *x, const double *w, int64_t n, const
     }
     if (f < n)
         for (int r = 0; r < kTogether; ++r) sums[r] = sums[r] + lanes_at(x[r] + (n - kWidth)) * last;
-    for (int r = 0; r < kTogether; ++r) out[r] = sum_of(sums[r]);
+    sums_of(sums, out);
 }
 
 // The same for rows shorter than a vector.
@@ -95,6 +91,18 @@ RANKSVM_INLINE void dense_scores(Matrix X, int64_t n, const int64_t *rows, int64
 // grow with their number. Shorter stretches are not worth it.
 constexpr int64_t kSumRows = 512, kFewRows = 64;
 
+// The sum of u_r x_r over kTogether rows, of the features from f on.
+template <class Real>
+RANKSVM_INLINE Lanes weighted_sum(const Real *const *x, const double *u, int64_t f) {
+    // two sums, so that an addition need not wait for all before it
+    Lanes even = u[0] * lanes_at(x[0] + f), odd = u[1] * lanes_at(x[1] + f);
+    for (int r = 2; r < kTogether; r += 2) {
+        even = even + u[r] * lanes_at(x[r] + f);
+        odd = odd + u[r + 1] * lanes_at(x[r + 1] + f);
+    }
+    return even + odd;
+}
+
 // out += sum of u_t x_t; rows with u_t = 0 (documents in no violating pair) are not read. As many rows from `fetched` on, but
 // none from `fetch_stop` on, are fetched meanwhile: the next rows that a pass reads. (700,080 x 136: 0.93 to 0.95 of its time.)
 template <class Matrix>
@@ -102,9 +110,10 @@ RANKSVM_INLINE void accumulate_rows(Matrix X, int64_t n, const int64_t *rows, in
                                     int64_t fetch_stop, const double *u_range, double *RANKSVM_RESTRICT out) {
     using Real = typename Matrix::Value;
     const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real));
+    const Lanes end = n < kWidth ? Lanes() : last_lanes(nullptr, n);
     int64_t t = start;
     while (t < stop) {
-        for (const int64_t end = std::min(fetched + kTogether, fetch_stop); fetched < end; ++fetched) {
+        for (const int64_t until = std::min(fetched + kTogether, fetch_stop); fetched < until; ++fetched) {
             const char *later = reinterpret_cast<const char *>(row_of(X, n, row_at(rows, fetched)));
             for (int64_t byte = 0; byte < row_bytes; byte += 64) RANKSVM_PREFETCH_LATER(later + byte);
         }
@@ -119,19 +128,16 @@ RANKSVM_INLINE void accumulate_rows(Matrix X, int64_t n, const int64_t *rows, in
         if (filled == 0) return;
         for (int r = filled; r < kTogether; ++r) x[r] = x[0], u[r] = 0.0;
         int64_t f = 0;
-        for (; f + kWidth <= n; f += kWidth) {
-            // two sums, so that an addition need not wait for all before it
-            Lanes even = lanes_at(out + f) + u[0] * lanes_at(x[0] + f), odd = u[1] * lanes_at(x[1] + f);
-            for (int r = 2; r < kTogether; r += 2) {
-                even = even + u[r] * lanes_at(x[r] + f);
-                odd = odd + u[r + 1] * lanes_at(x[r + 1] + f);
+        for (; f + kWidth <= n; f += kWidth) put_lanes(out + f, lanes_at(out + f) + weighted_sum(x, u, f));
+        if (f < n && n >= kWidth) {
+            f = n - kWidth;
+            put_lanes(out + f, lanes_at(out + f) + weighted_sum(x, u, f) * end);
+        } else {
+            for (; f < n; ++f) {
+                double sum = 0.0;
+                for (int r = 0; r < kTogether; ++r) sum += u[r] * static_cast<double>(x[r][f]);
+                out[f] += sum;
             }
-            put_lanes(out + f, even + odd);
-        }
-        for (; f < n; ++f) {
-            double sum = 0.0;
-            for (int r = 0; r < kTogether; ++r) sum += u[r] * static_cast<double>(x[r][f]);
-            out[f] += sum;
         }
     }
 }

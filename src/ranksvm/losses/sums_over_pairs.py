@@ -58,8 +58,8 @@ class SweepState:
                 self.order = near.order.copy()
             self.outer = np.empty(pairs.n_rows, dtype=np.int32)
             self.inner = np.empty(pairs.n_rows, dtype=np.int32) if ring else None
-        self.scores = np.empty(pairs.n_rows)
-        self.degrees = np.empty(pairs.n_rows)
+        # in one piece: large memory is then nearly all in huge pages
+        self.scores, self.degrees = np.empty((2, pairs.n_rows))
         self.curvature = 0.0
         swept = self.order, self.outer, self.inner
         self.arrays = sweep.StateArrays(*swept, self.scores, self.degrees, ring, n_threads)
