@@ -2,14 +2,17 @@
 
     python benchmarks/serving.py                 100 documents x 46 features; the store in the folder of TMPDIR
     python benchmarks/serving.py --seconds 5     longer
+    python benchmarks/serving.py --log FILE      and a restart with 1,000,000 answers; the log is made if FILE is new
 
-The load generator is `benchmarks/_load.py`, in a process of its own on the same processors. The store is on a disk
-(not a memory file system), whose own time for a write and fdatasync is measured beside it.
+The load generator is wrk (`apt-get install wrk`), or `benchmarks/_load.py` where it is not installed, in a process of
+its own on the same processors. The store is on a disk (not a memory file system), whose own time for a write and
+fdatasync is measured beside it.
 """
 
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -23,6 +26,8 @@ import numpy as np
 import _common as common
 
 LOAD = Path(__file__).with_name("_load.py")
+WRK, SCRIPT = shutil.which("wrk"), Path(__file__).with_name("_load.lua")
+LOG = 1_000_000
 N_FEATURES = 46
 
 
@@ -46,9 +51,12 @@ class Service:
             return json.load(answer)
 
     def memory(self):
-        """Resident memory in MB."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1000
+        """Resident memory in MB of the process that ranks, and of the one that learns."""
+        own = self.process.pid
+        (child,) = Path(f"/proc/{own}/task/{own}/children").read_text().split() or [own]
+        return [
+            int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) / 1000 for pid in (own, child)
+        ]
 
     def learnt(self):
         """Wait until everything was learnt from."""
@@ -68,33 +76,42 @@ def request(path, body, kind):
     return head.encode() + body
 
 
-def start_load(port, seconds, connections, requests, repeat=True):
-    """Start the load generator."""
-    process = subprocess.Popen(
-        [sys.executable, LOAD, str(port), str(seconds), str(connections), "repeat" if repeat else "once"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    process.stdin.write(b"".join(struct.pack("<I", len(one)) + one for one in requests))
-    process.stdin.close()
-    return process
+class Load:
+    """A load generator, which has been started."""
 
+    def __init__(self, port, seconds, connections, requests, once=False, events=False):
+        self._folder = tempfile.TemporaryDirectory()
+        self._sent = Path(self._folder.name, "requests")
+        self._sent.write_bytes(b"".join(struct.pack("<I", len(one)) + one for one in requests))
+        self._wrk = WRK is not None and not events
+        how = "once" if once else "repeat"
+        command = [sys.executable, LOAD, str(port), str(seconds), str(connections), how]
+        if self._wrk:
+            load = ["-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--timeout", "30s"]
+            command = [WRK, *load, "-s", SCRIPT, f"http://127.0.0.1:{port}", "--", self._sent, how]
+        with open(self._sent, "rb") as sent:
+            self._process = subprocess.Popen(command, stdin=sent, stdout=subprocess.PIPE)
 
-def end_load(process):
-    found = json.loads(process.stdout.read())
-    process.wait()
-    assert all(status < "300" for status in found["statuses"]), found["statuses"]
-    return found
+    def end(self):
+        """What it found: requests a second, and times in ms."""
+        text = self._process.communicate()[0]
+        self._folder.cleanup()
+        found = json.loads(text[text.index(b"{") :])
+        if self._wrk:
+            assert found["errors"] == 0, found
+            return found
+        assert all(status < "300" for status in found["statuses"]), found["statuses"]
+        p50, p90, p99 = np.percentile(np.array(found["times"]) * 1000, [50, 90, 99])
+        rate = len(found["times"]) / found["seconds"]
+        return {"rate": rate, "p50": p50, "p90": p90, "p99": p99, "events": found["events"]}
 
 
 def load(*arguments, **options):
-    return end_load(start_load(*arguments, **options))
+    return Load(*arguments, **options).end()
 
 
 def row(name, found):
-    times = np.array(found["times"]) * 1000
-    p50, p90, p99 = np.percentile(times, [50, 90, 99])
-    return [name, f"{len(times) / found['seconds']:,.0f}", f"{p50:.2f}", f"{p90:.2f}", f"{p99:.2f}"]
+    return [name, f"{found['rate']:,.0f}", *(f"{found[p]:.2f}" for p in ("p50", "p90", "p99"))]
 
 
 def rank_requests(n_documents, rng):
@@ -110,7 +127,8 @@ def rank_requests(n_documents, rng):
 def feedback_requests(service, n_events, rng):
     """Feedback on new events of 20 documents."""
     X = rng.normal(size=(20, N_FEATURES)).astype("<f4").tobytes()
-    ranked = load(service.port, 600, 8, [request("/v1/rank", X, "application/octet-stream")] * n_events, repeat=False)
+    asked = [request("/v1/rank", X, "application/octet-stream")] * n_events
+    ranked = load(service.port, 600, 8, asked, once=True, events=True)
     bodies = [json.dumps({"clicks": [str(row)]}).encode() for row in range(20)]
     return [
         request(f"/v1/events/{event}/feedback", bodies[number % 20], "application/json")
@@ -132,8 +150,13 @@ def disk(folder, repeats):
 
 def main(argv=None):
     """Measure and write the page."""
-    options = common.arguments(__doc__, argv, ("--seconds", {"type": float, "default": 3.0, "help": "of each load"}))
-    seconds, n_events = (0.2, 20) if options.smoke else (options.seconds, int(700 * options.seconds))
+    options = common.arguments(
+        __doc__,
+        argv,
+        ("--seconds", {"type": float, "default": 3.0, "help": "of each load"}),
+        ("--log", {"metavar": "FILE", "help": "a log of 1,000,000 answers"}),
+    )
+    seconds, n_events = (0.2, 20) if options.smoke else (options.seconds, int(1500 * options.seconds))
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -147,47 +170,93 @@ def main(argv=None):
         ]
         median, slow = disk(folder, 5 if options.smoke else 200)
         first = service.memory()
-        for connections in (1, 256):
-            # the event of each was answered before and is in the store
-            sent = feedback_requests(service, n_events if connections == 1 else 4 * n_events, rng)
-            rows.append(
-                row(
-                    f"feedback, {connections} connection{'s'[: connections - 1]}",
-                    load(service.port, 600, connections, sent, repeat=False),
-                )
-            )
+        # the event of each was answered before and is in the store
+        sent = feedback_requests(service, n_events, rng)
+        rows.append(row("feedback, 1 connection", load(service.port, seconds, 1, sent, once=True)))
+        sent = feedback_requests(service, 3 * n_events, rng)
+        rows.append(row("feedback, 256 connections", load(service.port, seconds, 256, sent, once=True)))
         start = time.perf_counter()
         service.learnt()
         lag = time.perf_counter() - start
         sent = feedback_requests(service, n_events, rng)
         rows.append(row("rank, JSON, 2 connections, idle learner", load(service.port, seconds, 2, asked)))
-        answering = start_load(service.port, seconds, 1, sent, repeat=False)
+        answering = Load(service.port, seconds, 1, sent, once=True)
         rows.append(row("rank, JSON, 2 connections, while it learns", load(service.port, seconds, 2, asked)))
-        end_load(answering)
+        answering.end()
         position, last = service.learnt(), service.memory()
-        size = service.get("/v1/models")["store"]["bytes"] / 1e6
+        store = service.get("/v1/models")["store"]
         service.stop()
         again = Service(folder / "events.db")
         assert again.get("/v1/models")["learning"]["position"] == position
         again.stop()
-    publish(options, rows, (median, slow), lag, (first, last), (position, size, again.start_seconds))
+    long = restart(options.log) if options.log else None
+    publish(options, rows, (median, slow), lag, (first, last), (position, store, again.start_seconds), long)
 
 
-def publish(options, rows, disk_times, lag, memory, store):
+def restart(path):
+    """Seconds of a restart on a log of which nothing was learnt from, and what it then holds in memory."""
+    if not Path(path).exists():
+        make_log(path)
+    service = Service(path)
+    seconds, learning = service.start_seconds, service.get("/v1/models")["learning"]
+    before, position = service.memory(), learning["position"]
+    time.sleep(20)
+    after, learnt = service.memory(), service.get("/v1/models")["learning"]["position"] - position
+    service.process.kill()
+    service.process.wait()
+    return seconds, learning["lag"], before, after, learnt
+
+
+def make_log(path):
+    """A log of many answers, after its first checkpoint."""
+    import msgspec
+
+    import ranksvm
+    from ranksvm.serving.learner import begin
+    from ranksvm.serving.learning import Settings
+    from ranksvm.serving.records import Entry, Event, Kind, Shown, event_id
+    from ranksvm.serving.store import open_store
+
+    store, rng = open_store(str(path)), np.random.default_rng(0)
+    model = ranksvm.SOLARRanker(order=2, gamma=100.0, random_state=0)
+    begin(store, {"champion": model}, Settings([f"f{j + 1}" for j in range(N_FEATURES)]), at=0.0)
+    says = msgspec.msgpack.encode({"labels": [1.0, 0.0]})
+    for _ in range(LOG // 500):
+        items = []
+        for X in rng.normal(size=(500, 2, N_FEATURES)).astype("<f4"):
+            event = Event(event_id(), time.time(), Shown(["a", "b"], [0, 1], 1, N_FEATURES, "<f4"), X.tobytes())
+            items += [event, Entry(Kind.FEEDBACK, event.id, says, time.time())]
+        store.append(items)
+    store.close()
+
+
+def publish(options, rows, disk_times, lag, memory, held, long):
     """Write the page."""
-    position, size, restart = store
+    position, store, again = held
     (median, slow), (first, last) = disk_times, memory
     parts = [
         common.table(["requests", "per second", "median ms", "p90 ms", "p99 ms"], rows),
         "Goals: 1,500 rankings a second in JSON and 3,000 in float32 at 8 connections, p99 25 ms; feedback 800 "
         "a second at 1 connection and 2,500 at 256; learning adds 5 ms to p99. The load generator is "
-        "`benchmarks/_load.py` (asyncio streams of Python), on the same processors as the service.",
+        f"{'wrk, one thread' if WRK else '`benchmarks/_load.py` (asyncio streams of Python)'}, on the same processors "
+        "as the service, which has two processes: one ranks and stores, one learns. In the end "
+        f"{store['waiting']} events waited in memory to be stored, and {store['dropped']} had been dropped.",
         f"The disk of the store takes {median:.2f} ms (median) and {slow:.1f} ms (p90) for a write of 16 kB and "
         "fdatasync. Feedback is answered after such a wait, which requests that come together share. After the last "
         f"feedback of 256 connections {lag:.2f} s passed until all of it was learnt from.",
-        f"Resident memory was {first:.0f} MB after the first rankings and {last:.0f} MB in the end, with {position:,} "
-        f"answers and {size:,.0f} MB of log. A restart took {restart:.1f} s to the first request, imports included.",
+        f"Resident memory (of the process that ranks, and of the one that learns) was {first[0]:.0f} and "
+        f"{first[1]:.0f} MB after the first rankings and {last[0]:.0f} and {last[1]:.0f} MB in the end, with "
+        f"{position:,} answers and {store['bytes'] / 1e6:,.0f} MB of log. "
+        f"A restart took {again:.1f} s to the first request, imports included.",
     ]
+    if long is not None:
+        seconds, n_answers, before, after, learnt = long
+        parts.append(
+            f"A restart with {n_answers:,} answers after the last checkpoint took {seconds:.1f} s (goal 3 s) to the "
+            f"first request; it ranks with the checkpoint, while the other process learns: {learnt:,} answers in the "
+            f"next 20 s. Memory went from {before[0]:.0f} and {before[1]:.0f} MB "
+            f"to {after[0]:.0f} and {after[1]:.0f} MB."
+        )
     text = common.page("A learning service", "serving", options, parts, "starlette", "uvicorn", "msgspec")
     common.publish(text, options)
 

@@ -398,3 +398,23 @@ def test_a_restarted_service_continues(tmp_path):
     client = running.client()
     assert client.get("/v1/models")[1]["position"] == 3
     running.stop()
+
+
+def test_a_learner_that_is_killed_alone_is_started_again(tmp_path):
+    running = Running(str(tmp_path / "events.db"), fitted(), process=True)
+    client = running.client()
+    learner = running.service.learner
+
+    def answer():
+        event = client.rank(X.tolist())["event"]
+        assert client.feedback(event, labels=[0, 0, 0, 1, 2, 3])[0] == 202
+
+    answer()
+    until(lambda: client.get("/v1/models")[1]["position"] == 1)
+    killed = learner._process
+    killed.kill()
+    answer()  # ranking and feedback go on
+    until(lambda: learner._process is not killed)
+    until(lambda: client.get("/v1/models")[1]["position"] == 2)
+    client.close()
+    running.stop()

@@ -13,7 +13,7 @@ from ranksvm.serving.feedback import Feedback, checked_feedback
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Learning, Settings
 from ranksvm.serving.models import model_bytes
-from ranksvm.serving.records import Entry, Event, Kind, Shown
+from ranksvm.serving.records import Entry, Event, Kind, Outcome, Shown
 from ranksvm.serving.replay import replay
 from ranksvm.serving.store import open_store
 
@@ -308,3 +308,15 @@ def test_feedback_that_makes_no_sense_is_refused(given, message):
 def test_the_same_feedback_has_the_same_bytes():
     one, two = Feedback(labels={"d0": 1, "d1": 0}), Feedback(labels={"d1": 0, "d0": 1})
     assert checked_feedback(one, ["d0", "d1"]) == checked_feedback(two, ["d0", "d1"])
+
+
+def test_no_feedback_in_time_may_be_ignored(tmp_path):
+    store = open_store(str(tmp_path / "events.db"), reward_wait=60.0, unanswered="ignored")
+    begin(store, {CHAMPION: solar()}, SETTINGS, at=0.0)
+    store.append([query_event(0)[0]])  # of 1970
+    learner = Learner(store)
+    steps(learner)
+    assert store.head[0] == learner._learning.position == 0
+    (receipt,) = store.append([feedback("e000000", {"labels": [0.0] * 8})])
+    assert receipt.outcome is Outcome.EXPIRED
+    store.close()
