@@ -6,9 +6,9 @@ from ranksvm.clicks.counts import ClickCounts, groups_of
 
 __all__ = ["FEW_CLICKS", "against", "comparable", "connected", "fitted", "harvested", "swapped"]
 
-# Comparable clicks of a rank below which its propensity is off by more than about 10 %. Learning with such ranks cost
-# .03 to .09 of pairwise accuracy in the mean of 10 logs (10^5 clicks on whole rankings of MQ2008, OHSUMED and
-# MQ2007-partial, benchmarks/clicks_folds.py), and without them at most .001.
+# Comparable clicks of a rank below which its propensity is off by more than about 10 %. (In the mean of 10 logs of 10^5
+# clicks on whole rankings of MQ2008, OHSUMED and MQ2007-partial, learning with such ranks cost .03 to .09 of pairwise
+# accuracy, C chosen for each; without them, at the same C, less than .002: benchmarks/clicks_folds.py.)
 FEW_CLICKS = 100
 
 # Numbers of a table of groups and pairs of ranks: 64 MB.
