@@ -94,7 +94,7 @@ def test_a_pipeline_keeps_its_steps(model_file, X):
     np.testing.assert_array_equal(loaded.transform(X), expected)
 
 
-def test_a_pipeline_is_fitted_as_a_whole_or_not_at_all(tmp_path, X, monkeypatch):
+def test_the_steps_of_a_pipeline_before_its_end_are_fitted_or_none_is(tmp_path, X, monkeypatch):
     """A find of the fuzzer: `predict` of such a model raised NotFittedError."""
     part = make_pipeline(StandardScaler(), MinMaxScaler().fit(X))
     with pytest.raises(OptionError, match="some steps of a Pipeline are fitted and others are not"):
@@ -106,6 +106,8 @@ def test_a_pipeline_is_fitted_as_a_whole_or_not_at_all(tmp_path, X, monkeypatch)
         ranksvm.load(tmp_path / "part")
     persistence.save(make_pipeline(StandardScaler(), MinMaxScaler()), tmp_path / "unfitted")
     assert len(ranksvm.load(tmp_path / "unfitted").steps) == 2
+    persistence.save(make_pipeline(MinMaxScaler().fit(X), ranksvm.PRanker()), tmp_path / "to learn")
+    assert len(ranksvm.load(tmp_path / "to learn").steps) == 2
 
 
 def test_every_kind_of_value_comes_back_equal_and_of_the_same_type(tmp_path):

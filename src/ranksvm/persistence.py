@@ -359,8 +359,9 @@ def _check_fitted(obj: Any, fitted: dict[str, Any]) -> dict[str, Any]:
     """The fitted attributes as the class declares them; SchemaError says which one is not."""
     name = type(obj).__name__
     if name == "Pipeline":
-        are_fitted = {hasattr(step, "n_features_in_") for _, step in obj.steps if hasattr(step, "fit")}
-        if len(are_fitted) > 1:
+        # an online ranker at the end may still have to learn
+        are_fitted = [hasattr(step, "n_features_in_") for _, step in obj.steps if hasattr(step, "fit")]
+        if any(are_fitted) and not all(are_fitted[:-1]):
             raise SchemaError("some steps of a Pipeline are fitted and others are not")
     schema = SKLEARN_SCHEMAS.get(name) or schema_of(type(obj))
     return checked_attributes(name, schema, fitted)
