@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ranksvm._compiled import json_matrix
+import ranksvm._compiled.json_matrix as json_matrix
 from ranksvm.serving.problems import Problem
 
 __all__ = [
