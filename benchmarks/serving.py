@@ -2,7 +2,7 @@
 
     python benchmarks/serving.py                 100 documents x 46 features; the store in the folder of TMPDIR
     python benchmarks/serving.py --seconds 5     longer
-    python benchmarks/serving.py --log FILE      and a restart with 1,000,000 answers; the log is made if FILE is new
+    python benchmarks/serving.py --log FILE      and a restart with 1,000,000 answers; FILE is made (1 min) if it is new
     python benchmarks/serving.py --only quality  one part of the page: load, quality or peers
 
 The load generator is wrk (`apt-get install wrk`), or `benchmarks/_load.py` where it is not installed, in a process of
@@ -221,7 +221,7 @@ def measured_load(options):
         assert again.get("/v1/models")["learning"]["position"] == position
         again.stop()
     long = restart(options.log) if options.log else None
-    goals = load_goals(found, (lag_beside, lag), (first, last), again.start_seconds, long)
+    goals = load_goals(found, (lag_beside, lag), again.start_seconds, long)
     return [*goals, *load_parts(found, (median, slow), (first, last), (position, store), long)]
 
 
@@ -263,7 +263,7 @@ def make_log(path):
     store.close()
 
 
-def load_goals(found, lags, memory, again, long):
+def load_goals(found, lags, again, long):
     """The table of goals and verdicts."""
     rows = [at_least(f"{name}, per second", found[name]["rate"], goal) for name, goal in RATES.items()]
     rows += [at_most(f"{name}, p99 ms", found[name]["p99"], 25) for name in (JSON_RANK, FLOAT32_RANK)]
@@ -274,12 +274,9 @@ def load_goals(found, lags, memory, again, long):
     if long is not None:
         seconds, n_answers, before, after, learnt = long
         rows.append(at_most(f"restart with {n_answers:,} answers after the checkpoint, s", seconds, 3))
-        memory, what = (before, after), f"while {learnt:,} of these answers were learnt from"
-    else:
-        what = "from the first rankings to the end"
-    grown = 100 * (sum(memory[1]) / sum(memory[0]) - 1)
-    # flat: caches of a few MB fill, and the allocator keeps what the largest request took
-    rows.append(at_most(f"growth of memory {what}, %", grown, 10))
+        # flat, but for caches of a few MB; on a new store the documents of 2,000 events are still to be remembered
+        grown = 100 * (sum(after) / sum(before) - 1)
+        rows.append(at_most(f"growth of memory while {learnt:,} of these answers were learnt from, %", grown, 5))
     return [common.table(["measure", "found", "goal"], rows)]
 
 
@@ -288,7 +285,7 @@ def at_least(name, value, goal):
 
 
 def at_most(name, value, goal):
-    return [name, f"{value:.2f}", f"at most {common.verdict(value, goal)}"]
+    return [name, f"{value:.2f}", f"at most {goal:g}: " + ("met" if value <= goal else "**MISSED**")]
 
 
 def load_parts(found, disk_times, memory, held, long):
@@ -302,7 +299,8 @@ def load_parts(found, disk_times, memory, held, long):
         f"The load generator is {'wrk, one thread' if WRK else '`benchmarks/_load.py` (asyncio streams of Python)'}, "
         "on the same processors as the service, which has two processes: one ranks and stores, one learns. In the end "
         f"{store['waiting']} events waited in memory to be stored, and {store['dropped']} had been dropped. Lag is the "
-        "time from the last answer to feedback until all of it was learnt from.",
+        "time from the last answer to feedback until all of it was learnt from. Feedback is prepared for 1,500 answers "
+        "a second at 1 connection and 4,500 at 256: no higher rate can be measured.",
         f"The disk of the store takes {median:.2f} ms (median) and {slow:.1f} ms (p90) for a write of 16 kB and "
         "fdatasync. Feedback is answered after such a wait, which requests that come together share.",
         f"Resident memory (of the process that ranks, and of the one that learns) was {first[0]:.0f} and "
