@@ -69,8 +69,9 @@ def check(found, expected, qid, single):
     assert worst <= (1e-6 if single else 1e-14) * max(1.0, np.abs(expected).max())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scaler", SCALERS)
+@pytest.mark.parametrize(
+    "scaler", [name if name == "none" else pytest.param(name, marks=pytest.mark.slow) for name in SCALERS]
+)
 @pytest.mark.parametrize(("target", "runtime"), RUNTIMES)
 def test_the_order_of_1000_queries(queries, models, target, runtime, scaler, tmp_path):
     by_query = scaler.startswith("query")

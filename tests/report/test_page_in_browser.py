@@ -1,6 +1,10 @@
 """The page of a report in headless Chromium: nothing fails, nothing is fetched; sorting, searching, keyboard, print."""
 
+import numpy as np
 import pytest
+
+import ranksvm
+from ranksvm.report import make_report
 
 TABLE = "#queries table"
 
@@ -124,6 +128,25 @@ def test_print_opens_what_is_closed(page, tmp_path):
     assert head.evaluate("head => getComputedStyle(head, '::before').content") == '"query"'
     page.pdf(path=tmp_path / "report.pdf")
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_paper_cuts_no_table(browser, parts, tmp_path):
+    """Paper cannot be scrolled: the table of queries has a value and a difference for each of six baselines."""
+    test = parts[1]
+    scores = {f"baseline-{place}.rsvm": test.X @ np.roll([1.0, 0.5, 0.0, -0.5], place) for place in range(6)}
+    plain = ranksvm.RankingData(test.X, test.y, test.queries.numbers())
+    model = ranksvm.RankSVM(C=0.1).fit(plain.X, plain.y, qid=plain.qid)
+    make_report(model, plain, baselines=scores).save(tmp_path / "report.html")
+    a4_within_margins = 718  # pixels: 210 mm less 1 cm on both sides
+    context = browser.new_context(viewport={"width": a4_within_margins, "height": 900})
+    opened = context.new_page()
+    opened.goto((tmp_path / "report.html").as_uri())
+    opened.emulate_media(media="print")
+    assert opened.locator(f"{TABLE} thead th").count() == 1 + 7 + 6 + 2
+    assert opened.evaluate(
+        "Math.max(...Array.from(document.querySelectorAll('table'), table => table.offsetWidth))"
+    ) <= (a4_within_margins)
+    context.close()
 
 
 def test_without_scripts_everything_is_there(browser, report, tmp_path):

@@ -180,7 +180,7 @@ class Evaluation(Tabular):
 
     def _repr_html_(self) -> str:
         """The means with their intervals in a notebook."""
-        table = metrics_table({"mean": self})
+        table = metrics_table({"": self})
         return dataclasses.replace(table, caption=self._table().caption).to_html()
 
     def __repr__(self) -> str:
@@ -192,18 +192,26 @@ class Evaluation(Tabular):
 
 
 def metrics_table(evaluations: Mapping[str, Evaluation], confidence: float = 0.95) -> Table:
-    """A row per metric, and for every system its mean over the queries and the interval of that."""
+    """A row per metric and system, with the system's mean over the queries and the interval of that.
+
+    One system is not named.
+    """
     first = next(iter(evaluations.values()))
-    share = f"{100 * confidence:g} % interval"
-    columns: dict[str, list[Any]] = {"metric": list(first.means)}
-    headings = {"metric": f"metric ({first.convention})"}
-    for name, evaluation in evaluations.items():
-        columns[f"mean of {name}"] = list(evaluation.means.values())
-        ends = [evaluation.interval(metric, confidence=confidence) for metric in evaluation.means]
-        columns[f"interval of {name}"] = ["-" if np.isnan(low) else f"{low:.4f} to {high:.4f}" for low, high in ends]
-        headings |= {f"mean of {name}": name, f"interval of {name}": share}
-    intervals = tuple(name for name in columns if name.startswith("interval of "))
-    return Table(columns, f"means over {first.n_queries} queries", headings, numbers=intervals)
+    columns: dict[str, list[Any]] = {"metric": [], "system": [], "mean": [], "interval": []}
+    for metric in first.means:
+        for name, evaluation in evaluations.items():
+            low, high = evaluation.interval(metric, confidence=confidence)
+            interval = "-" if np.isnan(low) else f"{low:.4f} to {high:.4f}"
+            row = (metric, name, evaluation[metric], interval)
+            for values, value in zip(columns.values(), row, strict=True):
+                values.append(value)
+    return Table(
+        columns,
+        f"means over {first.n_queries} queries",
+        headings={"metric": f"metric ({first.convention})", "interval": f"{100 * confidence:g} % interval"},
+        hidden=("system",) if len(evaluations) == 1 else (),
+        numbers=("interval",),
+    )
 
 
 def evaluate(
