@@ -4,8 +4,8 @@ import numpy as np
 
 from _clicks_world import World
 from ranksvm.clicks import PositionBias, attractiveness
-from ranksvm.clicks._rank_pairs import FEW_CLICKS, comparable, connected, fitted, harvested
 from ranksvm.clicks.counts import ClickCounts
+from ranksvm.clicks.rank_pairs import FEW_CLICKS, comparable, connected, fitted, harvested
 
 __all__ = ["Clicks", "Lists"]
 

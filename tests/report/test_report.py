@@ -71,11 +71,12 @@ def test_the_style_of_the_user_does_not_matter(data):
     from matplotlib import pyplot, rcParams
 
     model = fitted(ranksvm.RankSVM(), data)
+    open_before = pyplot.get_fignums()
     before = make_report(model, data).html
     with pyplot.rc_context({"font.size": 30, "axes.facecolor": "black", "text.usetex": False}):
         assert make_report(model, data).html == before
         assert rcParams["font.size"] == 30
-    assert not pyplot.get_fignums()
+    assert pyplot.get_fignums() == open_before
 
 
 def test_the_numbers_are_those_of_the_package(data):

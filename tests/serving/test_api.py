@@ -64,13 +64,15 @@ def test_all_forms_of_a_request_give_the_same_ranking(service, client):
         client.post("/v1/rank", {"documents": lists}),
         client.post("/v1/rank", {"matrix": X.tolist(), "ids": [str(i) for i in range(6)]}),
         client.post("/v1/rank?query=shoes", lines, kind="application/x-ndjson"),
-        client.post("/v1/rank?query=shoes", X.astype("<f4").tobytes(), kind="application/octet-stream"),
+        client.post("/v1/rank?features=3&query=shoes", X.astype("<f4").tobytes(), kind="application/octet-stream"),
     ]
     for status, content, _ in answers:
         assert (status, content["order"], content["version"], content["policy"]) == (200, order, 1, "greedy")
         assert content["scores"] == pytest.approx(-np.sort(-scores), rel=1e-6)
     # JSON carries the bits
     assert answers[0][1]["scores"] == (-np.sort(-scores)).tolist()
+    other = client.post("/v1/rank?features=2", X.astype("<f4").tobytes(), kind="application/octet-stream")
+    assert (other[0], other[1]["detail"]) == (422, "the body has 2 features, and the model 3.")
     until(lambda: client.get(f"/v1/events/{answers[4][1]['event']}/explain")[0] == 200)
     assert client.get(f"/v1/events/{answers[4][1]['event']}/explain")[1]["query"] == "shoes"
 

@@ -1,5 +1,6 @@
 """A service that is killed at any moment, again and again: nothing acknowledged is lost or counted twice; same bits."""
 
+import functools
 import os
 import random
 import re
@@ -31,7 +32,9 @@ class Killed:
 
     def __init__(self, store, command=COMMAND):
         own = [*command, "--store", str(store), "--port", "0"]
-        self._process = subprocess.Popen([sys.executable, "-m", "ranksvm", *own], stderr=subprocess.PIPE, text=True)
+        full = [sys.executable, "-m", "ranksvm", *own]
+        # a process group of its own, which the learner is in, too
+        self._process = subprocess.Popen(full, stderr=subprocess.PIPE, text=True, start_new_session=True)
         said = []
         for line in self._process.stderr:
             said.append(line)
@@ -41,8 +44,9 @@ class Killed:
         else:
             raise AssertionError(f"it did not start: {''.join(said)}")
 
-    def kill(self, how=signal.SIGKILL):
-        os.kill(self._process.pid, how)
+    def kill(self, how=signal.SIGKILL, learner=False):
+        """Kill the process that ranks, which the learner notices and ends; or both at once."""
+        (os.killpg if learner else os.kill)(self._process.pid, how)
         self._process.wait()
         self._process.stderr.close()
 
@@ -102,7 +106,8 @@ def kills(path, n_kills, each):
     acknowledged, uncertain = [], set()
     for number in range(1, n_kills + 1):
         service = Killed(path)
-        send_until_killed(service.port, number * each, service.kill, acknowledged, uncertain)
+        kill = functools.partial(service.kill, learner=number % 2 == 0)
+        send_until_killed(service.port, number * each, kill, acknowledged, uncertain)
     service = Killed(path)
     learn_all(path)
     service.kill(signal.SIGTERM)

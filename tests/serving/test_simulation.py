@@ -10,7 +10,7 @@ from command_runner import command_runner
 from ranksvm.cli import main
 from ranksvm.clicks import attractiveness
 from ranksvm.serving.learner import Schedule
-from ranksvm.serving.simulation import each_query, position_clicks
+from ranksvm.serving.simulation import Connection, each_query, position_clicks, simulate
 
 from .http_service import Running
 
@@ -42,23 +42,37 @@ def service(tmp_path):
     running.stop()
 
 
-def test_in_step_with_labels_it_is_progressive_validation(data, service):
-    url = f"http://127.0.0.1:{service.port}"
-    report = json.loads(run(url, data, "--clicks", "none", "--in-step", "--json", "--quiet").stdout)
-    rows = ranksvm.read_letor(data)
-    expected = ranksvm.progressive_validation(solar(), rows, metrics="ndcg@10")
+@pytest.mark.parametrize("drift", ["none", "sudden", "gradual"])
+def test_in_step_with_labels_it_is_progressive_validation_to_the_last_bit(data, service, drift):
+    options = "--clicks", "none", "--in-step", "--drift", drift, "--json", "--quiet"
+    report = json.loads(run(f"http://127.0.0.1:{service.port}", data, *options).stdout)
+    queries = [(one.X, one.y) for one, _ in each_query(ranksvm.read_letor(data), passes=1, drift=drift)]
+    expected = ranksvm.progressive_validation(solar(), queries, metrics="ndcg@10")
     client = service.client()
-    means = client.get("/v1/models")[1]["measures"]
-    assert means["champion"]["mean"] == pytest.approx(expected["ndcg@10"], abs=1e-15)
+    found = client.get("/v1/models")[1]
+    assert found["measures"]["champion"]["mean"] == expected["ndcg@10"]
     # before the first query was learnt from all scores are equal, and what was shown has one order of them
     first = ranksvm.metrics.CumulativeMetrics("ndcg@10")
-    rows_of_first = rows.queries.rows(0)
-    first.add(rows.y[rows_of_first], -np.arange(len(rows_of_first), dtype=float))
-    shown = (30 * expected["ndcg@10"] - expected.per_query["ndcg@10"][0, 0] + first.means["ndcg@10"]) / 30
-    assert report["metrics"]["ndcg@10"] == pytest.approx(shown, abs=1e-12)
-    assert means["shown"]["mean"] == report["metrics"]["ndcg@10"]
-    weights = {one["feature"]: one["weight"] for one in client.get("/v1/models")[1]["weights"]}
-    assert list(weights[f"f{j}"] for j in (1, 2, 3)) == expected.models[0].coef_.tolist()
+    labels = queries[0][1]
+    first.add(labels, -np.arange(len(labels), dtype=float))
+    (values,) = expected.per_query["ndcg@10"]
+    shown = np.cumsum([first.means["ndcg@10"], *values[1:]])[-1] / len(values)
+    assert found["measures"]["shown"]["mean"] == report["metrics"]["ndcg@10"] == shown
+    weights = {one["feature"]: one["weight"] for one in found["weights"]}
+    assert [weights[f"f{j}"] for j in (1, 2, 3)] == expected.models[0].coef_.tolist()
+
+
+def test_features_are_sent_in_their_own_precision(service):
+    made = ranksvm.make_ranking(n_queries=1, n_docs=8, n_features=3, random_state=0)
+    for dtype in (np.float32, np.float64):
+        connection = Connection(f"127.0.0.1:{service.port}")
+        one = ranksvm.RankingData(made.X.astype(dtype), made.y, made.qid)
+        (found,) = simulate(connection, each_query(one, passes=1, drift="none"), feedback="labels", metrics="ndcg@10")
+        connection.close()
+        event = service.store.entries(found.last - 1, 1)[0].answered
+        assert event.X.dtype == dtype
+        assert np.array_equal(event.X, one.X)
+        assert event.shown.query == str(made.qid[0])
 
 
 def test_clicks_are_sent(data, service):
@@ -73,7 +87,7 @@ def test_what_is_no_service_is_told(data, service):
     assert run("http://127.0.0.1:9", data, code=1).output
     wide = ranksvm.make_ranking(n_queries=2, n_docs=3, n_features=4, random_state=0)
     ranksvm.write_letor(data, wide.X, wide.y, wide.qid)
-    assert "has 4 features, and the model 3" in run(f"127.0.0.1:{service.port}", data, code=1).output
+    assert "the body has 4 features, and the model 3" in run(f"127.0.0.1:{service.port}", data, code=1).output
 
 
 def test_clicks_follow_the_position_model():

@@ -57,9 +57,10 @@ RANKSVM_INLINE void dots(const Real *const *x, const double *w, int64_t n, const
 // The same for rows shorter than a vector.
 template <class Real>
 RANKSVM_INLINE void short_dots(const Real *const *x, const double *w, int64_t n, double *out) {
-    std::fill_n(out, kTogether, 0.0);
-    for (int64_t f = 0; f < n; ++f)
-        for (int r = 0; r < kTogether; ++r) out[r] += static_cast<double>(x[r][f]) * w[f];
+    const Lanes at = short_lanes(w, n);
+    Lanes sums[kTogether];
+    for (int r = 0; r < kTogether; ++r) sums[r] = short_lanes(x[r], n) * at;
+    sums_of(sums, out);
 }
 
 template <class Matrix>

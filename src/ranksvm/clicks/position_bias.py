@@ -7,10 +7,10 @@ import numpy as np
 
 from ranksvm._options import check, count, flag, one_of
 from ranksvm.clicks._expectation import maximised
-from ranksvm.clicks._rank_pairs import FEW_CLICKS, against, comparable, connected, fitted, harvested, swapped
 from ranksvm.clicks._trust import affine, moments
 from ranksvm.clicks.bias import PositionBias
 from ranksvm.clicks.counts import ClickCounts
+from ranksvm.clicks.rank_pairs import FEW_CLICKS, against, comparable, connected, fitted, harvested, swapped
 from ranksvm.data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 

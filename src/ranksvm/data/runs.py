@@ -4,11 +4,11 @@ import re
 import string
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ranksvm._cached import cached_property
 from ranksvm._checks import check_one_per_row
 from ranksvm.data.numeric_column import label_column, numeric_column
 from ranksvm.data.queries import Queries, descending_within_ties

@@ -25,7 +25,7 @@ from ranksvm.serving.meters import Meters
 from ranksvm.serving.openapi import openapi
 from ranksvm.serving.problems import Problem, response_of
 from ranksvm.serving.records import Outcome, is_event_id, time_of
-from ranksvm.serving.requests import JSON, Activation, decoded, parsed
+from ranksvm.serving.requests import JSON, Activation, check_width, decoded, parsed
 from ranksvm.serving.service import Service
 from ranksvm.serving.writer import deliver
 
@@ -168,6 +168,9 @@ class _API:
     async def rank(self, request: HTTPRequest) -> Response:
         """``POST /v1/rank``."""
         service, query = self._service, request.query_params.get("query")
+        width = request.query_params.get("features")
+        if width is not None:
+            check_width(_number(width, "features", 1, 10**9), "the body", service.settings.names)
         body = await self._body(request)
         given = parsed(_media_type(request), body, query, service.settings.names, service.options.limits)
         return _json(service.rank(given))

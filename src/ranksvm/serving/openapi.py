@@ -54,6 +54,12 @@ def openapi() -> dict[str, Any]:
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     rank, ranking, feedback, activation = schemas
     query = _parameter("query", "query", "Name of the query, for bodies that are not JSON.", {"type": "string"})
+    width = _parameter(
+        "features",
+        "query",
+        "Features of each document. Another number than the model has is refused, which a binary body cannot tell.",
+        {"type": "integer", "minimum": 1, "maximum": 10**9},
+    )
     event = _parameter("event", "path", "Id of the event.", {"type": "string"})
     version = _parameter("version", "path", "Number of the version.", {"type": "integer", "minimum": 1})
     limit = _parameter("limit", "query", "Number of events.", {"type": "integer", "minimum": 1, "maximum": 200})
@@ -72,7 +78,12 @@ def openapi() -> dict[str, Any]:
         "paths": {
             "/v1/rank": {
                 "post": _operation(
-                    "rank", "Rank documents.", {200: ranking}, (400, 413, 415, 422), parameters=[query], bodies=bodies
+                    "rank",
+                    "Rank documents.",
+                    {200: ranking},
+                    (400, 413, 415, 422),
+                    parameters=[query, width],
+                    bodies=bodies,
                 )
             },
             "/v1/events": {"get": _operation("events", "The newest events.", {200: _OBJECT}, (422,), [limit])},

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ranksvm._compiled import json_matrix
+import ranksvm._compiled.json_matrix as json_matrix
 from ranksvm.serving.problems import Problem
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "RankRequest",
     "Ranking",
     "Request",
+    "check_width",
     "parsed",
 ]
 
@@ -253,7 +254,7 @@ def _of_documents(documents: list[Document], query: str | None, names: list[str]
                 raise _names_problem(document.id, features, names)
         else:
             row = features
-            _check_width(len(row), f"document {document.id!r}", names)
+            check_width(len(row), f"document {document.id!r}", names)
         rows.append(row)
     return Request([document.id for document in documents], _array(rows), query)
 
@@ -266,7 +267,23 @@ def _names_problem(id: str, features: dict[str, Number], names: list[str]) -> Pr
     return Problem(422, "missing-feature", f"document {id!r} lacks {len(missing)} features, such as {missing[0]!r}.")
 
 
-def _check_width(width: int, what: str, names: list[str]) -> None:
+def check_width(width: int, what: str, names: list[str]) -> None:
+    """Refuse documents with another number of features than the model's.
+
+    Parameters
+    ----------
+    width : int
+        Number of features.
+    what : str
+        What has them.
+    names : list of str
+        Names of the model's features.
+
+    Raises
+    ------
+    Problem
+        When they differ.
+    """
     if width != len(names):
         raise Problem(422, "features", f"{what} has {width} features, and the model {len(names)}.")
 
@@ -274,7 +291,7 @@ def _check_width(width: int, what: str, names: list[str]) -> None:
 def _of_matrix(matrix: Any, ids: list[str] | None, query: str | None, names: list[str], limits: Limits) -> Request:
     _check_count(len(matrix), limits)
     for number, row in enumerate(matrix if isinstance(matrix, list) else matrix[:1]):
-        _check_width(len(row), f"row {number} of the matrix", names)
+        check_width(len(row), f"row {number} of the matrix", names)
     X = _array(matrix) if isinstance(matrix, list) else matrix
     return Request(_ids(ids, len(X)), X, query)
 

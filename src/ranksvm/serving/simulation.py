@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ranksvm.clicks import attractiveness
 from ranksvm.data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import CumulativeMetrics
-from ranksvm.serving.requests import JSON
+from ranksvm.serving.requests import FLOAT32, JSON
 
 __all__ = ["Connection", "Simulated", "each_query", "position_clicks", "simulate"]
 
@@ -36,10 +36,10 @@ class Connection:
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self.url = url
         self._connection = kind(parts.hostname, parts.port, timeout=60)
-        self._headers = {"Content-Type": JSON} | ({} if key is None else {"Authorization": f"Bearer {key}"})
+        self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
 
     def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """The answer to a request.
+        """The answer to a request, whose body is sent as JSON, or as it is if it is bytes.
 
         Raises
         ------
@@ -48,9 +48,11 @@ class Connection:
         OSError
             When the service does not answer.
         """
-        content = None if body is None else json.dumps(body)
+        content, kind = (
+            (body, FLOAT32) if isinstance(body, bytes) else (None if body is None else json.dumps(body), JSON)
+        )
         try:
-            self._connection.request(method, path, content, self._headers)
+            self._connection.request(method, path, content, {"Content-Type": kind, **self._headers})
             answer = self._connection.getresponse()
             text = answer.read()
         except http.client.HTTPException as error:
@@ -123,9 +125,7 @@ def simulate(
     random, start = np.random.default_rng(random_state), time.perf_counter()
     cumulative, n_clicks, last = CumulativeMetrics(metrics), 0, 0
     for data, attraction in queries:
-        X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
-        sent = {"matrix": X.astype(np.float64).tolist(), "query": None if data.qid is None else str(data.qid[0])}
-        ranking = connection.ask("POST", "/v1/rank", sent)
+        ranking = _ranked(connection, data)
         order = np.array([int(id) for id in ranking["order"]])
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
@@ -139,6 +139,16 @@ def simulate(
         while in_step and connection.ask("GET", "/v1/models")["learning"]["position"] < last:
             time.sleep(0.002)
         yield Simulated(cumulative, n_clicks, last, time.perf_counter() - start)
+
+
+def _ranked(connection: Connection, data: RankingData) -> dict[str, Any]:
+    """The service's ranking of a query; its features are sent in their own precision, which the model then sees."""
+    X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
+    query = {} if data.qid is None else {"query": str(data.qid[0])}
+    if X.dtype == np.float32:
+        path = "/v1/rank?" + urlencode({"features": X.shape[1], **query})
+        return connection.ask("POST", path, X.astype("<f4").tobytes())
+    return connection.ask("POST", "/v1/rank", {"matrix": X.astype(np.float64).tolist(), **query})
 
 
 def position_clicks(attraction: np.ndarray, rank: np.ndarray, random: np.random.Generator) -> np.ndarray:

@@ -109,7 +109,10 @@ class Monitor:
             self._without_progress, self._best_gap, self.objective.reserve = 0, float("inf"), 0.0
             return self.record(point)
         if status is not None and self._proven is None:
-            self._include_round_off(point, gap)
+            round_off = self._include_round_off(point, gap)
+            # the reserve was for the round-off of another point: here there may be less
+            if status is not Status.INTERRUPTED and gap + round_off <= self.tol * value:
+                return Status.CONVERGED
         return status
 
     def _status(self, point: Point, value: float, gap: float) -> Status | None:
