@@ -445,7 +445,10 @@ def _read(path: Place) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if start == b"rank":
         raise ModelFileError(f"{path}: not a ranksvm model file but, by its first bytes, a ranksvm data cache.")
     if not start.startswith(b"PK"):
-        raise ModelFileError(f"{path}: not a ranksvm model file (those are zip archives with a {_HEADER}).")
+        raise ModelFileError(
+            f"{path}: not a ranksvm model file (those are zip archives with a {_HEADER}). "
+            "Linear models of other programs are read by import_model (ranksvm import)."
+        )
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if _HEADER not in archive.namelist():
