@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 @click.option(
     "--epsilon", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Chance of a random order."
 )
-@click.option("--every", type=click.IntRange(min=1), default=100, show_default=True, help="Feedback between versions.")
-@click.option("--seconds", type=Number(), default=1.0, show_default=True, help="Longest time between versions.")
+@click.option("--every", type=click.IntRange(min=1), default=1000, show_default=True, help="Feedback between versions.")
+@click.option("--seconds", type=Number(), default=0.5, show_default=True, help="Longest time between versions.")
 @click.option(
     "--reward-wait",
     type=Number(),

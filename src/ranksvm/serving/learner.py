@@ -39,8 +39,8 @@ class Schedule(NamedTuple):
         Days after which events are removed; None: never.
     """
 
-    every: int = 100
-    seconds: float = 1.0
+    every: int = 1000
+    seconds: float = 0.5
     lease: float = 3.0
     retain_days: float | None = None
 
