@@ -312,8 +312,7 @@ def document_names(data: RankingData, first_row: int = 0) -> np.ndarray:
 
 def ids_of_rows(data: RankingData, first_row: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """The query and the document of each row as text; rows count from ``first_row`` where the data are a part."""
-    qid = np.zeros(data.n_rows, dtype=np.int64) if data.qid is None else data.qid
-    return qid.astype(str), document_names(data, first_row)
+    return data.query_ids.astype(str), document_names(data, first_row)
 
 
 def place_of(record: Qrels | Run, qid: np.ndarray, docid: np.ndarray) -> np.ndarray:
