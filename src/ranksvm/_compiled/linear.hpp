@@ -33,7 +33,7 @@ RANKSVM_INLINE const Real *row_of(const TwoBlocks<Real> &X, int64_t n, int64_t r
 }
 
 // The last kWidth features of a row again, where n is no multiple of it, count for those that no whole vector has: what
-// multiplies the others is 0.
+// multiplies the others is 0. Without w it is 1 for those that count.
 RANKSVM_INLINE Lanes last_lanes(const double *w, int64_t n) {
     double lanes[kWidth] = {};
     for (int64_t f = n - n % kWidth; f < n; ++f) lanes[f - (n - kWidth)] = w ? w[f] : 1.0;

@@ -290,9 +290,10 @@ def check_width(width: int, what: str, names: list[str]) -> None:
 
 def _of_matrix(matrix: Any, ids: list[str] | None, query: str | None, names: list[str], limits: Limits) -> Request:
     _check_count(len(matrix), limits)
-    for number, row in enumerate(matrix if isinstance(matrix, list) else matrix[:1]):
+    # the rows of an array are of one length
+    for number, row in enumerate(matrix[:1] if isinstance(matrix, np.ndarray) else matrix):
         check_width(len(row), f"row {number} of the matrix", names)
-    X = _array(matrix) if isinstance(matrix, list) else matrix
+    X = _array(matrix)
     return Request(_ids(ids, len(X)), X, query)
 
 
@@ -304,9 +305,9 @@ def _ids(ids: list[str] | None, n_rows: int) -> list[str]:
     return ids
 
 
-def _array(rows: list[list[Number]]) -> np.ndarray:
+def _array(rows: list[list[Number]] | np.ndarray) -> np.ndarray:
     try:
-        return np.array(rows, dtype=np.float64)
+        return np.asarray(rows, dtype=np.float64)
     except OverflowError:
         raise Problem(422, "not-finite", "a feature is an integer beyond the range of numbers of 64 bits.") from None
 
