@@ -1,18 +1,23 @@
 """RankSVM beside other tools: at equal objective where the objective is the same, else by time and test figures.
 
-python benchmarks/peers.py -o benchmarks/results/peers.md
+python benchmarks/peers.py --cache build/peers.jsonl -o benchmarks/results/peers.md
+
+Half an hour; with --cache each piece is kept when it is done, so that the same command goes on where it was stopped.
 """
 
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.svm import LinearSVC
 
 from _common import arguments, data_folder, letor, page, publish, read, seconds, table
+from _pieces import Found, Pieces, Section
 from _widening import Axis, Grid
 from ranksvm import RankingData, RankSVM, make_ranking
 from ranksvm.metrics import Evaluation
@@ -101,7 +106,7 @@ def svc(pairs: np.ndarray, sign: np.ndarray, C: float, dual: bool, optimum: floa
     return f"{taken:.1f}, not reached", f"{tol:.0e}", f"{over:.1e}"
 
 
-def equal_objective(name: str, train: RankingData) -> list[tuple]:
+def equal_objective(name: str, train: RankingData) -> list[list[str]]:
     """Rows of the table of equal objectives."""
     built = []
     building = seconds(lambda: built.append(explicit_pairs(train)))
@@ -116,7 +121,7 @@ def equal_objective(name: str, train: RankingData) -> list[tuple]:
         cells += [f"{over:.1e}", f"{building:.2f}"]
         for dual in (False, True):
             cells += svc(pairs, sign, C, dual, optimum)
-        rows.append(tuple(cells))
+        rows.append(cells)
         print(*cells, file=sys.stderr)
     return rows
 
@@ -135,7 +140,8 @@ def methods(smoke: bool) -> dict[str, Method]:
     """The methods, each with the grid that its search begins with and the values by which it may be widened."""
     found = {"RankSVM (ours)": Method((_powers(-15, 5, smoke),), lambda power: _rank_svm(2.0**power))}
     if importlib.util.find_spec("xgboost"):
-        penalties = Axis("lambda = {}", (0, 1e-4, 1e-3, 0.01, 0.1, 1, 10, 100), 0, 0.1, bounded=True)
+        values = (0, 1e-4, 1e-3, 0.01, 0.1, 1, 10, 100, 1000, 10_000, 100_000, 1_000_000)
+        penalties = Axis("lambda = {}", values, 0, 0.1, bounded=True)
         rounds = Axis("{} rounds", (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000), 20, 500, bounded=True)
         found["XGBoost gblinear, rank:pairwise"] = Method((_short(penalties, smoke), _short(rounds, smoke)), _xgboost)
     if importlib.util.find_spec("lightgbm"):
@@ -200,40 +206,42 @@ def _lightgbm(leaves: int, trees: int) -> Callable[[RankingData], Scorer]:
     return fit
 
 
-def side_by_side(name: str, parts: Parts, smoke: bool) -> Iterator[tuple]:
-    """Rows of the table: each method with its settings chosen on validation data, once for each measure."""
-    for method, (axes, fit_with) in methods(smoke).items():
+def side_by_side(data_name: str, parts: Parts, name: str, method: Method) -> list[str]:
+    """The row of a method, its settings chosen on validation data, once for each measure."""
 
-        def try_out(*values: float, fit_with: Callable = fit_with) -> Tried:
-            fit, scorers = fit_with(*values), []
-            taken = seconds(lambda: scorers.append(fit(parts.train)))
-            vali, test = (letor(part, scorers[0](part.X), MEASURES) for part in (parts.vali, parts.test))
-            return Tried(vali, test, taken)
+    def try_out(*values: float) -> Tried:
+        fit, scorers = method.fit(*values), []
+        taken = seconds(lambda: scorers.append(fit(parts.train)))
+        vali, test = (letor(part, scorers[0](part.X), MEASURES) for part in (parts.vali, parts.test))
+        return Tried(vali, test, taken)
 
-        grid = Grid(axes, MEASURES)
-        grid.search(try_out, lambda tried: tried.vali)
-        cells, inside = [method], []
-        for measure in MEASURES:
-            best = grid.best(measure)
-            test = grid.found[best].test[measure]
-            cells += [f"{100 * test:.2f} %" if measure == "pairwise_accuracy" else f"{test:.4f}", grid.label(best)]
-            inside.append(grid.where(best))
-        cells += [grid.ranges(), "; ".join(dict.fromkeys(inside))]
-        taken, fit = grid.found[best].seconds, fit_with(*grid.values(best))
-        again = [seconds(lambda f=fit: f(parts.train)) for _ in range(3 if taken < 2 else 1)]
-        total = sum(tried.seconds for tried in grid.found.values())
-        published = PUBLISHED.get(method) if name.startswith("MQ2008") else None
-        cells += [f"{min(taken, *again):.4f}", f"{total:.2f} for {len(grid.found)}"]
-        print(name, *cells, file=sys.stderr)
-        yield (*cells, f"{published[0]:.2f} % / {published[1]:.4f}" if published else "")
+    grid = Grid(method.axes, MEASURES)
+    grid.search(try_out, lambda tried: tried.vali)
+    cells, inside = [name], []
+    for measure in MEASURES:
+        best = grid.best(measure)
+        test = grid.found[best].test[measure]
+        cells += [f"{100 * test:.2f} %" if measure == "pairwise_accuracy" else f"{test:.4f}", grid.label(best)]
+        inside.append(grid.where(best))
+    cells += [grid.ranges(), "; ".join(dict.fromkeys(inside))]
+    taken, fit = grid.found[best].seconds, method.fit(*grid.values(best))
+    again = [seconds(lambda: fit(parts.train)) for _ in range(3 if taken < 2 else 1)]
+    total = sum(tried.seconds for tried in grid.found.values())
+    published = PUBLISHED.get(name) if data_name.startswith("MQ2008") else None
+    cells += [f"{min(taken, *again):.4f}", f"{total:.2f} for {len(grid.found)}"]
+    print(data_name, *cells, file=sys.stderr)
+    return [*cells, f"{published[0]:.2f} % / {published[1]:.4f}" if published else ""]
 
 
-def equal_objectives_part(sets: dict[str, Parts]) -> list[str]:
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def equal_objectives_in_words(found: list[Found]) -> list[str]:
     """The part of the page on tools with the same objective."""
     header = ["data, fold 1", "C", "explicit pairs (float64)", "ours, s", "over optimum", "building the pairs, s"]
     for variant in ("primal", "dual"):
         header += [f"LinearSVC {variant}, s", "its tol", "over optimum"]
-    rows = [row for name, parts in sets.items() for row in equal_objective(name, parts.train)]
+    rows = [row for each in found for row in each.value]
     return [
         "## The same objective: pairs for LinearSVC",
         '`LinearSVC(loss="squared_hinge", fit_intercept=False)` on the differences of all pairs minimises the same '
@@ -246,7 +254,7 @@ def equal_objectives_part(sets: dict[str, Parts]) -> list[str]:
     ]
 
 
-def figures_part(sets: dict[str, Parts], missing: list[str], smoke: bool) -> list[str]:
+def figures_in_words(found: list[Found]) -> list[str]:
     """The part of the page on tools with other objectives."""
     parts = [
         "## Other objectives: time and test figures",
@@ -265,7 +273,7 @@ def figures_part(sets: dict[str, Parts], missing: list[str], smoke: bool) -> lis
         "other programs on the same split with grids of their own (Lee & Lin 2014, Tables 5 to 7, chosen by the same "
         "two measures). MQ2007-partial is 85 % of the rows of MQ2007: no published figure is for it.",
     ]
-    if missing:
+    if missing := [name for name in ("xgboost", "lightgbm") if not importlib.util.find_spec(name)]:
         parts.append(f"Not installed here, so left out: {', '.join(missing)}.")
     header = [
         "method",
@@ -279,29 +287,44 @@ def figures_part(sets: dict[str, Parts], missing: list[str], smoke: bool) -> lis
         "grid, s",
         "published",
     ]
-    for name, data in sets.items():
-        parts += [f"### {name}", table(header, side_by_side(name, data, smoke))]
+    by_data: dict[str, list] = {}
+    for each in found:
+        by_data.setdefault(each.key.partition("/")[0], []).append(each.value)
+    for name, rows in by_data.items():
+        parts += [f"### {name}", table(header, rows)]
     return parts
 
 
-def report(options) -> str:
-    """The page."""
-    warnings.simplefilter("ignore")
-    sets = datasets(options.smoke)
-    missing = [name for name in ("xgboost", "lightgbm") if not importlib.util.find_spec(name)]
-    parts = []
-    if options.part != "figures":
-        parts += equal_objectives_part(sets)
-    if options.part != "objectives":
-        parts += figures_part(sets, missing, options.smoke)
-    return page("RankSVM beside other tools", "peers", options, parts, "xgboost-cpu", "xgboost", "lightgbm")
+def sections(smoke: bool) -> list[Section]:
+    """The parts of the page, each with what it measures."""
+    sets, found = datasets(smoke), methods(smoke)
+    objectives = {name: partial(equal_objective, name, parts.train) for name, parts in sets.items()}
+    figures = {
+        f"{data}/{name}": partial(side_by_side, data, parts, name, method)
+        for data, parts in sets.items()
+        for name, method in found.items()
+    }
+    return [
+        Section("objectives", objectives, equal_objectives_in_words),
+        Section("figures", figures, figures_in_words),
+    ]
 
 
 def main(argv=None):
     """Run from the command line."""
-    which = {"choices": ("objectives", "figures", "both"), "default": "both", "help": "which part of the page"}
-    options = arguments(__doc__, argv, ("--part", which))
-    publish(report(options), options)
+    options = arguments(
+        __doc__,
+        argv,
+        ("--only", {"default": "", "help": "measure only pieces whose 'section/piece' has this in it"}),
+        ("--cache", {"type": Path, "help": "file of the pieces that are done"}),
+    )
+    warnings.simplefilter("ignore")
+    found, pieces = sections(options.smoke), Pieces(options.cache)
+    pieces.measure(found, options.only)
+    text = page(
+        "RankSVM beside other tools", "peers", options, pieces.parts(found), "xgboost-cpu", "xgboost", "lightgbm"
+    )
+    publish(text, options)
 
 
 if __name__ == "__main__":
