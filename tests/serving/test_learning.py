@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 import ranksvm
 from ranksvm.exceptions import DataError, OptionError, StoreError
-from ranksvm.serving.feedback import Feedback, checked_feedback
+from ranksvm.serving.feedback import Feedback, content_of, misfit
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Learning, Settings
 from ranksvm.serving.models import model_bytes
@@ -293,8 +293,6 @@ def test_a_pipeline_learns_at_its_end(lite):
     [
         (Feedback(), "found none of them"),
         (Feedback(clicks=[], labels={"d0": 1}), "found labels and clicks"),
-        (Feedback(clicks=["d9"]), "no document 'd9'"),
-        (Feedback(labels=[1, 2]), "2 labels for 3 documents"),
         (Feedback(labels={}), "labels are empty"),
         (Feedback(labels=[1.0, float("inf"), 0]), "finite"),
         (Feedback(preferences=[("d0", "d0")]), "preferred to itself"),
@@ -302,12 +300,27 @@ def test_a_pipeline_learns_at_its_end(lite):
 )
 def test_feedback_that_makes_no_sense_is_refused(given, message):
     with pytest.raises(DataError, match=message):
-        checked_feedback(given, ["d0", "d1", "d2"])
+        content_of(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (Feedback(clicks=["d0", "d9"]), "the event has no document 'd9'."),
+        (Feedback(labels={"d1": 1.0, "": 0.0}), "the event has no document ''."),
+        (Feedback(preferences=[("d0", "d1"), ("d2", "d3")]), "the event has no document 'd3'."),
+        (Feedback(labels=[1, 2]), "there are 2 labels for 3 documents."),
+        (Feedback(labels=[1, 2, 3]), None),
+        (Feedback(clicks=[]), None),
+    ],
+)
+def test_feedback_that_does_not_fit_its_event_is_told(given, reason):
+    assert misfit(content_of(given), ["d0", "d1", "d2"]) == reason
 
 
 def test_the_same_feedback_has_the_same_bytes():
     one, two = Feedback(labels={"d0": 1, "d1": 0}), Feedback(labels={"d1": 0, "d0": 1})
-    assert checked_feedback(one, ["d0", "d1"]) == checked_feedback(two, ["d0", "d1"])
+    assert content_of(one) == content_of(two)
 
 
 def test_no_feedback_in_time_may_be_ignored(tmp_path):
