@@ -274,7 +274,7 @@ def load_goals(found, lags, again, long):
     if long is not None:
         seconds, n_answers, before, after, learnt = long
         rows.append(at_most(f"restart with {n_answers:,} answers after the checkpoint, s", seconds, 3))
-        # flat, but for caches of a few MB; on a new store the documents of 2,000 events are still to be remembered
+        # flat, but for caches of a few MB
         grown = 100 * (sum(after) / sum(before) - 1)
         rows.append(at_most(f"growth of memory while {learnt:,} of these answers were learnt from, %", grown, 5))
     return [common.table(["measure", "found", "goal"], rows)]

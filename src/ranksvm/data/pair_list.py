@@ -376,13 +376,15 @@ def row_numbers(pairs: Any, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
     if not np.issubdtype(given.dtype, np.integer):
         raise DataError(f"pairs holds {given.dtype} values: row numbers must be whole numbers.")
     preferred, other = given[:, 0].astype(np.int64), given[:, 1].astype(np.int64)
-    outside = np.flatnonzero(((given < 0) | (given >= queries.n_rows)).any(axis=1))
-    if len(outside):
+    if given.min() < 0 or given.max() >= queries.n_rows:
+        outside = np.flatnonzero(((given < 0) | (given >= queries.n_rows)).any(axis=1))
         pair = tuple(given[outside[0]].tolist())
         raise DataError(f"pairs[{outside[0]}] is {pair}, but X has rows 0 to {queries.n_rows - 1}.")
-    same = np.flatnonzero(preferred == other)
-    if len(same):
-        raise DataError(f"pairs[{same[0]}] compares row {preferred[same[0]]} with itself.")
+    if (same := preferred == other).any():
+        first = int(np.argmax(same))
+        raise DataError(f"pairs[{first}] compares row {preferred[first]} with itself.")
+    if queries.n_queries == 1:
+        return preferred, other
     number = queries.numbers()
     apart = np.flatnonzero(number[preferred] != number[other])
     if len(apart):

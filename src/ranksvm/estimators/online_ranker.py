@@ -273,7 +273,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         """
         self._check_options()
         first = self._is_new()
-        with as_before_if_refused(self), all_or_nothing(self):
+        with all_or_nothing(self):
             X = X if first else self._without_qid_column(X)
             library = frames.library(X)
             X = validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
