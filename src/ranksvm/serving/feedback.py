@@ -136,5 +136,6 @@ def in_words(entry: Entry) -> str:
     decoded = entry.says
     for name in ("labels", "clicks", "preferences"):
         if name in decoded:
-            return f"{len(decoded[name])} {name}"
+            n = len(decoded[name])
+            return f"{n} {name if n != 1 else name[:-1]}"
     return "none in time"
