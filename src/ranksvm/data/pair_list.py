@@ -185,13 +185,15 @@ class PairList:
         is_preferred[start + self.preferred] = is_other[start + self.other] = True
         return is_preferred, is_other
 
-    def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pairs of one component.
+    def explicit(self, first: int, last: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The pairs of one component or of several, in the order of the list.
 
         Parameters
         ----------
-        query : int
+        first : int
             Number of the component, from 0.
+        last : int, optional
+            The components are ``first .. last``; None: one.
 
         Returns
         -------
@@ -200,9 +202,10 @@ class PairList:
         weight : ndarray of float64, shape (n_pairs,)
             Weight of each pair.
         """
-        part = slice(self.pair_pointers[query], self.pair_pointers[query + 1])
-        first = self.pointers[query]
-        return self.preferred[part] + first, self.other[part] + first, self.pair_weight[part]
+        last = first + 1 if last is None else last
+        pointers = self.pair_pointers[first : last + 1]
+        part, begin = slice(pointers[0], pointers[-1]), np.repeat(self.pointers[first:last], np.diff(pointers))
+        return self.preferred[part] + begin, self.other[part] + begin, self.pair_weight[part]
 
     def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """The pairs of a range of components, one part at a time: see `ComparablePairs.chunks`.
