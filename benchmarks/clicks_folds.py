@@ -264,9 +264,9 @@ def in_words(pieces: list[Found]) -> list[str]:
         "queries choose for the known ones; and the mean if C is chosen for each of both, which adds the noise of that "
         "choice. Estimated propensities are used down to the first rank that "
         "rests on fewer than 100 comparable clicks, of which `position_bias` warns. NDCG@10 with estimated "
-        "propensities at 10^6 clicks from that with labels (goal: within 1 %), and of the naive one (goal: not). Learning "
-        "by relevance, and the last rank at random, were added when pairs had missed the goal on MQ2007-partial.\n\n"
-        + goals(found),
+        "propensities at 10^6 clicks from that with labels (goal: within 1 %), and of the naive one (goal: not). "
+        "Learning by relevance, and the last rank at random, were added when pairs had missed the goal on "
+        "MQ2007-partial.\n\n" + goals(found),
         "## Where clicks as they are do no harm\n\nNDCG@10 of the rankers that made the lists, and of a random order, "
         "from that of labels, in per cent. The naive model learns a mean of these rankers and of relevance. On "
         "LightGBM-rank rankers of five queries are nearer to one of all labels, whose queries are few for so many "
