@@ -94,6 +94,7 @@ def learning(names: list[str], smoke: bool) -> Section:
             "few clicks do not identify propensities in a fold, the mean is that of the others. [Five folds with the "
             "limit of infinitely many clicks](clicks_folds.md) has the goals, and lists of other lengths.\n\n"
             + table(head, rows),
+            "Bands: the standard error, over the folds, of the difference from labels.\n\n"
             "![quality against clicks](clicks.png)",
         ]
 
