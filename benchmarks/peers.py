@@ -155,7 +155,8 @@ def methods(smoke: bool) -> dict[str, Method]:
             (_powers(-15, 15, smoke),), lambda power, loss=loss: linear_svr(2.0**power, loss)
         )
     trees = 4 if smoke else 40
-    leaf = Axis("leaves of {} or more", (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000), 1, 50, bounded=True)
+    sizes = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000)
+    leaf = Axis("leaves of {} or more", sizes, 1, 50, bounded=True)
     found["random forest, 40 trees"] = Method((_short(leaf, smoke),), lambda size: forest(trees, size))
     rounds = 10 if smoke else 100
     depth = Axis("depth {}", (1, 2, 3, 4, 5, 6, 7, 8, 10), 2, 3, bounded=True)

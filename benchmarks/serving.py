@@ -2,8 +2,9 @@
 
     python benchmarks/serving.py                 100 documents x 46 features; the store in the folder of TMPDIR
     python benchmarks/serving.py --seconds 5     longer
-    python benchmarks/serving.py --log FILE      and a restart with 1,000,000 answers; FILE is made (1 min) if it is new
-    python benchmarks/serving.py --only quality  one part of the page: load, quality or peers
+    python benchmarks/serving.py --log FILE      and 1,000,000 answers (6 min); FILE is made (1 min) if it is new
+    python benchmarks/serving.py --only quality  one part of the page: load, log, quality or peers
+    python benchmarks/serving.py --cache FILE    keep each part in a file, and measure only those that are not in it
 
 The load generator is wrk (`apt-get install wrk`), or `benchmarks/_load.py` where it is not installed, in a process of
 its own on the same processors. The store is on a disk (not a memory file system), whose own time for a write and
@@ -14,12 +15,14 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import struct
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,12 +31,12 @@ import _common as common
 import _serving_peers
 import _serving_quality
 import ranksvm
+from _pieces import Pieces, Section
 
 LOAD = Path(__file__).with_name("_load.py")
 WRK, SCRIPT = shutil.which("wrk"), Path(__file__).with_name("_load.lua")
 LOG = 1_000_000
 N_FEATURES = 46
-PARTS = ("load", "quality", "peers")
 # loads that have goals
 JSON_RANK, FLOAT32_RANK = "rank, JSON, 8 connections", "rank, float32, 8 connections"
 FEEDBACK_1, FEEDBACK_256 = "feedback, 1 connection", "feedback, 256 connections"
@@ -165,21 +168,34 @@ def main(argv=None):
         argv,
         ("--seconds", {"type": float, "default": 3.0, "help": "of each load"}),
         ("--log", {"metavar": "FILE", "help": "a log of 1,000,000 answers"}),
-        ("--only", {"choices": PARTS, "action": "append", "help": "parts of the page; may be given again"}),
+        ("--only", {"default": "", "help": "measure only parts whose name has this in it"}),
+        ("--cache", {"type": Path, "help": "file of the parts that are done"}),
     )
-    chosen, parts = options.only or PARTS, []
-    if "load" in chosen:
-        parts += measured_load(options)
-    if "quality" in chosen or "peers" in chosen:
-        data, name, drifts = ranksvm.make_ranking(n_queries=10, n_docs=5, random_state=0), "made", ("sudden",)
-        if not options.smoke:
-            data, name, drifts = common.read("MQ2008"), "MQ2008, Fold1, train", ("none", "sudden")
-        if "quality" in chosen:
-            parts.append(_serving_quality.part(Service, data, name, drifts))
-        if "peers" in chosen:
-            parts.append(_serving_peers.part(data, name))
-    text = common.page("A learning service", "serving", options, parts, "starlette", "uvicorn", "msgspec")
+    found, pieces = sections(options), Pieces(options.cache)
+    pieces.measure(found, options.only)
+    text = common.page(
+        "A learning service", "serving", options, pieces.parts(found), "starlette", "uvicorn", "msgspec", "uvloop"
+    )
     common.publish(text, options)
+
+
+def sections(options):
+    """The parts of the page."""
+    data, name, drifts = ranksvm.make_ranking(n_queries=10, n_docs=5, random_state=0), "made", ("sudden",)
+    if not options.smoke:
+        data, name, drifts = common.read("MQ2008"), "MQ2008, Fold1, train", ("none", "sudden")
+    pieces = {
+        "load": (partial(measured_load, options), load_in_words),
+        "log": (partial(measured_log, options.log), log_in_words),
+        "quality": (partial(_serving_quality.part, Service, data, name, drifts), str),
+        "peers": (partial(_serving_peers.part, data, name), str),
+    }
+    if not options.log:
+        del pieces["log"]
+    return [
+        Section(part, {part: piece}, lambda found, render=render: [render(found[0].value)])
+        for part, (piece, render) in pieces.items()
+    ]
 
 
 def measured_load(options):
@@ -220,25 +236,46 @@ def measured_load(options):
         again = Service(folder / "events.db")
         assert again.get("/v1/models")["learning"]["position"] == position
         again.stop()
-    long = restart(options.log) if options.log else None
-    goals = load_goals(found, (lag_beside, lag), again.start_seconds, long)
-    return [*goals, *load_parts(found, (median, slow), (first, last), (position, store), long)]
+    return {
+        "loads": found,
+        "lags": [lag_beside, lag],
+        "disk": [float(median), float(slow)],
+        "memory": [first, last],
+        "position": position,
+        "store": store,
+        "restart": again.start_seconds,
+    }
 
 
-def restart(path):
-    """Seconds of a restart on a log, most of it after the checkpoint, and memory when it begins to learn and later."""
+def measured_log(path):
+    """A restart on a log, all of it after the checkpoint; memory while it is learnt from; a restart after that."""
     if not Path(path).exists():
         make_log(path)
+    with sqlite3.connect(path) as store:
+        store.execute("DELETE FROM checkpoints WHERE version > 1")  # as it was made, if it was used before
+    store.close()
     service = Service(path)
     seconds, learning = service.start_seconds, service.get("/v1/models")["learning"]
     while service.get("/v1/models")["learning"]["position"] == learning["position"]:
         time.sleep(0.05)
-    before, position = service.memory(), service.get("/v1/models")["learning"]["position"]
-    time.sleep(20)
-    after, learnt = service.memory(), service.get("/v1/models")["learning"]["position"] - position
-    service.process.kill()
-    service.process.wait()
-    return seconds, learning["lag"], before, after, learnt
+    start, marks = time.perf_counter(), []
+    while learning["lag"]:
+        learning = service.get("/v1/models")["learning"]
+        if len(marks) <= 10 * learning["position"] // learning["last"]:
+            marks.append([learning["position"], *service.memory()])
+        time.sleep(0.2)
+    took = time.perf_counter() - start
+    service.stop()
+    again = Service(path)
+    assert again.get("/v1/models")["learning"]["position"] == learning["last"]
+    again.stop()
+    return {
+        "answers": learning["last"],
+        "restart": seconds,
+        "marks": marks,
+        "seconds": took,
+        "again": again.start_seconds,
+    }
 
 
 def make_log(path):
@@ -263,21 +300,40 @@ def make_log(path):
     store.close()
 
 
-def load_goals(found, lags, again, long):
-    """The table of goals and verdicts."""
+def load_in_words(measured):
+    """Goals and verdicts of the loads, and what was measured beside them."""
+    found, lags = measured["loads"], measured["lags"]
     rows = [at_least(f"{name}, per second", found[name]["rate"], goal) for name, goal in RATES.items()]
     rows += [at_most(f"{name}, p99 ms", found[name]["p99"], 25) for name in (JSON_RANK, FLOAT32_RANK)]
     rows.append(at_most("learning adds to p99 of ranking, ms", found[LEARNING]["p99"] - found[IDLE]["p99"], 5))
     rows.append(at_most(f"learning lag after {FEEDBACK_1}, beside rankings, s", lags[0], 1))
     rows.append(at_most(f"learning lag after {FEEDBACK_256}, s", lags[1], 1))
-    rows.append(at_most("restart, s", again, 3))
-    if long is not None:
-        seconds, n_answers, before, after, learnt = long
-        rows.append(at_most(f"restart with {n_answers:,} answers after the checkpoint, s", seconds, 3))
-        # flat, but for caches of a few MB; on a new store the documents of 2,000 events are still to be remembered
-        grown = 100 * (sum(after) / sum(before) - 1)
-        rows.append(at_most(f"growth of memory while {learnt:,} of these answers were learnt from, %", grown, 5))
-    return [common.table(["measure", "found", "goal"], rows)]
+    rows.append(at_most("restart, s", measured["restart"], 3))
+    return "\n\n".join([common.table(["measure", "found", "goal"], rows), *load_parts(measured)])
+
+
+def log_in_words(measured):
+    """Goals and verdicts of the long log."""
+    n_answers, marks = measured["answers"], measured["marks"]
+    totals = [ranks + learns for _, ranks, learns in marks]
+    grown = 100 * (max(totals) / totals[0] - 1)
+    restart = f"restart with {n_answers:,} answers after the checkpoint, s"
+    rows = [
+        at_most(restart, measured["restart"], 3),
+        at_most(restart.replace("after", "before"), measured["again"], 3),
+        # flat, but for caches of a few MB
+        at_most(f"growth of memory at most while {n_answers:,} answers were learnt from, %", grown, 5),
+    ]
+    memory = [[f"{position:,}", f"{ranks:.0f}", f"{learns:.0f}"] for position, ranks, learns in marks]
+    return "\n\n".join(
+        [
+            "## A long log",
+            common.table(["measure", "found", "goal"], rows),
+            f"With {n_answers:,} answers after its last checkpoint a service ranks with that checkpoint, while the "
+            f"other process learns: all of them in {measured['seconds']:.0f} s. Resident memory meanwhile:",
+            common.table(["answers learnt from", "process that ranks, MB", "process that learns, MB"], memory),
+        ]
+    )
 
 
 def at_least(name, value, goal):
@@ -288,11 +344,11 @@ def at_most(name, value, goal):
     return [name, f"{value:.2f}", f"at most {goal:g}: " + ("met" if value <= goal else "**MISSED**")]
 
 
-def load_parts(found, disk_times, memory, held, long):
+def load_parts(measured):
     """What was measured, beside the goals."""
-    position, store = held
-    (median, slow), (first, last) = disk_times, memory
-    parts = [
+    found, position, store = measured["loads"], measured["position"], measured["store"]
+    (median, slow), (first, last) = measured["disk"], measured["memory"]
+    return [
         common.table(
             ["requests", "per second", "median ms", "p90 ms", "p99 ms"], [row(name, one) for name, one in found.items()]
         ),
@@ -308,14 +364,6 @@ def load_parts(found, disk_times, memory, held, long):
         f"{position:,} answers and {store['bytes'] / 1e6:,.0f} MB of log. Times of restarts are those to the first "
         "request, imports included.",
     ]
-    if long is not None:
-        _, n_answers, before, after, learnt = long
-        parts.append(
-            f"With {n_answers:,} answers after the last checkpoint it ranks with that checkpoint, while "
-            f"the other process learns: {learnt:,} answers in 20 s. Memory went from {before[0]:.0f} and "
-            f"{before[1]:.0f} MB to {after[0]:.0f} and {after[1]:.0f} MB."
-        )
-    return parts
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ COMMANDS = [
     "demo",
     "keys",
     "replay",
+    "vacuum",
 ]
 
 

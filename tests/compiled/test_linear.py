@@ -53,9 +53,11 @@ def test_products_are_those_of_numpy(storage, dtype, n_rows, n_features, gathere
     design.accumulate_squares(rows, start, stop, u, total)
     np.testing.assert_allclose(total, 1.0 + (part**2).T @ u, rtol=1e-13, atol=1e-12)
     np.testing.assert_array_equal(design.largest(2), np.abs(X).max(axis=0))
-    block = np.full((stop - start, n_features), np.nan)
-    design.gather(rows, start, stop, block)
-    np.testing.assert_array_equal(block, part)
+    for more in (0, 3):
+        block = np.full((stop - start, n_features + more), np.nan)
+        design.gather(rows, start, stop, block)
+        np.testing.assert_array_equal(block[:, :n_features], part)
+        np.testing.assert_array_equal(block[:, n_features:], 0.0)
 
 
 def test_sums_of_float32_are_in_float64():

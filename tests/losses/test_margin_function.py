@@ -71,6 +71,9 @@ def test_chunks_are_all_pairs_once(problem, limit):
         assert sorted(zip(i, j, weight, strict=True)) == sorted(zip(i2, j2, weight2, strict=True))
         longest = np.diff(pairs.pointers).max(initial=0)
         assert all(len(part[0]) <= max(limit, longest) for part in found)
+        for together, by_query in zip(pairs.explicit(first, last), (i2, j2, weight2), strict=True):
+            np.testing.assert_array_equal(together, by_query)
+        assert list(zip(i2, j2, strict=True)) == sorted(zip(i2, j2, strict=True))
 
 
 def test_a_range_of_queries_and_a_part_of_its_rows():

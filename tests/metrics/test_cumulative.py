@@ -97,3 +97,23 @@ def test_options():
         CumulativeMetrics("map", "letor").restore(state)
     with pytest.raises(OptionError, match="max_label so far is None"):
         CumulativeMetrics("map", max_label=4).restore(state)
+
+
+def test_marked_sums_are_those_after_each_number_of_queries():
+    rng = np.random.default_rng(0)
+    marked, read = CumulativeMetrics("ndcg@3,mrr"), CumulativeMetrics("ndcg@3,mrr")
+    expected = []
+    for number in range(600):  # more than are buffered
+        query = rng.integers(0, 3, 5), rng.normal(size=5)
+        marked.add(*query)
+        read.add(*query)
+        if number % 50 == 5 or number == 255:
+            marked.mark()
+            expected.append((number + 1, read.state["sums"]))
+    marked.mark()
+    expected.append((600, read.state["sums"]))
+    found = marked.take_marked()
+    assert [n_queries for n_queries, _ in found] == [n_queries for n_queries, _ in expected]
+    for (_, sums), (_, same) in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(sums, same)
+    assert marked.take_marked() == []

@@ -80,9 +80,9 @@ def test_products_are_those_of_the_array_of_features(shuffled, kept, kind, stora
         squares = np.ones(design.n_features)
         design.accumulate_squares(rows, start, stop, u, squares)
         np.testing.assert_allclose(squares, 1.0 + (block**2).T @ u, rtol=1e-8, atol=1e-11)
-        gathered = np.full(block.shape, np.nan)
+        gathered = np.full((len(block), design.n_features + 2), np.nan)
         design.gather(rows, start, stop, gathered)
-        np.testing.assert_allclose(gathered, block, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(gathered, np.pad(block, ((0, 0), (0, 2))), rtol=1e-12, atol=1e-14)
 
 
 def test_the_same_range_of_other_rows_is_computed_anew():

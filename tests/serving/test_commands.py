@@ -1,13 +1,19 @@
-"""The commands ``ranksvm serve`` and ``ranksvm keys``, without a server."""
+"""The commands ``ranksvm serve``, ``ranksvm keys`` and ``ranksvm vacuum``, without a server."""
 
 import json
 
+import msgspec
 import pytest
 
 import ranksvm
 from command_runner import command_runner
 from ranksvm.cli import main
+from ranksvm.serving.learner import Learner, Schedule, begin
+from ranksvm.serving.learning import CHAMPION, Settings
+from ranksvm.serving.records import Entry, Kind
 from ranksvm.serving.store import open_store
+
+from .conftest import event
 
 
 def run(*arguments, code=0):
@@ -101,3 +107,27 @@ def test_keys_are_made_listed_and_revoked(tmp_path):
     opened = open_store(str(store))
     assert made["key"].encode() not in b"".join(hash for _, hash, _ in opened.api_keys())
     opened.close()
+
+
+def test_old_events_are_removed_and_their_space_is_given_back(tmp_path):
+    path = tmp_path / "events.db"
+    store = open_store(str(path))
+    settings = Settings(["f1", "f2", "f3"], refit_window=10)
+    model = ranksvm.SOLARRanker(random_state=0)
+    begin(store, {CHAMPION: model}, settings, at=0.0)
+    events = [event(number, n_documents=40) for number in range(300)]  # of 1970
+    store.append(events)
+    labels = msgspec.msgpack.encode({"labels": [1] + [0] * 39})
+    store.append([Entry(Kind.FEEDBACK, one.id, labels, 1000.0) for one in events[:100]])
+    learner = Learner(store, Schedule(1000, 0.0))
+    while learner.step():
+        pass
+    learner.close()
+    store.close()
+    assert json.loads(run("vacuum", path, "--json").stdout)["removed"] == 0
+    found = json.loads(run("vacuum", path, "--retain", 30, "--json").stdout)
+    assert found["removed"] == 290  # all but those that a fit may look back at
+    assert found["bytes"] == path.stat().st_size < found["bytes_before"] / 3
+    assert "0.0 MB" not in run("vacuum", path).stdout
+    run("replay", path)
+    assert "no such store" in run("vacuum", tmp_path / "other.db", code=1).output

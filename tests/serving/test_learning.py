@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 
 import ranksvm
 from ranksvm.exceptions import DataError, OptionError, StoreError
-from ranksvm.serving.feedback import Feedback, checked_feedback
+from ranksvm.serving.feedback import Feedback, content_of, misfit
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Learning, Settings
 from ranksvm.serving.models import model_bytes
@@ -61,7 +61,7 @@ def lite(tmp_path):
 def test_means_and_model_are_those_of_progressive_validation(store):
     begin(store, {CHAMPION: solar()}, SETTINGS, at=0.0)
     write(store, range(40))
-    learner = Learner(store, Schedule(every=7))
+    learner = Learner(store, Schedule(7, 0.5))
     steps(learner)
     learner.close()
     expected = ranksvm.progressive_validation(solar(), DATA, metrics="ndcg@10")
@@ -79,7 +79,7 @@ def test_any_division_gives_the_same_bytes(lite, tmp_path, form, model):
         begin(store, {CHAMPION: ranksvm.persistence.load(_buffer(model))}, SETTINGS, at=0.0)
         first = 0
         for size in parts:
-            learner = Learner(store, Schedule(every=5))  # a process that is new, and is killed in the end
+            learner = Learner(store, Schedule(5, 0.5))  # a process that is new, and is killed in the end
             write(store, range(first, first + size), form)
             learner.step()
             if size == 21:
@@ -105,7 +105,7 @@ def _buffer(model):
 def test_a_replay_rebuilds_any_model(lite):
     begin(lite, {CHAMPION: solar()}, SETTINGS, at=0.0)
     write(lite, range(20))
-    learner = Learner(lite, Schedule(every=6))
+    learner = Learner(lite, Schedule(6, 0.5))
     steps(learner)
     learner.close()
     found = replay(lite)
@@ -135,7 +135,7 @@ def test_a_replay_rebuilds_any_model(lite):
 def test_an_altered_log_is_told(lite, change):
     begin(lite, {CHAMPION: solar()}, SETTINGS, at=0.0)
     write(lite, range(8))
-    learner = Learner(lite, Schedule(every=4))
+    learner = Learner(lite, Schedule(4, 0.5))
     steps(learner)
     learner.close()
     with lite._database.writing() as cursor:
@@ -148,7 +148,7 @@ def test_a_learner_that_was_killed_is_replaced(store, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(store._database, "now", lambda cursor: now[0])
     begin(store, {CHAMPION: solar()}, SETTINGS, at=0.0)
-    one, two = Learner(store, Schedule(every=5)), Learner(store, Schedule(every=5))
+    one, two = Learner(store, Schedule(5, 0.5)), Learner(store, Schedule(5, 0.5))
     write(store, range(10))
     one.step(now=0.0)
     two.step(now=0.0)
@@ -187,7 +187,7 @@ def test_the_model_that_ranks_does_not_change_while_another_one_learns(lite):
 def test_rollback_and_challengers(lite):
     begin(lite, {CHAMPION: solar(), "challenger": ranksvm.PairwisePerceptronRanker()}, SETTINGS, at=0.0)
     write(lite, range(10))
-    learner = Learner(lite, Schedule(every=5))
+    learner = Learner(lite, Schedule(5, 0.5))
     steps(learner)
     old = Learning.from_bytes(lite.checkpoint(2).state)
     assert set(old.measures) == {"shown", CHAMPION, "challenger"}
@@ -212,7 +212,7 @@ def test_clicks_on_interleaved_rankings_are_credited(lite):
     for number, clicks in enumerate((["d0"], ["d1"], ["d1", "d3"], ["d0", "d1"], [])):
         one, _ = query_event(number, teams)
         lite.append([one, feedback(one.id, {"clicks": clicks})])
-    learner = Learner(lite)
+    learner = Learner(lite, Schedule(1000, 0.5))
     steps(learner)
     assert learner._learning.wins.counts == {"champion": 1, "challenger": 2, "ties": 2}
 
@@ -223,7 +223,7 @@ def test_no_feedback_in_time_is_labels_of_zero(tmp_path, monkeypatch):
     store.append([query_event(0)[0]])  # of 1970
     late = event(1, 8, at=time.time() + 1e6)
     store.append([late])
-    learner = Learner(store)
+    learner = Learner(store, Schedule(1000, 0.5))
     steps(learner)
     steps(learner)
     assert [found.entry.kind for found in store.entries(0, 10)] == [Kind.UNANSWERED]
@@ -237,7 +237,7 @@ def test_what_cannot_be_learnt_from_is_skipped_and_told(lite):
     one, _ = query_event(0)
     lite.append([one, feedback(one.id, {"labels": [7.0] * 8})])
     write(lite, range(1, 5))
-    learner = Learner(lite)
+    learner = Learner(lite, Schedule(1000, 0.5))
     steps(learner)
     assert learner._learning.skipped >= 1
     assert "entry 1" in learner.summary["reason"] or learner._learning.skipped > 1
@@ -251,7 +251,7 @@ def test_features_that_overflow_do_not_stop_the_learner(lite):
     huge = np.full((4, 3), 1.7e308) * [[1.0], [-1.0], [1.0], [-1.0]]
     lite.append([Event("e9", 0.0, event(9).shown, huge.tobytes()), feedback("e9")])
     write(lite, range(4, 6))
-    learner = Learner(lite)
+    learner = Learner(lite, Schedule(1000, 0.5))
     steps(learner)
     assert (learner._learning.position, learner._learning.skipped) == (6, 1)
     assert np.isfinite(learner.served.models[CHAMPION].coef_).all()
@@ -263,7 +263,7 @@ def test_a_batch_model_is_fitted_again_and_replaced_if_it_is_better(lite):
     weak.coef_ = -np.ones(3)
     begin(lite, {CHAMPION: weak}, Settings(SETTINGS.names, refit_every=20, refit_window=100), at=0.0)
     write(lite, range(20))
-    learner = Learner(lite, Schedule(every=10))
+    learner = Learner(lite, Schedule(10, 0.5))
     steps(learner)
     (verdict,) = learner.summary["refits"]
     write(lite, range(20, 40), "clicks")
@@ -281,7 +281,7 @@ def test_a_pipeline_learns_at_its_end(lite):
     model = make_pipeline(ranksvm.QueryMinMaxScaler().fit(DATA.X, qid=DATA.qid), solar())
     begin(lite, {CHAMPION: model}, SETTINGS, at=0.0)
     write(lite, range(10))
-    learner = Learner(lite)
+    learner = Learner(lite, Schedule(1000, 0.5))
     steps(learner)
     assert learner._learning.skipped == 0
     assert learner._learning.measures[CHAMPION].n_queries == 10
@@ -293,8 +293,6 @@ def test_a_pipeline_learns_at_its_end(lite):
     [
         (Feedback(), "found none of them"),
         (Feedback(clicks=[], labels={"d0": 1}), "found labels and clicks"),
-        (Feedback(clicks=["d9"]), "no document 'd9'"),
-        (Feedback(labels=[1, 2]), "2 labels for 3 documents"),
         (Feedback(labels={}), "labels are empty"),
         (Feedback(labels=[1.0, float("inf"), 0]), "finite"),
         (Feedback(preferences=[("d0", "d0")]), "preferred to itself"),
@@ -302,19 +300,34 @@ def test_a_pipeline_learns_at_its_end(lite):
 )
 def test_feedback_that_makes_no_sense_is_refused(given, message):
     with pytest.raises(DataError, match=message):
-        checked_feedback(given, ["d0", "d1", "d2"])
+        content_of(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (Feedback(clicks=["d0", "d9"]), "the event has no document 'd9'."),
+        (Feedback(labels={"d1": 1.0, "": 0.0}), "the event has no document ''."),
+        (Feedback(preferences=[("d0", "d1"), ("d2", "d3")]), "the event has no document 'd3'."),
+        (Feedback(labels=[1, 2]), "there are 2 labels for 3 documents."),
+        (Feedback(labels=[1, 2, 3]), None),
+        (Feedback(clicks=[]), None),
+    ],
+)
+def test_feedback_that_does_not_fit_its_event_is_told(given, reason):
+    assert misfit(content_of(given), ["d0", "d1", "d2"]) == reason
 
 
 def test_the_same_feedback_has_the_same_bytes():
     one, two = Feedback(labels={"d0": 1, "d1": 0}), Feedback(labels={"d1": 0, "d0": 1})
-    assert checked_feedback(one, ["d0", "d1"]) == checked_feedback(two, ["d0", "d1"])
+    assert content_of(one) == content_of(two)
 
 
 def test_no_feedback_in_time_may_be_ignored(tmp_path):
     store = open_store(str(tmp_path / "events.db"), reward_wait=60.0, unanswered="ignored")
     begin(store, {CHAMPION: solar()}, SETTINGS, at=0.0)
     store.append([query_event(0)[0]])  # of 1970
-    learner = Learner(store)
+    learner = Learner(store, Schedule(1000, 0.5))
     steps(learner)
     assert store.head[0] == learner._learning.position == 0
     (receipt,) = store.append([feedback("e000000", {"labels": [0.0] * 8})])

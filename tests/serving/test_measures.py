@@ -21,6 +21,20 @@ def test_a_measure_continues_from_its_state():
     assert half > 0
 
 
+def test_points_are_the_same_whenever_they_are_looked_at():
+    rng = np.random.default_rng(1)
+    lazy, eager = Measure("ndcg@3"), Measure("ndcg@3")
+    for number in range(16 * 450):
+        query = rng.integers(0, 3, 4).astype(float), rng.normal(size=4)
+        lazy.add(*query)
+        eager.add(*query)
+        if number % 16 == 15:
+            assert eager.history()[-1][0] <= number + 1
+        if number in (100, 16 * 399, 16 * 400):
+            assert lazy.history() == eager.history()
+    assert lazy.state == eager.state
+
+
 def test_a_history_has_bounded_memory():
     measure = Measure("ndcg@3")
     for _ in range(16 * 800):

@@ -8,7 +8,7 @@ import pytest
 import ranksvm
 from command_runner import command_runner
 from ranksvm.cli import main
-from ranksvm.serving.learner import Learner, begin
+from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Settings
 from ranksvm.serving.store import open_store
 
@@ -28,7 +28,7 @@ def path(tmp_path):
     for number in range(12):
         one = event(number)
         store.append([one, feedback(one.id)])
-    learner = Learner(store)
+    learner = Learner(store, Schedule(1000, 0.5))
     learner.step()
     learner.close()
     store.close()

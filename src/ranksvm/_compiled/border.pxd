@@ -23,6 +23,13 @@ cdef inline int need(str name, int64_t found, int64_t expected) except -1:
     return 0
 
 
+cdef inline int need_at_least(str name, int64_t found, int64_t least) except -1:
+    """Refuse an array that is too short."""
+    if found < least:
+        raise ValueError(f"{name} has length {found}, but at least {least} is needed")
+    return 0
+
+
 cdef inline int need_if_given(str name, const number[::1] values, int64_t expected) except -1:
     """Refuse an array of another length than expected; None is no array."""
     return 0 if values is None else need(name, values.shape[0], expected)

@@ -197,13 +197,15 @@ RANKSVM_INLINE void dense_largest(const Real *X, int64_t n, int64_t start, int64
     }
 }
 
+// Rows in columns 0 .. n - 1 of out, 0 in the others.
 template <class Matrix, class Out>
 RANKSVM_INLINE void dense_gather(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
-                                 Out *RANKSVM_RESTRICT out_range) {
+                                 Out *RANKSVM_RESTRICT out_range, int64_t n_columns) {
     for (int64_t t = start; t < stop; ++t) {
         const typename Matrix::Value *x = row_of(X, n, row_at(rows, t));
-        Out *RANKSVM_RESTRICT out = out_range + (t - start) * n;
+        Out *RANKSVM_RESTRICT out = out_range + (t - start) * n_columns;
         for (int64_t f = 0; f < n; ++f) out[f] = static_cast<Out>(x[f]);
+        for (int64_t f = n; f < n_columns; ++f) out[f] = Out(0);
     }
 }
 

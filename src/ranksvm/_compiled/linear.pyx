@@ -8,7 +8,8 @@
 from libc.stdint cimport int32_t, int64_t
 from libcpp cimport bool as cbool
 
-from ranksvm._compiled.border cimport need, need_ascending, need_csr, need_places, need_pointers, need_rows
+from ranksvm._compiled.border cimport (
+    need, need_ascending, need_at_least, need_csr, need_places, need_pointers, need_rows)
 from ranksvm._compiled.instruction_set cimport chosen
 from ranksvm._compiled.passes cimport RowProducts, new_products
 
@@ -23,8 +24,8 @@ cdef extern from "dense_matrix.hpp" namespace "ranksvm" nogil:
 
 cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
     cppclass DenseLoops[Matrix]:
-        void (*gather)(Matrix, int64_t, const int64_t *, int64_t, int64_t, double *)
-        void (*gather_single)(Matrix, int64_t, const int64_t *, int64_t, int64_t, float *)
+        void (*gather)(Matrix, int64_t, const int64_t *, int64_t, int64_t, double *, int64_t)
+        void (*gather_single)(Matrix, int64_t, const int64_t *, int64_t, int64_t, float *, int64_t)
 
     cppclass ArrayLoops[Real]:
         cbool (*finite)(const Real *, int64_t)
@@ -170,20 +171,22 @@ def sparse_products(const real[::1] data, const index[::1] indices, const index[
 
 def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
                  copied[:, ::1] out_range):
-    """``out[t] = X[rows[t]]``, in the precision of ``out``."""
+    """``out[t] = X[rows[t]]``, in the precision of ``out``, which may have more columns: they are 0."""
     need_rows(rows, start, stop, X.shape[0])
     need("out_range", out_range.shape[0], stop - start)
-    need("a row of out_range", out_range.shape[1], X.shape[1])
+    need_at_least("a row of out_range", out_range.shape[1], X.shape[1])
     if start == stop:
         return
     cdef const int64_t *map = _map(rows)
-    cdef int64_t n = X.shape[1]
+    cdef int64_t n = X.shape[1], n_columns = out_range.shape[1]
     cdef OneBlock[real] block = _one(X)
     with nogil:
         if copied is float:
-            loops_of[DenseLoops[OneBlock[real]]](chosen).gather_single(block, n, map, start, stop, &out_range[0, 0])
+            loops_of[DenseLoops[OneBlock[real]]](chosen).gather_single(
+                block, n, map, start, stop, &out_range[0, 0], n_columns)
         else:
-            loops_of[DenseLoops[OneBlock[real]]](chosen).gather(block, n, map, start, stop, &out_range[0, 0])
+            loops_of[DenseLoops[OneBlock[real]]](chosen).gather(
+                block, n, map, start, stop, &out_range[0, 0], n_columns)
 
 
 def two_block_gather(const real[:, ::1] X, const real[:, ::1] second, const int64_t[::1] rows, int64_t start,
@@ -192,17 +195,19 @@ def two_block_gather(const real[:, ::1] X, const real[:, ::1] second, const int6
     need("a row of second", second.shape[1], X.shape[1])
     need_rows(rows, start, stop, X.shape[0] + second.shape[0])
     need("out_range", out_range.shape[0], stop - start)
-    need("a row of out_range", out_range.shape[1], X.shape[1])
+    need_at_least("a row of out_range", out_range.shape[1], X.shape[1])
     if start == stop:
         return
     cdef const int64_t *map = _map(rows)
-    cdef int64_t n = X.shape[1]
+    cdef int64_t n = X.shape[1], n_columns = out_range.shape[1]
     cdef TwoBlocks[real] blocks = _two(X, second)
     with nogil:
         if copied is float:
-            loops_of[DenseLoops[TwoBlocks[real]]](chosen).gather_single(blocks, n, map, start, stop, &out_range[0, 0])
+            loops_of[DenseLoops[TwoBlocks[real]]](chosen).gather_single(
+                blocks, n, map, start, stop, &out_range[0, 0], n_columns)
         else:
-            loops_of[DenseLoops[TwoBlocks[real]]](chosen).gather(blocks, n, map, start, stop, &out_range[0, 0])
+            loops_of[DenseLoops[TwoBlocks[real]]](chosen).gather(
+                blocks, n, map, start, stop, &out_range[0, 0], n_columns)
 
 
 def dense_largest(const real[:, ::1] X, int64_t start, int64_t stop, double[::1] out):
@@ -263,22 +268,22 @@ def sparse_accumulate_squares(const real[::1] data, const index[::1] indices, co
 
 def sparse_gather(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
                   const int64_t[::1] rows, int64_t start, int64_t stop, copied[:, ::1] out_range):
-    """``out[t] = X[rows[t]]``, dense, in the precision of ``out``."""
+    """``out[t] = X[rows[t]]``, dense, in the precision of ``out``, which may have more columns: they are 0."""
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     need_rows(rows, start, stop, indptr.shape[0] - 1)
     need("out_range", out_range.shape[0], stop - start)
-    need("a row of out_range", out_range.shape[1], n_features)
+    need_at_least("a row of out_range", out_range.shape[1], n_features)
     if start == stop:
         return
     cdef const int64_t *map = _map(rows)
-    cdef int64_t n = out_range.shape[1]
+    cdef int64_t n_columns = out_range.shape[1]
     with nogil:
         if copied is float:
             loops_of[SparseLoops[real, index]](chosen).gather_single(
-                &data[0], &indices[0], &indptr[0], n, map, start, stop, &out_range[0, 0])
+                &data[0], &indices[0], &indptr[0], n_columns, map, start, stop, &out_range[0, 0])
         else:
             loops_of[SparseLoops[real, index]](chosen).gather(
-                &data[0], &indices[0], &indptr[0], n, map, start, stop, &out_range[0, 0])
+                &data[0], &indices[0], &indptr[0], n_columns, map, start, stop, &out_range[0, 0])
 
 
 def centre_queries(const int64_t[::1] pointers, int64_t first, int64_t last, real[:, ::1] X_range):

@@ -20,8 +20,10 @@ struct DenseLoops {
                    double *out_range);
     void (*accumulate)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, int64_t fetch_stop,
                        const double *u_range, double *out);
-    void (*gather)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, double *out_range);
-    void (*gather_single)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, float *out_range);
+    void (*gather)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, double *out_range,
+                   int64_t n_columns);
+    void (*gather_single)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, float *out_range,
+                          int64_t n_columns);
 };
 
 template <class Real>

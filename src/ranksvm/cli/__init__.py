@@ -23,7 +23,7 @@ __all__ = ["main"]
     modules=(
         *("train", "tune", "folds", "online", "predict", "rank", "evaluate", "bias"),
         *("explain", "report", "analyze", "export", "import", "convert", "info", "reproduce", "demo"),
-        *("serve", "keys", "replay", "simulate", "doctor", "completion"),
+        *("serve", "keys", "replay", "vacuum", "simulate", "doctor", "completion"),
     ),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 143 terminated.",

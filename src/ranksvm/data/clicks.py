@@ -89,6 +89,10 @@ def pairs_from_clicks(
         raise OptionError(f"click_time is for rule='last_click_skip_above'; rule={rule!r} does not use it.")
     clicked = clicked_flags(clicked)
     rank = _ranks(rank, len(clicked))
+    if qid is None and rule == "skip_above":
+        order = np.argsort(rank, kind="stable")
+        if not (rank[order[1:]] == rank[order[:-1]]).any():
+            return _skips_above_in_one(order, clicked[order])
     queries = Queries.from_qid(qid, len(clicked))
     query, rows = _from_the_top(queries, rank)
     clicked = clicked[rows]
@@ -97,6 +101,16 @@ def pairs_from_clicks(
         time = None if click_time is None else _times(click_time, clicked, rows)
         preferred = _last_of_each(preferred, query, time)
     return _skips_above(preferred, rows, clicked, queries.pointers[query[preferred]])
+
+
+def _skips_above_in_one(rows: np.ndarray, clicked: np.ndarray) -> np.ndarray:
+    """`_skips_above` for all clicks of one impression, with a third of the calls: services learn from single ones."""
+    places, skips = np.flatnonzero(clicked), rows[~clicked]
+    counts = places - np.arange(len(places))
+    pairs = np.empty((int(counts.sum()), 2), dtype=np.int64)
+    pairs[:, 0] = np.repeat(rows[places], counts)
+    pairs[:, 1] = np.concatenate([skips[:count] for count in counts.tolist()]) if len(counts) else 0
+    return pairs
 
 
 def _skips_above(preferred: np.ndarray, rows: np.ndarray, clicked: np.ndarray, top: np.ndarray) -> np.ndarray:

@@ -73,7 +73,10 @@ class DesignMatrix(Protocol):
         """``out += (X * X)' u``."""
 
     def gather(self, rows: np.ndarray | None, start: int, stop: int, out_range: np.ndarray) -> None:
-        """``out = X``, dense, in the precision of ``out``: float64, or float32 if the features are."""
+        """``out = X``, dense, in the precision of ``out``: float64, or float32 if the features are.
+
+        ``out`` may have more columns than X: they become 0.
+        """
 
     def largest(self, n_threads: int = 1) -> np.ndarray:
         """Of each feature the largest absolute value, or a bound on it: float64, shape (n_features,)."""

@@ -83,6 +83,8 @@ def as_array(name: str, values: Any) -> np.ndarray:
 
 
 def _as_floats(name: str, array: np.ndarray) -> np.ndarray:
+    if array.dtype == np.float64:
+        return np.asarray(array)  # not a subclass
     if array.dtype.kind in "mM":
         raise DataError(f"{name} must hold numbers, got {array.dtype}.")
     if array.dtype.kind == "c":

@@ -185,13 +185,15 @@ class PairList:
         is_preferred[start + self.preferred] = is_other[start + self.other] = True
         return is_preferred, is_other
 
-    def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pairs of one component.
+    def explicit(self, first: int, last: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The pairs of one component or of several, in the order of the list.
 
         Parameters
         ----------
-        query : int
+        first : int
             Number of the component, from 0.
+        last : int, optional
+            The components are ``first .. last``; None: one.
 
         Returns
         -------
@@ -200,9 +202,10 @@ class PairList:
         weight : ndarray of float64, shape (n_pairs,)
             Weight of each pair.
         """
-        part = slice(self.pair_pointers[query], self.pair_pointers[query + 1])
-        first = self.pointers[query]
-        return self.preferred[part] + first, self.other[part] + first, self.pair_weight[part]
+        last = first + 1 if last is None else last
+        pointers = self.pair_pointers[first : last + 1]
+        part, begin = slice(pointers[0], pointers[-1]), np.repeat(self.pointers[first:last], np.diff(pointers))
+        return self.preferred[part] + begin, self.other[part] + begin, self.pair_weight[part]
 
     def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """The pairs of a range of components, one part at a time: see `ComparablePairs.chunks`.
@@ -376,13 +379,15 @@ def row_numbers(pairs: Any, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
     if not np.issubdtype(given.dtype, np.integer):
         raise DataError(f"pairs holds {given.dtype} values: row numbers must be whole numbers.")
     preferred, other = given[:, 0].astype(np.int64), given[:, 1].astype(np.int64)
-    outside = np.flatnonzero(((given < 0) | (given >= queries.n_rows)).any(axis=1))
-    if len(outside):
+    if given.min() < 0 or given.max() >= queries.n_rows:
+        outside = np.flatnonzero(((given < 0) | (given >= queries.n_rows)).any(axis=1))
         pair = tuple(given[outside[0]].tolist())
         raise DataError(f"pairs[{outside[0]}] is {pair}, but X has rows 0 to {queries.n_rows - 1}.")
-    same = np.flatnonzero(preferred == other)
-    if len(same):
-        raise DataError(f"pairs[{same[0]}] compares row {preferred[same[0]]} with itself.")
+    if (same := preferred == other).any():
+        first = int(np.argmax(same))
+        raise DataError(f"pairs[{first}] compares row {preferred[first]} with itself.")
+    if queries.n_queries == 1:
+        return preferred, other
     number = queries.numbers()
     apart = np.flatnonzero(number[preferred] != number[other])
     if len(apart):

@@ -33,6 +33,8 @@ PARALLEL_ROWS = 1 << 17
 
 # Smallest number of queries of a sample, if the data have as many.
 SAMPLE_QUERIES = 64
+# More pairs than there can be.
+UNLIMITED = 1 << 62
 
 
 class ComparablePairs:
@@ -257,13 +259,15 @@ class ComparablePairs:
             ComparablePairs(*parts, preferred, other * self.gain, None, *choice),
         )
 
-    def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pairs of one query as a list.
+    def explicit(self, first: int, last: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The pairs of one query or of several as a list, by the position of the preferred, then the other document.
 
         Parameters
         ----------
-        query : int
+        first : int
             Number of the query, from 0.
+        last : int, optional
+            The queries are ``first .. last``; None: one query.
 
         Returns
         -------
@@ -272,17 +276,13 @@ class ComparablePairs:
         weight : ndarray of float64, shape (n_pairs,)
             Weight of each pair.
         """
-        start, stop = self.pointers[query], self.pointers[query + 1]
-        level = self.levels[start:stop]
-        # the lowest documents are preferred to none, and none to the highest: with two levels the rest are few
-        above, is_below = np.flatnonzero(level > 0), level < self.n_levels[query] - 1
-        if self._never_other:
-            is_below &= np.asarray(self.other)[start:stop] > 0.0
-        below = np.flatnonzero(is_below)
-        difference = level[above, np.newaxis] - level[below]
-        i, j = np.nonzero(difference == 1 if self.adjacent else difference > 0)
-        i, j = above[i] + start, below[j] + start
-        return i, j, self.weights_of(i, j)
+        last = first + 1 if last is None else last
+        nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
+        i, j, weight = next(self.chunks(first, last, UNLIMITED), nothing)
+        if self.n_levels[first:last].max(initial=0) <= 2:  # they are in this order
+            return i, j, weight
+        order = np.lexsort((j, i))
+        return i[order], j[order], weight[order]
 
     def weights_of(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """The weights of some pairs.

@@ -273,7 +273,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         """
         self._check_options()
         first = self._is_new()
-        with as_before_if_refused(self), all_or_nothing(self):
+        with all_or_nothing(self):
             X = X if first else self._without_qid_column(X)
             library = frames.library(X)
             X = validation.features(self, X, n_threads=effective_n_jobs(self.n_jobs), reset=first)
@@ -284,9 +284,13 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             if first:
                 self.qid_column_, self.frame_type_ = None, library
                 self._start(X.shape[1])
-        with as_before_if_refused(self), undone_if_not_finite(self, X, checked), lock_of(self):
-            self._learn(OnlineRows(X), preferred.astype(np.int32), other.astype(np.int32), checked)
+        self._learn_pairs(X, preferred, other, checked)
         return self
+
+    def _learn_pairs(self, X: Any, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None = None) -> None:
+        """Learn from pairs of rows of X, all of which have been validated; the model is one that has learnt before."""
+        with as_before_if_refused(self), undone_if_not_finite(self, X, weight), lock_of(self):
+            self._learn(OnlineRows(X), preferred.astype(np.int32), other.astype(np.int32), weight)
 
     def snapshot(self) -> Self:
         """A copy of the model as it is between two queries, for a server that ranks while another thread learns.

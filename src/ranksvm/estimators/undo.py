@@ -1,5 +1,6 @@
 """Learning in place that is undone where it is refused: the state before it, and what to say."""
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+import ranksvm._compiled.linear as linear
 from ranksvm._features import feature_label
 from ranksvm._schema import Array, schema_of
 from ranksvm.estimators.locks import lock_of
@@ -39,9 +41,9 @@ def undone_if_not_finite(estimator: Any, X: Any, weights: np.ndarray | None) -> 
     before = {name: values[parts[name]].copy() for name, (values, _) in state.items()}
     with np.errstate(over="ignore", invalid="ignore"):
         yield
-        finite = all(np.isfinite(values[parts[name]]).all() for name, (values, _) in state.items())
+        finite = all(_all_finite(values[parts[name]]) for name, (values, _) in state.items())
         # weights of a committee, or a mean, may overflow where the state does not
-        if finite and np.isfinite(estimator.coef_[columns]).all():
+        if finite and _all_finite(estimator.coef_[columns]):
             return
     with lock_of(estimator):
         for name, (values, _) in state.items():
@@ -63,11 +65,24 @@ def as_before_if_refused(estimator: Any) -> Iterator[None]:
 
 def _state(estimator: Any, with_covariance: bool) -> dict[str, tuple[np.ndarray, bool]]:
     """The arrays that learning changes, and whether they hold one number for each feature."""
-    fields = {name: field for name, field in schema_of(type(estimator)).items() if isinstance(field, Array)}
-    found = {name: (getattr(estimator, name, None), field.shape == ("n_features",)) for name, field in fields.items()}
-    if not with_covariance:
-        found.pop("_covariance_", None)
-    return {name: (values, of_features) for name, (values, of_features) in found.items() if values is not None}
+    found = {}
+    for name, of_features in _arrays_of(type(estimator)).items():
+        values = getattr(estimator, name, None)
+        if values is not None and (with_covariance or name != "_covariance_"):
+            found[name] = values, of_features
+    return found
+
+
+@functools.cache
+def _arrays_of(kind: type) -> dict[str, bool]:
+    """Names of the arrays of a class of rankers, and whether they hold one number for each feature."""
+    fields = {name: field for name, field in schema_of(kind).items() if isinstance(field, Array)}
+    return {name: field.shape == ("n_features",) for name, field in fields.items()}
+
+
+def _all_finite(values: np.ndarray) -> bool:
+    # a fourth of the time of np.isfinite(values).all() for a hundred numbers
+    return bool(linear.all_finite(np.ascontiguousarray(values).reshape(-1)))
 
 
 def _columns_that_change(estimator: Any, X: Any) -> Any:
@@ -79,13 +94,23 @@ def _columns_that_change(estimator: Any, X: Any) -> Any:
 
 def _is_extreme(estimator: Any, X: Any, weights: np.ndarray | None) -> bool:
     parameters = [float(getattr(estimator, name)) for name in ("C", "gamma") if hasattr(estimator, name)]
-    sizes = [_largest(X), _largest(weights), _largest(estimator.weights_), *parameters, *(1.0 / p for p in parameters)]
-    return max(sizes) > MODERATE
+    if any(not 1.0 / MODERATE <= parameter <= MODERATE for parameter in parameters):
+        return True
+    return any(_exceeds_moderate(values) for values in (X, weights, estimator.weights_))
+
+
+def _exceeds_moderate(values: Any) -> bool:
+    if type(values) is np.ndarray and values.flags.c_contiguous:
+        # the sum of squares answers for nearly all data in a fourth of the time
+        flat = values.reshape(-1)
+        if float(np.vdot(flat, flat)) <= MODERATE:
+            return False
+    return _largest(values) > MODERATE
 
 
 def _largest(values: Any) -> float:
     """The largest absolute value; 0 of none."""
-    values = values.data if scipy.sparse.issparse(values) else values
+    values = values.data if not isinstance(values, np.ndarray) and scipy.sparse.issparse(values) else values
     return 0.0 if values is None or values.size == 0 else max(float(values.max()), -float(values.min()))
 
 

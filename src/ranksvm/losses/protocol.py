@@ -59,8 +59,8 @@ class Pairs(Protocol):
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
         """Which positions are preferred to another one, and which have another one preferred to them."""
 
-    def explicit(self, query: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pairs of one query as a list: preferred and other positions, weights."""
+    def explicit(self, first: int, last: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The pairs of one query, or of ``first .. last``, as a list: preferred and other positions, weights."""
 
 
 class LossSums(NamedTuple):

@@ -75,6 +75,8 @@ class CumulativeMetrics:
         self._n_queries = 0
         self._waiting: list[tuple[np.ndarray, np.ndarray, np.ndarray | None]] = []
         self._n_waiting_rows = 0
+        self._marks: list[int] = []  # numbers of queries
+        self._marked: list[tuple[int, np.ndarray]] = []
 
     def add(self, y: Any, scores: Any, docid: Any = None) -> None:
         """Add one query.
@@ -108,6 +110,18 @@ class CumulativeMetrics:
         self._n_waiting_rows += len(labels)
         if len(self._waiting) >= _MOST_QUERIES or self._n_waiting_rows >= _MOST_ROWS:
             self._measure()
+
+    def mark(self) -> None:
+        """Keep the sums after the queries so far for `take_marked`; `state` would evaluate them apart from others."""
+        self._marks.append(self._n_queries)
+
+    def take_marked(self) -> list[tuple[int, np.ndarray]]:
+        """Numbers of queries at each `mark` since the last call, and the sums after them (as in `state`)."""
+        self._measure()
+        # without queries since, the sums are those of now
+        self._marked += [(n_queries, self._sums.copy()) for n_queries in self._marks]
+        marked, self._marked, self._marks = self._marked, [], []
+        return marked
 
     @property
     def n_queries(self) -> int:
@@ -174,6 +188,7 @@ class CumulativeMetrics:
         self._counts = np.array(state["counts"], dtype=np.int64)
         self._n_queries = int(state["n_queries"])
         self._waiting, self._n_waiting_rows = [], 0
+        self._marks, self._marked = [], []
 
     def _measure(self) -> None:
         """Evaluate the buffered queries, and add their values one after another."""
@@ -186,10 +201,16 @@ class CumulativeMetrics:
         queries = Queries.from_group(sizes, len(labels))
         highest = max(0.0, float(labels.max())) if self.max_label is None else float(self.max_label)
         rankings = Rankings(labels, scores, queries, self.convention, highest, docid)
+        running = np.empty((*self._sums.shape, len(sizes) + 1))  # before each query, and after the last
         for number, metric in enumerate(self.metrics):
             values, weights = values_and_weights(metric, rankings)
-            for row, terms in zip(self._sums, (weights * np.nan_to_num(values), weights), strict=True):
+            for row, terms in enumerate((weights * np.nan_to_num(values), weights)):
                 # one after another: numpy's sum would depend on the number of buffered queries
-                row[number] = np.cumsum(np.concatenate((row[number : number + 1], terms)))[-1]
+                start = self._sums[row, number : number + 1]
+                running[row, number] = np.cumsum(np.concatenate((start, terms)))
+        before = self._n_queries - len(sizes)
+        self._marked += [(mark, running[:, :, mark - before].copy()) for mark in self._marks]
+        self._marks = []
+        self._sums = running[:, :, -1].copy()
         self._counts += len(labels), int((rankings.n_relevant == 0).sum())
         self._waiting, self._n_waiting_rows = [], 0

@@ -61,8 +61,10 @@ class ComputedDesign:
             out += u_range[part.start - start : part.stop - start] @ (features * features)
 
     def gather(self, rows, start, stop, out_range):
+        out_range[:, self.n_features :] = 0.0
+        out = out_range[:, : self.n_features]
         for part in self.chunks(start, stop):
-            out_range[part.start - start : part.stop - start] = self.features.transform(_rows(self.X, rows, part))
+            out[part.start - start : part.stop - start] = self.features.transform(_rows(self.X, rows, part))
 
     def largest(self, n_threads=1):
         return self.features.largest(self.X)

@@ -26,12 +26,20 @@ class DualPoint:
         ``sum of alpha_ij (x_i - x_j)``.
     w : ndarray of float64, shape (n_features,)
         The weights: z itself, or its projection onto a cone.
+
+    Attributes
+    ----------
+    margins : ndarray of float64, shape (n_pairs,)
+        Those of the pairs at w.
+    value, gap : float
+        Value of the primal problem at w, and how far it is above the dual one.
     """
 
     def __init__(self, alpha: np.ndarray, z: np.ndarray, w: np.ndarray):
         self.alpha = alpha
         self.z = z
         self.w = w
+        self.margins = np.zeros_like(alpha)
         self.value = np.inf
         self.gap = np.inf
 
@@ -85,8 +93,7 @@ class PairDual:
         self.width = width
         self.C = C
         counts = pairs.pairs_per_query.astype(np.int64)
-        listed = [pairs.explicit(int(query)) for query in np.flatnonzero(counts)]
-        self._preferred, self._other, self._weights = (np.concatenate(part) for part in zip(*listed, strict=True))
+        self._preferred, self._other, self._weights = pairs.explicit(0, pairs.n_queries)
         self._upper, self._ridge = np.empty((2, len(self._weights)))
         self._queries = np.flatnonzero(pairs.weight_per_query > 0.0).astype(np.int64)
         present = np.zeros(len(counts), dtype=bool)
@@ -166,7 +173,7 @@ class PairDual:
         of_sums = growth(n_pairs + OPERATIONS) + growth(sizes.additions + sizes.entries)
         norm, length = float(np.linalg.norm(point.w)), growth(len(z) + OPERATIONS)
         off = margin_error(sizes.score(np.abs(point.w)), sizes.entries)
-        margins = self._margins(point.w)
+        margins = point.margins
         hinge = np.maximum(0.0, 1.0 - margins + off)
         of_value = self.C * off * float(weights @ self._slopes(hinge)) + of_sums * point.value
         # weights are off, and alpha may have to be less: the ridge is then less, too
@@ -183,13 +190,14 @@ class PairDual:
         of_dual = of_sums * (total + ridge) + (norm + 0.5 * drift) * drift + length * norm**2
         return of_value + of_dual + of_alpha
 
-    def _margins(self, w: np.ndarray) -> np.ndarray:
-        scores = np.empty(self.pairs.n_rows)
-        self._products.scores(0, self.pairs.n_rows, w, scores)
-        return scores[self._preferred] - scores[self._other]
-
     def _certify(self, point: DualPoint) -> None:
-        hinge = np.maximum(0.0, 1.0 - self._margins(point.w))
+        if point.w.any():
+            scores = np.empty(self.pairs.n_rows)
+            self._products.scores(0, self.pairs.n_rows, point.w, scores)
+            point.margins = scores[self._preferred] - scores[self._other]
+        else:  # where fits begin
+            point.margins = np.zeros_like(point.alpha)
+        hinge = np.maximum(0.0, 1.0 - point.margins)
         norm = 0.5 * float(point.w @ point.w)
         point.value = norm + self.C * float(self._weights @ self._losses(hinge))
         alpha = point.alpha

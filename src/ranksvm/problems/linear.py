@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm import _options
+from ranksvm._parallel import one_blas_thread
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.data.file_data import FileData
 from ranksvm.data.linear_scores import linear_scores
@@ -152,9 +153,10 @@ class LinearProblem(RankSVMProblem):
             self._dual = PairDual(design, self.pairs, self.loss.name, width, C, cone)
         dual = self._dual
         dual.reweight(C)
-        point = dual.evaluate(start if last is None else last.alpha)
         max_iter = min(self.max_iter, DUAL_ITERATIONS) if self._may_leave_dual else self.max_iter
-        result = dual_ascent(dual, point, tol=self.tol, max_iter=max_iter, interrupted=interrupted)
+        with one_blas_thread():
+            point = dual.evaluate(start if last is None else last.alpha)
+            result = dual_ascent(dual, point, tol=self.tol, max_iter=max_iter, interrupted=interrupted)
         # copied: the next solution begins at the same point
         return replace(result, w=result.w.copy(), alpha=point.alpha.copy(), width=self.loss.width)
 

@@ -20,11 +20,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ranksvm.exceptions import DataError, StoreError
 from ranksvm.serving.access import is_loopback
-from ranksvm.serving.feedback import Feedback, checked_feedback
+from ranksvm.serving.feedback import Feedback, content_of
 from ranksvm.serving.meters import Meters
 from ranksvm.serving.openapi import openapi
 from ranksvm.serving.problems import Problem, response_of
-from ranksvm.serving.records import Outcome, is_event_id, time_of
+from ranksvm.serving.records import Outcome, Receipt, is_event_id, time_of
 from ranksvm.serving.requests import JSON, Activation, check_width, decoded, parsed
 from ranksvm.serving.service import Service
 from ranksvm.serving.writer import deliver
@@ -177,24 +177,19 @@ class _API:
 
     async def feedback(self, request: HTTPRequest) -> Response:
         """``POST /v1/events/{event}/feedback``."""
-        service, event = self._service, _event(request)
+        event = _event(request)
         given = decoded(_feedback_decoder, await self._json_body(request))
-        documents = service.remembered(event) or await self._documents(event)
-        if documents is None:
-            if service.writer.refused is not None:
-                raise _unavailable(StoreError(service.writer.refused))
-            raise _unknown(event)
         try:
-            content = checked_feedback(given, documents)
+            receipt = await self._stored(event, content_of(given))
         except DataError as error:
             raise Problem(422, "feedback", str(error)) from None
-        done = asyncio.get_running_loop().create_future()
-        service.put_feedback(event, content, done)
-        receipt = await done
+        if receipt.outcome is Outcome.MISFIT:
+            raise Problem(422, "feedback", str(receipt.reason))
         if receipt.outcome is Outcome.CONFLICT:
             raise Problem(409, "conflict", f"the event {event} has other feedback, with the number {receipt.seq}.")
         if receipt.outcome is Outcome.EXPIRED:
-            wait = f"{service.options.reward_wait:g} seconds" if service.options.reward_wait else "a limited time"
+            limit = self._service.options.reward_wait
+            wait = f"{limit:g} seconds" if limit else "a limited time"
             raise Problem(410, "expired", f"the event {event} takes feedback for {wait}, which are over.")
         if receipt.outcome is Outcome.UNKNOWN:
             raise _unknown(event)
@@ -202,12 +197,17 @@ class _API:
         answer = {"event": event, "seq": receipt.seq, "status": "accepted" if new else "duplicate"}
         return _json(answer, 202 if new else 200)
 
-    async def _documents(self, event: str) -> list[str] | None:
-        """Ids of the documents of an event, which another process may be about to store."""
-        until = time.monotonic() + (_PATIENCE if _is_new(event) else 0.0)
-        while (found := await run_in_threadpool(self._service.documents, event)) is None and time.monotonic() < until:
+    async def _stored(self, event: str, content: bytes) -> Receipt:
+        """What became of feedback on an event, which another process may be about to store."""
+        loop, start = asyncio.get_running_loop(), time.monotonic()
+        while True:
+            done = loop.create_future()
+            self._service.put_feedback(event, content, done)
+            receipt: Receipt = await done
+            late = receipt.outcome is Outcome.UNKNOWN and time.monotonic() - start > _PATIENCE
+            if late or receipt.outcome is not Outcome.UNKNOWN or not _is_new(event):
+                return receipt
             await asyncio.sleep(_LOOK)
-        return found
 
     # -- what happens --------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from ranksvm.data.clicks import pairs_from_clicks
 from ranksvm.exceptions import DataError
 from ranksvm.serving.records import Entry, Kind, LogEntry
 
-__all__ = ["Feedback", "Lesson", "checked_feedback", "in_words", "lesson_of"]
+__all__ = ["Feedback", "Lesson", "content_of", "in_words", "lesson_of", "misfit"]
 
 Number = int | float
 
@@ -33,6 +33,9 @@ class Feedback(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
     at: Number | str | None = None
 
 
+_content_decoder = msgspec.msgpack.Decoder(Feedback)
+
+
 class Lesson(msgspec.Struct):
     """What a model learns from one event.
 
@@ -54,15 +57,13 @@ class Lesson(msgspec.Struct):
     pairs: np.ndarray | None
 
 
-def checked_feedback(given: Feedback, documents: list[str]) -> bytes:
-    """Feedback as the content of an entry.
+def content_of(given: Feedback) -> bytes:
+    """Feedback as the content of an entry; whether it fits the event, `misfit` tells.
 
     Parameters
     ----------
     given : Feedback
         What was sent.
-    documents : list of str
-        Ids of the documents of the event.
 
     Returns
     -------
@@ -72,18 +73,12 @@ def checked_feedback(given: Feedback, documents: list[str]) -> bytes:
     Raises
     ------
     DataError
-        When it names other documents, or says more or less than one thing.
+        When it says more or less than one thing, or what no event can be answered with.
     """
     said = [name for name in ("labels", "clicks", "preferences") if getattr(given, name) is not None]
     if len(said) != 1:
         found = " and ".join(said) or "none of them"
         raise DataError(f"feedback has one of labels, clicks and preferences, found {found}.")
-    known = set(documents)
-    if isinstance(given.labels, list) and len(given.labels) != len(documents):
-        raise DataError(f"there are {len(given.labels)} labels for {len(documents)} documents.")
-    for document in _named(given):
-        if document not in known:
-            raise DataError(f"the event has no document {document!r}.")
     if given.labels is not None:
         labels = given.labels.values() if isinstance(given.labels, dict) else given.labels
         if not labels:
@@ -94,6 +89,16 @@ def checked_feedback(given: Feedback, documents: list[str]) -> bytes:
         if preferred == other:
             raise DataError(f"the document {preferred!r} is preferred to itself.")
     return msgspec.msgpack.encode(given, order="deterministic")
+
+
+def misfit(content: bytes, documents: list[str]) -> str | None:
+    """Why feedback does not fit an event with these documents; None if it does."""
+    given = _content_decoder.decode(content)
+    if isinstance(given.labels, list) and len(given.labels) != len(documents):
+        return f"there are {len(given.labels)} labels for {len(documents)} documents."
+    known = set(documents)
+    other = next((document for document in _named(given) if document not in known), None)
+    return None if other is None else f"the event has no document {other!r}."
 
 
 def _named(given: Feedback) -> list[str]:
@@ -110,7 +115,7 @@ def lesson_of(found: LogEntry) -> Lesson:
     rank[event.shown.order] = np.arange(len(rank))
     if found.entry.kind is Kind.UNANSWERED:
         return Lesson(event.X, np.zeros(len(rank)), rank, None)
-    given = msgspec.msgpack.decode(found.entry.content, type=Feedback)
+    given = _content_decoder.decode(found.entry.content)
     rows = {document: row for row, document in enumerate(event.shown.documents)}
     if given.preferences is not None:
         pairs = np.array([[rows[id] for id in pair] for pair in given.preferences], dtype=np.int64).reshape(-1, 2)
@@ -131,5 +136,6 @@ def in_words(entry: Entry) -> str:
     decoded = entry.says
     for name in ("labels", "clicks", "preferences"):
         if name in decoded:
-            return f"{len(decoded[name])} {name}"
+            n = len(decoded[name])
+            return f"{n} {name if n != 1 else name[:-1]}"
     return "none in time"

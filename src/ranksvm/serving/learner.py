@@ -39,8 +39,8 @@ class Schedule(NamedTuple):
         Days after which events are removed; None: never.
     """
 
-    every: int = 1000
-    seconds: float = 0.5
+    every: int
+    seconds: float
     lease: float = 3.0
     retain_days: float | None = None
 
@@ -113,15 +113,19 @@ class Learner:
         When it does what.
     on_news : callable, optional
         Called in the thread of the learner after each step.
+    ranks : bool, default True
+        Whether `served` has models and `summary` is made: copies, since learning changes models in place.
     """
 
     def __init__(
         self,
         store: Store,
-        schedule: Schedule = Schedule(),  # noqa: B008 (it cannot be changed)
+        schedule: Schedule,
         on_news: Callable[[], None] | None = None,
+        *,
+        ranks: bool = True,
     ):
-        self._store, self._schedule, self._on_news = store, schedule, on_news
+        self._store, self._schedule, self._on_news, self._ranks = store, schedule, on_news, ranks
         self.owner = secrets.token_hex(8)
         self.learns = False  # whether this process has the lease
         self.trouble: str | None = None  # why it does not get on
@@ -251,8 +255,10 @@ class Learner:
 
     def _serve(self, position: int, at: float) -> None:
         assert self._learning is not None
-        models = {name: copy.deepcopy(model) for name, model in self._learning.models.items()}
-        self.summary = summary(self._learning)
+        models = {}
+        if self._ranks:
+            models = {name: copy.deepcopy(model) for name, model in self._learning.models.items()}
+            self.summary = summary(self._learning)
         self.served = Served(self._version, position, at, models)
 
     def _expire(self) -> None:

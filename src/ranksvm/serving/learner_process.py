@@ -145,7 +145,7 @@ def main() -> None:
             with suppress(OSError):  # the process that ranks has ended
                 print(json.dumps({**said, "owner": learner.owner}), flush=True)
 
-    learner = Learner(store, Schedule(*asked["schedule"]), tell)
+    learner = Learner(store, Schedule(*asked["schedule"]), tell, ranks=False)
     learner.start()
     for _ in sys.stdin:
         learner.wake()

@@ -29,7 +29,7 @@ class Measure:
 
     def __init__(self, metric: str, state: dict[str, Any] | None = None):
         self._cumulative = CumulativeMetrics(metric)
-        self._block, self._points = _FIRST_BLOCK, []
+        self._block, self._points, self._n_marks = _FIRST_BLOCK, [], 0
         if state is not None:
             self._cumulative.restore(state["cumulative"])
             self._block, self._points = state["block"], state["points"]
@@ -37,12 +37,19 @@ class Measure:
     def add(self, y: np.ndarray, scores: np.ndarray) -> None:
         """Add a query."""
         self._cumulative.add(y, scores)
-        n_queries = self._cumulative.n_queries
-        if n_queries % self._block == 0:
-            (value,), (weight,) = self._cumulative.state["sums"].tolist()
-            self._points.append([n_queries, value, weight])
-            if len(self._points) >= _MOST_POINTS:
+        if self._cumulative.n_queries % self._block == 0:
+            # not evaluated yet: one by one takes ten times longer than many together
+            self._cumulative.mark()
+            self._n_marks += 1
+            if len(self._points) + self._n_marks >= _MOST_POINTS:
+                self._add_points()
                 self._points, self._block = self._points[1::2], 2 * self._block
+
+    def _add_points(self) -> None:
+        for n_queries, sums in self._cumulative.take_marked():
+            (value,), (weight,) = sums.tolist()
+            self._points.append([n_queries, value, weight])
+        self._n_marks = 0
 
     @property
     def n_queries(self) -> int:
@@ -58,12 +65,14 @@ class Measure:
     @property
     def state(self) -> dict[str, Any]:
         """All that a later measure needs, as numbers, strings, lists and dicts."""
+        self._add_points()
         cumulative = self._cumulative.state
         arrays = {name: cumulative[name].tolist() for name in ("sums", "counts")}
         return {"cumulative": cumulative | arrays, "block": self._block, "points": self._points}
 
     def history(self) -> list[tuple[int, float, float]]:
         """Number of queries, mean up to them, and half the width of its 95 % interval (from means of blocks)."""
+        self._add_points()
         if not self._points:
             return []
         n_queries, totals, weights = np.array(self._points).T

@@ -195,15 +195,27 @@ class Outcome(enum.Enum):
     CONFLICT = "conflict"  # the event has other feedback
     UNKNOWN = "unknown"  # there is no such event
     EXPIRED = "expired"  # the feedback came too late
+    MISFIT = "misfit"  # the feedback names documents that the event does not have
     NOT_DUE = "not due"  # the event may still be answered, or has been
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """The answer to something that was to be stored: what became of it, and its sequence number, 0 if it has none."""
+    """The answer to something that was to be stored.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        What became of it.
+    seq : int
+        Its sequence number, or that of the entry which answered the event before; 0 if there is none.
+    reason : str or None
+        What does not fit the event.
+    """
 
     outcome: Outcome
     seq: int = 0
+    reason: str | None = None
 
 
 def event_id() -> str:

@@ -26,8 +26,6 @@ from ranksvm.serving.writer import Done, Writer
 
 __all__ = ["Options", "Service"]
 
-# Events whose documents are remembered for feedback that comes soon.
-_REMEMBERED = 2_000
 # Features of an explained document.
 _EXPLAINED = 8
 # Models of earlier versions that are kept for explanations.
@@ -78,13 +76,10 @@ class Service:
 
     def __init__(self, store: Store, learner: LearnerProcess | Learner, options: Options):
         self.store, self.learner, self.options = store, learner, options
-        self.writer = Writer(store, on_events=self._forget, on_entries=learner.wake)
+        self.writer = Writer(store, on_entries=learner.wake)
         self.keys, self.rate = Keys(store), Rate(options.rate)
         self.settings = self.learner.settings
         self._random = np.random.default_rng(secrets.randbits(128))
-        # documents of events that are not stored yet, and of the newest
-        self._waiting: dict[str, list[str]] = {}
-        self._recent: OrderedDict[str, list[str]] = OrderedDict()
         self._versions: OrderedDict[int, dict[str, Any]] = OrderedDict()
         self._weights: deque[tuple[int, np.ndarray]] = deque(maxlen=_MOVED_OVER)
 
@@ -121,9 +116,6 @@ class Service:
         )
         event = Event(event_id(), time.time(), shown, request.X.tobytes())
         _ = event.digest  # here: in the writer's thread the pause of the interpreter's lock in it costs milliseconds
-        self._waiting[event.id] = self._recent[event.id] = request.documents
-        if len(self._recent) > _REMEMBERED:
-            self._recent.popitem(last=False)
         self.writer.put_event(event)
         order = [request.documents[row] for row in shown.order]
         return Ranking(event.id, served.version, order, values[choice.order].tolist(), choice.policy)
@@ -134,19 +126,6 @@ class Service:
         if self.options.explore == "team-draft" and "challenger" in models:
             return policies.team_draft(values, scores(models["challenger"], X), self._random)
         return policies.greedy(values)
-
-    def remembered(self, id: str) -> list[str] | None:
-        """Ids of the documents of an event, without a look into the store; None if it is not remembered."""
-        return self._waiting.get(id) or self._recent.get(id)
-
-    def documents(self, id: str) -> list[str] | None:
-        """Ids of the documents of an event; None if it is not in the store."""
-        found = self.store.event(id)
-        return None if found is None else found.shown.documents
-
-    def _forget(self, events: list[Event]) -> None:
-        for event in events:
-            self._waiting.pop(event.id, None)
 
     def put_feedback(self, id: str, content: bytes, done: Done) -> None:
         """Have feedback stored; the future has the receipt when it is on disk."""

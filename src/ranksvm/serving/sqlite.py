@@ -84,6 +84,8 @@ class SQLiteDatabase:
         """Give back space of what was removed."""
         with self._errors():
             self._connection().execute("VACUUM")
+            # the copy is in the write-ahead log until here
+            self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
         """Close all connections."""

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ranksvm.exceptions import StoreError
+from ranksvm.serving.feedback import misfit
 from ranksvm.serving.records import Checkpoint, Entry, Event, Kind, LogEntry, Outcome, Receipt, Shown, next_digest
 
 __all__ = ["SCHEMA_VERSION", "Cursor", "Database", "Store", "open_store"]
@@ -222,16 +223,17 @@ class Store:
             return (None if found else Receipt(Outcome.UNKNOWN)), None
         if entry.event not in known.events:
             return Receipt(Outcome.UNKNOWN), None
-        at, answered, digest = known.events[entry.event]
+        at, answered, digest, shown = known.events[entry.event]
         late = self._reward_wait is not None and now - at > self._reward_wait
         if entry.kind is Kind.UNANSWERED:
             return (Receipt(Outcome.NOT_DUE), None) if answered or not late else (None, digest)
+        if answered and known.entries[answered] == (entry.kind, entry.content):
+            return Receipt(Outcome.DUPLICATE, answered), None
+        if (reason := misfit(entry.content, _documents_decoder.decode(shown).documents)) is not None:
+            return Receipt(Outcome.MISFIT, reason=reason), None
         if answered:
-            kind, content = known.entries[answered]
-            if kind == Kind.UNANSWERED:
-                return Receipt(Outcome.EXPIRED), None
-            same = content == entry.content
-            return Receipt(Outcome.DUPLICATE if same else Outcome.CONFLICT, answered), None
+            waited = known.entries[answered][0] == Kind.UNANSWERED
+            return (Receipt(Outcome.EXPIRED) if waited else Receipt(Outcome.CONFLICT, answered)), None
         return (Receipt(Outcome.EXPIRED), None) if late else (None, digest)
 
     @staticmethod
@@ -522,6 +524,15 @@ class Store:
         self._database.close()
 
 
+class _Documents(msgspec.Struct):
+    """What `Shown` says of documents, which is read without the rest of it."""
+
+    documents: list[str]
+
+
+_documents_decoder = msgspec.msgpack.Decoder(_Documents)
+
+
 class _Known:
     """What a transaction knows of the events that its entries answer, read in two statements.
 
@@ -534,17 +545,17 @@ class _Known:
     """
 
     def __init__(self, cursor: Cursor, ids: list[str]):
-        rows = _found(cursor, "SELECT id, at, answered, digest FROM events WHERE id", ids)
-        self.events = {id: (at, answered, bytes(digest)) for id, at, answered, digest in rows}
-        numbers = [answered for _, answered, _ in self.events.values() if answered]
+        rows = _found(cursor, "SELECT id, at, answered, digest, content FROM events WHERE id", ids)
+        self.events = {id: (at, answered, bytes(digest), bytes(shown)) for id, at, answered, digest, shown in rows}
+        numbers = [answered for _, answered, *_ in self.events.values() if answered]
         rows = _found(cursor, "SELECT seq, kind, content FROM entries WHERE seq", numbers)
         self.entries = {seq: (kind, bytes(content)) for seq, kind, content in rows}
 
     def answer(self, entry: Entry, seq: int) -> None:
         """Note that an entry answers its event."""
         if entry.event is not None:
-            at, _, digest = self.events[entry.event]
-            self.events[entry.event] = at, seq, digest
+            at, _, digest, shown = self.events[entry.event]
+            self.events[entry.event] = at, seq, digest, shown
             self.entries[seq] = str(entry.kind), entry.content
 
 

@@ -49,8 +49,6 @@ class Writer:
     ----------
     store : Store
         Where to.
-    on_events : callable, optional
-        Called in the writer's thread with events that were stored, or dropped.
     on_entries : callable, optional
         Called in the writer's thread after entries were stored.
     most_events : int, default 10000
@@ -61,11 +59,10 @@ class Writer:
         self,
         store: Store,
         *,
-        on_events: Callable[[list[Event]], None] | None = None,
         on_entries: Callable[[], None] | None = None,
         most_events: int = 10_000,
     ):
-        self._store, self._on_events, self._on_entries, self._most = store, on_events, on_entries, most_events
+        self._store, self._on_entries, self._most = store, on_entries, most_events
         self._news = threading.Condition()
         self._events: deque[Event] = deque()
         self._entries: deque[Given] = deque()
@@ -130,8 +127,6 @@ class Writer:
             self._refuse(events, entries, error)
             return
         self.refused = None
-        if events and self._on_events is not None:
-            self._on_events(events)
         if entries:
             futures = [done for _, done in entries]
             self.deliver(list(zip(futures, receipts[len(events) :], strict=True)))
@@ -155,11 +150,9 @@ class Writer:
     def _drop(self) -> None:
         """Drop the oldest events beyond those that may wait."""
         with self._news:
-            dropped = [self._events.popleft() for _ in range(len(self._events) - self._most)]
-        if dropped:
-            self.dropped += len(dropped)
-            if self._on_events is not None:
-                self._on_events(dropped)
+            while len(self._events) > self._most:
+                self._events.popleft()
+                self.dropped += 1
 
 
 def deliver(results: Results) -> None:

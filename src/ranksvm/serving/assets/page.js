@@ -116,9 +116,10 @@ function drawCurves(curves) {
     });
     // names beside the ends of the lines, one below the other
     ends.sort((one, other) => one[1] - other[1]);
+    const height = matchMedia("(max-width: 40rem)").matches ? 20 : 14; // of a letter, by page.css
     let last = -Infinity;
     for (const [name, place] of ends) {
-      last = Math.max(place + 4, last + 14);
+      last = Math.max(place + 4, last + height);
       parts.push(drawn("text", { x: right + 6, y: last }, name));
     }
   } else {
