@@ -13,6 +13,8 @@ RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 # bytecode of what is imported is written on its first import: that of everything takes 100 MB, and half a minute
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
+# ... which writes it also where the user's environment says not to: pip, meson and Cython run several times
+unexport PYTHONDONTWRITEBYTECODE
 # meson and ninja are found beside the interpreter
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 

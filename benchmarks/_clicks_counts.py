@@ -3,6 +3,7 @@
 import numpy as np
 
 from _clicks_world import World
+from ranksvm import RankingData
 from ranksvm.clicks import PositionBias, attractiveness
 from ranksvm.clicks.counts import ClickCounts
 from ranksvm.clicks.rank_pairs import FEW_CLICKS, comparable, connected, fitted, harvested
@@ -25,21 +26,17 @@ class Lists:
         Length of the lists; None: whole rankings.
     noise : float, default 0.1
         Attractiveness of a document without relevance.
+    explored : bool, default False
+        Whether the last rank shows a random one of the documents that the ranks above leave over.
     """
 
-    def __init__(self, world: World, n_ranks: int | None, noise: float = 0.1):
+    def __init__(self, world: World, n_ranks: int | None, noise: float = 0.1, *, explored: bool = False):
         data = self.data = world.train
-        queries, numbers = data.queries, data.queries.numbers()
-        place = np.arange(data.n_rows) - np.repeat(queries.pointers[:-1], queries.sizes)
-        row, rank, of_list = [], [], []
-        for ranker, model in enumerate(world.rankers.values()):
-            order = np.lexsort((-model.predict(data.X), numbers))
-            shown = place < (data.n_rows if n_ranks is None else n_ranks)
-            row.append(order[shown])
-            rank.append(place[shown])
-            of_list.append(ranker * queries.n_queries + numbers[order[shown]])
-        self.row, self.rank, self.list = (np.concatenate(column) for column in (row, rank, of_list))
-        self.n_lists, self.n_ranks = len(world.rankers) * queries.n_queries, int(self.rank.max()) + 1
+        orders = [np.lexsort((-model.predict(data.X), data.queries.numbers())) for model in world.rankers.values()]
+        lists, share = _explored(data, orders, n_ranks) if explored else _shown(data, orders, n_ranks)
+        self.row, self.rank, self.list = lists
+        self.share = share / share.sum()
+        self.n_lists, self.n_ranks = len(share), int(self.rank.max()) + 1
         self.propensity = PositionBias.power(self.n_ranks).propensity
         self.chance = attractiveness(data, noise)[self.row] * self.propensity[self.rank]
         # every two rows of a list, and the place of the pair among the different ones
@@ -55,13 +52,13 @@ class Lists:
         self.pairs = np.column_stack(np.divmod(different, data.n_rows))
 
     def expected(self) -> "Clicks":
-        """The expected clicks of one impression of every list."""
-        return Clicks(self, np.ones(self.n_lists), self.chance)
+        """The expected clicks of one impression of a random list."""
+        return Clicks(self, self.share, self.share[self.list] * self.chance)
 
     def draw(self, n_clicks: int, rng: np.random.Generator) -> "Clicks":
         """The clicks of as many impressions as have this number of clicks in expectation."""
-        n = round(n_clicks / (self.chance.sum() / self.n_lists))
-        shown = rng.multinomial(n, np.full(self.n_lists, 1.0 / self.n_lists))
+        n = round(n_clicks / (self.share[self.list] @ self.chance))
+        shown = rng.multinomial(n, self.share)
         return Clicks(self, shown, rng.binomial(shown[self.list], self.chance))
 
     def summed(self, values: np.ndarray) -> np.ndarray:
@@ -94,6 +91,15 @@ class Clicks:
         found = lists.summed(weight[lists.preferred] * known[lists.other])
         return lists.pairs[found > 0], found[found > 0]
 
+    def relevance(self, propensity: np.ndarray) -> np.ndarray:
+        """The relevance of `relevance`; ranks without a propensity are left out."""
+        lists = self._lists
+        known = ~np.isnan(propensity)[lists.rank]
+        row, n_rows = lists.row[known], lists.data.n_rows
+        exposed = np.bincount(row, (self._shown[lists.list] * propensity[lists.rank])[known], n_rows)
+        clicks = np.bincount(row, self._clicks[known], n_rows)
+        return np.divide(clicks, exposed, out=np.full(n_rows, np.nan), where=exposed > 0)
+
     def harvested(self) -> np.ndarray:
         """Propensities harvested from the clicks: NaN from the first rank on that clicks do not tell precisely."""
         lists = self._lists
@@ -111,3 +117,31 @@ class Clicks:
         found = fitted(wins[:n_known, :n_known])
         out[:n_known] = found / found.max()
         return out
+
+
+def _shown(data: RankingData, orders: list[np.ndarray], n_ranks: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Rows, ranks from 0 and numbers of lists, and how often each list is shown: that of each ranker for each query."""
+    queries = data.queries
+    place = np.arange(data.n_rows) - np.repeat(queries.pointers[:-1], queries.sizes)
+    kept = place < (data.n_rows if n_ranks is None else n_ranks)
+    row = np.concatenate([order[kept] for order in orders])
+    rank = np.tile(place[kept], len(orders))
+    ranker = np.repeat(np.arange(len(orders)), kept.sum())
+    return np.stack((row, rank, ranker * queries.n_queries + queries.numbers()[row])), np.ones(
+        len(orders) * queries.n_queries
+    )
+
+
+def _explored(data: RankingData, orders: list[np.ndarray], n_ranks: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same: a list of each ranker and query for each of the documents that its last rank may show."""
+    queries, lists, share = data.queries, [], []
+    for order in orders:
+        for start, size in zip(queries.pointers[:-1].tolist(), queries.sizes.tolist(), strict=True):
+            ranking = order[start : start + size]
+            n_above = min(n_ranks, size) - 1
+            for last in ranking[n_above:]:
+                lists.append(np.append(ranking[:n_above], last))
+                share.append(1.0 / (size - n_above))
+    sizes = [len(one) for one in lists]
+    rank = np.concatenate([np.arange(size) for size in sizes])
+    return np.stack((np.concatenate(lists), rank, np.repeat(np.arange(len(lists)), sizes))), np.array(share)

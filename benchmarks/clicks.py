@@ -1,8 +1,9 @@
-"""Clicks: propensities, learning, evaluation and interleaving against the truth of simulated users, on real rankings.
+"""Clicks: propensities, evaluation and interleaving against the truth of simulated users, on real rankings.
 
-python benchmarks/clicks.py -o benchmarks/results/clicks.md --plot benchmarks/results/clicks.png
+python benchmarks/clicks.py -o benchmarks/results/clicks.md
 
-``--parts`` runs some of: propensities, coverage, learning, severity, peers, evaluation, interleaving, scale.
+``--only scale`` measures one part (propensities, coverage, evaluation, interleaving, scale), and ``--cache`` keeps the
+others of an earlier run.
 """
 
 import json
@@ -12,18 +13,19 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from _clicks_world import DATA, N_RANKS, Interleaved, World, first, quality, two
+from _clicks_world import N_RANKS, Interleaved, World
 from _common import arguments, data_folder, page, publish, table
+from _pieces import Pieces, Section
 from ranksvm import RankSVM, metrics
 from ranksvm.clicks import (
     PositionBias,
     attractiveness,
     compare_credits,
-    fit_from_clicks,
     position_bias,
     simulate_clicks,
 )
@@ -89,146 +91,6 @@ def coverage(worlds: dict[str, World], smoke: bool) -> str:
         f"interval "
         "of a rank holds the true propensity. Goal: 90 to 98 %.\n\n"
         + table(["method", "simulations", "impressions each", "mean of ranks 2 to 10", "single ranks"], rows)
-    )
-
-
-def learning(worlds: dict[str, World], smoke: bool) -> tuple[str, dict]:
-    """Quality against the number of clicks."""
-    sizes = (500, 2_000) if smoke else (1_000, 10_000, 100_000, 1_000_000)
-    rows, curves = [], {}
-    for name, world in worlds.items():
-        full = world.full_labels()
-        log = simulate_clicks(world.train, world.rankers, 1_000, n_ranks=N_RANKS, random_state=1)
-        per_impression = log.clicked.sum() / 1_000
-        n = int(1.05 * max(sizes) / per_impression)
-        log = simulate_clicks(world.train, world.rankers, n, n_ranks=N_RANKS, random_state=1)
-        known = PositionBias.power(int(log.rank.max()))
-        rows.append([name, "labels", "", two(full), "", "", "", ""])
-        curves[name] = {"full": full, "clicks": sizes, "naive": [], "known": [], "estimated": []}
-        for size in sizes:
-            part = first(log, size)
-            bias = position_bias(part, n_bootstrap=0)
-            naive, exact = world.by_pairs(part, None), world.by_pairs(part, known)
-            if bias.identified:
-                estimated, labels = world.by_pairs(part, bias), world.by_relevance(part, bias)
-            else:
-                estimated, labels = np.full(2, np.nan), np.full(2, np.nan)
-            skips = world.by_pairs(part, None, "skip_above")
-            counterfactual = fit_from_clicks(RankSVM(), world.train, part, known)
-            alone = np.array(quality(counterfactual.model, world.test))
-            rows.append([name, f"{size:,}", *map(two, (naive, exact, estimated, labels, skips, alone))])
-            for key, values in (("naive", naive), ("known", exact), ("estimated", estimated)):
-                curves[name][key].append(values)
-    head = ["data", "clicks", "naive", "known propensities", "estimated", "relevance, estimated"]
-    head += ["Click > Skip Above", "known, C by clicks"]
-    return (
-        "## Learning\n\nPairwise accuracy / NDCG@10 on test queries; C by the labels of validation queries, "
-        "except in the "
-        "last column of values (`fit_from_clicks`). Users examine rank k with probability 1/k, click on an examined "
-        "document with probability 0.1 + 0.9 (2^y - 1) / (2^max - 1), and see ten documents of one of three "
-        "weak rankers. "
-        "The row of labels has all labels of all documents. This is one log of one fold: its test queries are few, and "
-        "differences of a per cent are chance. Goals are judged on [five folds](clicks_folds.md), with the limit of "
-        "infinitely many clicks.\n\n" + table(head, rows),
-        curves,
-    )
-
-
-def severity(worlds: dict[str, World], smoke: bool) -> str:
-    """Severity of bias, noise, wrong propensities, other users: where weights help, and where they hurt."""
-    n = 3_000 if smoke else 60_000
-    world = next(iter(worlds.values()))
-    rows = []
-    cases: list[tuple[str, dict, float]] = [(f"eta {eta:g}", {"eta": eta}, eta) for eta in (0.0, 0.5, 1.0, 1.5, 2.0)]
-    cases += [(f"noise {noise:g}", {"noise": noise}, 1.0) for noise in (0.0, 0.3, 0.5)]
-    cases += [(f"assumed eta {eta:g}, true 1", {}, eta) for eta in (0.5, 1.5, 2.0)]
-    cases += [("severity drifts from 0.5 to 1.5, assumed 1", {"eta": 0.5, "drift": 1.0}, 1.0)]
-    cases += [("cascade users, assumed eta 1", {"model": "cascade"}, 1.0)]
-    cases += [("trust bias, assumed eta 1", {"model": "trust"}, 1.0)]
-    for label, options, assumed in cases:
-        log = simulate_clicks(world.train, world.rankers, n, n_ranks=N_RANKS, random_state=2, **options)
-        cells = [two(world.by_pairs(log, None)), two(world.by_pairs(log, PositionBias.power(N_RANKS, assumed)))]
-        affine = options.get("model") == "trust"
-        bias = position_bias(log, trust=affine, n_bootstrap=0)
-        if not bias.identified:
-            cells.append("not identified")
-        else:
-            cells.append(two(world.by_relevance(log, bias) if affine else world.by_pairs(log, bias)))
-        rows.append([label, f"{int(log.clicked.sum()):,}", *cells])
-    few = simulate_clicks(world.train, world.rankers, max(200, n // 100), n_ranks=N_RANKS, eta=2.0, random_state=2)
-    known = PositionBias.power(N_RANKS, 2.0)
-    rows.append(
-        [
-            "few clicks, eta 2",
-            f"{int(few.clicked.sum()):,}",
-            two(world.by_pairs(few, None)),
-            two(world.by_pairs(few, known)),
-            "",
-        ]
-    )
-    rows.append(
-        [
-            "the same, clipped at 0.1",
-            f"{int(few.clicked.sum()):,}",
-            "",
-            two(world.by_pairs(few, known.clipped(0.1))),
-            "",
-        ]
-    )
-    return (
-        f"## Severity, noise, wrong propensities ({world.name})\n\nPairwise accuracy / NDCG@10 on test queries after "
-        f'{n:,} impressions; with labels {two(world.full_labels())}. "Assumed" weights clicks by `rank ** -eta` of the '
-        'assumed severity; "estimated" by harvested propensities (for trust bias: slopes and offsets, learning from '
-        "relevance).\n\n" + table(["users", "clicks", "naive", "assumed", "estimated"], rows)
-    )
-
-
-def peers(worlds: dict[str, World], smoke: bool) -> str:
-    """LightGBM's and XGBoost's own position debiasing on the same clicks."""
-    try:
-        import lightgbm
-        import xgboost
-    except ImportError:
-        return "## Beside LightGBM and XGBoost\n\nNot installed."
-    n, n_trees = (500, 5) if smoke else (30_000, 100)
-    rows = []
-    for name in list(worlds)[:2]:
-        world = worlds[name]
-        log = simulate_clicks(world.train, world.rankers, n, n_ranks=N_RANKS, random_state=3)
-        X, y = np.asarray(world.train.X)[log.rows(world.train)], log.clicked.astype(int)
-        sizes = np.diff(log.pointers)
-        bias = position_bias(log, n_bootstrap=0)
-        fits: dict[str, Callable[[], object]] = {}
-
-        def light(debiased: bool, X=X, y=y, sizes=sizes, log=log) -> lightgbm.Booster:
-            position = {"position": log.rank} if debiased else {}
-            data = lightgbm.Dataset(X, y, group=sizes, **position)
-            return lightgbm.train({"objective": "lambdarank", "verbose": -1, "num_threads": 2}, data, n_trees)
-
-        def extreme(debiased: bool, X=X, y=y, log=log) -> xgboost.XGBRanker:
-            model = xgboost.XGBRanker(n_estimators=n_trees, lambdarank_unbiased=debiased, n_jobs=2)
-            return model.fit(X, y, qid=log.impression)
-
-        fits["LightGBM, naive"] = lambda light=light: light(False)
-        fits["LightGBM, position debiasing"] = lambda light=light: light(True)
-        fits["XGBoost, naive"] = lambda extreme=extreme: extreme(False)
-        fits["XGBoost, unbiased"] = lambda extreme=extreme: extreme(True)
-        fits["RankSVM, naive, C by clicks"] = lambda w=world, log=log: fit_from_clicks(RankSVM(), w.train, log).model
-        fits["RankSVM, harvested propensities, C by clicks"] = lambda w=world, log=log, bias=bias: (
-            fit_from_clicks(RankSVM(), w.train, log, bias).model
-        )
-        for label, fit in fits.items():
-            started = time.perf_counter()
-            model = fit()
-            took = time.perf_counter() - started
-            rows.append([name, label, two(np.array(quality(model, world.test))), f"{took:.1f}"])
-        rows.append([name, "RankSVM, labels, C by validation data", two(world.full_labels()), ""])
-    return (
-        f"## Beside LightGBM and XGBoost\n\nThe same log of {n:,} impressions; {n_trees} trees, other settings "
-        f"theirs. Boosted "
-        "trees get each impression as a query, its clicks as labels, and (LightGBM: `position`, XGBoost: "
-        "`lambdarank_unbiased`, rows in the order shown) estimate position bias while they learn. Pairwise accuracy / "
-        "NDCG@10 on test queries.\n\n" + table(["data", "model", "quality", "s"], rows)
     )
 
 
@@ -387,35 +249,8 @@ def scale(worlds: dict[str, World], smoke: bool) -> str:
     )
 
 
-def draw(curves: dict, path: Path) -> None:
-    """Pairwise accuracy against clicks, a panel for each data set."""
-    import matplotlib
-
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, len(curves), figsize=(3.6 * len(curves), 3.4), squeeze=False, layout="constrained")
-    for axis, (name, curve) in zip(axes[0], curves.items(), strict=True):
-        axis.axhline(curve["full"][0], color="black", linestyle=":", linewidth=1, label="full labels")
-        for key, colour, style in (
-            ("naive", "#D55E00", "s--"),
-            ("known", "#0072B2", "o-"),
-            ("estimated", "#009E73", "^-."),
-        ):
-            values = [one[0] for one in curve[key]]
-            axis.plot(curve["clicks"], values, style, color=colour, markersize=4, label=key)
-        axis.set_xscale("log")
-        axis.set_title(name, fontsize=10)
-        axis.set_xlabel("clicks")
-        axis.grid(alpha=0.3)
-    axes[0, 0].set_ylabel("test pairwise accuracy")
-    axes[0, 0].legend(fontsize=8)
-    figure.savefig(path, dpi=90)
-    plt.close(figure)
-
-
-PARTS: dict[str, Callable] = {
-    part.__name__: part for part in (propensities, coverage, learning, severity, peers, evaluation, interleaving, scale)
+PARTS: dict[str, Callable[[dict[str, World], bool], str]] = {
+    part.__name__: part for part in (propensities, coverage, evaluation, interleaving, scale)
 }
 
 
@@ -424,23 +259,19 @@ def main(argv: list[str] | None = None) -> None:
     options = arguments(
         __doc__,
         argv,
-        ("--parts", {"default": ",".join(PARTS), "help": "which parts to run"}),
-        ("--data", {"default": ",".join(DATA), "help": "folders of RANKSVM_DATA"}),
-        ("--plot", {"type": Path, "help": "file to draw the learning curves into"}),
+        ("--data", {"default": "MQ2008,OHSUMED", "help": "folders of RANKSVM_DATA; parts after the first take one"}),
+        ("--only", {"default": "", "help": "measure only parts whose name has this in it"}),
+        ("--cache", {"type": Path, "help": "file of the parts that are done"}),
     )
     names = ["made"] if options.smoke or data_folder() is None else options.data.split(",")
     worlds = {name: World(name, 5 if name != "OHSUMED" else 2) for name in names}
-    parts = []
-    for name in options.parts.split(","):
-        started = time.perf_counter()
-        found = PARTS[name](worlds, options.smoke)
-        if name == "learning":
-            found, curves = found
-            if options.plot is not None:
-                draw(curves, options.plot)
-        parts.append(found)
-        print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
-    publish(page("Clicks", "clicks", options, parts, "lightgbm", "xgboost-cpu", "pyarrow"), options)
+    sections = [
+        Section(name, {"all": partial(part, worlds, options.smoke)}, lambda found: [one.value for one in found])
+        for name, part in PARTS.items()
+    ]
+    pieces = Pieces(options.cache)
+    pieces.measure(sections, options.only)
+    publish(page("Clicks", "clicks", options, pieces.parts(sections), "pyarrow"), options)
 
 
 if __name__ == "__main__":

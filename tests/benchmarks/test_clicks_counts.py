@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranksvm.clicks import PositionBias, click_pairs, position_bias, simulate_clicks
+from ranksvm.clicks import PositionBias, attractiveness, click_pairs, position_bias, relevance, simulate_clicks
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,9 @@ def test_numbers_of_clicks_stand_for_a_log(modules):
         expected = click_pairs(log, world.train, bias, normalize=False)
         np.testing.assert_array_equal(pairs, expected.pairs)
         np.testing.assert_allclose(weight, expected.weight)
-    np.testing.assert_allclose(clicks.harvested(), position_bias(log, n_bootstrap=0).propensity)
+    bias = position_bias(log, n_bootstrap=0)
+    np.testing.assert_allclose(clicks.harvested(), bias.propensity)
+    np.testing.assert_allclose(clicks.relevance(bias.propensity), relevance(log, world.train, bias))
 
 
 def test_the_expected_numbers(modules):
@@ -48,3 +50,18 @@ def test_the_expected_numbers(modules):
     limit, expected = lists.expected().pairs(lists.propensity)
     np.testing.assert_array_equal(pairs, limit)
     np.testing.assert_allclose(weight / weight.sum(), expected / expected.sum(), rtol=0.3)
+
+
+def test_a_random_document_at_the_last_rank(modules):
+    world_module, counts_module = modules
+    world = world_module.World("made")
+    lists = counts_module.Lists(world, 5, explored=True)
+    log = simulate_clicks(world.train, world.rankers, 100_000, n_ranks=5, swap="last", random_state=0)
+    shown = np.bincount(log.rows(world.train) * 5 + log.rank - 1, minlength=world.train.n_rows * 5)
+    expected = np.bincount(lists.row * 5 + lists.rank, lists.share[lists.list], world.train.n_rows * 5)
+    assert ((shown > 0) <= (expected > 0)).all()
+    error = (shown - 100_000 * expected) / np.sqrt(np.maximum(100_000 * expected, 1.0))
+    assert np.abs(error).max() < 6.0
+    # what infinitely many clicks teach is the attractiveness of every document
+    found = lists.expected().relevance(lists.propensity)
+    np.testing.assert_allclose(found, attractiveness(world.train))

@@ -36,6 +36,7 @@ TABLES = {
     "model_selection": "| data | rows, train / valid | path, s |",
     "gpu": "| fused_loss |",
     "clicks": "| made | 2,000 |",
+    "clicks_learning": "| made | labels |",
     "clicks_folds": "| made | whole |",
     "serving": "| feedback, 256 connections |",
 }

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from ranksvm import RankSVM, load, metrics, read_letor
-from ranksvm.clicks import ClickLog, PositionBias, click_pairs, position_bias, simulate_clicks
+from ranksvm.clicks import (
+    ClickLog,
+    PositionBias,
+    click_pairs,
+    fit_from_clicks,
+    position_bias,
+    simulate_clicks,
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +47,35 @@ def test_the_chain(ranksvm, ranksvm_json, folder, files, tmp_path):
     truth = metrics.estimate(ClickLog.read(log), model.predict(data.X), "dcg@5", expected, data=data)
     assert system["means"]["dcg@5"] == pytest.approx(truth["dcg@5"], rel=1e-4)
     assert system["effective_clicks"] == pytest.approx(truth.effective_clicks)
+
+
+def test_c_is_chosen_by_clicks(ranksvm, ranksvm_json, folder, files, tmp_path):
+    train, log, bias = folder / "train.txt", files / "log.parquet", files / "bias.json"
+    arguments = ["train", train, "--clicks", log, "--bias", bias, "-o", tmp_path / "model.rsvm"]
+    report = ranksvm_json(*arguments)
+    data = read_letor(train)
+    found = fit_from_clicks(RankSVM(), data, ClickLog.read(log), PositionBias.load(bias))
+    assert report["C"] == pytest.approx(found.C)
+    assert report["selection"]["by"] == "clicks of held-out queries"
+    assert report["pairs_from"] == str(log)
+    tried = report["selection"]["candidates"]
+    assert [one["score"] for one in tried] == pytest.approx([one["dcg@10"] for one in found.estimates])
+    assert report["C"] in [one["C"] for one in tried]
+    np.testing.assert_allclose(load(tmp_path / "model.rsvm").coef_, found.model.coef_, rtol=1e-4)
+
+    text = ranksvm(*arguments, "--C-range", "1e-4:1e-2", "--scaler", "standard").stdout
+    assert "C by dcg@10 on clicks of held-out queries" in text
+    assert text.count("chosen") >= 1
+
+
+def test_trust_bias_teaches_relevance(ranksvm, ranksvm_json, folder, files, tmp_path):
+    bias = PositionBias(PositionBias.power(6).propensity, offset=[0.0, 0.02, 0.01, 0.01, 0.0, 0.0])
+    bias.save(tmp_path / "trust.json")
+    arguments = ["train", folder / "train.txt", "--clicks", files / "log.parquet", "--bias", tmp_path / "trust.json"]
+    report = ranksvm_json(*arguments, "-o", tmp_path / "model.rsvm")
+    assert report["pair_weighting"] == "label_gap"
+    message = ranksvm(*arguments, "-C", "1", "-o", tmp_path / "model.rsvm", code=2).stderr
+    assert "with trust bias clicks do not become pairs: leave out -C" in message
 
 
 def test_a_person_sees_tables(ranksvm, folder, files, model, tmp_path):
@@ -82,6 +118,18 @@ def test_wrong_usage(ranksvm, folder, files, model, tmp_path):
         "--features is for --method em": ["bias", log, "--features", train],
         "give --clicks or --pairs, not both": [
             *("train", train, "--clicks", log, "--bias", bias, "--pairs", bias, "-o", tmp_path / "m.rsvm")
+        ],
+        "--folds is about labels": [
+            *("train", train, "--clicks", log, "--bias", bias, "--folds", "3", "-o", tmp_path / "m.rsvm")
+        ],
+        "C is not chosen by clicks with --query-weight": [
+            *("train", train, "--clicks", log, "--bias", bias, "--query-weight", log, "-o", tmp_path / "m.rsvm")
+        ],
+        "--plot draws the scores": [
+            *("train", train, "--clicks", log, "--bias", bias, "--plot", "c.png", "-o", tmp_path / "m.rsvm")
+        ],
+        "`ranksvm train --clicks` chooses C by the clicks alone": [
+            *("tune", train, "--clicks", log, "--bias", bias, "-o", tmp_path / "m.rsvm")
         ],
         "unknown metric 'ndcg@10'": [
             *("evaluate", train, "-m", model, "--clicks", log, "--bias", bias, "--metrics", "ndcg@10")

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from ranksvm import KernelRankSVM, RankSVM, RankSVMCV, SOLARRanker, make_ranking, metrics
-from ranksvm.clicks import ClickLog, PositionBias, click_pairs, fit_from_clicks, relevance, simulate_clicks
+from ranksvm.clicks import (
+    ClickLog,
+    PositionBias,
+    click_pairs,
+    fit_from_clicks,
+    position_bias,
+    relevance,
+    simulate_clicks,
+)
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 
 
@@ -65,6 +73,8 @@ def test_files_give_the_same(data, log, bias, tmp_path):
     for found, expected in zip(click_pairs(blocks, data, bias), click_pairs(log, data, bias), strict=True):
         np.testing.assert_allclose(found, expected)
     np.testing.assert_allclose(relevance(blocks, data, bias), relevance(log, data, bias))
+    one, other = (fit_from_clicks(RankSVM(), data, part, bias, Cs=[0.01, 0.1]) for part in (blocks, log))
+    np.testing.assert_array_equal(one.model.coef_, other.model.coef_)
 
 
 def test_propensities_of_the_log(data, log, bias):
@@ -142,8 +152,17 @@ def test_what_is_refused(data, log, bias):
     first = data.qid[0]
     with pytest.raises(NoComparablePairsError, match="no click prefers"):
         click_pairs(ClickLog([first, first], [0, 1], [1, 2], [0, 0]), data)
-    with pytest.raises(DataError, match="clicks for 1 queries"):
+    with pytest.raises(DataError, match="needs clicks for 4 queries, and the log has them for 1"):
         fit_from_clicks(RankSVM(), data, ClickLog([first, first], [0, 1], [1, 2], [0, 1]))
+    for use in (position_bias, lambda log: click_pairs(log, data), lambda log: relevance(log, data)):
+        with pytest.raises(OptionError, match=r"log must be a ClickLog or a ClickLogFile, got list\."):
+            use([1, 2])
+        with pytest.raises(OptionError, match=r"got str: read it with ClickLog.read\(path\)"):
+            use("log.parquet")
+    with pytest.raises(OptionError, match="log must be a ClickLog"):
+        fit_from_clicks(RankSVM(), data, "log.parquet")
+    with pytest.raises(OptionError, match="log must be a ClickLog"):
+        metrics.estimate("log.parquet", data.X[:, 0])
     with pytest.raises(OptionError, match="RankSVMCV has no C"):
         fit_from_clicks(RankSVMCV(), data, log, bias)
     with pytest.raises(OptionError, match="online rankers learn from pairs"):

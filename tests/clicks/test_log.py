@@ -156,6 +156,17 @@ def test_a_file_in_blocks(data, tmp_path, monkeypatch):
         ClickLog.scan(tmp_path / "log.parquet", block_rows=0)
 
 
+def test_headers_of_spreadsheets(tmp_path):
+    rows = '\ufeff"query","document","rank","clicked"\r\na,x,1,0\r\na,y,2,1\r\n'
+    (tmp_path / "log.csv").write_bytes(rows.encode())
+    log = ClickLog.read(tmp_path / "log.csv")
+    assert log.clicked.tolist() == [False, True]
+    assert log.query_ids.tolist() == ["a"]
+    (tmp_path / "nothing.csv").write_bytes(b"")
+    with pytest.raises(DataError, match="cannot be read as a click log: Empty CSV file"):
+        ClickLog.read(tmp_path / "nothing.csv")
+
+
 def test_bad_files(tmp_path):
     path = tmp_path / "log.parquet"
     path.write_bytes(b"no Parquet")

@@ -181,7 +181,7 @@ def test_ranks_that_no_document_shares():
     bias = position_bias(ClickLog(["q"] * 120, documents, [1, 2, 3] * 40, clicked), n_bootstrap=10)
     np.testing.assert_allclose(bias.propensity, [1.0, 1.0, np.nan])
     assert not bias.identified
-    assert "Ranks 3 cannot be compared with rank 1" in bias.diagnosis[0]
+    assert "Rank 3 cannot be compared with rank 1" in bias.diagnosis[0]
     with pytest.raises(DataError, match=r"the propensity of rank 3 is not known.*log.top\(2\)"):
         bias.at([1, 2, 3])
 

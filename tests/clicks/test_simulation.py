@@ -88,6 +88,27 @@ def test_swaps_permute_the_base_list(data, swap):
     assert len(moved) > 4
 
 
+def test_the_last_rank_explores(data):
+    scores = data.X[:, 0]
+    log = simulate_clicks(data, scores, 6_000, n_ranks=4, swap="last", random_state=0)
+    rows = log.rows(data)
+    numbers = data.queries.numbers()
+    order = np.lexsort((-scores, numbers))
+    place = np.empty(data.n_rows, dtype=int)
+    place[order] = np.arange(data.n_rows) - data.queries.pointers[numbers[order]] + 1
+    np.testing.assert_array_equal(log.base_rank, place[rows])
+    above = log.rank < 4
+    np.testing.assert_array_equal(log.rank[above], log.base_rank[above])
+    # all documents that the ranks above leave over are equally likely
+    shown = np.bincount(rows[~above], minlength=data.n_rows)
+    assert not shown[place < 4].any()
+    of_query = np.bincount(numbers, np.where(place >= 4, shown, 0))[numbers]
+    left = (data.queries.sizes - 3)[numbers]
+    np.testing.assert_allclose(shown[place >= 4], (of_query / left)[place >= 4], rtol=0.6)
+    shorter = simulate_clicks(data, scores, 100, n_ranks=50, swap="last", random_state=0)
+    np.testing.assert_array_equal(shorter.rank, shorter.base_rank)
+
+
 def test_drift_lowers_later_clicks(data):
     log = simulate_clicks(data, data.X[:, 0], 20_000, n_ranks=6, eta=0.0, drift=2.0, random_state=0)
     late = log.time >= 10_000

@@ -90,7 +90,7 @@ def test_workers_without_the_device_use_their_processor(client, data, parts_of):
 
 def test_what_is_refused(data, parts_of):
     X, y, qid = parts_of(data)
-    with pytest.raises(OptionError, match="device must be one name"):
+    with pytest.raises(OptionError, match="start a worker for each GPU"):
         DaskRankSVM(device=["cuda:0", "cuda:1"]).fit(X, y, qid=qid)
     with pytest.raises(OptionError, match="device must be"):
         DaskRankSVM(device="gpu").fit(X, y, qid=qid)

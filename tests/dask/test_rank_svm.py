@@ -1,5 +1,6 @@
 """DaskRankSVM against RankSVM: every loss, weighting and form of the data; errors that name part and row."""
 
+import inspect
 import pickle
 import warnings
 
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import ranksvm
-from ranksvm import RankSVM
+from ranksvm import RankSVM, RankSVMCV
 from ranksvm.dask import DaskRankSVM, DaskRankSVMCV
 from ranksvm.exceptions import ClusterError, DataError, NoComparablePairsError, OptionError
 
@@ -96,6 +97,7 @@ def test_listed_pairs(data, parts_of, with_ids):
         fit = DaskRankSVM(n_partitions=4, **options).fit(X, pairs=many, **weights, **ids)
         assert fit.objective_ == pytest.approx(expected.objective_, rel=1e-9)
         assert fit.n_pairs_ == expected.n_pairs_ == 300
+        assert fit.n_queries_ == expected.n_queries_
     frame = dd.from_pandas(pd.DataFrame(mixed.X).add_prefix("x"), npartitions=3)
     columns = {"sample_weight": dd.from_pandas(pd.Series(weights["sample_weight"]), npartitions=3)}
     fit = DaskRankSVM(**options).fit(
@@ -220,6 +222,81 @@ def test_arrays_of_this_process(data):
     assert isinstance(fit.predict(data.X), np.ndarray)
 
 
+def test_every_option_of_rank_svm_is_one():
+    for local, there in ((RankSVM, DaskRankSVM), (RankSVMCV, DaskRankSVMCV)):
+        assert there(**local().get_params()).get_params().items() >= local().get_params().items()
+        of_fit = inspect.signature(local.fit).parameters.keys() - inspect.signature(there.fit).parameters.keys()
+        assert of_fit <= {"callbacks"}
+
+
+class Cubed:
+    """A loss of the user's own, which travels by value."""
+
+    def value(self, margins):
+        return np.maximum(0.0, 1.0 - margins) ** 3
+
+    def derivative(self, margins):
+        return -3.0 * np.maximum(0.0, 1.0 - margins) ** 2
+
+    def curvature(self, margins):
+        return 6.0 * np.maximum(0.0, 1.0 - margins)
+
+
+def test_a_loss_of_the_users_own(data, parts_of, monkeypatch):
+    monkeypatch.setattr(Cubed, "__module__", "__main__")
+    X, y, qid = parts_of(data)
+    options = {"C": C, "loss": Cubed(), "tol": TOL}
+    check_same(DaskRankSVM(**options).fit(X, y, qid=qid), RankSVM(**options).fit(data.X, data.y, qid=data.qid))
+
+
+# -- the dual, which needs the rows in one process ---------------------------------------------------------------------
+
+
+def test_the_dual_is_that_of_the_gathered_rows(data, parts_of, caplog):
+    """In the order of the user's rows, whatever the parts: dual variables are those of the same pairs."""
+    mixed = data.select(np.random.default_rng(0).permutation(data.n_rows))
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, mixed.n_rows)
+    X, y, qid = parts_of(mixed)
+    options = {"C": C, "tol": 1e-6, "solver": "dual", "pair_weighting": "label_gap"}
+    expected = RankSVM(**options).fit(mixed.X, mixed.y, qid=mixed.qid, sample_weight=weight)
+    with caplog.at_level("INFO", logger="ranksvm.dask"):
+        fit = DaskRankSVM(**options).fit(X, y, qid=qid, sample_weight=weight, eval_set=(X, y), eval_qid=qid)
+    assert "600 rows (" in caplog.text
+    np.testing.assert_array_equal(fit.coef_, expected.coef_)
+    np.testing.assert_array_equal(fit.to_local().pair_alpha_, expected.pair_alpha_)
+    assert (fit.solver_, fit.n_rounds_) == ("dual", 0)
+    assert fit.evals_result_["valid_0"]["ndcg@10"][0] == pytest.approx(
+        expected.score(mixed.X, mixed.y, qid=mixed.qid), rel=1e-12
+    )
+    pairs = np.array([[0, 1], [2, 3], [4, 1]])
+    fit = DaskRankSVM(C=C, tol=1e-6, solver="dual").fit(X, pairs=pairs, pair_weight=[1.0, 2.0, 3.0])
+    expected = RankSVM(C=C, tol=1e-6, solver="dual").fit(mixed.X, pairs=pairs, pair_weight=[1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(fit.coef_, expected.coef_)
+
+
+def test_the_dual_in_a_search(data, parts_of):
+    frame = pd.DataFrame(data.X, columns=list("abcdef")).assign(qid=data.qid)
+    parts, labels = dd.from_pandas(frame, npartitions=3), dd.from_pandas(pd.Series(data.y), npartitions=3)
+    options = {"Cs": [1e-3, 1e-1], "solver": "dual", "monotone": {"c": 1}, "cv": 2}
+    pairs = np.array([[0, 1], [2, 3], [40, 41]])
+    for sets in ({}, {"eval_set": [(parts, labels), (parts, pairs)]}):
+        fit = DaskRankSVMCV(**options).fit(parts, labels, **sets)
+        local = {"eval_set": [(frame, data.y), (frame, pairs)]} if sets else {}
+        expected = RankSVMCV(**options).fit(frame, data.y, **local)
+        np.testing.assert_array_equal(fit.coef_, expected.coef_)
+        np.testing.assert_array_equal(fit.scores_, expected.scores_)
+        assert fit.evals_result_ == expected.evals_result_
+    assert (fit.qid_column_, list(fit.feature_names_in_)) == ("qid", list("abcdef"))
+
+
+def test_what_the_dual_refuses(data, parts_of, tmp_path):
+    X, y, qid = parts_of(data)
+    with pytest.raises(OptionError, match=r"solver='dual' needs all 600 rows in this process: .*memory_limit='10KB'"):
+        DaskRankSVM(solver="dual", memory_limit="10KB").fit(X, y, qid=qid)
+    with pytest.raises(OptionError, match="checkpoint= keeps the weights between rounds, and solver='dual' has none"):
+        DaskRankSVM(solver="dual", checkpoint=tmp_path / "fit.npz").fit(X, y, qid=qid)
+
+
 def test_bits_depend_on_the_parts_alone(data, parts_of):
     X, y, qid = parts_of(data)
     fits = [DaskRankSVM(C=C, n_partitions=3).fit(X, y, qid=qid) for _ in range(2)]
@@ -328,8 +405,10 @@ def test_mistakes_in_the_arguments(data, parts_of, tmp_path):
         fit([str(tmp_path / "absent.txt")])
     with pytest.raises(NoComparablePairsError):
         fit(X, da.zeros_like(y), qid=qid)
-    with pytest.raises(OptionError, match="rows in memory"):
-        DaskRankSVM(solver="dual").fit(X, y, qid=qid)
+    with pytest.raises(OptionError, match="memory_limit='1GB' is for rows of one process"):
+        DaskRankSVM(memory_limit="1GB").fit(X, y, qid=qid)
+    with pytest.raises(OptionError, match="'per_query' needs queries"):
+        DaskRankSVM(pair_weighting="per_query").fit(X, pairs=[[0, 1]])
     with pytest.raises(OptionError, match="timeout"):
         DaskRankSVM(timeout=0).fit(X, y, qid=qid)
 

@@ -87,7 +87,13 @@ def pairs_of_clicks(options: dict[str, Any], data: "RankingData") -> "tuple[np.n
     """Weighted pairs of rows of the training data."""
     from ranksvm.clicks import PositionBias, click_pairs
 
-    return click_pairs(open_log(options["clicks"]), data, PositionBias.load(options["bias"]))
+    bias = PositionBias.load(options["bias"])
+    if bias.offset is not None:
+        raise click.UsageError(
+            "with trust bias clicks do not become pairs: leave out -C, and `ranksvm train` learns from the relevance "
+            "that it estimates, with C chosen by clicks."
+        )
+    return click_pairs(open_log(options["clicks"]), data, bias)
 
 
 def evaluate_clicks(ctx: click.Context, data: Path, options: dict[str, Any]) -> None:

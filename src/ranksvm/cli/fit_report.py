@@ -44,7 +44,7 @@ def described_data(data: TrainingData) -> dict[str, Any]:
             for name, part in data.parts.items()
         },
         "weights": {name: str(data.paths[name]) for name in data.weights},
-        "pairs_from": "labels" if data.pairs is None else str(data.paths.get("pairs", data.paths.get("clicks"))),
+        "pairs_from": "labels" if data.from_labels else str(data.paths.get("pairs", data.paths.get("clicks"))),
     }
 
 

@@ -7,6 +7,7 @@ import click
 from click.core import ParameterSource
 
 from ranksvm._words import power
+from ranksvm.cli.click_choice import ClickChoice, check_click_choice, chooses_by_clicks
 from ranksvm.cli.device_option import check_device_option, device_option
 from ranksvm.cli.errors import debug_option
 from ranksvm.cli.fit_report import by_rule, c_names, candidates, described_data, edges, fit_report, score, show_fit
@@ -89,7 +90,8 @@ def train_command(ctx: click.Context, **options: Any) -> None:
     in passes.
 
     With --C-range (and --gamma-range) the best C is chosen by --metric: on the validation data if --valid is given,
-    else by cross-validation over folds of queries. The model is saved to MODEL, with its scaler.
+    else by cross-validation over folds of queries. With --clicks, and neither -C nor --valid, the best C is that of the
+    largest DCG@10 estimated from the clicks on a quarter of the queries. The model is saved to MODEL, with its scaler.
 
     \b
     Examples:
@@ -98,13 +100,17 @@ def train_command(ctx: click.Context, **options: Any) -> None:
       ranksvm train train.txt --settings best.json -o model.rsvm
       ranksvm train big.txt.gz --memory-limit 2GB -C 0.1 -o model.rsvm
       ranksvm train train.txt --kernel rbf --gamma 0.1 -C 0.1 -o model.rsvm
+      ranksvm train train.txt --clicks log.parquet --bias bias.json -o model.rsvm
       ranksvm train train.txt --low-rank factorized --valid vali.txt --early-stopping-rounds 20 -o model.rsvm
     """
     if options["Cs"] is not None and ctx.get_parameter_source("C") is ParameterSource.DEFAULT_MAP:
         options["C"] = None  # that of a settings file
     if options["C"] is not None and options["Cs"] is not None:
         raise click.UsageError("give -C or --C-range, not both.")
-    if options["Cs"] is None and options["C"] is None:
+    options["by_clicks"] = chooses_by_clicks(options)
+    if options["by_clicks"]:
+        check_click_choice(ctx, options)
+    elif options["Cs"] is None and options["C"] is None:
         options["C"] = 1.0
     if options["stopping"] is not None:
         _check_stopping(options)
@@ -113,7 +119,7 @@ def train_command(ctx: click.Context, **options: Any) -> None:
         check_kernel_options(options)
     check_device_option(options)
     if options["plot"] is not None:
-        if not chooses(options):
+        if not chooses(options) or options["by_clicks"]:
             raise click.UsageError("--plot draws the scores of a range: give --C-range or --gamma-range.")
         check_plot(options["plot"])
     watch = Stopwatch()
@@ -136,9 +142,9 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
     # an invalid one is reported before the data are read
     metrics = metric_names(options["metric"])
     options["metric"] = metrics[0]
-    choosing = chooses(options)
+    by_clicks, choosing = options["by_clicks"], chooses(options) and not options["by_clicks"]
     # For a range of C, or for epochs, a line per iteration would fill a log with hundreds of lines.
-    iterations_from = 2 if choosing else int(options["low_rank"] == "factorized")
+    iterations_from = 2 if choosing or by_clicks else int(options["low_rank"] == "factorized")
     with Progress(options["quiet"], options["verbose"], iterations_from=iterations_from) as progress:
         data = training_data(options, progress, watch)
         data.check_scaler(options["scaler"])
@@ -149,8 +155,12 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
         scaler, X = data.scaled(options["scaler"], watch)
         progress.now("Training")
         with watch("training"):
-            ranker = make_ranker(options, only_fit=True, monotone=signs)
-            ranker = data.fit(ranker, X, evaluates_while_fitting(options))
+            if by_clicks:
+                choice = ClickChoice(options, signs).fit(data.parts["train"], X["train"])
+                ranker = choice.ranker_
+            else:
+                ranker = make_ranker(options, only_fit=True, monotone=signs)
+                ranker = choice = data.fit(ranker, X, evaluates_while_fitting(options))
         progress.now("Evaluating")
         with watch("evaluating"):
             means = data.means(ranker, X, metrics, options["convention"])
@@ -168,12 +178,14 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
         "seconds": watch.seconds,
         "selection": None,
     }
-    if choosing:
-        report["selection"] = _selection(ranker, data, options)
+    if choosing or by_clicks:
+        report["selection"] = _selection(choice, data, options)
     return report
 
 
 def _selection(ranker: Any, data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(ranker, ClickChoice):
+        return {"metric": ranker.metric_, "by": ranker.by, "rule": "best", "candidates": candidates(ranker)}
     return {
         "metric": options["metric"],
         "by": data.chosen_by(options["folds"]),
@@ -207,7 +219,12 @@ def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
             [names[item["C"]], score(item["score"], item["standard_error"]), "chosen" * (item["C"] == report["C"])]
             for item in tried
         ]
-        print_table(["C", f"{selection['metric']} ({report['convention']})", ""], rows, f"C {how}")
+        metric = (
+            selection["metric"]
+            if selection["by"] == ClickChoice.by
+            else f"{selection['metric']} ({report['convention']})"
+        )
+        print_table(["C", metric, ""], rows, f"C {how}")
         return
     chosen = report["C"], report["kernel"]["gamma"]
     cells = {

@@ -48,12 +48,20 @@ class TrainingData:
     weights: "dict[str, np.ndarray]"
     pairs: "tuple[np.ndarray, np.ndarray] | None" = None
 
+    @property
+    def from_labels(self) -> bool:
+        """Whether the labels of the training data are learnt from, not pairs or clicks."""
+        return self.pairs is None and "clicks" not in self.paths
+
     def check_choice(self, folds: int) -> None:
         """Refuse a choice for which there are no data."""
         if "valid" in self.parts:
             return
-        if self.pairs is not None:
-            raise click.UsageError("--pairs and --clicks give no labels to evaluate folds with: give --valid.")
+        if not self.from_labels:
+            raise click.UsageError(
+                "--pairs and --clicks give no labels to evaluate folds with: give --valid (`ranksvm train --clicks` "
+                "chooses C by the clicks alone)."
+            )
         n_queries = self.parts["train"].queries.n_queries
         if folds > n_queries:
             raise click.UsageError(
@@ -138,7 +146,7 @@ class TrainingData:
         for part, data in self.parts.items():
             if isinstance(data, DataInFile):  # its scores are not worth another reading
                 continue
-            if part == "train" and self.pairs is not None and (data.y == data.y[0]).all():
+            if part == "train" and not self.from_labels and (data.y == data.y[0]).all():
                 continue
             qid = data.query_ids
             scores = predict_scores(ranker, X[part], qid)
@@ -164,7 +172,7 @@ def training_data(options: dict[str, Any], progress: Progress, watch: Stopwatch)
     with watch("reading"):
         weights = {name: _weights(name, options[name], train) for name in WEIGHTS if options[name] is not None}
         pairs = None if options["pairs"] is None else read_pairs(options["pairs"], train.queries)
-        if options["clicks"] is not None:
+        if options["clicks"] is not None and not options.get("by_clicks"):
             pairs = pairs_of_clicks(options, train)
     for name in weights:
         progress.line(f"Read {options[name]}: {name.replace('_', ' ')} of {counted(train.n_rows, 'row')}")

@@ -7,12 +7,12 @@ import numpy as np
 
 from ranksvm._options import check, flag, one_of
 from ranksvm._tabular import Table, Tabular
-from ranksvm.clicks.log import ClickLog
+from ranksvm.clicks.log_file import ClickLogFile
 from ranksvm.data import RankingData, pairs_from_clicks
 from ranksvm.data.frames import take_rows
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
-from ranksvm.metrics.click_weights import check_bias, propensities, relevances
+from ranksvm.metrics.click_weights import check_bias, check_log, propensities, relevances
 from ranksvm.metrics.counterfactual import CounterfactualEstimate, estimate
 
 __all__ = ["ClickPairs", "ClickValidation", "click_pairs", "fit_from_clicks", "relevance"]
@@ -104,6 +104,7 @@ def click_pairs(
     >>> model = RankSVM(C=0.1).fit(data.X, qid=data.qid, pairs=pairs, pair_weight=weight)
     """
     check(rule=one_of(rule, _RULES), normalize=flag(normalize))
+    check_log(log)
     check_bias(bias)
     if rule == "skip_above" and bias is not None:
         raise OptionError("rule='skip_above' compares examined documents only: it takes no bias.")
@@ -164,6 +165,7 @@ def relevance(log: Any, data: RankingData, bias: Any = None) -> np.ndarray:
     >>> relevance(log, data, PositionBias([1.0, 0.6])).tolist()
     [1.25, nan, 0.0]
     """
+    check_log(log)
     check_bias(bias)
     clicks, exposed = np.zeros(data.n_rows), np.zeros(data.n_rows)
     for block in log.blocks():
@@ -221,7 +223,7 @@ class ClickValidation(Tabular):
 def fit_from_clicks(
     estimator: Any,
     data: RankingData,
-    log: ClickLog,
+    log: Any,
     bias: Any = None,
     *,
     form: str = "pairs",
@@ -243,8 +245,8 @@ def fit_from_clicks(
         after another, in the order of the log.
     data : RankingData
         The documents; labels are not used.
-    log : ClickLog
-        The log.
+    log : ClickLog or ClickLogFile
+        The log; a file is read into memory.
     bias : PositionBias, "log" or None
         Propensities of the ranks; ``"log"``: those of the log's rows. None: none (naive).
     form : {"pairs", "relevance"}, default "pairs"
@@ -285,11 +287,14 @@ def fit_from_clicks(
     check(form=one_of(form, ("pairs", "relevance")), rule=one_of(rule, _RULES))
     if not hasattr(estimator, "C"):
         raise OptionError(f"{type(estimator).__name__} has no C to choose: call its fit with click_pairs(...).")
+    check_log(log)
+    log = log.read() if isinstance(log, ClickLogFile) else log
     learner = _learner(estimator, data, bias, form, rule)
     queries = np.unique(log.query[log.clicked])
     if len(queries) < 4:
         raise DataError(
-            f"the log has clicks for {len(queries)} queries: with fewer than 4 C cannot be chosen, give it."
+            f"a choice of C needs clicks for 4 queries, and the log has them for {len(queries)}: fit a model with a C "
+            "of your own on click_pairs(log, data, bias)."
         )
     rng = np.random.default_rng(random_state)
     held = rng.permutation(queries)[: max(1, round(_HELD_OUT * len(queries)))]

@@ -1,5 +1,6 @@
 """Click logs in Parquet and CSV files, read in blocks of whole impressions by pyarrow."""
 
+import csv
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -39,8 +40,8 @@ def known_columns(source: str, names: list[str], renamed: Mapping[str, str]) -> 
     for field in _REQUIRED:
         if found[field] not in names:
             raise DataError(
-                f"{source} has no column {field!r}; its columns are {', '.join(names[:12])}. Name the one that holds "
-                f"it: {field}=..."
+                f"{source} has no column {field!r}; its columns are {', '.join(names[:12])}. Rename the one that "
+                f"holds it, or name it: ClickLog.read(path, {field}=...)."
             )
     return {field: name for field, name in found.items() if name in names}
 
@@ -201,8 +202,10 @@ def _parquet(pa: Any, handle: Any, log: ClickLogFile) -> Iterator[tuple[Any, dic
 def _csv(pa: Any, handle: Any, log: ClickLogFile) -> Iterator[tuple[Any, dict[str, str]]]:
     delimiter = _DELIMITERS[_suffix(os.fspath(handle.name))]
     parse = pa.csv.ParseOptions(delimiter=delimiter)
-    found = log.columns_in(pa.csv.open_csv(handle, parse_options=parse).schema.names)
-    handle.seek(0)
+    header = handle.readline().decode("utf-8-sig", errors="replace")
+    if not header:
+        raise pa.ArrowInvalid("Empty CSV file")
+    found = log.columns_in(next(csv.reader([header], delimiter=delimiter), []))
     # ids of documents and rankers may look like numbers at first
     types = {found[name]: pa.string() for name in ("ranker",) if name in found}
     convert = pa.csv.ConvertOptions(
@@ -212,8 +215,10 @@ def _csv(pa: Any, handle: Any, log: ClickLogFile) -> Iterator[tuple[Any, dict[st
         false_values=["0", "false", "False"],
     )
     read = pa.csv.ReadOptions(block_size=1 << 24)
-    for batch in pa.csv.open_csv(handle, read, parse, convert):
-        yield batch, found
+    # By its path: threads that read ahead from a file of Python abort the process if it ends with an error meanwhile.
+    with pa.csv.open_csv(handle.name, read, parse, convert) as reader:
+        for batch in reader:
+            yield batch, found
 
 
 def _joined(*parts: dict[str, Any]) -> dict[str, Any]:

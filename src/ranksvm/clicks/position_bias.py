@@ -13,6 +13,7 @@ from ranksvm.clicks.counts import ClickCounts
 from ranksvm.clicks.rank_pairs import FEW_CLICKS, against, comparable, connected, fitted, harvested, swapped
 from ranksvm.data import RankingData
 from ranksvm.exceptions import DataError, OptionError
+from ranksvm.metrics.click_weights import check_log
 
 __all__ = ["position_bias"]
 
@@ -104,6 +105,7 @@ def position_bias(
     >>> position_bias(log).propensity[:3].round(1).tolist()
     [1.0, 0.5, 0.3]
     """
+    check_log(log)
     check(
         method=one_of(method, _METHODS),
         n_bootstrap=count(n_bootstrap, 0),
@@ -164,8 +166,8 @@ def _estimator(
     few = linked & (comparable(wins) < FEW_CLICKS)
     if few.any():
         diagnosis.append(
-            f"Ranks {_numbers(few)} rest on fewer than {FEW_CLICKS} comparable clicks each: their propensities are "
-            "rough, and clicks there may get far too much weight."
+            f"{_ranks(few)} {'rests' if few.sum() == 1 else 'rest'} on fewer than {FEW_CLICKS} comparable clicks each: "
+            "propensities there are rough, and clicks may get far too much weight."
         )
 
     def estimate(weights: np.ndarray) -> tuple[np.ndarray, None]:
@@ -271,14 +273,18 @@ def _check_identifiable(counts: ClickCounts, method: str) -> None:
 
 
 def _unlinked(linked: np.ndarray) -> str:
-    which = _numbers(~linked)
-    return f"Ranks {which} cannot be compared with rank 1: no chain of documents with clicks at both leads there."
+    which = _ranks(~linked)
+    return f"{which} cannot be compared with rank 1: no chain of documents with clicks at both leads there."
 
 
-def _numbers(ranks: np.ndarray) -> str:
-    """The first of the ranks, from 1."""
+def _ranks(ranks: np.ndarray) -> str:
+    """The first of the ranks, from 1, in words."""
     found = (np.flatnonzero(ranks) + 1).tolist()
-    return ", ".join(map(str, found[:10])) + (", ..." if len(found) > 10 else "")
+    return (
+        ("Rank " if len(found) == 1 else "Ranks ")
+        + ", ".join(map(str, found[:10]))
+        + (", ..." if len(found) > 10 else "")
+    )
 
 
 def _result(

@@ -17,7 +17,7 @@ __all__ = ["attractiveness", "simulate_clicks"]
 # Impressions simulated at a time: 16 MB for lists of ten.
 _BLOCK = 200_000
 _MODELS = ("position", "cascade", "trust")
-_SWAPS = ("none", "top", "adjacent", "shuffle")
+_SWAPS = ("none", "top", "adjacent", "shuffle", "last")
 
 
 def simulate_clicks(
@@ -72,10 +72,12 @@ def simulate_clicks(
         Threshold of relevant labels; None: graded.
     drift : float, default 0.0
         Severity changes linearly during the log, from ``eta`` to ``eta + drift``.
-    swap : {"none", "top", "adjacent", "shuffle"}, default "none"
+    swap : {"none", "top", "adjacent", "shuffle", "last"}, default "none"
         Randomisation of the lists shown, noted as ``base_rank``: ``"top"`` exchanges rank 1 with a random rank
         (itself included) in each list (the swaps of Joachims, Swaminathan & Schnabel 2017), ``"adjacent"`` exchanges
-        a random pair of neighbours with probability 1/2, ``"shuffle"`` orders the list at random.
+        a random pair of neighbours with probability 1/2, ``"shuffle"`` orders the list at random. ``"last"`` fills the
+        last rank with a random one of all documents that the ranks above leave over, so that every document is shown
+        some time; its ``base_rank`` may lie below the list.
     query_popularity : array-like of shape (n_queries,), optional
         How often each query is asked, relative to the others, in the order of their first rows. None: equally often.
     random_state : int, Generator or None, default None
@@ -117,7 +119,8 @@ def simulate_clicks(
     rankers = ranker if isinstance(ranker, Mapping) else {"ranker": ranker}
     if not rankers:
         raise OptionError("ranker is an empty dict: give at least one ranker.")
-    lists = np.stack([_lists(_scores(data, one), queries, n_ranks) for one in rankers.values()])
+    whole = np.stack([_lists(_scores(data, one), queries) for one in rankers.values()])
+    lists = whole[:, :, :n_ranks]
     gain = attractiveness(data, 0.0, relevance)
     popularity = _popularity(query_popularity, queries.n_queries)
     parts = []
@@ -125,7 +128,11 @@ def simulate_clicks(
         size = min(_BLOCK, n_impressions - start)
         query = rng.choice(queries.n_queries, size, p=popularity)
         who = rng.integers(len(rankers), size=size)
-        rows, base = _swapped(lists[who, query], swap, rng)
+        rows = lists[who, query]
+        if swap == "last":
+            rows, base = _explored(rows, whole, (who, query), rng)
+        else:
+            rows, base = _swapped(rows, swap, rng)
         severity = eta + drift * (start + np.arange(size)) / max(1, n_impressions - 1)
         clicked = _clicks(model, np.where(rows >= 0, gain[rows], 0.0), rows >= 0, severity, noise, rng)
         parts.append((start + np.arange(size), query, who, rows, base, clicked))
@@ -181,15 +188,14 @@ def _scores(data: RankingData, ranker: Any) -> np.ndarray:
     return scores
 
 
-def _lists(scores: np.ndarray, queries: Queries, n_ranks: int) -> np.ndarray:
-    """Rows of the first documents of each query, shape (n_queries, n_ranks); -1 where it has fewer."""
+def _lists(scores: np.ndarray, queries: Queries) -> np.ndarray:
+    """Rows of the ranking of each query, shape (n_queries, largest size); -1 where it has fewer."""
     numbers = queries.numbers()
     order = np.lexsort((-scores, numbers))
     place = np.arange(len(order)) - np.repeat(queries.pointers[:-1], queries.sizes)
-    kept = place < n_ranks
-    lists = np.full((queries.n_queries, n_ranks), -1, dtype=np.int64)
-    lists[numbers[order][kept], place[kept]] = order[kept]
-    return lists[:, : max(1, int(queries.sizes.max(initial=1)))]
+    lists = np.full((queries.n_queries, max(1, int(queries.sizes.max(initial=1)))), -1, dtype=np.int64)
+    lists[numbers[order], place] = order
+    return lists
 
 
 def _popularity(given: Any, n_queries: int) -> np.ndarray | None:
@@ -219,6 +225,19 @@ def _swapped(rows: np.ndarray, swap: str, rng: np.random.Generator) -> tuple[np.
         key = np.where(rows >= 0, rng.random(rows.shape), 2.0)
         place = np.argsort(key, axis=1)
     return np.take_along_axis(rows, place, axis=1), place + 1
+
+
+def _explored(
+    rows: np.ndarray, whole: np.ndarray, which: tuple[np.ndarray, np.ndarray], rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lists with a random document at the last rank, and the rank that each had before, from 1."""
+    n, width = rows.shape
+    each, last = np.arange(n), np.minimum((rows >= 0).sum(axis=1), width) - 1
+    sizes = (whole >= 0).sum(axis=2)[which]
+    chosen = rng.integers(last, sizes)
+    rows, place = rows.copy(), np.broadcast_to(np.arange(width), rows.shape).copy()
+    rows[each, last], place[each, last] = whole[(*which, chosen)], chosen
+    return rows, place + 1
 
 
 def _clicks(

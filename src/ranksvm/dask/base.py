@@ -1,5 +1,7 @@
 """What the estimators on Dask share: the client, the data on the cluster, the local model."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -7,21 +9,34 @@ from distributed import Client, default_client
 from sklearn.base import BaseEstimator
 
 from ranksvm import _options
+from ranksvm._memory import memory_complaint
 from ranksvm._parallel import effective_n_jobs
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.checkpoint import CheckpointedTerm
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.devices import check_devices
+from ranksvm.dask.evaluation import HeldOut
+from ranksvm.dask.gathered import fit_arguments
 from ranksvm.dask.inputs import Given, given_rows
 from ranksvm.dask.lazy import lazy_metric, lazy_scores
+from ranksvm.dask.listed_pairs import are_pairs, unpacked_preferences
 from ranksvm.dask.preparation import Prepared, parts_of_rows, prepared_rows
 from ranksvm.dask.rows import Columns
+from ranksvm.data import Preferences
 from ranksvm.device.names import device_complaint
 from ranksvm.estimators.ranker import SCORE_METRIC, check_is_fitted
 from ranksvm.exceptions import ClusterError, DataError, NoComparablePairsError, OptionError
+from ranksvm.metrics import Metric
 from ranksvm.metrics.without_labels import CONCORDANCE
 from ranksvm.objectives import PartitionedTerm
-from ranksvm.problems.evaluation import names_of_sets, one_for_each, refuse_without_sets
+from ranksvm.problems.evaluation import (
+    decided_metrics,
+    names_of_sets,
+    one_for_each,
+    refuse_labels_of_times,
+    refuse_weights_of_pairs,
+    refuse_without_sets,
+)
 from ranksvm.problems.problem import loss_of
 
 __all__ = ["DaskRanker"]
@@ -36,9 +51,12 @@ class DaskRanker(BaseEstimator):
     n_partitions: int | None
     timeout: float
     device: str
+    memory_limit: int | str | None
+    solver: str
     coef_: np.ndarray
     n_features_in_: int
     qid_column_: str | None
+    censored_: bool
 
     @property
     def client(self) -> Client:
@@ -85,12 +103,24 @@ class DaskRanker(BaseEstimator):
             return model.predict(X)
         return lazy_scores(model, X)
 
-    def score(self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: Any = None, event: Any = None) -> Any:
-        """Mean NDCG@10 of the ranking, or for censored times the concordance index, lazily.
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
+        event: Any = None,
+    ) -> Any:
+        """Mean NDCG@10 of the ranking, for listed pairs their accuracy, or for censored times the concordance index.
+
+        It is computed lazily.
 
         Parameters
         ----------
-        X, y, qid, sample_weight, event : optional
+        X, y, qid, sample_weight, pairs, pair_weight, event : optional
             As in `fit`.
 
         Returns
@@ -99,9 +129,12 @@ class DaskRanker(BaseEstimator):
             The metric: ``float(ranker.score(...))`` computes it. Features stay where they are; scores, labels and ids
             go to the task of their query.
         """
+        X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, None, pairs, pair_weight)
+        if pairs is not None and not (y is None and event is None and sample_weight is None):
+            raise DataError("y, event and sample_weight are of labels: with pairs, give pair_weight.")
         weights = {"sample_weight": sample_weight, "event": event}
         metric = SCORE_METRIC if event is None else CONCORDANCE.name
-        return lazy_metric(self.to_local(), X, y, qid, weights, metric)
+        return lazy_metric(self.to_local(), X, y, qid, weights, metric, pairs=pairs, pair_weight=pair_weight)
 
     def to_local(self) -> Any:
         """The model as an ordinary estimator of one process: `RankSVM`, or `RankSVMCV`.
@@ -139,8 +172,23 @@ class DaskRanker(BaseEstimator):
 
     def _check_options(self) -> None:
         if not isinstance(self.device, str):
-            raise OptionError(f"device must be one name, for every worker's own device; got {self.device!r}.")
+            raise OptionError(
+                f"device={self.device!r}: workers have one device each, so give one name, device='cuda', and start a "
+                "worker for each GPU, each with its own CUDA_VISIBLE_DEVICES."
+            )
+        if self.solver == "dual" and getattr(self, "checkpoint", None) is not None:
+            raise OptionError(
+                "checkpoint= keeps the weights between rounds, and solver='dual' has none, because it fits rows that "
+                "are gathered in this process: use solver='auto', or leave checkpoint at None."
+            )
+        if self.memory_limit is not None and self.solver != "dual":
+            raise OptionError(
+                f"memory_limit={self.memory_limit!r} is for rows of one process, and these are on the workers, which "
+                "write parts to disk beyond their own limit: set that (Client(memory_limit=...), or dask worker "
+                "--memory-limit), or add workers. It is of use with solver='dual' only, which gathers the rows."
+            )
         _options.check(
+            memory_limit=memory_complaint(self.memory_limit),
             device=device_complaint(self.device),
             timeout=_options.positive(self.timeout),
             n_partitions=None if self.n_partitions is None else _options.count(self.n_partitions),
@@ -152,10 +200,22 @@ class DaskRanker(BaseEstimator):
         check_devices(cluster, self.device, loss_of(self.loss, self.huber_width))
         return cluster
 
+    def _gathered(self, cluster: Cluster, given: Given) -> dict[str, Any]:
+        """The data in this process, as arguments of ``fit``; the estimator learns what its features are called."""
+        columns, arguments = fit_arguments(cluster, given, self.memory_limit)
+        self._learn_columns(columns, given)
+        return arguments
+
     def _prepared(self, cluster: Cluster, given: Given) -> Prepared:
         """The rows on the cluster; the estimator learns what its features are called."""
+        listed = given.listed
+        if listed is not None and listed.groups is not None and vars(self)["pair_weighting"] == "per_query":
+            raise OptionError("pair_weighting='per_query' needs queries: give qid or group beside the pairs.")
         prepared = prepared_rows(cluster, given, self.n_partitions)
-        columns = prepared.columns
+        self._learn_columns(prepared.columns, given)
+        return prepared
+
+    def _learn_columns(self, columns: Columns, given: Given) -> None:
         assert columns.n_features is not None
         self.n_features_in_ = columns.n_features
         if columns.names is not None:
@@ -163,7 +223,6 @@ class DaskRanker(BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self.qid_column_, self.frame_type_ = given.columns.qid, given.frame_type
-        return prepared
 
     def _term(self, cluster: Cluster, given: Given, prepared: Prepared, checkpoint: Any = None) -> PartitionedTerm:
         """The loss over the parts, which are made now."""
@@ -185,6 +244,16 @@ class DaskRanker(BaseEstimator):
         return term
 
     def _evaluation_sets(
+        self, cluster: Cluster, metrics: list[Metric], eval_set: Any, *options: Any
+    ) -> tuple[list[HeldOut], list[Metric]]:
+        """The sets on the cluster, and their metrics."""
+        found = []
+        for name, given, timed in self._given_sets(cluster, eval_set, *options):
+            with naming_set(name):
+                found.append(HeldOut(name, prepared_rows(cluster, given, self.n_partitions), timed))
+        return found, decided_metrics(metrics, found) if found else metrics
+
+    def _given_sets(
         self,
         cluster: Cluster,
         eval_set: Any,
@@ -192,24 +261,46 @@ class DaskRanker(BaseEstimator):
         eval_group: Any,
         eval_names: Any,
         eval_sample_weight: Any,
-    ) -> list[tuple[str, Prepared]]:
-        """The sets on the cluster, by name."""
+    ) -> list[tuple[str, Given, bool]]:
+        """The name of each set, its parts, and whether it has times."""
         if eval_set is None:
             options = {"eval_qid": eval_qid, "eval_group": eval_group, "eval_names": eval_names}
             refuse_without_sets(**options, eval_sample_weight=eval_sample_weight)
             return []
-        sets = [eval_set] if isinstance(eval_set, tuple) else list(eval_set)
+        sets: list[Any] = [eval_set] if isinstance(eval_set, tuple | Preferences) else list(eval_set)
+        sets = [(each,) if isinstance(each, Preferences) else each for each in sets]
         names = names_of_sets(eval_names, len(sets))
-        each = {"eval_qid": eval_qid, "eval_group": eval_group, "eval_sample_weight": eval_sample_weight}
-        qids, groups, weights = (one_for_each(name, values, sets) for name, values in each.items())
-        columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None), self.qid_column_)
+        by_set = {"eval_qid": eval_qid, "eval_group": eval_group, "eval_sample_weight": eval_sample_weight}
+        qids, groups, weights = (one_for_each(name, values, sets) for name, values in by_set.items())
         found = []
         for name, (X, *y), qid, group, weight in zip(names, sets, qids, groups, weights, strict=True):
-            labels, event = [*y, None, None][:2]
-            try:
-                by_row = {"sample_weight": weight, "event": event}
-                given = given_rows(X, labels, qid, by_row, columns, group=group, count=cluster.computed)
-                found.append((name, prepared_rows(cluster, given, self.n_partitions)))
-            except DataError as error:
-                raise DataError(f"eval_set, {name}: {error}") from None
+            with naming_set(name):
+                given = self._held_out(cluster, X, *y, qid=qid, group=group, sample_weight=weight)
+                found.append((name, given, len(y) == 2 and y[1] is not None))
         return found
+
+    def _held_out(
+        self, cluster: Cluster, X: Any, y: Any = None, event: Any = None, *, qid: Any, group: Any, sample_weight: Any
+    ) -> Given:
+        """The parts of one set: of rows with labels or times, or with pairs that are listed."""
+        listed = isinstance(X, Preferences) or (event is None and y is not None and are_pairs(y))
+        if listed and sample_weight is not None:
+            refuse_weights_of_pairs()
+        if not listed and event is None and self.censored_:
+            refuse_labels_of_times()
+        pairs = pair_weight = None
+        if listed:
+            X, qid, pairs, pair_weight = unpacked_preferences(X, None, qid, group, y, None)
+            y = None
+        columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None), self.qid_column_)
+        options = {"group": group, "pairs": pairs, "pair_weight": pair_weight, "count": cluster.computed}
+        return given_rows(X, y, qid, {"sample_weight": sample_weight, "event": event}, columns, **options)
+
+
+@contextmanager
+def naming_set(name: str) -> Iterator[None]:
+    """Name the evaluation set whose data are invalid."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"eval_set, {name}: {error}") from None

@@ -1,19 +1,23 @@
 """Metrics on parts: scores stay where the rows are, sums over queries travel."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from distributed import Future
 
 from ranksvm.dask.cluster import Cluster
+from ranksvm.dask.listed_pairs import Listed, pairs_here
+from ranksvm.dask.preparation import Prepared, on_workers
 from ranksvm.dask.rows import Rows
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.data.validation import check_scores
-from ranksvm.metrics import Convention, Metric, evaluate
+from ranksvm.metrics import Convention, Metric, evaluate, evaluate_pairs
+from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.objectives.tree_sum import tree_sum
 
-__all__ = ["Sums", "evaluated"]
+__all__ = ["HeldOut", "Sums", "evaluated", "sums_of_pairs"]
 
 
 class Sums(NamedTuple):
@@ -62,6 +66,54 @@ class Sums(NamedTuple):
         return float(np.sqrt(self.n / (self.n - 1) * squares) / self.weight)
 
 
+NOTHING = Sums(0.0, 0.0, 0.0, 0.0, 0.0, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """A set to evaluate models on: see `ranksvm.problems.evaluation.EvaluationSet`.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    prepared : Prepared
+        Its rows on the cluster, and its pairs if they are listed.
+    timed : bool
+        Whether its labels are times, some of them censored.
+    """
+
+    name: str
+    prepared: Prepared
+    timed: bool = False
+
+    @property
+    def own_metric(self) -> Metric | None:
+        """The only metric of this set; None where labels allow any."""
+        if self.prepared.listed is not None:
+            return ACCURACY
+        return CONCORDANCE if self.timed else None
+
+    def metric_for(self, metric: Metric) -> Metric:
+        """The metric that this set is evaluated by, if ``metric`` is what was asked for."""
+        own = self.own_metric
+        return metric if own is None else only_metric("pairs" if own is ACCURACY else "censored times", own, metric)
+
+    def evaluate(
+        self,
+        cluster: Cluster,
+        coefs: Sequence[np.ndarray],
+        metrics: Sequence[Metric],
+        convention: str | Convention = "default",
+    ) -> list[dict[str, "Sums"]]:
+        """The metrics of several models: see `evaluated`."""
+        own = self.own_metric
+        prepared = self.prepared
+        return evaluated(
+            cluster, prepared.rows, coefs, metrics if own is None else [own], convention, listed=prepared.listed
+        )
+
+
 def evaluated(
     cluster: Cluster,
     rows: Sequence[Future],
@@ -69,6 +121,7 @@ def evaluated(
     metrics: Sequence[Metric],
     convention: str | Convention = "default",
     held_out: np.ndarray | None = None,
+    listed: Listed | None = None,
 ) -> list[dict[str, Sums]]:
     """The metrics of several models on rows of a cluster.
 
@@ -86,6 +139,8 @@ def evaluated(
         Their definitions.
     held_out : ndarray of uint64, optional
         The hashes of the queries that count; None: all of them.
+    listed : Listed, optional
+        The pairs that count, where these are listed; the metric is then their accuracy.
 
     Returns
     -------
@@ -93,8 +148,12 @@ def evaluated(
         For each model the sums of each metric, by name.
     """
     client = cluster.client
-    arguments = list(coefs), list(metrics), convention, held_out
-    found = [client.submit(_evaluated, part, *arguments, pure=False) for part in rows]
+    if listed is not None:
+        pairs = on_workers(cluster, listed)
+        found = [client.submit(sums_of_pairs, part, list(coefs), pairs, pure=False) for part in rows]
+    else:
+        arguments = list(coefs), list(metrics), convention, held_out
+        found = [client.submit(_evaluated, part, *arguments, pure=False) for part in rows]
     return tree_sum(cluster.results(found), _plus)
 
 
@@ -110,10 +169,26 @@ def _evaluated(
     return [sums_of(rows, coef, metrics, convention) for coef in coefs]
 
 
+def sums_of_pairs(rows: Rows, coefs: list[np.ndarray], listed: Listed) -> list[dict[str, Sums]]:
+    """The sums of the accuracy of each model on the pairs of one part."""
+    here = pairs_here(rows, listed)
+    if not len(here.numbers):
+        return [{ACCURACY.name: NOTHING} for _ in coefs]
+    groups = rows.queries.numbers()[here.places[:, 0]] if listed.groups is None else listed.groups[here.numbers]
+    used, places = np.unique(here.places, return_inverse=True)
+    X = rows.with_features(len(coefs[0])).X[used]
+    found = []
+    for coef in coefs:
+        preferred, other = check_scores(linear_scores(X, coef, 1))[places.reshape(-1, 2)].T
+        each = evaluate_pairs(preferred, other, groups, pair_weight=listed.weight[here.numbers])
+        found.append({name: Sums.of(each.per_query[name], each.weights[name]) for name in each.means})
+    return found
+
+
 def sums_of(rows: Rows, coef: np.ndarray, metrics: list[Metric], convention: Any = "default") -> dict[str, Sums]:
     """The sums of each metric for one model on one part."""
     if not len(rows.y):
-        return {metric.name: Sums(0.0, 0.0, 0.0, 0.0, 0.0, 0) for metric in metrics}
+        return dict.fromkeys((metric.name for metric in metrics), NOTHING)
     scores = check_scores(linear_scores(rows.with_features(len(coef)).X, coef, 1))
     sample_weight, event = rows.weights.get("sample_weight"), rows.weights.get("event")
     options: dict[str, Any] = {"convention": convention, "sample_weight": sample_weight, "event": event}

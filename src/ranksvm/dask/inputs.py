@@ -119,6 +119,7 @@ def given_rows(
             listed = listed_pairs(pairs, pair_weight, n_rows)
             y, weights = _Cut(np.zeros(n_rows), sizes), weights | {ROW: _Cut(np.arange(n_rows), sizes)}
             if qid is None and found.qid is None:
+                listed = listed.connected()
                 qid = _Cut(groups_of_rows(listed, n_rows), sizes)
     columns = found if columns is None else columns._replace(qid=found.qid)
     parts = [f"part {number}" for number in range(len(blocks))]

@@ -6,12 +6,14 @@ import dask
 import dask.array as da
 import numpy as np
 
-from ranksvm.dask.evaluation import Sums
+from ranksvm.dask.evaluation import Sums, sums_of_pairs
 from ranksvm.dask.inputs import are_files, given_rows, is_dask_frame
+from ranksvm.dask.listed_pairs import Listed
 from ranksvm.dask.rows import Columns, Rows, read_rows, together
 from ranksvm.data.linear_scores import linear_scores
 from ranksvm.data.validation import check_scores
 from ranksvm.metrics import evaluate, parse_metric
+from ranksvm.metrics.without_labels import ACCURACY
 from ranksvm.objectives.tree_sum import tree_sum
 
 __all__ = ["lazy_metric", "lazy_scores"]
@@ -60,7 +62,9 @@ def _scores_of_file(path: str, model: Any, part: str) -> np.ndarray:
     return check_scores(linear_scores(rows.X, model.coef_, 1))
 
 
-def lazy_metric(model: Any, X: Any, y: Any, qid: Any, weights: dict[str, Any], metric: str) -> Any:
+def lazy_metric(
+    model: Any, X: Any, y: Any, qid: Any, weights: dict[str, Any], metric: str, *, pairs: Any, pair_weight: Any
+) -> Any:
     """A metric, whatever the parts: scores, labels and ids go to the task of their query, features stay.
 
     Parameters
@@ -72,7 +76,9 @@ def lazy_metric(model: Any, X: Any, y: Any, qid: Any, weights: dict[str, Any], m
     weights : dict
         ``sample_weight`` and ``event``.
     metric : str
-        The metric.
+        The metric of labels.
+    pairs, pair_weight : optional
+        As in ``fit``; the metric is then the accuracy of the pairs.
 
     Returns
     -------
@@ -80,11 +86,17 @@ def lazy_metric(model: Any, X: Any, y: Any, qid: Any, weights: dict[str, Any], m
         Its mean over the queries.
     """
     columns = Columns(model.n_features_in_, getattr(model, "feature_names_in_", None), model.qid_column_)
-    given = given_rows(X, y, qid, weights, columns)
+    listed = {"pairs": pairs, "pair_weight": pair_weight}
+    given = given_rows(X, y, qid, weights, columns, **listed, count=lambda sizes: list(dask.compute(*sizes)))
     n = len(given.rows)
     split = dask.delayed(_scored, nout=n, pure=False)
     pieces = [split(rows, model.coef_, n) for rows in given.rows]
-    sums = [dask.delayed(_metric, pure=False)([piece[to] for piece in pieces], metric) for to in range(n)]
+    by_query = [[piece[to] for piece in pieces] for to in range(n)]
+    if given.listed is not None:
+        whole = dask.delayed(given.listed, traverse=False)
+        sums = [dask.delayed(_accuracy, pure=False)(each, whole) for each in by_query]
+    else:
+        sums = [dask.delayed(_metric, pure=False)(each, metric) for each in by_query]
     return da.from_delayed(dask.delayed(_mean, pure=False)(sums), (), np.float64)
 
 
@@ -105,6 +117,11 @@ def _metric(pieces: list[Rows], metric: str) -> Sums:
     found = evaluate(rows.y, scores, rows.queries.numbers(), metric, sample_weight=sample_weight, event=event)
     name = parse_metric(metric).name
     return Sums.of(found.per_query[name], found.weights[name])
+
+
+def _accuracy(pieces: list[Rows], listed: Listed) -> Sums:
+    (found,) = sums_of_pairs(together(pieces), [np.ones(1)], listed)
+    return found[ACCURACY.name]
 
 
 def _mean(sums: list[Sums]) -> Any:

@@ -2,16 +2,27 @@
 
 from typing import Any, NamedTuple
 
+import dask
 import numpy as np
 
-from ranksvm.dask.rows import ROW, Rows
-from ranksvm.data import PairList, Queries
+from ranksvm.dask.rows import ROW, Rows, hashes_of
+from ranksvm.data import PairList, Preferences, Queries, frames
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.exceptions import DataError, NoComparablePairsError
 from ranksvm.objectives import Part
 
-__all__ = ["Listed", "groups_of_rows", "listed_pairs", "part_of_pairs"]
+__all__ = [
+    "Here",
+    "Listed",
+    "are_pairs",
+    "groups_of_rows",
+    "listed_pairs",
+    "pairs_here",
+    "part_of_pairs",
+    "queries_of_pairs",
+    "unpacked_preferences",
+]
 
 
 class Listed(NamedTuple):
@@ -23,10 +34,72 @@ class Listed(NamedTuple):
         Row numbers (preferred, other) in the whole data.
     weight : ndarray of float64, shape (n_pairs,)
         Weight of each.
+    groups : ndarray of int, shape (n_pairs,), or None
+        Which pairs belong together, where there is at most one query: those that rows connect. None: those of a query.
     """
 
     rows: np.ndarray
     weight: np.ndarray
+    groups: np.ndarray | None = None
+
+    def connected(self) -> "Listed":
+        """The same pairs, with groups of those that rows connect."""
+        n_rows = int(self.rows.max()) + 1
+        return self._replace(groups=groups_of_pairs(Queries.from_group([n_rows], n_rows), *self.rows.T))
+
+    def taken(self, numbers: np.ndarray) -> "Listed":
+        """Some of the pairs."""
+        groups = None if self.groups is None else self.groups[numbers]
+        return Listed(self.rows[numbers], self.weight[numbers], groups)
+
+
+class Here(NamedTuple):
+    """The pairs of a part.
+
+    Attributes
+    ----------
+    numbers : ndarray of int64, shape (n_here,)
+        Which of the listed pairs they are.
+    places : ndarray of int64, shape (n_here, 2)
+        The rows (preferred, other) in the part.
+    """
+
+    numbers: np.ndarray
+    places: np.ndarray
+
+
+def unpacked_preferences(
+    X: Any, y: Any, qid: Any, group: Any, pairs: Any, pair_weight: Any
+) -> tuple[Any, Any, Any, Any]:
+    """X, qid, pairs and pair_weight of ``fit``, which may be given as one `Preferences`.
+
+    Parameters
+    ----------
+    X : Preferences or other features
+        The data.
+    y, qid, group, pairs, pair_weight : optional
+        The other arguments, which Preferences stand in for.
+
+    Returns
+    -------
+    tuple of (X, qid, pairs, pair_weight)
+        What to fit to.
+    """
+    if not isinstance(X, Preferences):
+        return X, qid, pairs, pair_weight
+    X.arguments(y=y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight)  # refuses what is given, too
+    # the two answers of a pair beside each other, and those of a prompt, so that few of them are cut by parts
+    ids = X.qid
+    order = np.argsort(Queries.from_qid(ids).numbers(), kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return frames.take_rows(X.X, order), ids[order], place[X.pairs], X.weight
+
+
+def are_pairs(y: Any) -> bool:
+    """Whether the second item of an evaluation set holds pairs of row numbers, and no labels."""
+    shape = getattr(y, "shape", None) if dask.is_dask_collection(y) else np.shape(y)
+    return shape is not None and len(shape) == 2 and shape[1] == 2
 
 
 def listed_pairs(pairs: Any, pair_weight: Any, n_rows: int) -> Listed:
@@ -64,7 +137,7 @@ def groups_of_rows(listed: Listed, n_rows: int) -> np.ndarray:
     Parameters
     ----------
     listed : Listed
-        The pairs.
+        The pairs, with their groups.
     n_rows : int
         Number of rows.
 
@@ -73,14 +146,14 @@ def groups_of_rows(listed: Listed, n_rows: int) -> np.ndarray:
     ndarray of int64, shape (n_rows,)
         The ids.
     """
+    assert listed.groups is not None
     ids = n_rows + np.arange(n_rows)
-    group = groups_of_pairs(Queries.from_group([n_rows], n_rows), *listed.rows.T)
-    ids[listed.rows[:, 0]] = ids[listed.rows[:, 1]] = group
+    ids[listed.rows[:, 0]] = ids[listed.rows[:, 1]] = listed.groups
     return ids
 
 
-def part_of_pairs(rows: Rows, listed: Listed, weighting: str, n_features: int) -> Part:
-    """The part of the problem that some rows are: the listed pairs of these rows.
+def pairs_here(rows: Rows, listed: Listed) -> Here:
+    """The listed pairs of a part.
 
     Parameters
     ----------
@@ -88,24 +161,18 @@ def part_of_pairs(rows: Rows, listed: Listed, weighting: str, n_features: int) -
         Whole queries, with the numbers of their rows.
     listed : Listed
         All pairs.
-    weighting : str
-        As in `PairList.from_pairs`.
-    n_features : int
-        Number of features of all parts.
 
     Returns
     -------
-    Part
-        The part.
+    Here
+        Those of these rows.
 
     Raises
     ------
     DataError
         When a pair joins two queries.
     """
-    rows = rows.with_features(n_features)
-    weights = dict(rows.weights)
-    numbers = weights.pop(ROW)
+    numbers = rows.weights[ROW]
     order = np.argsort(numbers)
     place = np.searchsorted(numbers[order], listed.rows).clip(max=max(0, len(order) - 1))
     if len(order):
@@ -123,14 +190,66 @@ def part_of_pairs(rows: Rows, listed: Listed, weighting: str, n_features: int) -
             f"pairs[{first}] joins row {listed.rows[first, 0]} with row {listed.rows[first, 1]} of another query: both "
             "must be in one query."
         )
+    return Here(own, place[own])
+
+
+def queries_of_pairs(rows: Rows, listed: Listed) -> tuple[np.ndarray, np.ndarray]:
+    """The queries of the pairs of a part.
+
+    Parameters
+    ----------
+    rows : Rows
+        Whole queries, with the numbers of their rows.
+    listed : Listed
+        All pairs.
+
+    Returns
+    -------
+    numbers : ndarray of int64
+        Which of the listed pairs they are.
+    queries : ndarray of uint64
+        The hash of each one's query.
+    """
+    here = pairs_here(rows, listed)
+    return here.numbers, hashes_of(rows.queries.ids)[rows.queries.numbers()[here.places[:, 0]]]
+
+
+def part_of_pairs(rows: Rows, listed: Listed, weighting: str, n_features: int, in_place: bool = False) -> Part:
+    """The part of the problem that some rows are: the listed pairs of these rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        Whole queries, with the numbers of their rows.
+    listed : Listed
+        All pairs.
+    weighting : str
+        As in `PairList.from_pairs`.
+    n_features : int
+        Number of features of all parts.
+    in_place : bool
+        Whether the part reads the features where they are, instead of a copy of the rows that pairs need.
+
+    Returns
+    -------
+    Part
+        The part.
+
+    Raises
+    ------
+    DataError
+        When a pair joins two queries.
+    """
+    rows = rows.with_features(n_features)
+    here = pairs_here(rows, listed)
+    weights = {name: values for name, values in rows.weights.items() if name != ROW}
     try:
         pairs = PairList.from_pairs(
-            rows.queries, place[own], pair_weight=listed.weight[own], weighting=weighting, **weights
+            rows.queries, here.places, pair_weight=listed.weight[here.numbers], weighting=weighting, **weights
         )
     except NoComparablePairsError:
-        pairs = _none()
-    taken = np.zeros(0, dtype=np.int64) if pairs.rows is None else pairs.rows
-    return Part(rows.X[taken], pairs.renumbered())
+        return Part(rows.X[:0], _none())
+    return Part(rows.X, pairs) if in_place else Part(rows.X[pairs.rows], pairs.renumbered())
 
 
 def _none() -> PairList:

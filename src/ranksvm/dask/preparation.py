@@ -16,7 +16,15 @@ from ranksvm.dask.rows import Columns, Report, Rows, part_of, together
 from ranksvm.dask.whole_queries import whole_parts
 from ranksvm.exceptions import ClusterError, DataError, RankSVMError
 
-__all__ = ["Prepared", "check_recomputable", "parts_of_rows", "prepared_rows"]
+__all__ = [
+    "Prepared",
+    "check_recomputable",
+    "columns_of",
+    "on_workers",
+    "parts_of_rows",
+    "prepared_rows",
+    "reports_of",
+]
 
 logger = logging.getLogger("ranksvm.dask")
 
@@ -48,6 +56,11 @@ class Prepared:
     n_partitions: int
     listed: Listed | None = None
 
+    @property
+    def n_queries(self) -> int:
+        """Number of queries; pairs without query ids are of one."""
+        return len(self.queries) if self.listed is None or self.listed.groups is None else 1
+
 
 def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> Prepared:
     """The rows on the cluster: validated, whole queries, in as many parts as are worth a task.
@@ -72,8 +85,8 @@ def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> P
         When a part is invalid; the error names it and the row.
     """
     rows = cluster.client.compute(given.rows)
-    reports = _reports(cluster, rows, given.names)
-    columns = _columns(given, reports)
+    reports = reports_of(cluster, rows, given.names)
+    columns = columns_of(given, reports)
     check_recomputable(cluster, rows, given.names)
     whole = whole_parts(cluster, rows, reports)
     most = cluster.n_threads() if n_partitions is None else n_partitions
@@ -83,7 +96,10 @@ def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> P
     queries = np.concatenate([report.queries for report in reports])
     _, first = np.unique(queries, return_index=True)
     largest = max(report.largest_label for report in reports)
-    return Prepared(whole, columns, largest, queries[np.sort(first)], most, given.listed)
+    listed = given.listed
+    if listed is not None and listed.groups is None and len(first) == 1:
+        listed = listed.connected()
+    return Prepared(whole, columns, largest, queries[np.sort(first)], most, listed)
 
 
 def parts_of_rows(cluster: Cluster, prepared: Prepared, selection: str, weighting: str) -> list[Future]:
@@ -105,11 +121,28 @@ def parts_of_rows(cluster: Cluster, prepared: Prepared, selection: str, weightin
     """
     client, n_features = cluster.client, prepared.columns.n_features
     if prepared.listed is not None:
-        # a task, not scattered data: if its worker ends, it is run again
-        listed = client.submit(Listed, *prepared.listed, pure=False)
+        listed = on_workers(cluster, prepared.listed)
         return [client.submit(part_of_pairs, rows, listed, weighting, n_features, pure=False) for rows in prepared.rows]
     options = selection, weighting, prepared.largest_label, n_features
     return [client.submit(part_of, rows, *options, pure=False) for rows in prepared.rows]
+
+
+def on_workers(cluster: Cluster, listed: Listed) -> Future:
+    """Pairs for tasks: made by a task, not scattered, so that they are made again if its worker ends.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    listed : Listed
+        The pairs.
+
+    Returns
+    -------
+    Future
+        The same pairs.
+    """
+    return cluster.client.submit(Listed, *listed, pure=False)
 
 
 def check_recomputable(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> None:
@@ -160,8 +193,28 @@ def _from_scattered(keys: list[Any], dask_scheduler: Any) -> list[int]:
     return found
 
 
-def _reports(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> list[Report]:
-    """What the parts have. An error of the collection itself is that of the part, too."""
+def reports_of(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> list[Report]:
+    """What the parts have. An error of the collection itself is that of the part, too.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    rows : list of Future
+        The rows of each part.
+    names : sequence of str
+        The names of the parts.
+
+    Returns
+    -------
+    list of Report
+        One for each part.
+
+    Raises
+    ------
+    DataError
+        When a part cannot be computed.
+    """
     asked = [cluster.client.submit(Rows.report, part, pure=False) for part in rows]
     try:
         return cluster.results(asked)
@@ -172,8 +225,26 @@ def _reports(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> list
         raise DataError(f"{failed[0] if failed else 'a part'} cannot be computed: {error}") from error
 
 
-def _columns(given: Given, reports: Sequence[Report]) -> Columns:
-    """Number and names of the features, which have to be those of every file."""
+def columns_of(given: Given, reports: Sequence[Report]) -> Columns:
+    """Number and names of the features, which have to be those of every file.
+
+    Parameters
+    ----------
+    given : Given
+        The arguments of ``fit``.
+    reports : sequence of Report
+        What each part has.
+
+    Returns
+    -------
+    Columns
+        The features.
+
+    Raises
+    ------
+    DataError
+        When the files have other features.
+    """
     if given.columns.n_features is not None:
         return given.columns
     n_features = max(report.n_features for report in reports)

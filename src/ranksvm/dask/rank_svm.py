@@ -6,8 +6,10 @@ from ranksvm import _options
 from ranksvm._verbosity import verbosity
 from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.checkpoint import CheckpointedTerm, read_checkpoint
-from ranksvm.dask.evaluation import evaluated
-from ranksvm.dask.inputs import given_rows
+from ranksvm.dask.cluster import Cluster
+from ranksvm.dask.inputs import Given, given_rows
+from ranksvm.dask.listed_pairs import unpacked_preferences
+from ranksvm.dask.preparation import Prepared
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.exceptions import DataError
@@ -32,15 +34,21 @@ class DaskRankSVM(DaskRanker):
     C, loss, huber_width, pair_selection, pair_weighting, monotone, stopping, tol, max_iter,
     keep_on_interrupt : optional
         As in `RankSVM`.
-    solver : {"auto", "newton", "tron"}, default "auto"
-        As in `RankSVM`, without "dual", which needs all rows in one process.
+    solver : {"auto", "newton", "tron", "dual"}, default "auto"
+        As in `RankSVM`. "dual" needs all rows in one process: they are gathered in this one, within ``memory_limit``,
+        and a line in the log says so. "auto" leaves them on the workers.
     warm_start : bool, default False
         Start from the ``coef_`` of the last fit.
     device : str, default "cpu"
         Where workers compute: "cpu"; "cuda" or "cuda:1", a GPU of each worker (``pip install 'ranksvm[cuda]'`` on it);
-        or "auto", a worker's GPU if it has one and its part is large enough. If only some workers have the GPU, the
+        or "auto", a worker's GPU if it has one and its part is large enough. For several GPUs start a worker for each,
+        with its own ``CUDA_VISIBLE_DEVICES``, instead of giving a list. If only some workers have the GPU, the
         others use their processor, after a warning; if none has it, `fit` raises DeviceError. Work on the sample stays
         on the processor of this process. Not yet measured: see docs/gpu.md.
+    memory_limit : int, str or None, default None
+        Memory that rows gathered for ``solver="dual"`` may take in this process: bytes, or text such as "4GB"; None:
+        half of the free memory. Of no use with other solvers: workers have limits of their own, beyond which Dask
+        writes parts to disk.
     n_jobs : int or None, default None
         Number of threads in this process, for work on the sample. Workers use the threads that they have.
     verbose : int, default 0
@@ -57,11 +65,11 @@ class DaskRankSVM(DaskRanker):
 
     Attributes
     ----------
-    coef_, monotone_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_,
-    n_queries_, n_features_in_, feature_names_in_, evals_result_, fitted_params_, qid_column_, censored_
+    coef_, monotone_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, pair_alpha_, history_,
+    n_pairs_, n_queries_, n_features_in_, feature_names_in_, evals_result_, fitted_params_, qid_column_, censored_
         As in `RankSVM`.
     n_rounds_ : int
-        Number of rounds. A round is one task for every part, whose results are added up.
+        Number of rounds, 0 for solver "dual". A round is one task for every part, whose results are added up.
 
     See Also
     --------
@@ -106,6 +114,7 @@ class DaskRankSVM(DaskRanker):
         warm_start: bool = False,
         keep_on_interrupt: bool = False,
         device: str = "cpu",
+        memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         n_partitions: int | None = None,
@@ -125,6 +134,7 @@ class DaskRankSVM(DaskRanker):
         self.warm_start = warm_start
         self.keep_on_interrupt = keep_on_interrupt
         self.device = device
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.n_partitions = n_partitions
@@ -156,7 +166,7 @@ class DaskRankSVM(DaskRanker):
 
         Parameters
         ----------
-        X : dask array, dask DataFrame, list of paths, or array-like
+        X : dask array, dask DataFrame, list of paths, array-like, or Preferences
             Features. A dask array may have blocks of CSR matrices. Paths, or addresses of fsspec such as
             ``s3://...``, are files that the workers read, of any kind that `read_data` reads: text, CSV, Parquet,
             caches. They hold labels and query ids, too.
@@ -174,7 +184,8 @@ class DaskRankSVM(DaskRanker):
             data, counted over the parts. This process keeps them, and every worker. Without ``qid`` the rows that pairs
             connect are brought together.
         eval_set : list of tuple (X, y), or one such tuple, optional
-            Data to evaluate the model on, in any of these forms; ``(X, time, event)`` for censored times.
+            Data to evaluate the model on, in any of these forms; ``(X, pairs)`` or `Preferences` for the pairwise
+            accuracy, ``(X, time, event)`` for censored times.
         eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at : optional
             As in `RankSVM.fit`.
 
@@ -192,7 +203,7 @@ class DaskRankSVM(DaskRanker):
         ClusterError
             When the cluster does not answer, has no workers, or has lost data that it cannot compute again.
         OptionError
-            When a hyper-parameter has an invalid value.
+            When a hyper-parameter has an invalid value, or there is too little memory to gather rows.
 
         Warns
         -----
@@ -201,6 +212,7 @@ class DaskRankSVM(DaskRanker):
         """
         _options.check(C=_options.positive(self.C))
         check_linear_options(self)
+        X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, group, pairs, pair_weight)
         check_source_of_pairs(self.pair_selection, self.pair_weighting, y, pairs, pair_weight)
         if event is not None and pairs is not None:
             raise DataError("event says which times in y are observed: give y, not pairs.")
@@ -216,27 +228,41 @@ class DaskRankSVM(DaskRanker):
             cluster = self._cluster()
             listed = {"group": group, "pairs": pairs, "pair_weight": pair_weight}
             given = given_rows(X, y, qid, weights, **listed, count=cluster.computed)
-            prepared = self._prepared(cluster, given)
             self.censored_ = event is not None
-            term = self._term(cluster, given, prepared, self.checkpoint)
-            del prepared  # the rows are in the parts now
-            try:
-                problem = partitioned_problem(self, term, stopping=self.stopping)
-                with interruptible_if(self.keep_on_interrupt) as interrupted:
-                    result = self._solve(problem, interrupted)
-            finally:
-                term.close()
-            sets = self._evaluation_sets(cluster, eval_set, eval_qid, eval_group, eval_names, eval_sample_weight)
-            model = self._new_local()
-            model._assign(problem.model(result.w), problem.outcome(result))
-            model.fitted_params_ = model._params_now()
+            sets = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight
+            if self.solver == "dual":
+                arguments = self._gathered(cluster, given)
+                held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
+                model, n_rounds = self._new_local().fit(**arguments), 0
+            else:
+                prepared = self._prepared(cluster, given)
+                held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
+                model, n_rounds = self._fitted_to_parts(cluster, given, prepared)
             model.evals_result_ = {}
-            for name, rows in sets:
-                (found,) = evaluated(cluster, rows.rows, [result.w], metrics)
-                model.evals_result_[name] = {metric: [sums.mean] for metric, sums in found.items()}
-            self.n_rounds_ = term.n_reductions
-            self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")})
+            for each in held_out:
+                (found,) = each.evaluate(cluster, [model.coef_], metrics)
+                model.evals_result_[each.name] = {metric: [sums.mean] for metric, sums in found.items()}
+            known = {"qid_column_": self.qid_column_, "frame_type_": self.frame_type_}
+            self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")} | known)
+            self.n_rounds_ = n_rounds
         return self
+
+    def _fitted_to_parts(self, cluster: Cluster, given: Given, prepared: Prepared) -> tuple[RankSVM, int]:
+        """The local model of a fit in rounds, and their number."""
+        term = self._term(cluster, given, prepared, self.checkpoint)
+        n_queries = prepared.n_queries
+        prepared.rows.clear()  # they are in the parts now
+        try:
+            problem = partitioned_problem(self, term, stopping=self.stopping)
+            with interruptible_if(self.keep_on_interrupt) as interrupted:
+                result = self._solve(problem, interrupted)
+        finally:
+            term.close()
+        model = self._new_local()
+        model._assign(problem.model(result.w), problem.outcome(result))
+        model.n_queries_ = n_queries
+        model.fitted_params_ = model._params_now()
+        return model, term.n_reductions
 
     def _solve(self, problem: PartitionedProblem, interrupted: Any) -> Any:
         """The solution, from where an earlier fit was if there is one."""

@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from distributed import Future
 from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm import _options
@@ -15,18 +16,20 @@ from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import Sums, evaluated
-from ranksvm.dask.inputs import given_rows
-from ranksvm.dask.preparation import Prepared
+from ranksvm.dask.gathered import evaluation_set, fit_arguments
+from ranksvm.dask.inputs import Given, given_rows
+from ranksvm.dask.listed_pairs import Listed, part_of_pairs, queries_of_pairs, unpacked_preferences
+from ranksvm.dask.preparation import Prepared, on_workers
 from ranksvm.dask.rows import Rows, hashes_of
 from ranksvm.data import Queries
 from ranksvm.estimators.choosing_ranker import Choice
 from ranksvm.estimators.path import c_values
 from ranksvm.estimators.rank_svm_cv import RankSVMCV
 from ranksvm.estimators.ranker import all_or_nothing
-from ranksvm.exceptions import NoComparablePairsError, OptionError
+from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.metrics import parse_metric
 from ranksvm.metrics.conventions import convention_named
-from ranksvm.metrics.without_labels import CONCORDANCE, only_metric
+from ranksvm.metrics.without_labels import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error
 from ranksvm.model_selection.cross_validation import query_splits
 from ranksvm.objectives import Part, PartitionedTerm
@@ -35,6 +38,7 @@ from ranksvm.problems.evaluation_rounds import checked_patience, is_exhausted
 from ranksvm.problems.linear import check_linear_options
 from ranksvm.problems.partitioned import partitioned_problem
 from ranksvm.problems.problem import interruptible_if, loss_of
+from ranksvm.problems.training_set import check_source_of_pairs
 from ranksvm.solvers import SolverResult, Status
 
 __all__ = ["DaskRankSVMCV"]
@@ -52,18 +56,19 @@ class DaskRankSVMCV(DaskRanker):
     """`DaskRankSVM` with C chosen on validation data or by query folds, as `RankSVMCV` chooses it.
 
     All values of C are solved at the same time and share every round, so that a path takes about as many rounds as its
-    longest fit. Pairs cannot be listed: `DaskRankSVM` takes them.
+    longest fit.
 
     Parameters
     ----------
     Cs, metric, cv, convention, rule, loss, huber_width, pair_selection, pair_weighting, monotone, tol, max_iter,
     keep_on_interrupt : optional
-        As in `RankSVMCV`. A splitter ``cv`` is given one row for each query, in the order in which they first appear.
+        As in `RankSVMCV`. A splitter ``cv`` is given one row for each query, in the order in which they first appear;
+        of listed pairs, one for each pair.
     early_stopping_rounds : int or None, default None
         As in `RankSVMCV`: larger values of C are not considered after this many without a better score. It saves no
         time here, because all values are solved together.
-    solver, device, n_jobs, verbose, n_partitions, timeout : optional
-        As in `DaskRankSVM`.
+    solver, device, memory_limit, n_jobs, verbose, n_partitions, timeout : optional
+        As in `DaskRankSVM`; for ``solver="dual"`` sets of ``eval_set`` are gathered, too.
 
     Attributes
     ----------
@@ -112,6 +117,7 @@ class DaskRankSVMCV(DaskRanker):
         max_iter: int = 1000,
         keep_on_interrupt: bool = False,
         device: str = "cpu",
+        memory_limit: int | str | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         n_partitions: int | None = None,
@@ -133,6 +139,7 @@ class DaskRankSVMCV(DaskRanker):
         self.max_iter = max_iter
         self.keep_on_interrupt = keep_on_interrupt
         self.device = device
+        self.memory_limit = memory_limit
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.n_partitions = n_partitions
@@ -148,6 +155,8 @@ class DaskRankSVMCV(DaskRanker):
         sample_weight: Any = None,
         query_weight: Any = None,
         propensity: Any = None,
+        pairs: Any = None,
+        pair_weight: Any = None,
         event: Any = None,
         eval_set: Any = None,
         eval_qid: Any = None,
@@ -161,8 +170,8 @@ class DaskRankSVMCV(DaskRanker):
 
         Parameters
         ----------
-        X, y, qid, group, sample_weight, query_weight, propensity, event : optional
-            As in `DaskRankSVM.fit`.
+        X, y, qid, group, sample_weight, query_weight, propensity, pairs, pair_weight, event : optional
+            As in `DaskRankSVM.fit`. Folds divide listed pairs as in `RankSVMCV.fit`.
         eval_set : list of tuple (X, y), or one such tuple, optional
             Validation data: C is chosen on the first set. Without it, C is chosen by folds of the queries.
         eval_qid, eval_group, eval_names, eval_sample_weight, eval_metric, eval_at : optional
@@ -187,8 +196,11 @@ class DaskRankSVMCV(DaskRanker):
         self._check_options()
         _options.check(rule=_options.one_of(self.rule, RULES))
         metric, convention = parse_metric(self.metric), convention_named(self.convention)
+        X, qid, pairs, pair_weight = unpacked_preferences(X, y, qid, group, pairs, pair_weight)
+        check_source_of_pairs(self.pair_selection, self.pair_weighting, y, pairs, pair_weight)
+        if event is not None and pairs is not None:
+            raise DataError("event says which times in y are observed: give y, not pairs.")
         patience = checked_patience(self.early_stopping_rounds, eval_set)
-        metric = metric if event is None else only_metric("censored times", CONCORDANCE, metric)
         metrics = metrics_of_sets(eval_metric, eval_at, metric)
         Cs = np.sort(c_values(self.Cs))
         weights = {
@@ -199,35 +211,61 @@ class DaskRankSVMCV(DaskRanker):
         }
         with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
             cluster = self._cluster()
-            given = given_rows(X, y, qid, weights, group=group, count=cluster.computed)
-            prepared = self._prepared(cluster, given)
+            listed = {"group": group, "pairs": pairs, "pair_weight": pair_weight}
+            given = given_rows(X, y, qid, weights, **listed, count=cluster.computed)
             self.censored_ = event is not None
+            sets = eval_set, eval_qid, eval_group, eval_names, eval_sample_weight
+            if self.solver == "dual":
+                return self._chosen_here(cluster, given, sets, eval_metric=eval_metric, eval_at=eval_at)
+            prepared = self._prepared(cluster, given)
+            held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
+            metric = metrics[0]
             term = self._term(cluster, given, prepared)
             problem = partitioned_problem(self, term)
-            sets = self._evaluation_sets(cluster, eval_set, eval_qid, eval_group, eval_names, eval_sample_weight)
             evals_result: dict[str, Any] = {}
             with closing(term), interruptible_if(self.keep_on_interrupt) as interrupted:
-                if sets:
+                if held_out:
                     solutions = self._solve(term, Cs, interrupted)
                     coefs = [solution.w for solution in solutions]
-                    of_sets = {name: evaluated(cluster, rows.rows, coefs, metrics, convention) for name, rows in sets}
-                    tried = _on_validation(of_sets[sets[0][0]], metric.name, patience)
+                    of_sets = {each.name: each.evaluate(cluster, coefs, metrics, convention) for each in held_out}
+                    tried = _on_validation(of_sets[held_out[0].name], metric.name, patience)
                     Cs = Cs[: len(tried.means)]
                     evals_result = {
-                        name: {each.name: [sums[each.name].mean for sums in found[: len(Cs)]] for each in metrics}
+                        name: {each: [sums[each].mean for sums in found[: len(Cs)]] for each in found[0]}
                         for name, found in of_sets.items()
                     }
                     choice = self._choice(Cs, tried)
                     result = solutions[choice.C_number]
                 else:
+                    if prepared.listed is not None:
+                        metric = only_metric("pairs", ACCURACY, metric)
+                    elif event is not None:
+                        metric = only_metric("censored times", CONCORDANCE, metric)
                     tried = self._by_folds(cluster, prepared, term, Cs, metric, convention, interrupted)
                     choice = self._choice(Cs, tried)
                     result = problem.solve(choice.C, interrupted=interrupted)
             model = self._new_local()
             model._assign(problem.model(result.w), problem.outcome(result), choice)
+            model.n_queries_ = prepared.n_queries
             model.evals_result_ = evals_result
             model.fitted_params_ = model._params_now() | {"metric": metric.name}
             self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")})
+        return self
+
+    def _chosen_here(self, cluster: Cluster, given: Given, sets: tuple[Any, ...], **metrics: Any) -> Self:
+        """The choice of `RankSVMCV`, for the rows of training and evaluation sets, which come here."""
+        arguments = self._gathered(cluster, given)
+        there = dict(zip(("eval_set", "eval_qid", "eval_group", "eval_names", "eval_sample_weight"), sets, strict=True))
+        held_out = self._given_sets(cluster, *sets)
+        if held_out:
+            gathered = [fit_arguments(cluster, each, self.memory_limit)[1] for _, each, _ in held_out]
+            items, qids, weights = zip(*map(evaluation_set, gathered), strict=True)
+            names = [name for name, _, _ in held_out]
+            there = {"eval_set": list(items), "eval_qid": list(qids), "eval_names": names}
+            there["eval_sample_weight"] = list(weights)
+        model = self._new_local().fit(**arguments, **there, **metrics)
+        known = {"qid_column_": self.qid_column_, "frame_type_": self.frame_type_}
+        self.__dict__.update({name: value for name, value in vars(model).items() if name.endswith("_")} | known)
         return self
 
     def _solve(self, term: PartitionedTerm, Cs: np.ndarray, interrupted: Any) -> list[SolverResult]:
@@ -250,12 +288,17 @@ class DaskRankSVMCV(DaskRanker):
     ) -> _Tried:
         """The scores of all values of C on the folds of the queries."""
         columns = []
-        for number, (train, test) in enumerate(self._splits(prepared.queries)):
+        listed = prepared.listed
+        splits = self._splits(prepared.queries) if listed is None else self._splits_of_pairs(cluster, prepared, listed)
+        for number, (train, test) in enumerate(splits):
             fold = self._fold_term(cluster, prepared, term, train)
             if fold.weight <= 0.0:
                 raise NoComparablePairsError(f"training part of fold {number + 1}: no comparable pair.")
             coefs = [solution.w for solution in self._solve(fold, Cs, interrupted)]
-            found = evaluated(cluster, prepared.rows, coefs, [metric], convention, test)
+            if listed is None:
+                found = evaluated(cluster, prepared.rows, coefs, [metric], convention, test)
+            else:
+                found = evaluated(cluster, prepared.rows, coefs, [metric], listed=listed.taken(test))
             columns.append([sums[metric.name].mean for sums in found])
         scores = np.array(columns).T
         return _Tried(scores, *mean_and_standard_error(scores))
@@ -267,19 +310,40 @@ class DaskRankSVMCV(DaskRanker):
         for train, test in query_splits(self.cv, np.zeros((n, 1)), np.zeros(n), each):
             yield queries[train], queries[test]
 
+    def _splits_of_pairs(
+        self, cluster: Cluster, prepared: Prepared, listed: Listed
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The numbers of the pairs of each training and test part."""
+        if (groups := listed.groups) is None:
+            client, pairs = cluster.client, on_workers(cluster, listed)
+            groups = np.zeros(len(listed.weight), dtype=np.uint64)
+            asked = [client.submit(queries_of_pairs, rows, pairs, pure=False) for rows in prepared.rows]
+            for numbers, queries in cluster.results(asked):
+                groups[numbers] = queries
+        return query_splits(self.cv, listed.rows, None, Queries.from_qid(groups))
+
     def _fold_term(
         self, cluster: Cluster, prepared: Prepared, term: PartitionedTerm, train: np.ndarray
     ) -> PartitionedTerm:
-        """The loss over the pairs of some queries; X is that of the parts of all."""
+        """The loss over the pairs of some queries, or over some listed pairs; X is that of the parts of all."""
+        backend = DaskBackend(cluster, device=self.device)
+        backend.put(self._fold_parts(cluster, prepared, term, train))
+        return PartitionedTerm(backend, loss_of(self.loss, self.huber_width), effective_n_jobs(self.n_jobs))
+
+    def _fold_parts(
+        self, cluster: Cluster, prepared: Prepared, term: PartitionedTerm, train: np.ndarray
+    ) -> list[Future]:
+        """The parts of a fold."""
         client, parts = cluster.client, term.backend.parts  # type: ignore[attr-defined]
+        if prepared.listed is not None:
+            arguments = on_workers(cluster, prepared.listed.taken(train)), self.pair_weighting, self.n_features_in_
+            return [client.submit(part_of_pairs, rows, *arguments, True, pure=False) for rows in prepared.rows]
         scale = 1.0
         if self.pair_weighting == "gain_gap":  # gains are relative to the largest label of the training part
             largest = cluster.results([client.submit(_largest, rows, train, pure=False) for rows in prepared.rows])
             scale = 2.0 ** (prepared.largest_label - max(largest))
-        backend = DaskBackend(cluster, device=self.device)
         both = zip(parts, prepared.rows, strict=True)
-        backend.put([client.submit(_fold_part, part, rows, train, scale, pure=False) for part, rows in both])
-        return PartitionedTerm(backend, loss_of(self.loss, self.huber_width), effective_n_jobs(self.n_jobs))
+        return [client.submit(_fold_part, part, rows, train, scale, pure=False) for part, rows in both]
 
     def _choice(self, Cs: np.ndarray, tried: _Tried) -> Choice:
         if np.isnan(tried.means).all():

@@ -1,12 +1,20 @@
 """What a click says about relevance: the click less its offset, over the propensity of its rank."""
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from ranksvm.exceptions import DataError, OptionError
 
-__all__ = ["check_bias", "propensities", "relevances"]
+__all__ = ["check_bias", "check_log", "propensities", "relevances"]
+
+
+def check_log(log: Any) -> None:
+    """Refuse what is neither a `ClickLog` nor a `ClickLogFile`."""
+    if not hasattr(log, "blocks"):
+        hint = ": read it with ClickLog.read(path)" if isinstance(log, str | PathLike) else ""
+        raise OptionError(f"log must be a ClickLog or a ClickLogFile, got {type(log).__name__}{hint}.")
 
 
 def check_bias(bias: Any) -> None:

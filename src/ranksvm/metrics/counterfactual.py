@@ -14,7 +14,7 @@ from ranksvm.data import Queries
 from ranksvm.exceptions import OptionError
 from ranksvm.metrics._counterfactual_sums import MEAN_RANK, Support, Totals, Weights, one_per_row
 from ranksvm.metrics._doubly_robust import DoublyRobust
-from ranksvm.metrics.click_weights import check_bias, propensities, relevances
+from ranksvm.metrics.click_weights import check_bias, check_log, propensities, relevances
 from ranksvm.metrics.evaluation import check_confidence
 
 __all__ = ["CounterfactualEstimate", "estimate"]
@@ -199,6 +199,7 @@ def estimate(
     """
     check(estimator=one_of(estimator, _ESTIMATORS), unit=one_of(unit, ("impression", "query")))
     check_confidence(confidence)
+    check_log(log)
     check_bias(bias)
     names = _parsed(metrics, estimator)
     if clip is not None:

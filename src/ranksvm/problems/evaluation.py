@@ -238,9 +238,7 @@ def evaluation_sets(
             warn_of_other_scale(name, training_X, sets[-1].features)
         except DataError as error:
             raise DataError(f"eval_set, {name}: {error}") from error
-    metrics[0] = sets[0].metric_for(metrics[0])
-    _check_evaluated(metrics[1:], sets)
-    return EvaluationSets(names, sets, metrics, convention)
+    return EvaluationSets(names, sets, decided_metrics(metrics, sets), convention)
 
 
 def refuse_without_sets(**options: Any) -> None:
@@ -278,14 +276,45 @@ def metrics_of_sets(eval_metric: Any, eval_at: Any, deciding: Any = None) -> lis
     return list(dict.fromkeys(own + asked))
 
 
-def _check_evaluated(metrics: Iterable[Metric], sets: Sequence[EvaluationSet | PairEvaluationSet]) -> None:
-    """Refuse a metric that no set is evaluated by: without labels each set has one metric of its own."""
+def decided_metrics(metrics: Sequence[Metric], sets: Sequence[Any]) -> list[Metric]:
+    """The metrics of evaluation sets: the first one is that of the first set, which may have only one of its own.
+
+    Parameters
+    ----------
+    metrics : sequence of Metric
+        What was asked for.
+    sets : sequence of EvaluationSet, PairEvaluationSet or alike
+        The sets, with ``own_metric`` and ``metric_for``.
+
+    Returns
+    -------
+    list of Metric
+        The metrics.
+
+    Raises
+    ------
+    OptionError
+        When no set is evaluated by one of them: without labels each set has one metric of its own.
+    """
     own = [each.own_metric for each in sets]
-    if None in own:
-        return
-    for metric in metrics:
-        if metric not in own:
-            sets[0].metric_for(metric)
+    if None not in own:
+        for metric in metrics[1:]:
+            if metric not in own:
+                sets[0].metric_for(metric)
+    return [sets[0].metric_for(metrics[0]), *metrics[1:]]
+
+
+def refuse_labels_of_times() -> None:
+    """Raise the DataError of a set of labels whose training data are censored times."""
+    raise DataError(
+        "the training data are censored times: give this set as (X, time, event), "
+        "with np.ones(len(time)) for event if all its times are observed."
+    )
+
+
+def refuse_weights_of_pairs() -> None:
+    """Raise the DataError of weights by row beside a set of pairs."""
+    raise DataError("eval_sample_weight is of labels: give pairs as Preferences(..., weight=...).")
 
 
 def names_of_sets(eval_names: Any, n_sets: int) -> list[str]:
@@ -383,7 +412,7 @@ def _checked(
     features = partial(validation.features, estimator, n_threads=n_threads)
     are_pairs = isinstance(X, Preferences) or (event is None and _are_pairs(y))
     if are_pairs and sample_weight is not None:
-        raise DataError("eval_sample_weight is of labels: give pairs as Preferences(..., weight=...).")
+        refuse_weights_of_pairs()
     if isinstance(X, Preferences):
         return pairs_to_evaluate(features, X, qid=qid, group=group)
     if isinstance(qid, str):
@@ -396,10 +425,7 @@ def _checked(
     if are_pairs:
         return pairs_to_evaluate(features, X, qid=qid, group=group, pairs=y)
     if event is None and getattr(estimator, "censored_", False):
-        raise DataError(
-            "the training data are censored times: give this set as (X, time, event), "
-            "with np.ones(len(time)) for event if all its times are observed."
-        )
+        refuse_labels_of_times()
     X, y = validation.features_and_labels(estimator, X, y, n_threads=n_threads, reset=False)
     queries = validation.queries(qid, group, len(y))
     if sample_weight is not None:

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Cython modules made C++, those that are out of date, in one process: starting Cython takes longer than most modules.
+
+Called by meson.build: ``cythonize.py FOLDER DEPENDENCY... -- CYTHON OPTION... -- SOURCE...``. FOLDER receives the C++
+files; all of them depend on every DEPENDENCY.
+"""
+
+import shutil
+import subprocess
+import sys
+from itertools import groupby
+from pathlib import Path
+
+
+def changed(path: str | Path) -> int:
+    """When a file was last changed, in ns; 0 if there is none."""
+    return Path(path).stat().st_mtime_ns if Path(path).exists() else 0
+
+
+def main() -> int:
+    """Run Cython on the sources that are newer than their C++, or whose dependencies or Cython are."""
+    dependencies, command, sources = (
+        list(group) for separates, group in groupby(sys.argv[1:], lambda argument: argument == "--") if not separates
+    )
+    folder, *dependencies = dependencies
+    newest = max(changed(path) for path in (*dependencies, shutil.which(command[0]) or command[0]))
+    out_of_date = [
+        source
+        for source in sources
+        if changed(Path(folder, Path(source).stem + ".cpp")) <= max(newest, changed(source))
+    ]
+    return subprocess.call([*command, "-o", folder, *out_of_date]) if out_of_date else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

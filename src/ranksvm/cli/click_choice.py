@@ -1,0 +1,86 @@
+"""Choice of C by the clicks on held-out queries, where a log is all that is known."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from ranksvm.cli.click_evaluation import open_log
+from ranksvm.cli.rankers import make_ranker
+
+if TYPE_CHECKING:
+    from ranksvm.data import RankingData
+
+__all__ = ["ClickChoice", "check_click_choice", "chooses_by_clicks"]
+
+# half the width of a normal 95 % interval, in standard errors
+_Z = 1.959964
+
+
+def chooses_by_clicks(options: dict[str, Any]) -> bool:
+    """Whether clicks decide C: no C is given, and no validation data with a range to choose from."""
+    if options["clicks"] is None or options["C"] is not None:
+        return False
+    if options["low_rank"] is not None or options["gammas"] is not None:
+        return False
+    return options["Cs"] is None or options["valid"] is None
+
+
+def check_click_choice(ctx: click.Context, options: dict[str, Any]) -> None:
+    """Refuse what a choice by clicks cannot take into account."""
+    for name in ("sample_weight", "query_weight", "propensity"):
+        if options[name] is not None:
+            raise click.UsageError(f"C is not chosen by clicks with --{name.replace('_', '-')}: give -C.")
+    for name in ("folds", "rule"):
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} is about labels, but C is chosen by clicks: give -C, or leave it out.")
+
+
+class ClickChoice:
+    """Chooses C with `fit_from_clicks`, and keeps the attributes of `RankSVMCV` that are shown.
+
+    Parameters
+    ----------
+    options : dict
+        Options of the command.
+    signs : object
+        The parameter ``monotone``.
+
+    Attributes
+    ----------
+    Cs_, scores_, mean_scores_, standard_errors_
+        As in `RankSVMCV`.
+    metric_ : str
+        What the scores estimate.
+    ranker_ : estimator
+        That of the chosen C, fitted on the whole log.
+    """
+
+    by = "clicks of held-out queries"
+
+    def __init__(self, options: dict[str, Any], signs: Any):
+        self._options, self._signs = options, signs
+
+    def fit(self, train: "RankingData", X: Any) -> "ClickChoice":
+        """Choose C, and fit the model; X are the features of the training data, scaled."""
+        import numpy as np
+
+        from ranksvm.clicks import PositionBias, fit_from_clicks
+        from ranksvm.data import RankingData
+
+        options = self._options
+        estimator = make_ranker(options, C=1.0, Cs=None, monotone=self._signs)
+        data = RankingData(X, train.y, train.qid, train.docid)
+        log, bias = open_log(options["clicks"]), PositionBias.load(options["bias"])
+        form = "pairs" if bias.offset is None else "relevance"
+        found = fit_from_clicks(estimator, data, log, bias, form=form, Cs=options["Cs"])
+        ends = np.array([one.intervals[found.metric] for one in found.estimates])
+        self.ranker_, self.metric_ = found.model, found.metric
+        self.mean_scores_ = np.array([one[found.metric] for one in found.estimates])
+        self.standard_errors_ = (ends[:, 1] - ends[:, 0]) / (2.0 * _Z)
+        self.scores_ = self.mean_scores_[:, np.newaxis]
+        # values that were chosen here are multiples of 1 / the sum of the weights: those of the whole log
+        best = int(np.nanargmax(self.mean_scores_))
+        self.Cs_ = found.Cs * (found.C / found.Cs[best])
+        self.Cs_[best] = found.C
+        return self

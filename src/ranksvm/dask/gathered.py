@@ -1,0 +1,89 @@
+"""All rows in this process, for what reads single rows: the dual, which is for data that are small."""
+
+import logging
+from typing import Any
+
+from ranksvm._memory import check_fits, in_words
+from ranksvm.dask.cluster import Cluster
+from ranksvm.dask.inputs import Given
+from ranksvm.dask.preparation import columns_of, reports_of
+from ranksvm.dask.rows import ROW, Columns, together
+from ranksvm.data import Preferences, frames
+
+__all__ = ["evaluation_set", "fit_arguments"]
+
+logger = logging.getLogger("ranksvm.dask")
+
+
+def fit_arguments(cluster: Cluster, given: Given, memory_limit: Any) -> tuple[Columns, dict[str, Any]]:
+    """The data as arguments of ``fit`` of an estimator of one process, in their order.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    given : Given
+        The arguments of ``fit``.
+    memory_limit : int, str or None
+        What they may take here: see `ranksvm._memory.memory_bytes`.
+
+    Returns
+    -------
+    columns : Columns
+        What is known of the features.
+    arguments : dict
+        ``X``, ``y`` or ``pairs`` and ``pair_weight``, ``qid`` and weights.
+
+    Raises
+    ------
+    OptionError
+        When they would take more memory.
+    """
+    parts = cluster.client.compute(given.rows)
+    reports = reports_of(cluster, parts, given.names)
+    columns = columns_of(given, reports)
+    n_rows = sum(int(report.sizes.sum()) for report in reports)
+    size = sum(float(report.sizes.sum()) * report.row_bytes for report in reports)
+    # the parts that arrive, and the rows that are made of them
+    check_fits(
+        int(2 * size),
+        memory_limit,
+        f"solver='dual' needs all {n_rows:,} rows in this process",
+        "Use solver='auto', which leaves them on the workers.",
+    )
+    logger.info("solver='dual' needs all rows in one process: %s rows (%s) are gathered", f"{n_rows:,}", in_words(size))
+    assert columns.n_features is not None
+    rows = together([part.with_features(columns.n_features) for part in cluster.results(parts)])
+    X = rows.X
+    if columns.names is not None:
+        import pandas as pd
+
+        X = pd.DataFrame(rows.X, columns=columns.names)
+    by_row = {name: values for name, values in rows.weights.items() if name != ROW}
+    if given.listed is None:
+        return columns, {"X": X, "y": rows.y, "qid": rows.qid, **by_row}
+    listed = given.listed
+    qid = rows.qid if listed.groups is None else None
+    return columns, {"X": X, "pairs": listed.rows, "pair_weight": listed.weight, "qid": qid, **by_row}
+
+
+def evaluation_set(arguments: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """One item of ``eval_set``, ``eval_qid`` and ``eval_sample_weight`` of an estimator of one process.
+
+    Parameters
+    ----------
+    arguments : dict
+        The set as `fit_arguments` gives it.
+
+    Returns
+    -------
+    tuple of (tuple or Preferences, ndarray or None, ndarray or None)
+        The items.
+    """
+    if "pairs" not in arguments:
+        labels = [arguments[name] for name in ("y", "event") if name in arguments]
+        return (arguments["X"], *labels), arguments["qid"], arguments.get("sample_weight")
+    X, (preferred, other) = arguments["X"], arguments["pairs"].T
+    prompt = None if arguments["qid"] is None else arguments["qid"][preferred]
+    chosen, rejected = frames.take_rows(X, preferred), frames.take_rows(X, other)
+    return Preferences(chosen, rejected, prompt=prompt, weight=arguments["pair_weight"]), None, None
