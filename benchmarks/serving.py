@@ -323,7 +323,8 @@ def load_in_words(runs):
     for place, name in enumerate((f"{FEEDBACK_1}, beside rankings", FEEDBACK_256)):
         rows.append(at_most(f"learning lag after {name}, s", values(lambda run, place=place: run["lags"][place]), 1))
     rows.append(at_most("restart, s", values(lambda run: run["restart"]), 3))
-    heading = f"Found in {len(runs)} runs, one after another; a goal is met if all of them meet it. What follows is of the first."
+    heading = f"Found in {len(runs)} runs, one after another; a goal is met if all of them meet it. "
+    heading += "What follows is of the first."
     return "\n\n".join([common.table(["measure", "found", "goal"], rows), heading, *load_parts(runs[0])])
 
 
