@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Cython modules made C++, those that are out of date, in one process: starting Cython takes longer than most modules.
 
-Called by meson.build: ``cythonize.py FOLDER DEPENDENCY... -- CYTHON OPTION... -- SOURCE...``. FOLDER receives the C++ files;
-all of them depend on every DEPENDENCY.
+Called by meson.build: ``cythonize.py FOLDER DEPENDENCY... -- CYTHON OPTION... -- SOURCE...``. FOLDER receives the C++
+files; all of them depend on every DEPENDENCY.
 """
 
 import shutil
