@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 import zlib
+from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -49,8 +50,8 @@ MOST_ROUND, MOST_ROUNDS, LEAST_GAIN = 0.030, 12, 1.8
 # 1 GB/s (`beyond_memory.py` measures this one), and so many readings.
 NETWORK, DISK, READINGS = 1.25e9, 1e9, 4
 STEPS = (1, 2, 10, 100, 1000)
-# Trees of the other libraries: some seconds of work.
-TREES = 20
+# Trees of the other libraries: some seconds of work. A fit that has not ended after so many seconds is given up.
+TREES, LIMIT = 20, 60
 
 
 @contextmanager
@@ -174,6 +175,26 @@ def workers_in_words(found: list[Found]) -> list[str]:
     return ["## Workers", text, table(header, rows)]
 
 
+def within_limit(fit: Callable[[], Any]) -> Any:
+    """What a fit returns or raises, or TimeoutError: one that hangs is left to itself, in a thread."""
+    found: dict[str, Any] = {}
+
+    def run():
+        try:
+            found["result"] = fit()
+        except BaseException as error:
+            found["error"] = error
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(LIMIT)
+    if thread.is_alive():
+        raise TimeoutError(f"no answer within {LIMIT} s")
+    if "error" in found:
+        raise found["error"]
+    return found["result"]
+
+
 def kill(smoke: bool, n_queries: int, name: str) -> dict[str, Any]:
     """A fit of a library, and one of whose workers one is killed half-way."""
     with cluster(2, smoke) as client:
@@ -189,9 +210,11 @@ def kill(smoke: bool, n_queries: int, name: str) -> dict[str, Any]:
             timer.start()
         start, outcome = time.perf_counter(), "fitted"
         try:
-            with_kill = fit(X, y, qid)
+            with_kill = within_limit(lambda: fit(X, y, qid))
             if with_kill is not None:
                 outcome += ", the same bits" if np.array_equal(with_kill, expected) else ", OTHER BITS"
+        except TimeoutError as error:
+            outcome = f"hangs: {error}"
         except Exception as error:
             outcome = f"{type(error).__name__}: {str(error).splitlines()[0][:60]}"
         timer.cancel()
@@ -206,7 +229,8 @@ def kills_in_words(found: list[Found]) -> list[str]:
         for value in (each.value for each in found)
     ]
     header = ["library", "undisturbed, s", "with a kill, s", "outcome"]
-    return ["## A worker killed half-way", "The same data and the same kill for every library.", table(header, rows)]
+    text = f"The same data and the same kill for every library; a fit that has not ended after {LIMIT} s is given up."
+    return ["## A worker killed half-way", text, table(header, rows)]
 
 
 def ours(client):

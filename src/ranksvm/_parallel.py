@@ -187,6 +187,7 @@ class _Blas:
                 self._restore()
                 self._controller, self._loaded = ThreadpoolController(), loaded
             if self._limiter is None:
+                _take_control(self._controller)
                 self._limiter = self._controller.limit(limits=1, user_api="blas")
             self._open += 1
         try:
@@ -203,8 +204,17 @@ class _Blas:
 
     def _restore(self) -> None:
         if self._limiter is not None:
+            _take_control(self._controller)
             self._limiter.restore_original_limits()
             self._limiter = None
+            _take_control(self._controller)  # whoever sets them next may be another thread
+
+
+def _take_control(controller: Any) -> None:
+    """Let the next thread that sets the numbers do so: threadpoolctl 3.8 ignores all but the first one that did."""
+    for library in controller.lib_controllers:
+        if (clear := getattr(library, "clear_controlling_thread", None)) is not None:
+            clear(force=True)
 
 
 # Modules whose extensions load a BLAS.

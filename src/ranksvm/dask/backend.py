@@ -60,10 +60,11 @@ class DaskBackend:
         self.device = device
         self.n_rounds = self.n_repeated = 0
         self.parts: list[Future] = []
+        self._info: list[PartInfo] | None = None
 
     def put(self, parts: Sequence[Future]) -> None:
         """Take the futures of the parts."""
-        self.parts = list(parts)
+        self.parts, self._info = list(parts), None
 
     def round(self, jobs: Sequence[Job]) -> list[list[Any]]:
         """Sums over all parts."""
@@ -78,7 +79,9 @@ class DaskBackend:
 
     def info(self) -> list[PartInfo]:
         """The sizes of the parts."""
-        return self._repeated(lambda: self._asked(part_info))
+        if self._info is None:
+            self._info = self._repeated(lambda: self._asked(part_info))
+        return self._info
 
     def close(self, fit: str | None = None) -> None:
         """Free what the parts keep for a fit, or all of them."""

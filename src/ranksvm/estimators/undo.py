@@ -65,8 +65,9 @@ def as_before_if_refused(estimator: Any) -> Iterator[None]:
 
 def _state(estimator: Any, with_covariance: bool) -> dict[str, tuple[np.ndarray, bool]]:
     """The arrays that learning changes, and whether they hold one number for each feature."""
-    found = {}
-    for name, of_features in _arrays_of(type(estimator)).items():
+    found: dict[str, tuple[np.ndarray, bool]] = {}
+    kind: Any = type(estimator)
+    for name, of_features in _arrays_of(kind).items():
         values = getattr(estimator, name, None)
         if values is not None and (with_covariance or name != "_covariance_"):
             found[name] = values, of_features
@@ -74,7 +75,7 @@ def _state(estimator: Any, with_covariance: bool) -> dict[str, tuple[np.ndarray,
 
 
 @functools.cache
-def _arrays_of(kind: type) -> dict[str, bool]:
+def _arrays_of(kind: Any) -> dict[str, bool]:
     """Names of the arrays of a class of rankers, and whether they hold one number for each feature."""
     fields = {name: field for name, field in schema_of(kind).items() if isinstance(field, Array)}
     return {name: field.shape == ("n_features",) for name, field in fields.items()}
