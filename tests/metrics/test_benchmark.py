@@ -4,8 +4,9 @@ import importlib.util
 from pathlib import Path
 
 
-def test_benchmark_runs_and_its_tools_agree(tmp_path, capsys):
+def test_benchmark_runs_and_its_tools_agree(tmp_path, capsys, monkeypatch):
     path = Path(__file__).parents[2] / "benchmarks" / "metrics.py"
+    monkeypatch.syspath_prepend(path.parent)
     spec = importlib.util.spec_from_file_location("benchmark_of_metrics", path)
     benchmark = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(benchmark)
