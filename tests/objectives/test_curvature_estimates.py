@@ -25,7 +25,7 @@ def listed(rng, n_rows, n_pairs):
 @pytest.mark.parametrize("loss", [SquaredHinge, HuberHinge])
 def test_the_hessian_of_listed_pairs(n_threads, n_pairs, loss, monkeypatch):
     """By differences where pairs are few, by rows where they are many: the same."""
-    monkeypatch.setattr(threaded, "HESSIAN_BLOCK_ROWS", 7)
+    monkeypatch.setattr(threaded, "HESSIAN_BLOCK_ROWS", (7, 7))
     monkeypatch.setattr(threaded, "PARALLEL_WORK", 0)
     rng = np.random.default_rng(n_pairs)
     X, pairs = rng.normal(size=(60, 4)), listed(rng, 60, n_pairs)
@@ -47,7 +47,7 @@ def test_the_hessian_of_listed_pairs(n_threads, n_pairs, loss, monkeypatch):
 @pytest.mark.parametrize("loss", [SquaredHinge, HuberHinge])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_hessian_of_queries_of_two_documents_and_fewer(loss, weighted, monkeypatch):
-    monkeypatch.setattr(threaded, "HESSIAN_BLOCK_ROWS", 7)
+    monkeypatch.setattr(threaded, "HESSIAN_BLOCK_ROWS", (7, 7))
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), rng.integers(0, 2, 60).astype(float)
     qid = rng.permutation(np.repeat(np.arange(35), 2)[:60])
@@ -81,7 +81,7 @@ def term_of_queries(rng, n_levels, loss, scale=1.0, **options):
 @pytest.mark.parametrize("block_rows", [7, 1000])
 def test_the_hessian_where_all_pairs_are_active(loss, n_levels, weighted, scale, block_rows, monkeypatch):
     """By squares where they all are (at 0 and near it) and weigh the same in a query, else by rows: the same."""
-    monkeypatch.setattr(threaded, "HESSIAN_BLOCK_ROWS", block_rows)
+    monkeypatch.setattr(threaded, "HESSIAN_BLOCK_ROWS", (block_rows, block_rows))
     rng = np.random.default_rng(n_levels)
     weights = {"by query": {"query_weight": rng.random(14) + 0.1}, "no": {}}
     weights["by document"] = {"sample_weight": rng.random(60) + 0.1}

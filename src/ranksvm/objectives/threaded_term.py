@@ -25,9 +25,10 @@ BLOCK_BYTES = 2 << 20
 CACHE_BYTES = 256 << 10
 # A block of an explicit Hessian: rows gathered, and as many of the Laplacian times them or of squares. A product of
 # matrices needs many. (Fits of MQ2008, OHSUMED, MQ2007-partial with 512, 1,024, 2,048, 4,096 rows: 4.32, 4.19, 4.04,
-# 4.13; 3.01, 2.99, 2.78, 2.82; 10.5, 10.1, 9.8, 9.7 ms.)
-HESSIAN_BLOCK_ROWS = 2048
-HESSIAN_BLOCK_BYTES = 8 << 20
+# 4.13; 3.01, 2.99, 2.78, 2.82; 10.5, 10.1, 9.8, 9.7 ms.) The fewer of these numbers where the more take more than the
+# fewer of these bytes, and no more than the more in any case.
+HESSIAN_BLOCK_ROWS = 1024, 2048
+HESSIAN_BLOCK_BYTES = 1 << 20, 8 << 20
 # Matrix products are fast where the number of columns is a multiple of this: a row of 44, 46, 47, 48 columns takes 36,
 # 46, 58, 36 ns with OpenBLAS (squares in float32, AVX-512).
 COLUMNS = 4
@@ -377,7 +378,9 @@ class ThreadedTerm:
         return np.empty((times * max(stop - start for _, _, start, stop in blocks), n_columns), dtype)
 
     def _hessian_rows(self) -> int:
-        return max(1, min(HESSIAN_BLOCK_ROWS, HESSIAN_BLOCK_BYTES // (8 * max(1, self.n_variables))))
+        few, many = (n_bytes // (8 * max(1, self.n_variables)) for n_bytes in HESSIAN_BLOCK_BYTES)
+        fewest, most = HESSIAN_BLOCK_ROWS
+        return max(1, min(max(few, fewest), most, many))
 
     def _additions(self) -> int:
         """Additions that the term of a row goes through in a gradient, at most."""
