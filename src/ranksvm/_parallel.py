@@ -35,10 +35,8 @@ def available_cpus() -> int:
 
 
 def _process_cpus() -> int:
-    if hasattr(os, "sched_getaffinity"):  # cpu_count takes 20 us, as long as scoring a thousand rows
-        limits = [len(os.sched_getaffinity(0))]
-    else:
-        limits = [os.cpu_count() or 1]
+    # cpu_count takes 20 us, as long as scoring a thousand rows
+    limits = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1]
     if (quota := _quota(_CGROUPS)) is not None:
         limits.append(math.ceil(quota))
     with contextlib.suppress(KeyError, ValueError):
