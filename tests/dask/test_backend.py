@@ -34,3 +34,16 @@ def test_bits_are_those_of_the_serial_backend(client, monkeypatch, kind, gathere
     np.testing.assert_array_equal(fits[0].w, fits[1].w)
     assert fits[0].history == fits[1].history
     assert on_cluster.n_repeated == 0
+
+
+def test_parts_stay_where_they_are(client):
+    """Dask takes tasks of few parts for roots of a graph, and sends these to idle workers, their parts with them."""
+    problem = TermProblem("squared_hinge", n=240)
+    backend = DaskBackend(Cluster(client, 60.0))
+    backend.put(client.scatter(parts_of(problem.X, problem.pairs, 4)))
+    before = client.who_has(backend.parts)
+    for _ in range(10):
+        term = PartitionedTerm(backend, problem.spec)
+        term.evaluate(np.zeros(6), None)
+        term.close()
+    assert client.who_has(backend.parts) == before

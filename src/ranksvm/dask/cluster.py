@@ -45,6 +45,10 @@ class Cluster:
         self.timeout = timeout
         self.address = str(getattr(client.scheduler, "address", client))
 
+    def workers(self) -> list[str]:
+        """Addresses of the workers that are there now."""
+        return list(self._identity()["workers"])
+
     def n_threads(self) -> int:
         """Threads of all workers; at least 1."""
         return max(1, int(self._identity()["total_threads"]))
