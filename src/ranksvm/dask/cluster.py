@@ -47,7 +47,7 @@ class Cluster:
 
     def workers(self) -> list[str]:
         """Addresses of the workers that are there now."""
-        return list(self._identity()["workers"])
+        return list(self._run(self.client.scheduler.ncores(workers=None)))
 
     def n_threads(self) -> int:
         """Threads of all workers; at least 1."""
