@@ -3,6 +3,7 @@
 import io
 import logging
 import time
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -66,7 +67,7 @@ def test_lines_from_a_level_of_verbose(capsys, logger, verbose, expected):
 
 def test_a_long_silence_ends_with_what_passes(capsys, logger, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     fits, steps = logging.getLogger("ranksvm.estimators"), Steps(2)
     with Progress(iterations_from=2, fits_from=1) as progress:
         progress.n_fits = 30
@@ -124,7 +125,7 @@ def test_on_a_terminal_iterations_pass_and_lines_stay(monkeypatch, logger):
 
 def test_a_stopwatch_adds_up_by_name(monkeypatch):
     clock = iter([0.0, 1.0, 5.0, 7.0, 10.0, 10.5])
-    monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     watch = Stopwatch()
     for name in ["reading", "training", "reading"]:
         with watch(name):
