@@ -60,7 +60,6 @@ class DaskBackend:
         self.device = device
         self.n_rounds = self.n_repeated = 0
         self.parts: list[Future] = []
-        self._workers: list[str] = []
         self._info: list[PartInfo] | None = None
 
     def put(self, parts: Sequence[Future]) -> None:
@@ -92,7 +91,7 @@ class DaskBackend:
             # nobody waits for it: a part also forgets by itself, and the cluster may be gone. The futures are kept,
             # because Dask cancels a task that nobody asks for.
             with contextlib.suppress(Exception):
-                self._forgetting = self._mapped(_forget, fit=fit)
+                self._forgetting = self.cluster.mapped(_forget, self.parts, fit, look=False)
 
     # -- private methods ---------------------------------------------------------------------------------------------
 
@@ -100,7 +99,6 @@ class DaskBackend:
         """The result of a question, which is asked again if its futures are lost."""
         for attempt in range(ATTEMPTS):
             try:
-                self._workers = self.cluster.workers()
                 return ask()
             except LostError as lost:
                 if self.again is None:
@@ -121,24 +119,14 @@ class DaskBackend:
         raise ClusterError(f"the cluster has lost the data of this fit {ATTEMPTS} times in one round.")
 
     def _asked(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        return self.cluster.results(self._mapped(function, *arguments))
-
-    def _mapped(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> list[Future]:
-        """The futures of a function of each part, where the part is.
-
-        Dask sends tasks that look like the roots of a graph, as those of few parts do, to whichever worker is idle, and
-        their parts with them; tasks for which workers are named it does not. Others may take them nevertheless.
-        """
-        constants = [[value] * len(self.parts) for value in arguments]
-        where: dict[str, Any] = {"workers": self._workers, "allow_other_workers": True} if self._workers else {}
-        return self.cluster.client.map(function, self.parts, *constants, pure=False, **where, **options)
+        return self.cluster.results(self.cluster.mapped(function, self.parts, *arguments))
 
     def _sum(self, jobs: bytes) -> Any:
         client, n = self.cluster.client, len(self.parts)
         sent: Any = jobs
         if len(jobs) > LARGE_ARGUMENTS:
             sent = client.scatter(jobs, broadcast=True, hash=False)
-        found = self._mapped(_answer, sent, self.device, key="ranksvm-round")
+        found = self.cluster.mapped(_answer, self.parts, sent, self.device, key="ranksvm-round")
         if n <= GATHERED:
             return tree_sum(self.cluster.results(found), add)
         groups = _groups(0, n, GATHERED)

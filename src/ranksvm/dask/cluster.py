@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError, TimeoutError as NotYet
 from importlib.metadata import version
 from typing import Any
@@ -43,11 +43,31 @@ class Cluster:
         # Dask's annotations allow for a client that is closed
         self.client: Any = client
         self.timeout = timeout
+        self._workers: list[str] = []
         self.address = str(getattr(client.scheduler, "address", client))
 
-    def workers(self) -> list[str]:
-        """Addresses of the workers that are there now."""
-        return list(self._run(self.client.scheduler.ncores(workers=None)))
+    def mapped(
+        self,
+        function: Callable[..., Any],
+        parts: Sequence[Any],
+        *constants: Any,
+        look: bool = True,
+        key: str | None = None,
+    ) -> list[Future]:
+        """The futures of a function of each part and some constants, computed where the part is.
+
+        Dask sends tasks that look like the roots of a graph, as those of few parts do, to whichever worker is idle, and
+        their parts with them; tasks for which workers are named it does not. Others may take them nevertheless.
+
+        Without ``look`` the workers are those of the last call, and nobody is asked, so that a lost scheduler cannot
+        make it wait.
+        """
+        if look:
+            self._workers = list(self._run(self.client.scheduler.ncores(workers=None)))
+        where = {"workers": self._workers or None, "allow_other_workers": bool(self._workers)}
+        return self.client.map(
+            function, parts, *([value] * len(parts) for value in constants), pure=False, key=key, **where
+        )
 
     def n_threads(self) -> int:
         """Threads of all workers; at least 1."""
@@ -119,9 +139,6 @@ class Cluster:
         except (FutureCancelledError, FuturesCancelledError, CancelledError, asyncio.CancelledError) as error:
             self._wait_for_scheduler()
             raise LostError(f"the cluster has cancelled results that a fit needs: {error}") from error
-        except CommClosedError as error:
-            self._wait_for_scheduler()
-            raise LostError(f"the connection to the cluster was closed during a fit: {error}") from error
 
     # -- private methods ---------------------------------------------------------------------------------------------
 
@@ -146,6 +163,9 @@ class Cluster:
             except BaseException:
                 running.cancel()
                 raise
+            if isinstance(error, OSError) and (isinstance(error, CommClosedError) or not watch.answers()):
+                self._wait_for_scheduler()
+                raise LostError(f"the connection to the cluster was closed during a fit: {error}") from error
             if error is not None:
                 raise error
             return found
@@ -153,6 +173,7 @@ class Cluster:
     def _wait_for_scheduler(self) -> None:
         """Return once the scheduler answers again."""
         watch = _Watch(self)
+        time.sleep(LOOK)  # until then the client has noticed a connection that was closed
         while not watch.answers():
             watch.look()
             time.sleep(LOOK)

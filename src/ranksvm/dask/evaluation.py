@@ -147,13 +147,10 @@ def evaluated(
     list of dict
         For each model the sums of each metric, by name.
     """
-    client = cluster.client
     if listed is not None:
-        pairs = on_workers(cluster, listed)
-        found = [client.submit(sums_of_pairs, part, list(coefs), pairs, pure=False) for part in rows]
+        found = cluster.mapped(sums_of_pairs, rows, list(coefs), on_workers(cluster, listed))
     else:
-        arguments = list(coefs), list(metrics), convention, held_out
-        found = [client.submit(_evaluated, part, *arguments, pure=False) for part in rows]
+        found = cluster.mapped(_evaluated, rows, list(coefs), list(metrics), convention, held_out)
     return tree_sum(cluster.results(found), _plus)
 
 

@@ -91,7 +91,7 @@ def prepared_rows(cluster: Cluster, given: Given, n_partitions: int | None) -> P
     whole = whole_parts(cluster, rows, reports)
     most = cluster.n_threads() if n_partitions is None else n_partitions
     if len(whole) > most:
-        sizes = cluster.results([cluster.client.submit(Rows.__len__, part, pure=False) for part in whole])
+        sizes = cluster.results(cluster.mapped(Rows.__len__, whole))
         whole = _merged(cluster, whole, sizes, most)
     queries = np.concatenate([report.queries for report in reports])
     _, first = np.unique(queries, return_index=True)
@@ -119,12 +119,11 @@ def parts_of_rows(cluster: Cluster, prepared: Prepared, selection: str, weightin
     list of Future
         The `Part` of each.
     """
-    client, n_features = cluster.client, prepared.columns.n_features
+    n_features = prepared.columns.n_features
     if prepared.listed is not None:
         listed = on_workers(cluster, prepared.listed)
-        return [client.submit(part_of_pairs, rows, listed, weighting, n_features, pure=False) for rows in prepared.rows]
-    options = selection, weighting, prepared.largest_label, n_features
-    return [client.submit(part_of, rows, *options, pure=False) for rows in prepared.rows]
+        return cluster.mapped(part_of_pairs, prepared.rows, listed, weighting, n_features)
+    return cluster.mapped(part_of, prepared.rows, selection, weighting, prepared.largest_label, n_features)
 
 
 def on_workers(cluster: Cluster, listed: Listed) -> Future:
@@ -215,7 +214,7 @@ def reports_of(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> li
     DataError
         When a part cannot be computed.
     """
-    asked = [cluster.client.submit(Rows.report, part, pure=False) for part in rows]
+    asked = cluster.mapped(Rows.report, rows)
     try:
         return cluster.results(asked)
     except (RankSVMError, LostError):

@@ -315,9 +315,8 @@ class DaskRankSVMCV(DaskRanker):
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """The numbers of the pairs of each training and test part."""
         if (groups := listed.groups) is None:
-            client, pairs = cluster.client, on_workers(cluster, listed)
             groups = np.zeros(len(listed.weight), dtype=np.uint64)
-            asked = [client.submit(queries_of_pairs, rows, pairs, pure=False) for rows in prepared.rows]
+            asked = cluster.mapped(queries_of_pairs, prepared.rows, on_workers(cluster, listed))
             for numbers, queries in cluster.results(asked):
                 groups[numbers] = queries
         return query_splits(self.cv, listed.rows, None, Queries.from_qid(groups))
@@ -334,16 +333,16 @@ class DaskRankSVMCV(DaskRanker):
         self, cluster: Cluster, prepared: Prepared, term: PartitionedTerm, train: np.ndarray
     ) -> list[Future]:
         """The parts of a fold."""
-        client, parts = cluster.client, term.backend.parts  # type: ignore[attr-defined]
+        parts = term.backend.parts  # type: ignore[attr-defined]
         if prepared.listed is not None:
             arguments = on_workers(cluster, prepared.listed.taken(train)), self.pair_weighting, self.n_features_in_
-            return [client.submit(part_of_pairs, rows, *arguments, True, pure=False) for rows in prepared.rows]
+            return cluster.mapped(part_of_pairs, prepared.rows, *arguments, True)
         scale = 1.0
         if self.pair_weighting == "gain_gap":  # gains are relative to the largest label of the training part
-            largest = cluster.results([client.submit(_largest, rows, train, pure=False) for rows in prepared.rows])
+            largest = cluster.results(cluster.mapped(_largest, prepared.rows, train))
             scale = 2.0 ** (prepared.largest_label - max(largest))
         both = zip(parts, prepared.rows, strict=True)
-        return [client.submit(_fold_part, part, rows, train, scale, pure=False) for part, rows in both]
+        return [cluster.client.submit(_fold_part, part, rows, train, scale, pure=False) for part, rows in both]
 
     def _choice(self, Cs: np.ndarray, tried: _Tried) -> Choice:
         if np.isnan(tried.means).all():
