@@ -1,19 +1,20 @@
-"""Threads: compiled loops release the GIL and take a range of the work; this runs the ranges."""
+"""Threads that run Python, and how many; `ranksvm._compiled.threads` has those of loops that need no Python."""
 
 import contextlib
-import functools
 import math
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache, partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+import ranksvm._compiled.threads as threads
 from ranksvm._checks import is_integer
 from ranksvm.exceptions import OptionError
 
@@ -21,8 +22,6 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _CGROUPS = "/sys/fs/cgroup"
-
-_local = threading.local()
 
 
 def available_cpus() -> int:
@@ -44,7 +43,7 @@ def _process_cpus() -> int:
     return max(1, min(limits))
 
 
-@functools.cache  # reading it takes as long as scoring a hundred rows, and every parallel call asks
+@cache  # reading it takes as long as scoring a hundred rows, and every parallel call asks
 def _quota(folder: str) -> float | None:
     """Processors' worth of time that the control group (version 2, or 1) allows; None without a limit."""
     for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
@@ -92,7 +91,7 @@ def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_th
     thread: the pool's threads are busy, and tasks that wait for tasks of the same pool would wait forever.
     """
     work: Sequence[Task] = tasks if isinstance(tasks, Sequence) else list(tasks)
-    if n_threads <= 1 or len(work) <= 1 or getattr(_local, "worker", False):
+    if n_threads <= 1 or len(work) <= 1 or threads.in_task():
         return [function(task) for task in work]
     results: dict[int, Result] = {}
     left = SimpleQueue[int]()
@@ -111,11 +110,11 @@ def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_th
             raise
 
     helpers = _pool.submit(take_tasks, min(n_threads, len(work)) - 1)
-    _local.worker = True
+    threads.set_in_task(True)
     try:
         take_tasks()
     finally:
-        _local.worker = False
+        threads.set_in_task(False)
         # A helper that has not started by now has nothing left to do.
         begun = [helper for helper in helpers if not helper.cancel()]
         wait(begun)
@@ -151,7 +150,9 @@ class _Pool:
             if self._executor is None or not wanted <= self._size <= 2 * wanted:
                 if self._executor is not None:
                     self._executor.shutdown(wait=False)
-                self._executor = ThreadPoolExecutor(wanted, thread_name_prefix="ranksvm", initializer=_mark_worker)
+                self._executor = ThreadPoolExecutor(
+                    wanted, thread_name_prefix="ranksvm", initializer=partial(threads.set_in_task, True)
+                )
                 self._size = wanted
             return [self._executor.submit(function) for _ in range(times)]
 
@@ -227,10 +228,6 @@ def one_blas_thread() -> Any:
     return _blas.one_thread()
 
 
-def _mark_worker() -> None:
-    _local.worker = True
-
-
 def _before_fork() -> None:
     # a child must not begin with a lock that a thread of its parent holds
     _pool.lock.acquire()
@@ -243,7 +240,7 @@ def _after_fork_in_parent() -> None:
 
 
 def _after_fork_in_child() -> None:
-    _local.worker = False
+    threads.after_fork()
     _pool.forget()
     _blas.after_fork()
 

@@ -1,11 +1,8 @@
 """Lists so long that several threads share them: the same as every pair visited, whatever the number of threads."""
 
-import threading
-
 import numpy as np
 import pytest
 
-from ranksvm._compiled import sweep
 from ranksvm.data import Queries
 from sweep_checks import evaluate, make_loss, make_pairs, product
 
@@ -122,23 +119,3 @@ def test_labels_of_a_long_list_are_ranked_by_all_threads():
     )
     np.testing.assert_array_equal(one.levels, np.unique(y, return_inverse=True)[1])
     np.testing.assert_array_equal(one.levels, several.levels)
-
-
-def test_an_interrupt_while_threads_share_a_list(monkeypatch):
-    rng = np.random.default_rng(10)
-    loss, scores = make_loss(labels("5", rng), np.zeros(N)), rng.normal(size=N)
-    state = loss.new_state(None, 2)
-
-    def interrupted(function, tasks, n_threads):
-        helper = threading.Thread(target=function, args=(0,))
-        helper.start()
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(sweep, "parallel_map", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            evaluate(loss, scores, state)
-    state.order[:] = np.arange(N)
-    again, expected = evaluate(loss, scores, state), evaluate(loss, scores)
-    assert again[0] == expected[0]
-    np.testing.assert_array_equal(again[1], expected[1])

@@ -32,6 +32,19 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(threaded_module, "PARALLEL_WORK", 0)
 
 
+class InPython:
+    """Compiled products or a compiled operator behind a plain object, which is asked share by share."""
+
+    def __init__(self, compiled):
+        self.compiled = compiled
+
+    def __call__(self, *arguments):
+        return self.compiled(*arguments)
+
+    def __getattr__(self, name):
+        return getattr(self.compiled, name)
+
+
 def check(objective, oracle, C, w, v):
     point = objective.evaluate(w)
     f, g, H = oracle.value(w, C), oracle.gradient(w, C), oracle.hessian(w, C)
@@ -219,3 +232,34 @@ def test_the_hessian_is_explicit_where_that_is_worth_it(n_features, expected):
     X = np.zeros((100, n_features))
     fraction = make_objective(X, np.arange(100), np.zeros(100)).hessian_fraction
     assert (0.0 < fraction <= 1.0) if expected is None else fraction == expected
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_products_and_losses_in_python(n_threads, compiled, small_blocks, monkeypatch):
+    X, y, qid, rng = make_data()
+    w, v = rng.normal(size=(2, 5))
+    term = make_objective(X, y, qid, n_threads=n_threads).term
+    expected = term.evaluate(w, None)
+    product = term.curvature_product(expected, v)
+    term._products = InPython(term._products)
+    if not compiled:  # an operator in Python, too
+        evaluation = term.loss.evaluation
+        monkeypatch.setattr(term.loss, "evaluation", lambda *arguments: InPython(evaluation(*arguments)))
+    found = term.evaluate(w, None)
+    assert found.sums.value == pytest.approx(expected.sums.value, rel=1e-13)
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-12)
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-13)
+    np.testing.assert_allclose(term.curvature_product(found, v), product, rtol=1e-12)
+
+
+def test_an_error_of_python_ends_a_pass(small_blocks, monkeypatch):
+    X, y, qid, rng = make_data()
+    term = make_objective(X, y, qid, n_threads=2).term
+
+    def fails(first, last, v_range, u_range):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(term.loss, "evaluation", lambda *_: fails)
+    with pytest.raises(ZeroDivisionError):
+        term.evaluate(rng.normal(size=5), None)

@@ -452,7 +452,7 @@ class LevelSplit {
             else if (part.size <= kPairwise)
                 sum_pairwise(from, part.size, out_);
             else
-                depth += split(Workers{nullptr, nullptr}, from, part, totals, stack + depth);
+                depth += split(kCallerAlone, from, part, totals, stack + depth);
         }
     }
 

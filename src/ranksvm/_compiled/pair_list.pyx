@@ -87,7 +87,7 @@ cdef QueryOperator _new_operator(ListArrays arrays, double[::1] active, double[:
     need("active", active.shape[0], arrays.n_pairs)
     need("degrees", degrees.shape[0], arrays.n_rows)
     cdef QueryOperator made = new_operator(
-        sizeof(ListOperator), (arrays, active, degrees), [], arrays.pairs.pointers, arrays.n_queries)
+        sizeof(ListOperator), (arrays, active, degrees), arrays.pairs.pointers, arrays.n_queries)
     cdef ListOperator *own = <ListOperator *>made.memory
     own.loops = &loops_of[PairListLoops](chosen)
     own.pairs = &arrays.pairs

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "loss_sums.hpp"
+#include "workers.hpp"
 
 namespace ranksvm {
 
@@ -26,34 +27,67 @@ struct QueryOperator {
     LossSums (*apply)(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range);
 };
 
-// total += X' f(X w) over the queries first .. last, `rows_at_once` rows or a whole query at a time. v_range receives X w
-// unless it is null; where w is null it holds what takes the place of X w.
-inline LossSums pass_over(const RowProducts &products, const QueryOperator &query_operator, const int64_t *pointers,
-                          int64_t first, int64_t last, int64_t rows_at_once, const double *w, double *v_range,
-                          double *total) {
-    LossSums sums = {0.0, 0.0, 0.0};
-    std::vector<double> u, scratch;
-    const int64_t origin = pointers[first];
-    while (first < last) {
-        int64_t end = first + 1;
-        while (end < last && pointers[end + 1] - pointers[first] <= rows_at_once) ++end;
-        const int64_t start = pointers[first], stop = pointers[end];
-        if (stop > start) {
-            const std::size_t size = static_cast<std::size_t>(stop - start);
-            if (u.size() < size) u.resize(size);
-            if (v_range == nullptr && scratch.size() < size) scratch.resize(size);
-            double *v = v_range == nullptr ? scratch.data() : v_range + (start - origin);
-            if (w != nullptr) products.scores(products.context, start, stop, w, v);
-            const LossSums more = query_operator.apply(query_operator.context, first, end, v, u.data());
-            products.accumulate(products.context, start, stop, u.data(), total);
-            sums.value += more.value;
-            sums.excess += more.excess;
-            sums.slack += more.slack;
-        }
-        first = end;
-    }
-    return sums;
+inline void add(LossSums &sums, const LossSums &more) {
+    sums.value += more.value;
+    sums.excess += more.excess;
+    sums.slack += more.slack;
 }
+
+// X' f(X w) and the sums of f, for shares of the queries, each of which adds up in memory of its own: the result depends on
+// the shares and not on who takes them. Share k has the ranges ends[k - 1] .. ends[k] of queries, from ends[-1] = 0.
+struct Pass {
+    RowProducts products;
+    QueryOperator query_operator;
+    const int64_t *pointers;
+    const int64_t *ranges;  // first and last query of each
+    const int64_t *ends;
+    int64_t rows_at_once;  // or a whole query
+    const double *w;       // null: v holds what takes the place of X w
+    double *v;             // over all rows; receives X w unless it is null
+    int64_t n_features;
+    double *totals;  // X' u of each share, added to what is there
+    LossSums *sums;  // of each share
+
+    LossSums run(const Workers &workers, int64_t n_shares) const {
+        if (workers.run == nullptr || n_shares < 2)
+            for (int64_t k = 0; k < n_shares; ++k) take_share(this, k);
+        else
+            workers.run(workers.n_threads, n_shares, take_share, this);
+        for (int64_t k = 1; k < n_shares; ++k) {
+            add(sums[0], sums[k]);
+            for (int64_t j = 0; j < n_features; ++j) totals[j] += totals[k * n_features + j];
+        }
+        return sums[0];
+    }
+
+   private:
+    static void take_share(const void *context, int64_t k) {
+        const Pass &pass = *static_cast<const Pass *>(context);
+        std::vector<double> u, scores;
+        for (int64_t i = k > 0 ? pass.ends[k - 1] : 0; i < pass.ends[k]; ++i)
+            pass.take_range(pass.ranges[2 * i], pass.ranges[2 * i + 1], u, scores, pass.totals + k * pass.n_features,
+                            pass.sums[k]);
+    }
+
+    void take_range(int64_t first, int64_t last, std::vector<double> &u, std::vector<double> &scores, double *total,
+                    LossSums &found) const {
+        while (first < last) {
+            int64_t end = first + 1;
+            while (end < last && pointers[end + 1] - pointers[first] <= rows_at_once) ++end;
+            const int64_t start = pointers[first], stop = pointers[end];
+            if (stop > start) {
+                const std::size_t size = static_cast<std::size_t>(stop - start);
+                if (u.size() < size) u.resize(size);
+                if (v == nullptr && scores.size() < size) scores.resize(size);
+                double *v_range = v == nullptr ? scores.data() : v + start;
+                if (w != nullptr) products.scores(products.context, start, stop, w, v_range);
+                add(found, query_operator.apply(query_operator.context, first, end, v_range, u.data()));
+                products.accumulate(products.context, start, stop, u.data(), total);
+            }
+            first = end;
+        }
+    }
+};
 
 }  // namespace ranksvm
 

@@ -35,12 +35,10 @@ cdef class QueryOperator:
     cdef object owners
     cdef const int64_t *pointers  # (n_queries + 1,) first position of each query
     cdef int64_t n_queries
-    cdef list errors  # what stopped threads of its own: raised instead of the error of the loop
 
-    cdef int reraise(self) except -1
     cdef int check(self, int64_t first, int64_t last, int64_t n_rows) except -1
 
 
 # Objects with a context of so many bytes, to be filled in; `owners` keeps alive what it points to.
 cdef RowProducts new_products(size_t context_size, object owners, int64_t n_positions, int64_t n_features)
-cdef QueryOperator new_operator(size_t context_size, object owners, list errors, const int64_t *pointers, int64_t n_queries)
+cdef QueryOperator new_operator(size_t context_size, object owners, const int64_t *pointers, int64_t n_queries)

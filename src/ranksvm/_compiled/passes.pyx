@@ -1,21 +1,32 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
 """Passes over the rows: products with w, an operator on them query by query, and the rows times what it gives.
 
-The other compiled modules make the two parts, `RowProducts` and `QueryOperator`. Of these a pass over any number of queries
-is one call without the GIL. Objects of Python that offer the same serve too.
+The other compiled modules make the two parts, `RowProducts` and `QueryOperator`. A pass is one call without the GIL, which
+shares the queries out among threads.
 """
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport INT64_MAX, int64_t
 from libc.stdlib cimport free, malloc
 
 import numpy as np
 
 from ranksvm._compiled.border cimport need, need_range
+from ranksvm._compiled.threads cimport Workers, workers_of
 
 cdef extern from "passes.hpp" namespace "ranksvm" nogil:
-    LossSums compiled_pass "ranksvm::pass_over"(
-        const ProductTable &, const OperatorTable &, const int64_t *, int64_t, int64_t, int64_t, const double *, double *,
-        double *) except +
+    cdef cppclass Pass:
+        ProductTable products
+        OperatorTable query_operator
+        const int64_t *pointers
+        const int64_t *ranges
+        const int64_t *ends
+        int64_t rows_at_once
+        const double *w
+        double *v
+        int64_t n_features
+        double *totals
+        LossSums *sums
+        LossSums run(const Workers &, int64_t) except +
 
 
 cdef class RowProducts:
@@ -59,19 +70,9 @@ cdef class QueryOperator:
         self.check(first, last, u_range.shape[0])
         if u_range.shape[0] == 0:
             return 0.0, 0.0, 0.0
-        try:
-            with nogil:
-                sums = self.table.apply(self.table.context, first, last, &v_range[0], &u_range[0])
-        except BaseException:
-            self.reraise()
-            raise
+        with nogil:
+            sums = self.table.apply(self.table.context, first, last, &v_range[0], &u_range[0])
         return sums.value, sums.excess, sums.slack
-
-    cdef int reraise(self) except -1:
-        """In an ``except`` clause: raise what stopped the operator's threads, if anything did."""
-        if self.errors:
-            raise self.errors.pop() from None
-        return 0
 
     cdef int check(self, int64_t first, int64_t last, int64_t n_rows) except -1:
         need_range("queries", first, last, self.n_queries)
@@ -95,63 +96,76 @@ cdef RowProducts new_products(size_t context_size, object owners, int64_t n_posi
     return made
 
 
-cdef QueryOperator new_operator(size_t context_size, object owners, list errors, const int64_t *pointers, int64_t n_queries):
+cdef QueryOperator new_operator(size_t context_size, object owners, const int64_t *pointers, int64_t n_queries):
     cdef QueryOperator made = QueryOperator()
     made.memory = _allocated(context_size)
     made.owners = owners
     made.table.context = made.memory
-    made.errors = errors
     made.pointers = pointers
     made.n_queries = n_queries
     return made
 
 
-def pass_over(products, query_operator, const int64_t[::1] pointers, int64_t first, int64_t last, int64_t rows_at_once, w,
-              v_range, total):
-    """``total += X' f(X w)`` over a range of queries; compiled parts take so many rows, or a whole query, at a time.
+cdef class QueryShares:
+    """The queries of a pass in shares for threads: ``ranges`` of queries (first, last), and where each share ends in them.
 
-    ``v_range`` (None: nobody asks) receives ``X w`` of the range; where ``w`` is None it has what takes the place of X w.
-    Returns the sums of the operator.
+    A share begins where the one before ends. Every share adds up by itself, so that results depend on the shares and not on
+    the number of threads.
     """
-    if isinstance(products, RowProducts) and isinstance(query_operator, QueryOperator):
-        return _compiled_pass(products, query_operator, first, last, rows_at_once, w, v_range, total)
-    return _python_pass(products, query_operator, pointers, first, last, w, v_range, total)
+
+    cdef readonly object ranges
+    cdef readonly object ends
+    cdef const int64_t *first_range
+    cdef const int64_t *first_end
+    cdef readonly int64_t n_shares
+    cdef int64_t n_queries
+
+    def __init__(self, const int64_t[:, ::1] ranges, const int64_t[::1] ends):
+        cdef int64_t i, before = 0
+        need("a range of queries", ranges.shape[1], 2)
+        for i in range(ends.shape[0]):
+            need_range("ranges of queries", before, ends[i], ranges.shape[0])
+            before = ends[i]
+        need("ranges in shares", before, ranges.shape[0])
+        self.n_queries = 0
+        for i in range(ranges.shape[0]):
+            need_range("queries", ranges[i, 0], ranges[i, 1], INT64_MAX)
+            self.n_queries = max(self.n_queries, ranges[i, 1])
+        self.ranges, self.ends, self.n_shares = ranges, ends, ends.shape[0]
+        self.first_range = &ranges[0, 0] if ranges.shape[0] else NULL
+        self.first_end = &ends[0] if ends.shape[0] else NULL
 
 
-cdef _compiled_pass(RowProducts products, QueryOperator query_operator, int64_t first, int64_t last, int64_t rows_at_once,
-                    const double[::1] w, double[::1] v_range, double[::1] total):
-    cdef LossSums sums
-    cdef const int64_t *pointers = query_operator.pointers
-    cdef const double *w_begin = NULL
-    cdef double *v_begin = NULL
-    need_range("queries", first, last, query_operator.n_queries)
-    if v_range is not None:
-        query_operator.check(first, last, v_range.shape[0])
-    products.check(pointers[first], pointers[last], total.shape[0], pointers[last] - pointers[first])
-    if pointers[last] == pointers[first]:
+def pass_over(RowProducts products, QueryOperator query_operator, QueryShares shares, int64_t rows_at_once,
+              const double[::1] w, double[::1] v, double[:, ::1] totals, int64_t n_threads):
+    """``X' f(X w)`` in the first row of ``totals``, to which it is added, and the sums of the operator.
+
+    So many rows, or a whole query, are taken at a time. ``v`` (over all rows; None: nobody asks) receives ``X w``; where
+    ``w`` is None it has what takes the place of X w. ``totals`` has a row for each share, of which the others are scratch and
+    zero on entry.
+    """
+    cdef Pass work
+    cdef LossSums found
+    cdef Workers workers = workers_of(n_threads)
+    cdef double[:, ::1] sums = np.zeros((max(1, shares.n_shares), 3))
+    cdef int64_t n_rows = query_operator.pointers[query_operator.n_queries]
+    need("totals", totals.shape[0], max(1, shares.n_shares))
+    need_range("queries", 0, shares.n_queries, query_operator.n_queries)
+    products.check(0, n_rows, totals.shape[1], n_rows)
+    if shares.n_shares == 0 or n_rows == 0:
         return 0.0, 0.0, 0.0
+    work.w = NULL
+    work.v = NULL
     if w is not None:
-        products.check(0, 0, w.shape[0], 0)
-        w_begin = &w[0]
-    if v_range is not None:
-        v_begin = &v_range[0]
-    try:
-        with nogil:
-            sums = compiled_pass(products.table, query_operator.table, pointers, first, last, rows_at_once, w_begin,
-                                 v_begin, &total[0])
-    except BaseException:
-        query_operator.reraise()
-        raise
-    return sums.value, sums.excess, sums.slack
-
-
-def _python_pass(products, query_operator, pointers, first, last, w, v_range, total):
-    start, stop = pointers[first], pointers[last]
-    if start == stop:
-        return 0.0, 0.0, 0.0
-    v, u = np.empty(stop - start) if v_range is None else v_range, np.empty(stop - start)
-    if w is not None:
-        products.scores(start, stop, w, v)
-    sums = query_operator(first, last, v, u)
-    products.accumulate(start, stop, u, total)
-    return sums
+        products.check(0, n_rows, w.shape[0], n_rows)
+        work.w = &w[0]
+    if v is not None:
+        need("a vector over rows", v.shape[0], n_rows)
+        work.v = &v[0]
+    work.products, work.query_operator = products.table, query_operator.table
+    work.pointers, work.ranges, work.ends = query_operator.pointers, shares.first_range, shares.first_end
+    work.rows_at_once, work.n_features = rows_at_once, totals.shape[1]
+    work.totals, work.sums = &totals[0, 0], <LossSums *>&sums[0, 0]
+    with nogil:
+        found = work.run(workers, shares.n_shares)
+    return found.value, found.excess, found.slack

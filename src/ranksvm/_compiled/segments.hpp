@@ -14,9 +14,6 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// Thrown when workers fail; whoever gave them knows why.
-struct WorkersFailed {};
-
 // Room for so many values; what was in the buffer may be lost. (Not set to zero, as a vector would be.)
 template <class T>
 RANKSVM_INLINE T *room_for(Buffer &buffer, int64_t size) {
@@ -41,8 +38,8 @@ template <class Task>
 RANKSVM_INLINE void for_each(const Workers &workers, int64_t n, const Task &task) {
     if (workers.run == nullptr || n < 2)
         for (int64_t k = 0; k < n; ++k) Call<Task>::task(&task, k);
-    else if (workers.run(workers.context, n, &Call<Task>::task, &task) != 0)
-        throw WorkersFailed{};
+    else
+        workers.run(workers.n_threads, n, &Call<Task>::task, &task);
 }
 
 // A list is worked on in segments of about this many documents, at most so many of them. They depend on the length alone:

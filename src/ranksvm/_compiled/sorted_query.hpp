@@ -30,7 +30,7 @@ constexpr int64_t kSharedDocuments = 32768;
 RANKSVM_INLINE void resize(SortedQuery &query, int64_t m, int32_t n_levels, const Workers &workers) {
     query.m = m;
     query.n_levels = n_levels;
-    query.workers = m < kSharedDocuments ? Workers{nullptr, nullptr} : workers;
+    query.workers = m < kSharedDocuments ? kCallerAlone : workers;
     double *next = room_for<double>(query.documents, 5 * (m + 1) + (3 * (m + 1) + 1) / 2);
     for (double **array : {&query.s, &query.z, &query.a, &query.b, &query.g}) *array = next, next += m + 1;
     int32_t *number = reinterpret_cast<int32_t *>(next);

@@ -297,7 +297,7 @@ static void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t f
             std::fill_n(Z, m * n, static_cast<Real>(counts[0]));
             continue;
         }
-        resize(query, m, n_levels, Workers{nullptr, nullptr});
+        resize(query, m, n_levels, kCallerAlone);
         const int32_t *order = state.order + first, *outer = state.outer + first, *inner = state.inner + first;
         if (pairs.visited[q]) {
             memory.resize(static_cast<size_t>(4 * m));

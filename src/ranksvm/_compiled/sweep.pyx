@@ -11,22 +11,9 @@ from libcpp cimport bool as cbool
 from ranksvm._compiled.border cimport need, need_if_given, need_levels, need_pointers, need_present, need_range
 from ranksvm._compiled.instruction_set cimport chosen
 from ranksvm._compiled.passes cimport LossSums, QueryOperator, new_operator
+from ranksvm._compiled.threads cimport Workers, workers_of
 
-from ranksvm._parallel import parallel_map
-
-cdef extern from "workers.hpp" namespace "ranksvm" nogil:
-    ctypedef void (*Task)(const void *, int64_t) noexcept nogil
-
-    cdef struct Workers:
-        int (*run)(void *, int64_t, Task, const void *) noexcept nogil
-        void *context
-
-cdef extern from "shared_work.hpp" namespace "ranksvm" nogil:
-    cdef cppclass SharedWork:
-        SharedWork(int64_t, Task, const void *)
-        void take() except +
-        void stop()
-
+cdef extern from "scratch_pool.hpp" namespace "ranksvm" nogil:
     cdef cppclass SortedQuery:
         pass
 
@@ -36,8 +23,6 @@ cdef extern from "shared_work.hpp" namespace "ranksvm" nogil:
     cdef cppclass Scratch:
         Scratch(ScratchPool &) except +
         SortedQuery &query()
-
-    void pause_briefly()
 
 cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
     cdef struct Pairs:
@@ -82,7 +67,7 @@ cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
         const Pairs *pairs
         const PairState *state
         ScratchPool *pool
-        const Workers *workers
+        Workers workers
         double width
         cbool smoothing
         double factor
@@ -97,61 +82,6 @@ cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
 ctypedef fused real:
     float
     double
-
-
-cdef class _Taken:
-    """What every thread calls to take parts of one piece of work."""
-
-    cdef SharedWork *work
-    cdef bint over
-    cdef int inside
-
-    def __call__(self, _):
-        if self.over:
-            return
-        self.inside += 1
-        try:
-            with nogil:
-                self.work.take()
-        finally:
-            self.inside -= 1
-
-
-cdef int _run(void *context, int64_t n, Task task, const void *argument) noexcept with gil:
-    cdef Threads threads = <Threads>context
-    cdef SharedWork *work = new SharedWork(n, task, argument)
-    cdef _Taken taken = _Taken()
-    cdef bint stopped = False
-    taken.work = work
-    try:
-        parallel_map(taken, range(threads.n_threads), threads.n_threads)
-    except BaseException as error:
-        threads.errors.append(error)
-        stopped = True
-        work.stop()
-    # an interrupt comes to this thread only: others may still be at work in the caller's memory
-    taken.over = True
-    while taken.inside > 0:
-        with nogil:
-            pause_briefly()
-    del work
-    return -1 if stopped else 0
-
-
-cdef class Threads:
-    """The threads that share one long list; what stops them is appended to ``errors``."""
-
-    cdef Workers workers
-    cdef int n_threads
-    cdef list errors
-
-    def __init__(self, int n_threads, list errors):
-        self.n_threads = n_threads
-        self.errors = errors
-        self.workers.run = NULL
-        if n_threads > 1:
-            self.workers.run = _run
-        self.workers.context = <void *>self
 
 
 cdef class PairArrays:
@@ -273,16 +203,14 @@ cdef class StateArrays:
 
 cdef QueryOperator _new_operator(PairArrays arrays, StateArrays state):
     arrays.need_state(state)
-    cdef list errors = []
-    cdef Threads threads = Threads(state.n_threads, errors)
     cdef QueryOperator made = new_operator(
-        sizeof(SweepOperator), (arrays, state, threads), errors, arrays.pairs.pointers, arrays.n_queries)
+        sizeof(SweepOperator), (arrays, state), arrays.pairs.pointers, arrays.n_queries)
     cdef SweepOperator *own = <SweepOperator *>made.memory
     own.loops = &loops_of[SweepLoops](chosen)
     own.pairs = &arrays.pairs
     own.state = &state.state
     own.pool = &arrays.pool
-    own.workers = &threads.workers
+    own.workers = workers_of(state.n_threads)
     return made
 
 
@@ -370,18 +298,13 @@ def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, co
     if first >= last or y.shape[0] == 0:
         return
     need_present("y", &y[0], pointers[first], pointers[last])
-    cdef list errors = []
-    cdef Threads threads = Threads(n_threads, errors)
+    cdef Workers workers = workers_of(n_threads)
     cdef ScratchPool pool
     cdef Scratch *scratch = new Scratch(pool)
     try:
         with nogil:
             loops_of[SweepLoops](chosen).compress_levels(
-                &pointers[0], first, last, &y[0], &levels[0], &n_levels[0], scratch.query(), threads.workers)
-    except BaseException:
-        if errors:
-            raise errors.pop() from None
-        raise
+                &pointers[0], first, last, &y[0], &levels[0], &n_levels[0], scratch.query(), workers)
     finally:
         del scratch
 

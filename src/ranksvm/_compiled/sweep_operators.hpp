@@ -3,7 +3,7 @@
 #define RANKSVM_SWEEP_OPERATORS_HPP
 
 #include "passes.hpp"
-#include "shared_work.hpp"
+#include "scratch_pool.hpp"
 #include "sweep_loops.hpp"
 
 namespace ranksvm {
@@ -13,7 +13,7 @@ struct SweepOperator {
     const Pairs *pairs;
     const PairState *state;
     ScratchPool *pool;
-    const Workers *workers;
+    Workers workers;
     double width;    // of the Huberised hinge
     bool smoothing;  // of the hinge: excess and slack count
     double factor;   // of the Laplacian
@@ -22,7 +22,7 @@ struct SweepOperator {
     static LossSums squared_hinge(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range) {
         const SweepOperator &own = *static_cast<const SweepOperator *>(context);
         Scratch scratch(*own.pool);
-        return own.loops->squared_hinge(*own.pairs, *own.state, first, last, v_range, u_range, scratch.query(), *own.workers);
+        return own.loops->squared_hinge(*own.pairs, *own.state, first, last, v_range, u_range, scratch.query(), own.workers);
     }
 
     // scores -> gradient
@@ -30,7 +30,7 @@ struct SweepOperator {
         const SweepOperator &own = *static_cast<const SweepOperator *>(context);
         Scratch scratch(*own.pool);
         const LossSums sums =
-            own.loops->huber(*own.pairs, *own.state, first, last, v_range, own.width, u_range, scratch.query(), *own.workers);
+            own.loops->huber(*own.pairs, *own.state, first, last, v_range, own.width, u_range, scratch.query(), own.workers);
         return own.smoothing ? sums : LossSums{sums.value, 0.0, 0.0};
     }
 
@@ -38,7 +38,7 @@ struct SweepOperator {
     static LossSums laplacian(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range) {
         const SweepOperator &own = *static_cast<const SweepOperator *>(context);
         Scratch scratch(*own.pool);
-        own.loops->laplacian(*own.pairs, *own.state, first, last, v_range, u_range, scratch.query(), *own.workers);
+        own.loops->laplacian(*own.pairs, *own.state, first, last, v_range, u_range, scratch.query(), own.workers);
         const int64_t size = own.pairs->pointers[last] - own.pairs->pointers[first];
         for (int64_t t = 0; t < size; ++t) u_range[t] *= own.factor;
         return {0.0, 0.0, 0.0};

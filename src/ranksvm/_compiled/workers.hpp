@@ -1,4 +1,4 @@
-// One long list shared out among threads: who does the parts of it.
+// Work shared out among threads, as the loops see it: who does the parts of it.
 #ifndef RANKSVM_WORKERS_HPP
 #define RANKSVM_WORKERS_HPP
 
@@ -10,12 +10,14 @@ using std::int64_t;
 
 using Task = void (*)(const void *argument, int64_t k);
 
-// `run` calls task(argument, k) for k = 0 .. n - 1 in any order, on several threads, and returns when all are done; not 0 if
-// one of them failed or the user interrupted. Without it the caller does everything.
+// `run` calls task(argument, k) for k = 0 .. n - 1 in any order, on up to so many threads, and returns when all are done; it
+// throws what one of them throws. Without it the caller does everything.
 struct Workers {
-    int (*run)(void *context, int64_t n, Task task, const void *argument);
-    void *context;
+    void (*run)(int64_t n_threads, int64_t n, Task task, const void *argument);
+    int64_t n_threads;
 };
+
+constexpr Workers kCallerAlone{nullptr, 1};
 
 }  // namespace ranksvm
 

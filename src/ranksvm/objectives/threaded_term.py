@@ -35,9 +35,9 @@ COLUMNS = 4
 # So many rows estimate the diagonal of a Hessian well enough to precondition with it. (With 2,000 TRON took 0.7 to 1.3
 # times as many products on MQ2008, OHSUMED and LightGBM's example, 3,005 x 300, where a tenth of the time went here.)
 DIAGONAL_ROWS = 1000
-# Below this many multiplications a second thread costs more than it saves (a product of 3,005 x 300 takes 0.32 ms on
-# one thread and 0.58 ms on two, and a fit of 35,969 x 46 three quarters of the time on two).
-PARALLEL_WORK = 1 << 20
+# Below this many multiplications a second thread saves little of a pass, and costs as much elsewhere (fits of 1,500,
+# 3,000, 6,000 rows of 46 take 2.09, 2.46, 3.78 ms on one thread and 2.17, 2.37, 3.25 ms on two).
+PARALLEL_WORK = 1 << 18
 # From so many variables on, adding up the gradients of many shares costs more than even shares save.
 LONG_GRADIENT = 50_000
 # A part of the rows, one of many, contributes so many whole queries or more to a sample. (A reading of 800 MB in 113
@@ -140,6 +140,9 @@ class ThreadedTerm:
         self._diagonal_sample: _Sample | None = None
         self._sizes: Sizes | None = None
         self._tasks, self._large = self._plan()
+        ends = np.cumsum([len(task) for task in self._tasks], dtype=np.int64)
+        queries = [(first, last) for task in self._tasks for first, last, _, _ in task]
+        self._shares = passes.QueryShares(np.array(queries, dtype=np.int64).reshape(-1, 2), ends)
 
     def __reduce__(self):
         # scratch memory and plans stay here, as do rows that no pair needs
@@ -272,19 +275,31 @@ class ThreadedTerm:
 
         Returns the sums of the operator and ``X' u``.
         """
+        if isinstance(self._products, passes.RowProducts) and isinstance(operator, passes.QueryOperator):
+            totals = np.zeros((max(1, self._shares.n_shares), self.n_variables))
+            arguments = self._shares, self._cache_rows, w, v, totals, self.n_threads
+            sums, total = LossSums(*passes.pass_over(self._products, operator, *arguments)), totals[0]
+        else:
+            found = parallel_map(lambda blocks: self._python_share(w, operator, v, blocks), self._tasks, self.n_threads)
+            sums = reduce(LossSums.plus, [sums for sums, _ in found], LossSums(0.0))
+            total = _add_up([total for _, total in found], self.n_variables)
+        for block in self._large:
+            more, part = self._large_query(w, operator, v, block)
+            sums, total = sums.plus(more), total + part
+        return sums, total
 
-        def part(blocks: list[Block]) -> tuple[LossSums, np.ndarray]:
-            total, sums = np.zeros(self.n_variables), LossSums(0.0)
-            for first, last, start, stop in blocks:
-                v_range = None if v is None else v[start:stop]
-                queries = self.pairs.pointers, first, last, self._cache_rows
-                sums = sums.plus(LossSums(*passes.pass_over(self._products, operator, *queries, w, v_range, total)))
-            return sums, total
-
-        parts = parallel_map(part, self._tasks, self.n_threads)
-        parts += [self._large_query(w, operator, v, block) for block in self._large]
-        sums = reduce(LossSums.plus, [sums for sums, _ in parts], LossSums(0.0))
-        return sums, _add_up([total for _, total in parts], self.n_variables)
+    def _python_share(
+        self, w: np.ndarray | None, operator: QueryOperator, v: np.ndarray | None, blocks: list[Block]
+    ) -> tuple[LossSums, np.ndarray]:
+        """The same for some blocks, where products or operator are objects of Python."""
+        sums, total = LossSums(0.0), np.zeros(self.n_variables)
+        for first, last, start, stop in blocks:
+            v_range, u = np.empty(stop - start) if v is None else v[start:stop], np.empty(stop - start)
+            if w is not None:
+                self._products.scores(start, stop, w, v_range)
+            sums = sums.plus(LossSums(*operator(first, last, v_range, u)))
+            self._products.accumulate(start, stop, u, total)
+        return sums, total
 
     def _all_tasks(self) -> list[list[Block]]:
         """The tasks for work on scores, a large query as a task of its own."""

@@ -1,38 +1,15 @@
-// What the modules do for workers.hpp and scratch.hpp: work taken by several threads, and memory given back.
-#ifndef RANKSVM_SHARED_WORK_HPP
-#define RANKSVM_SHARED_WORK_HPP
+// What the modules do for scratch.hpp: memory kept from one call to the next, and given back at the end.
+#ifndef RANKSVM_SCRATCH_POOL_HPP
+#define RANKSVM_SCRATCH_POOL_HPP
 
-#include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "scratch.hpp"
 
 namespace ranksvm {
-
-// task(argument, k) for k = 0 .. n - 1, each taken by the thread that is free.
-class SharedWork {
-   public:
-    SharedWork(int64_t n, Task task, const void *argument) : n_(n), task_(task), argument_(argument) {}
-    void take() {
-        for (int64_t k = next_++; k < n_; k = next_++) task_(argument_, k);
-    }
-    // Nothing is taken any more.
-    void stop() { next_ = n_; }
-
-   private:
-    std::atomic<int64_t> next_{0};
-    int64_t n_;
-    Task task_;
-    const void *argument_;
-};
-
-inline void pause_briefly() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
 inline void release(SortedQuery &query) {
     SortMemory &sorting = query.sorting;
