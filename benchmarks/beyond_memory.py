@@ -35,6 +35,7 @@ C = 2.0**-10
 # Goals: peak memory over the limit, seconds of readings over plain readings, readings of a path of 20 C.
 MEMORY_LIMIT, SECONDS_LIMIT, PATH_LIMIT = 1.15, 1.3, 6
 FAR = 100e9
+ROUNDS = 3
 # The first has the goal of a path: the second one, smoothed, needs more readings.
 LOSSES = ("squared_hinge", "hinge")
 
@@ -68,23 +69,33 @@ def limit_of(n_bytes: int) -> int:
 
 
 def measured(folder: Path, n_bytes: int) -> dict[str, Any]:
-    """A fit, its readings, and the mean of two plain ones before and two after it."""
+    """Fits, each with the mean of two plain readings before and two after it: the one whose ratio is the median."""
     path, n_rows = made(folder, n_bytes)
     limit = limit_of(n_bytes)
-    plain = [plain_reading(path, limit) for _ in range(2)]
-    fit = fit_of_file(path, C=C, memory_limit=limit)
-    plain += [plain_reading(path, limit) for _ in range(2)]
-    return {**fit, "bytes": n_bytes, "rows": n_rows, "limit": limit, "plain": float(np.mean(plain))}
+    found = []
+    for _ in range(ROUNDS):
+        plain = [plain_reading(path, limit) for _ in range(2)]
+        fit = fit_of_file(path, C=C, memory_limit=limit)
+        plain += [plain_reading(path, limit) for _ in range(2)]
+        found.append(fit | {"bytes": n_bytes, "rows": n_rows, "limit": limit, "plain": float(np.mean(plain))})
+    found.sort(key=over_plain)
+    return found[ROUNDS // 2] | {"ratios": [over_plain(found[0]), over_plain(found[-1])]}
+
+
+def over_plain(found: dict[str, Any]) -> float:
+    """Seconds of the readings of a fit over those of as many plain ones."""
+    return sum(found["readings"]) / (len(found["readings"]) * found["plain"])
 
 
 def row_of(found: dict[str, Any]) -> list[str]:
     """A line of the table of sizes."""
     n_readings, seconds = len(found["readings"]), sum(found["readings"])
-    ratio, memory = seconds / (n_readings * found["plain"]), found["peak"] / found["limit"]
+    ratio, memory = over_plain(found), found["peak"] / found["limit"]
+    least, most = found["ratios"]
     return [
         f"{found['bytes'] / 1e9:.3g}", f"{found['rows']:,}", f"{found['limit'] / 1e6:.0f}", f"{n_readings}",
         f"{found['gap']:.1e}", f"{found['seconds']:.2f}", f"{seconds:.2f}", f"{found['plain']:.2f}",
-        f"{ratio:.2f} {verdict(ratio, SECONDS_LIMIT)}", f"{found['peak'] / 1e6:.0f}",
+        f"{ratio:.2f} ({least:.2f} to {most:.2f}) {verdict(ratio, SECONDS_LIMIT)}", f"{found['peak'] / 1e6:.0f}",
         f"{memory:.2f} {verdict(memory, MEMORY_LIMIT)}",
     ]  # fmt: skip
 
@@ -185,8 +196,9 @@ def main(argv: list[str] | None = None) -> None:
     about = (
         f"{N_FEATURES} float32 features, queries of {QUERY_ROWS} documents, four levels; squared hinge, C = {C:g}, "
         "tol = 1e-4, where nothing else is said. A plain reading reads the same blocks by the same threads and does "
-        "nothing; the mean of two before and two after the fit is shown. The system is asked to forget the file before "
-        "each reading."
+        "nothing; the mean of two before and two after the fit is shown. Each size is fitted "
+        f"{ROUNDS} times; the fit whose readings over plain ones are the median is shown, with the least and the "
+        "largest of these ratios. The system is asked to forget the file before each reading."
     )
     publish(page("Beyond memory", "beyond_memory", options, [about, *parts]), options)
 
