@@ -46,6 +46,7 @@ FEATURES, DOCS = 136, 120
 C = 1e-3
 # the goals: seconds of a round, rounds of a fit, and how much faster two workers are than one
 MOST_ROUND, MOST_ROUNDS, LEAST_GAIN = 0.030, 12, 1.8
+KILLED_QUERIES = 4000
 # Assumptions of the cost model, besides what is measured: a network of 10 Gbit/s; for a file in passes, a disk of
 # 1 GB/s (`beyond_memory.py` measures this one), and so many readings.
 NETWORK, DISK, READINGS = 1.25e9, 1e9, 4
@@ -345,7 +346,7 @@ def sections(smoke: bool, n_queries: int, repeats: int) -> list[Section]:
     """All parts of the page that are measured."""
     n_parts = (4, 8) if smoke else (4, 100)
     libraries = ("ranksvm",) if smoke else tuple(LIBRARIES)
-    n_killed = max(40, n_queries // 4)
+    n_killed = 40 if smoke else KILLED_QUERIES
     return [
         Section("round", {"2": partial(overhead, smoke)}, overhead_in_words),
         Section("tasks", {f"{n}": partial(tasks, smoke, n) for n in n_parts}, tasks_in_words),

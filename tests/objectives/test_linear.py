@@ -30,6 +30,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(threaded_module, "BLOCK_BYTES", 300)
     monkeypatch.setattr(threaded_module, "HESSIAN_BLOCK_ROWS", (7, 7))
     monkeypatch.setattr(threaded_module, "PARALLEL_WORK", 0)
+    monkeypatch.setattr(threaded_module, "PARALLEL_SQUARES", 0)
 
 
 class InPython:

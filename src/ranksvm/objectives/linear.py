@@ -246,7 +246,7 @@ class LinearObjective(SmoothedObjective):
 
     def _weigh_hessian(self, curvature: np.ndarray) -> np.ndarray:
         hessian = self.C * curvature
-        hessian[np.diag_indices_from(hessian)] += 1.0
+        hessian.flat[:: len(hessian) + 1] += 1.0  # the diagonal
         return hessian
 
     def hessian_diagonal(self, point: LinearPoint) -> np.ndarray:

@@ -38,6 +38,9 @@ DIAGONAL_ROWS = 1000
 # Below this many multiplications a second thread saves little of a pass, and costs as much elsewhere (fits of 1,500,
 # 3,000, 6,000 rows of 46 take 2.09, 2.46, 3.78 ms on one thread and 2.17, 2.37, 3.25 ms on two).
 PARALLEL_WORK = 1 << 18
+# The same for a Hessian, whose threads run Python and start late (10,000, 20,000, 40,000 rows of 46: 0.87, 1.64, 3.25 ms
+# on one thread and 1.09, 1.60, 2.90 ms on two).
+PARALLEL_SQUARES = 1 << 25
 # From so many variables on, adding up the gradients of many shares costs more than even shares save.
 LONG_GRADIENT = 50_000
 # A part of the rows, one of many, contributes so many whole queries or more to a sample. (A reading of 800 MB in 113
@@ -339,9 +342,10 @@ class ThreadedTerm:
                     total += _product(A, B, dtype)[: self.n_variables, : self.n_variables]
             return total
 
-        blocks = list(_blocks(self.pairs.pointers, self._hessian_rows()))
+        n_threads = self.n_threads if self.n_rows * self.n_variables**2 > PARALLEL_SQUARES else 1
+        blocks = list(_blocks(self.pairs.pointers, _even(self.n_rows, self._hessian_rows(), n_threads)))
         shape = self.n_variables, self.n_variables
-        total = _add_up(parallel_map(part, _shares(blocks, self.n_threads, 1), self.n_threads), shape)
+        total = _add_up(parallel_map(part, _shares(blocks, n_threads, 1), n_threads), shape)
         with np.errstate(invalid="ignore"):
             return 0.5 * (total + total.T)
 
@@ -464,6 +468,12 @@ def _product(A: np.ndarray, B: np.ndarray, dtype: type) -> np.ndarray:
     """``A'B`` of arrays in float64, multiplied in some precision; half the work where both are the same."""
     left: np.ndarray = A.astype(dtype, copy=False)
     return left.T @ (left if A is B else B.astype(dtype, copy=False))
+
+
+def _even(n_rows: int, most: int, n_threads: int) -> int:
+    """Rows of a block, up to so many, so that threads have equal numbers of blocks."""
+    n_blocks = max(1, -(-n_rows // most))
+    return -(-n_rows // (-(-n_blocks // n_threads) * n_threads))
 
 
 def _rows_of(fraction: float, n_rows: int) -> int:
