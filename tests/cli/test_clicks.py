@@ -75,7 +75,7 @@ def test_trust_bias_teaches_relevance(ranksvm, ranksvm_json, folder, files, tmp_
     report = ranksvm_json(*arguments, "-o", tmp_path / "model.rsvm")
     assert report["pair_weighting"] == "label_gap"
     message = ranksvm(*arguments, "-C", "1", "-o", tmp_path / "model.rsvm", code=2).stderr
-    assert "with trust bias clicks do not become pairs: leave out -C" in message
+    assert "with trust bias clicks do not become pairs. Only `ranksvm train` can learn" in message
 
 
 def test_a_person_sees_tables(ranksvm, folder, files, model, tmp_path):
@@ -118,6 +118,12 @@ def test_wrong_usage(ranksvm, folder, files, model, tmp_path):
         "--features is for --method em": ["bias", log, "--features", train],
         "give --clicks or --pairs, not both": [
             *("train", train, "--clicks", log, "--bias", bias, "--pairs", bias, "-o", tmp_path / "m.rsvm")
+        ],
+        "--metric is about labels, but C is chosen by clicks": [
+            *("train", train, "--clicks", log, "--bias", bias, "--metric", "err@10", "-o", tmp_path / "m.rsvm")
+        ],
+        "--keep-on-interrupt is for one fit": [
+            *("train", train, "--clicks", log, "--bias", bias, "--keep-on-interrupt", "-o", tmp_path / "m.rsvm")
         ],
         "--folds is about labels": [
             *("train", train, "--clicks", log, "--bias", bias, "--folds", "3", "-o", tmp_path / "m.rsvm")

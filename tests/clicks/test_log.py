@@ -163,8 +163,11 @@ def test_headers_of_spreadsheets(tmp_path):
     assert log.clicked.tolist() == [False, True]
     assert log.query_ids.tolist() == ["a"]
     (tmp_path / "nothing.csv").write_bytes(b"")
-    with pytest.raises(DataError, match="cannot be read as a click log: Empty CSV file"):
+    with pytest.raises(DataError, match="cannot be read as a click log: its first line"):
         ClickLog.read(tmp_path / "nothing.csv")
+    (tmp_path / "line.csv").write_bytes(b"a" * 200_000)
+    with pytest.raises(DataError, match="cannot be read as a click log: field larger"):
+        ClickLog.read(tmp_path / "line.csv")
 
 
 def test_bad_files(tmp_path):

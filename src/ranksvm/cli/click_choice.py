@@ -31,9 +31,13 @@ def check_click_choice(ctx: click.Context, options: dict[str, Any]) -> None:
     for name in ("sample_weight", "query_weight", "propensity"):
         if options[name] is not None:
             raise click.UsageError(f"C is not chosen by clicks with --{name.replace('_', '-')}: give -C.")
-    for name in ("folds", "rule"):
+    if options["keep_on_interrupt"]:
+        raise click.UsageError("--keep-on-interrupt is for one fit, but C is chosen among several: give -C.")
+    for name in ("metric", "folds", "rule"):
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name} is about labels, but C is chosen by clicks: give -C, or leave it out.")
+            raise click.UsageError(
+                f"--{name} is about labels, but C is chosen by clicks (by DCG@10): give -C, or leave it out."
+            )
 
 
 class ClickChoice:

@@ -90,8 +90,8 @@ def pairs_of_clicks(options: dict[str, Any], data: "RankingData") -> "tuple[np.n
     bias = PositionBias.load(options["bias"])
     if bias.offset is not None:
         raise click.UsageError(
-            "with trust bias clicks do not become pairs: leave out -C, and `ranksvm train` learns from the relevance "
-            "that it estimates, with C chosen by clicks."
+            "with trust bias clicks do not become pairs. Only `ranksvm train` can learn from them then, from relevance "
+            "that it estimates, with C chosen by clicks: without -C, --valid with a range, --gamma-range or --low-rank."
         )
     return click_pairs(open_log(options["clicks"]), data, bias)
 

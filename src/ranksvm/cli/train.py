@@ -42,7 +42,7 @@ from ranksvm.cli.training_options import (
 @click.command("train", short_help="Train a model.")
 @click.argument("train", type=EXISTING_FILE)
 @click.option("-o", "--output", type=OUTPUT_FILE, required=True, metavar="MODEL", help="Model file to write.")
-@click.option("-C", "C", type=Number(), metavar="C", help="Weight of one pair.  [default: 1.0]")
+@click.option("-C", "C", type=Number(), metavar="C", help="Weight of one pair.  [default: 1.0, chosen with --clicks]")
 @click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores of the range (.png, .svg, .pdf).")
 @c_range_option()
 @one_choice_option("loss")
@@ -90,8 +90,9 @@ def train_command(ctx: click.Context, **options: Any) -> None:
     in passes.
 
     With --C-range (and --gamma-range) the best C is chosen by --metric: on the validation data if --valid is given,
-    else by cross-validation over folds of queries. With --clicks, and neither -C nor --valid, the best C is that of the
-    largest DCG@10 estimated from the clicks on a quarter of the queries. The model is saved to MODEL, with its scaler.
+    else by cross-validation over folds of queries. With --clicks and without -C, the best C (of --C-range, or of six
+    values) is that of the largest DCG@10 estimated from the clicks on a quarter of the queries; with --valid and
+    --C-range it is chosen on the validation data. The model is saved to MODEL, with its scaler.
 
     \b
     Examples:
@@ -185,9 +186,11 @@ def _train(options: dict[str, Any], watch: Stopwatch) -> dict[str, Any]:
 
 def _selection(ranker: Any, data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
     if isinstance(ranker, ClickChoice):
-        return {"metric": ranker.metric_, "by": ranker.by, "rule": "best", "candidates": candidates(ranker)}
+        found = {"metric": ranker.metric_, "convention": None, "by": ranker.by, "rule": "best"}
+        return found | {"candidates": candidates(ranker)}
     return {
         "metric": options["metric"],
+        "convention": options["convention"],
         "by": data.chosen_by(options["folds"]),
         "rule": options["rule"],
         "candidates": candidates(ranker),
@@ -219,11 +222,8 @@ def _show_selection(report: dict[str, Any], names: dict[float, str]) -> None:
             [names[item["C"]], score(item["score"], item["standard_error"]), "chosen" * (item["C"] == report["C"])]
             for item in tried
         ]
-        metric = (
-            selection["metric"]
-            if selection["by"] == ClickChoice.by
-            else f"{selection['metric']} ({report['convention']})"
-        )
+        convention = selection["convention"]
+        metric = selection["metric"] + (f" ({convention})" if convention else "")
         print_table(["C", metric, ""], rows, f"C {how}")
         return
     chosen = report["C"], report["kernel"]["gamma"]

@@ -58,10 +58,8 @@ class TrainingData:
         if "valid" in self.parts:
             return
         if not self.from_labels:
-            raise click.UsageError(
-                "--pairs and --clicks give no labels to evaluate folds with: give --valid (`ranksvm train --clicks` "
-                "chooses C by the clicks alone)."
-            )
+            alone = " (`ranksvm train --clicks` chooses C by the clicks alone)" if "clicks" in self.paths else ""
+            raise click.UsageError(f"--pairs and --clicks give no labels to evaluate folds with: give --valid{alone}.")
         n_queries = self.parts["train"].queries.n_queries
         if folds > n_queries:
             raise click.UsageError(

@@ -109,7 +109,10 @@ def click_pairs(
     if rule == "skip_above" and bias is not None:
         raise OptionError("rule='skip_above' compares examined documents only: it takes no bias.")
     if getattr(bias, "offset", None) is not None:
-        raise DataError("with trust bias clicks would get negative weights: learn from relevance(log, data, bias).")
+        raise DataError(
+            "with trust bias clicks would get negative weights: learn from relevance(log, data, bias), as "
+            "fit_from_clicks(..., form='relevance') does."
+        )
     found: tuple[np.ndarray, np.ndarray] | None = None
     for block in log.blocks():
         pairs, weight = _pairs_of(block, bias) if rule == "shown" else _skips_of(block)
@@ -294,7 +297,7 @@ def fit_from_clicks(
     if len(queries) < 4:
         raise DataError(
             f"a choice of C needs clicks for 4 queries, and the log has them for {len(queries)}: fit a model with a C "
-            "of your own on click_pairs(log, data, bias)."
+            f"of your own on {learner.learns_from}."
         )
     rng = np.random.default_rng(random_state)
     held = rng.permutation(queries)[: max(1, round(_HELD_OUT * len(queries)))]
@@ -319,11 +322,17 @@ def _learner(estimator: Any, data: RankingData, bias: Any, form: str, rule: str)
         if form != "pairs" or rule != "shown":
             raise OptionError("online rankers learn from pairs of documents shown: form='pairs', rule='shown'.")
         return _OnlineLearner(estimator, data, bias, rule)
-    return (_PairLearner if form == "pairs" else _RelevanceLearner)(estimator, data, bias, rule)
+    if form == "pairs":
+        return _PairLearner(estimator, data, bias, rule)
+    if getattr(estimator, "pair_weighting", "uniform") not in ("uniform", "label_gap"):
+        raise OptionError("form='relevance' weights pairs by 'label_gap': leave pair_weighting out.")
+    return _RelevanceLearner(estimator, data, bias, rule)
 
 
 class _PairLearner:
     """Fits on weighted pairs."""
+
+    learns_from = "click_pairs(log, data, bias) (`ranksvm train`: give -C)"
 
     def __init__(self, estimator: Any, data: RankingData, bias: Any, rule: str):
         self._estimator, self._data, self._bias, self._rule = estimator, data, bias, rule
@@ -353,6 +362,8 @@ class _PairLearner:
 
 class _RelevanceLearner(_PairLearner):
     """Fits on estimated relevance."""
+
+    learns_from = "relevance(log, data, bias), with pair_weighting='label_gap'"
 
     def problem(self, log: Any) -> Any:
         """Rows that were shown, their relevance, and how many impressions their query had."""

@@ -41,7 +41,7 @@ def known_columns(source: str, names: list[str], renamed: Mapping[str, str]) -> 
         if found[field] not in names:
             raise DataError(
                 f"{source} has no column {field!r}; its columns are {', '.join(names[:12])}. Rename the one that "
-                f"holds it, or name it: ClickLog.read(path, {field}=...)."
+                f"holds it, or name it: {field}=..."
             )
     return {field: name for field, name in found.items() if name in names}
 
@@ -112,7 +112,7 @@ class ClickLogFile:
                 for batch, found in batches:
                     if len(batch):
                         yield {field: self._values(pa, field, batch.column(name)) for field, name in found.items()}
-        except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+        except (pa.ArrowInvalid, pa.ArrowKeyError, csv.Error) as error:
             raise DataError(f"{self._path} cannot be read as a click log: {error}") from error
 
     def columns_in(self, names: list[str]) -> dict[str, str]:
@@ -203,8 +203,8 @@ def _csv(pa: Any, handle: Any, log: ClickLogFile) -> Iterator[tuple[Any, dict[st
     delimiter = _DELIMITERS[_suffix(os.fspath(handle.name))]
     parse = pa.csv.ParseOptions(delimiter=delimiter)
     header = handle.readline().decode("utf-8-sig", errors="replace")
-    if not header:
-        raise pa.ArrowInvalid("Empty CSV file")
+    if not header.strip():
+        raise pa.ArrowInvalid("its first line, which names the columns, is empty.")
     found = log.columns_in(next(csv.reader([header], delimiter=delimiter), []))
     # ids of documents and rankers may look like numbers at first
     types = {found[name]: pa.string() for name in ("ranker",) if name in found}

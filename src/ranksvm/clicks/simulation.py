@@ -119,7 +119,8 @@ def simulate_clicks(
     rankers = ranker if isinstance(ranker, Mapping) else {"ranker": ranker}
     if not rankers:
         raise OptionError("ranker is an empty dict: give at least one ranker.")
-    whole = np.stack([_lists(_scores(data, one), queries) for one in rankers.values()])
+    depth = None if swap == "last" else n_ranks  # whole rankings take memory
+    whole = np.stack([_lists(_scores(data, one), queries, depth) for one in rankers.values()])
     lists = whole[:, :, :n_ranks]
     gain = attractiveness(data, 0.0, relevance)
     popularity = _popularity(query_popularity, queries.n_queries)
@@ -130,7 +131,7 @@ def simulate_clicks(
         who = rng.integers(len(rankers), size=size)
         rows = lists[who, query]
         if swap == "last":
-            rows, base = _explored(rows, whole, (who, query), rng)
+            rows, base = _explored(rows, whole, (who, query), queries.sizes[query], rng)
         else:
             rows, base = _swapped(rows, swap, rng)
         severity = eta + drift * (start + np.arange(size)) / max(1, n_impressions - 1)
@@ -188,13 +189,15 @@ def _scores(data: RankingData, ranker: Any) -> np.ndarray:
     return scores
 
 
-def _lists(scores: np.ndarray, queries: Queries) -> np.ndarray:
-    """Rows of the ranking of each query, shape (n_queries, largest size); -1 where it has fewer."""
+def _lists(scores: np.ndarray, queries: Queries, depth: int | None) -> np.ndarray:
+    """Rows of the ranking of each query down to a depth, shape (n_queries, ranks); -1 where it has fewer."""
     numbers = queries.numbers()
     order = np.lexsort((-scores, numbers))
     place = np.arange(len(order)) - np.repeat(queries.pointers[:-1], queries.sizes)
-    lists = np.full((queries.n_queries, max(1, int(queries.sizes.max(initial=1)))), -1, dtype=np.int64)
-    lists[numbers[order], place] = order
+    width = max(1, int(queries.sizes.max(initial=1)))
+    lists = np.full((queries.n_queries, width if depth is None else min(depth, width)), -1, dtype=np.int64)
+    kept = place < lists.shape[1]
+    lists[numbers[order][kept], place[kept]] = order[kept]
     return lists
 
 
@@ -228,12 +231,15 @@ def _swapped(rows: np.ndarray, swap: str, rng: np.random.Generator) -> tuple[np.
 
 
 def _explored(
-    rows: np.ndarray, whole: np.ndarray, which: tuple[np.ndarray, np.ndarray], rng: np.random.Generator
+    rows: np.ndarray,
+    whole: np.ndarray,
+    which: tuple[np.ndarray, np.ndarray],
+    sizes: np.ndarray,
+    rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lists with a random document at the last rank, and the rank that each had before, from 1."""
     n, width = rows.shape
     each, last = np.arange(n), np.minimum((rows >= 0).sum(axis=1), width) - 1
-    sizes = (whole >= 0).sum(axis=2)[which]
     chosen = rng.integers(last, sizes)
     rows, place = rows.copy(), np.broadcast_to(np.arange(width), rows.shape).copy()
     rows[each, last], place[each, last] = whole[(*which, chosen)], chosen

@@ -38,8 +38,8 @@ DIAGONAL_ROWS = 1000
 # Below this many multiplications a second thread saves little of a pass, and costs as much elsewhere (fits of 1,500,
 # 3,000, 6,000 rows of 46 take 2.09, 2.46, 3.78 ms on one thread and 2.17, 2.37, 3.25 ms on two).
 PARALLEL_WORK = 1 << 18
-# The same for a Hessian, whose threads run Python and start late (10,000, 20,000, 40,000 rows of 46: 0.87, 1.64, 3.25 ms
-# on one thread and 1.09, 1.60, 2.90 ms on two).
+# The same for a Hessian, of rows times squared features. Its threads run Python and start late. (10,000, 20,000, 40,000
+# rows of 46 take 0.87, 1.64, 3.25 ms on one thread and 1.09, 1.60, 2.90 ms on two.)
 PARALLEL_SQUARES = 1 << 25
 # From so many variables on, adding up the gradients of many shares costs more than even shares save.
 LONG_GRADIENT = 50_000
