@@ -157,7 +157,8 @@ def test_children_forked_while_threads_work():
 
     from ranksvm import RankSVM
 
-    X, y, qid = np.random.default_rng(0).normal(size=(600, 20)), np.arange(600) % 3, np.arange(600) // 20
+    n = 10_000  # enough for threads of passes, too
+    X, y, qid = np.random.default_rng(0).normal(size=(n, 30)), np.arange(n) % 3, np.arange(n) // 20
     expected, stop = RankSVM(n_jobs=1).fit(X, y, qid=qid).coef_, threading.Event()
 
     def work():

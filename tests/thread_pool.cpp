@@ -1,10 +1,14 @@
 // What test_threads.py asks of the pool of threads; prints "passed" at the end.
 #include "thread_pool.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
 #include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,7 +43,24 @@ static void fail_at_seven(const void *argument, int64_t k) {
     if (k == 7) throw std::runtime_error("seven");
 }
 
+// Waits for the other one of two tasks.
+static void meet(const void *argument, int64_t) {
+    auto &n_there = *static_cast<std::atomic<int64_t> *>(const_cast<void *>(argument));
+    ++n_there;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (n_there < 2) {
+        need(std::chrono::steady_clock::now() < until, "two threads are at work at the same time");
+        std::this_thread::yield();
+    }
+}
+
 int main() {
+    for (int pause : {0, 0, 5, 0, 5}) {  // for threads that are new, still looking for work, or asleep
+        std::this_thread::sleep_for(std::chrono::milliseconds(pause));
+        std::atomic<int64_t> n_there{0};
+        run_in_pool(2, 2, meet, &n_there);
+    }
+
     for (int64_t n_threads : {1, 2, 3, 8})
         for (int64_t n : {0, 1, 2, 100}) check_squares(n_threads, n);
     need(!in_task, "a caller is no task afterwards");

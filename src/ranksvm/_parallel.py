@@ -110,8 +110,8 @@ def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_th
             raise
 
     helpers = _pool.submit(take_tasks, min(n_threads, len(work)) - 1)
-    threads.set_in_task(True)
     try:
+        threads.set_in_task(True)
         take_tasks()
     finally:
         threads.set_in_task(False)
@@ -240,9 +240,9 @@ def _after_fork_in_parent() -> None:
 
 
 def _after_fork_in_child() -> None:
-    threads.after_fork()
     _pool.forget()
     _blas.after_fork()
+    threads.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

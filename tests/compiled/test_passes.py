@@ -76,6 +76,10 @@ def test_lengths_are_checked(data):
     ):
         with pytest.raises(ValueError, match=found):
             passes.pass_over(products, operator, WHOLE, 10, *arguments, 1)
+    with pytest.raises(ValueError, match="needs w, or v"):
+        passes.pass_over(products, operator, WHOLE, 10, None, None, np.zeros((1, 7)), 1)
+    with pytest.raises(ValueError, match="made by a loss"):
+        passes.pass_over(products, passes.QueryOperator(), WHOLE, 10, w, None, np.zeros((1, 7)), 1)
     nine = shares_of([(0, 9)])
     with pytest.raises(ValueError, match=r"0 \.\. 9 of queries"):
         passes.pass_over(products, operator, nine, 10, w, None, np.zeros((1, 7)), 1)
@@ -92,6 +96,7 @@ def test_lengths_are_checked(data):
         ([[0, 3]], [2], r"range 0 \.\. 2 of ranges"),
         ([[0, 3], [3, 4]], [1], "ranges in shares has length 1, but 2"),
         ([[0, 3], [3, 4]], [2, 1], r"range 2 \.\. 1 of ranges"),
+        ([[0, 3], [2, 4]], [2], "must be ascending"),
         ([[0, 3, 4]], [1], "a range of queries has length 3, but 2"),
     ],
 )

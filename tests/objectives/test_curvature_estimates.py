@@ -27,6 +27,7 @@ def test_the_hessian_of_listed_pairs(n_threads, n_pairs, loss, monkeypatch):
     """By differences where pairs are few, by rows where they are many: the same."""
     monkeypatch.setattr(threaded, "HESSIAN_BLOCK_ROWS", (7, 7))
     monkeypatch.setattr(threaded, "PARALLEL_WORK", 0)
+    monkeypatch.setattr(threaded, "PARALLEL_PYTHON", 0)
     rng = np.random.default_rng(n_pairs)
     X, pairs = rng.normal(size=(60, 4)), listed(rng, 60, n_pairs)
     weight = rng.random(n_pairs) * (rng.random(n_pairs) < 0.8) + 1e-3

@@ -89,6 +89,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(threaded_module, "BLOCK_BYTES", 400)
     monkeypatch.setattr(threaded_module, "HESSIAN_BLOCK_ROWS", (9, 9))
     monkeypatch.setattr(threaded_module, "PARALLEL_WORK", 0)
+    monkeypatch.setattr(threaded_module, "PARALLEL_PYTHON", 0)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))

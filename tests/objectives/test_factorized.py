@@ -137,7 +137,7 @@ def test_epochs_end_at_a_local_optimum(storage, n_levels):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_steps_are_refreshed_to_the_same(threads, monkeypatch):
-    monkeypatch.setattr("ranksvm.objectives.threaded_term.PARALLEL_WORK", 0)
+    monkeypatch.setattr("ranksvm.objectives.threaded_term.PARALLEL_PYTHON", 0)
     X, y, qid = problem(4)
     dual = dual_of(X, y, qid, n_threads=threads)
     dual.start_along(np.random.default_rng(0).uniform(size=(len(y), 3)))
@@ -150,7 +150,7 @@ def test_steps_are_refreshed_to_the_same(threads, monkeypatch):
 
 
 def test_number_of_threads_changes_nothing(monkeypatch):
-    monkeypatch.setattr("ranksvm.objectives.threaded_term.PARALLEL_WORK", 0)
+    monkeypatch.setattr("ranksvm.objectives.threaded_term.PARALLEL_PYTHON", 0)
     X, y, qid = problem(4)
     found = []
     for threads in (1, 2):

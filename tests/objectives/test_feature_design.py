@@ -137,6 +137,7 @@ def test_chunks_are_as_small_as_memory_is_and_too_little_is_refused():
 @pytest.mark.parametrize("kind", ["nystroem", "fourier"])
 def test_value_gradient_and_hessian_against_explicit_pairs(kind, n_threads, monkeypatch):
     monkeypatch.setattr(threaded_module, "PARALLEL_WORK", 0)
+    monkeypatch.setattr(threaded_module, "PARALLEL_PYTHON", 0)
     monkeypatch.setattr(threaded_module, "BLOCK_BYTES", 500)
     X, y, qid, random = make_data()
     order = random.permutation(70)

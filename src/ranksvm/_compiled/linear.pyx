@@ -53,9 +53,9 @@ cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
         int64_t n_positions
         cbool far
         @staticmethod
-        void scores(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+        void scores(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
-        void accumulate(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+        void accumulate(const void *, int64_t, int64_t, const double *, double *) except + nogil
 
     cppclass SparseRows[Real, Index]:
         const SparseLoops[Real, Index] *loops
@@ -64,9 +64,9 @@ cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
         const Index *indptr
         const int64_t *rows
         @staticmethod
-        void scores(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+        void scores(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
-        void accumulate(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+        void accumulate(const void *, int64_t, int64_t, const double *, double *) except + nogil
 
 # Rows of no more bytes than this are read from a core's cache: prefetching them took a tenth of the time of a pass.
 cdef int64_t NEAR_BYTES = 1 << 21

@@ -11,8 +11,8 @@ cdef extern from "loss_sums.hpp" namespace "ranksvm" nogil:
 cdef extern from "passes.hpp" namespace "ranksvm" nogil:
     cdef struct ProductTable "ranksvm::RowProducts":
         const void *context
-        void (*scores)(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
-        void (*accumulate)(const void *, int64_t, int64_t, const double *, double *) noexcept nogil
+        void (*scores)(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        void (*accumulate)(const void *, int64_t, int64_t, const double *, double *) except + nogil
 
     cdef struct OperatorTable "ranksvm::QueryOperator":
         const void *context
@@ -33,9 +33,10 @@ cdef class QueryOperator:
     cdef OperatorTable table
     cdef void *memory
     cdef object owners
-    cdef const int64_t *pointers  # (n_queries + 1,) first position of each query
+    cdef const int64_t *pointers  # (n_queries + 1,) first position of each query; null of one that nobody has made
     cdef int64_t n_queries
 
+    cdef int check_made(self) except -1
     cdef int check(self, int64_t first, int64_t last, int64_t n_rows) except -1
 
 

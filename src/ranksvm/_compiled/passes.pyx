@@ -74,7 +74,13 @@ cdef class QueryOperator:
             sums = self.table.apply(self.table.context, first, last, &v_range[0], &u_range[0])
         return sums.value, sums.excess, sums.slack
 
+    cdef int check_made(self) except -1:
+        if self.pointers == NULL:
+            raise ValueError("an operator is made by a loss")
+        return 0
+
     cdef int check(self, int64_t first, int64_t last, int64_t n_rows) except -1:
+        self.check_made()
         need_range("queries", first, last, self.n_queries)
         return need("a vector over rows", n_rows, self.pointers[last] - self.pointers[first])
 
@@ -130,7 +136,9 @@ cdef class QueryShares:
         self.n_queries = 0
         for i in range(ranges.shape[0]):
             need_range("queries", ranges[i, 0], ranges[i, 1], INT64_MAX)
-            self.n_queries = max(self.n_queries, ranges[i, 1])
+            if ranges[i, 0] < self.n_queries:  # two threads would write there
+                raise ValueError("ranges of queries must be ascending")
+            self.n_queries = ranges[i, 1]
         self.ranges, self.ends, self.n_shares = ranges, ends, ends.shape[0]
         self.first_range = &ranges[0, 0] if ranges.shape[0] else NULL
         self.first_end = &ends[0] if ends.shape[0] else NULL
@@ -148,7 +156,10 @@ def pass_over(RowProducts products, QueryOperator query_operator, QueryShares sh
     cdef LossSums found
     cdef Workers workers = workers_of(n_threads)
     cdef double[:, ::1] sums = np.zeros((max(1, shares.n_shares), 3))
+    query_operator.check_made()
     cdef int64_t n_rows = query_operator.pointers[query_operator.n_queries]
+    if w is None and v is None:
+        raise ValueError("a pass needs w, or v in place of X w")
     need("totals", totals.shape[0], max(1, shares.n_shares))
     need_range("queries", 0, shares.n_queries, query_operator.n_queries)
     products.check(0, n_rows, totals.shape[1], n_rows)

@@ -2,9 +2,11 @@
 #ifndef RANKSVM_SCRATCH_POOL_HPP
 #define RANKSVM_SCRATCH_POOL_HPP
 
+#include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "scratch.hpp"
@@ -27,12 +29,18 @@ class ScratchPool {
     }
     std::unique_ptr<SortedQuery> take() {
         const std::lock_guard<std::mutex> lock(mutex_);
-        if (spare_.empty()) return std::make_unique<SortedQuery>();
+        if (spare_.empty()) {
+            // room to give it back: a destructor does, which must not throw
+            if (spare_.capacity() <= n_made_) spare_.reserve(2 * n_made_ + 1);
+            std::unique_ptr<SortedQuery> made = std::make_unique<SortedQuery>();
+            ++n_made_;
+            return made;
+        }
         std::unique_ptr<SortedQuery> query = std::move(spare_.back());
         spare_.pop_back();
         return query;
     }
-    void give(std::unique_ptr<SortedQuery> query) {
+    void give(std::unique_ptr<SortedQuery> query) noexcept {
         const std::lock_guard<std::mutex> lock(mutex_);
         spare_.push_back(std::move(query));
     }
@@ -40,6 +48,7 @@ class ScratchPool {
    private:
     std::mutex mutex_;
     std::vector<std::unique_ptr<SortedQuery>> spare_;
+    std::size_t n_made_ = 0;
 };
 
 // The memory of one thread, given back at the end.

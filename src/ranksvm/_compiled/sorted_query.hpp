@@ -23,9 +23,10 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// Fewer documents are not worth waking other threads for, about eight times an evaluation, 0.03 to 0.1 ms each: on a 2.3 GHz
-// Sapphire Rapids one thread takes 0.8 ms for an evaluation of 16,384 documents of five levels, and 1.6 ms of 32,768.
-constexpr int64_t kSharedDocuments = 32768;
+// Fewer documents are not worth more threads. (An evaluation of 8,192 / 16,384 / 32,768 documents with distinct labels takes
+// 0.98 / 2.70 / 5.79 ms on one thread and 0.87 / 1.85 / 3.55 ms on two; of five levels 0.30 / 0.91 / 1.84 and 0.30 / 0.77 /
+// 1.42 ms.)
+constexpr int64_t kSharedDocuments = 16384;
 
 RANKSVM_INLINE void resize(SortedQuery &query, int64_t m, int32_t n_levels, const Workers &workers) {
     query.m = m;

@@ -11,9 +11,13 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
+
+#if !defined(_WIN32)
+#include <pthread.h>
+#include <signal.h>
+#endif
 
 #include "workers.hpp"
 
@@ -21,12 +25,12 @@ namespace ranksvm {
 
 // A thread without work ends after this time.
 constexpr std::chrono::seconds kIdle{20};
-// A thread that has nothing to do looks for work for so long before it sleeps, and a caller for the others to end: to wake one
-// up takes 40 us, and between the passes of a small fit are 30 to 100 us.
+// A thread that has nothing to do looks for work for so long before it sleeps, and so long a caller looks whether the others
+// have ended: to wake one up takes 40 us, and the passes of a small fit are 30 to 100 us apart.
 constexpr std::chrono::microseconds kAwake{100};
 constexpr int64_t kMostThreads = 256;
 
-// Whether this thread is at work on a task: what that shares out is done by the thread itself.
+// Whether this thread is at work on a task: work that such a task shares out, its own thread does.
 inline thread_local bool in_task = false;
 
 class ThreadPool {
@@ -42,7 +46,7 @@ class ThreadPool {
         Job job(n, task, argument, places);
         {
             const std::lock_guard<std::mutex> lock(mutex_);
-            grow(places);
+            if (n_threads_ < places) grow(places);
             jobs_.push_back(&job);
             ++n_posted_;
         }
@@ -65,8 +69,8 @@ class ThreadPool {
     }
 
    private:
-    // The tasks in as many stretches as threads may come. Each thread begins with a stretch of its own, the same in the next
-    // call, so that it finds in its caches what it had there; then it takes what is left of the others.
+    // The tasks in as many stretches as threads may come. Each thread begins with a stretch of its own (of two threads, the
+    // same in every call, so that it finds in its caches what it had there); then it takes what is left of the others.
     struct Job {
         struct Stretch {
             alignas(64) std::atomic<int64_t> next;
@@ -122,12 +126,20 @@ class ThreadPool {
         return nullptr;
     }
 
-    // At least so many threads, or as many as the system gives.
+    // At least so many threads, or as many as the system gives. Signals are for other threads.
     void grow(int64_t wanted) {
+#if !defined(_WIN32)
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+#endif
         try {
             for (; n_threads_ < wanted; ++n_threads_) std::thread([this] { serve(); }).detach();
-        } catch (const std::system_error &) {
+        } catch (const std::exception &) {
         }
+#if !defined(_WIN32)
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+#endif
     }
 
     void serve() {

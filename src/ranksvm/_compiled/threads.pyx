@@ -6,7 +6,7 @@ from libcpp cimport bool as cbool
 cdef extern from "thread_pool.hpp" namespace "ranksvm" nogil:
     cbool at_work "ranksvm::in_task"
     void run_in_pool(int64_t, int64_t, Task, const void *) except +
-    void begin_anew()
+    void begin_anew() except +
 
 
 cdef Workers workers_of(int64_t n_threads) noexcept:
@@ -19,7 +19,7 @@ cdef Workers workers_of(int64_t n_threads) noexcept:
 
 
 def in_task():
-    """Whether this thread is at work on a task: what that shares out is done by the thread itself."""
+    """Whether this thread is at work on a task: work that such a task shares out, its own thread does."""
     return at_work
 
 

@@ -97,14 +97,17 @@ class DaskBackend:
 
     def _repeated(self, ask: Callable[[], Any]) -> Any:
         """The result of a question, which is asked again if its futures are lost."""
+        again: Callable[[], list[Future]] | None = None
         for attempt in range(ATTEMPTS):
             try:
+                if again is not None:
+                    self.parts, again = again(), None
                 return ask()
             except LostError as lost:
                 if self.again is None:
                     raise
                 logger.warning("the cluster has lost the data of this fit, which are made again: %s", lost)
-                self.parts = self.again()
+                again = self.again
             except KilledWorker as killed:
                 logger.warning("several workers ended during one round, which is taken again: %s", killed)
                 failed = [part for part in self.parts if part.status == "error"]

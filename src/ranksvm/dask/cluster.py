@@ -51,10 +51,11 @@ class Cluster:
         function: Callable[..., Any],
         parts: Sequence[Any],
         *constants: Any,
+        beside: Sequence[Any] | None = None,
         look: bool = True,
         key: str | None = None,
     ) -> list[Future]:
-        """The futures of a function of each part and some constants, computed where the part is.
+        """The futures of a function of each part, what is beside it if anything is, and constants, where the part is.
 
         Dask sends tasks that look like the roots of a graph, as those of few parts do, to whichever worker is idle, and
         their parts with them; tasks for which workers are named it does not. Others may take them nevertheless.
@@ -65,9 +66,8 @@ class Cluster:
         if look:
             self._workers = list(self._run(self.client.scheduler.ncores(workers=None)))
         where = {"workers": self._workers or None, "allow_other_workers": bool(self._workers)}
-        return self.client.map(
-            function, parts, *([value] * len(parts) for value in constants), pure=False, key=key, **where
-        )
+        arguments = [parts, *([] if beside is None else [beside]), *([value] * len(parts) for value in constants)]
+        return self.client.map(function, *arguments, pure=False, key=key, **where)
 
     def n_threads(self) -> int:
         """Threads of all workers; at least 1."""

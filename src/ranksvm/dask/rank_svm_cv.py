@@ -341,8 +341,7 @@ class DaskRankSVMCV(DaskRanker):
         if self.pair_weighting == "gain_gap":  # gains are relative to the largest label of the training part
             largest = cluster.results(cluster.mapped(_largest, prepared.rows, train))
             scale = 2.0 ** (prepared.largest_label - max(largest))
-        both = zip(parts, prepared.rows, strict=True)
-        return [cluster.client.submit(_fold_part, part, rows, train, scale, pure=False) for part, rows in both]
+        return cluster.mapped(_fold_part, parts, train, scale, beside=prepared.rows)
 
     def _choice(self, Cs: np.ndarray, tried: _Tried) -> Choice:
         if np.isnan(tried.means).all():

@@ -1,7 +1,7 @@
 """The data term of rows in memory: blocks of whole queries, shared out among threads."""
 
 from collections.abc import Iterator
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -38,8 +38,11 @@ DIAGONAL_ROWS = 1000
 # Below this many multiplications a second thread saves little of a pass, and costs as much elsewhere (fits of 1,500,
 # 3,000, 6,000 rows of 46 take 2.09, 2.46, 3.78 ms on one thread and 2.17, 2.37, 3.25 ms on two).
 PARALLEL_WORK = 1 << 18
-# The same for a Hessian, of rows times squared features. Its threads run Python and start late. (10,000, 20,000, 40,000
-# rows of 46 take 0.87, 1.64, 3.25 ms on one thread and 1.09, 1.60, 2.90 ms on two.)
+# The same where threads run Python, which start late, or have something else to do. (A product of 3,005 x 300 took 0.32
+# ms on one thread and 0.58 ms on two of these, a fit of 35,969 x 46 three quarters of the time on two.)
+PARALLEL_PYTHON = 1 << 20
+# The same for Hessians, by rows times squared features. (10,000, 20,000, 40,000 rows of 46 take 0.87, 1.64, 3.25 ms on
+# one thread and 1.09, 1.60, 2.90 ms on two.)
 PARALLEL_SQUARES = 1 << 25
 # From so many variables on, adding up the gradients of many shares costs more than even shares save.
 LONG_GRADIENT = 50_000
@@ -135,7 +138,8 @@ class ThreadedTerm:
         self._products = design.products(self.pairs.rows)
         self._cache_rows = max(1, int(CACHE_BYTES / design.row_bytes))
         self.weight = self.pairs.weight
-        self.n_threads = n_threads if worth_threads(design, self.n_rows) else 1
+        self.n_threads = n_threads if worth_threads(design, self.n_rows, PARALLEL_WORK) else 1
+        self._python_threads = n_threads if worth_threads(design, self.n_rows) else 1
         self.repeatable = repeatable
         self._probe: ThreadedPoint | None = None  # for the scores along a line
         self._spare: list[ThreadedPoint] = []
@@ -192,7 +196,7 @@ class ThreadedTerm:
                     found[1, place] += gradient @ step
             return found
 
-        found = parallel_map(part, self._tasks, self.n_threads)
+        found = parallel_map(part, self._tasks, self._python_threads)
         found += [part([block]) for block in self._large]  # each by all threads
         values, slopes = sum(found, start=np.zeros((2, len(alphas))))
         return values, slopes
@@ -205,7 +209,7 @@ class ThreadedTerm:
             for _, _, start, stop in blocks:
                 self._products.scores(start, stop, w, out[start:stop])
 
-        parallel_map(part, self._all_tasks(), self.n_threads)
+        parallel_map(part, self._all_tasks(), self._python_threads)
         return out
 
     def sizes(self) -> Sizes:
@@ -261,7 +265,7 @@ class ThreadedTerm:
             return diagonal
         part = self._dense_diagonal if self.dense else self._sparse_diagonal
         shares = _shares(list(_blocks(self.pairs.pointers, self._hessian_rows())), self.n_threads, 4)
-        parts = parallel_map(lambda blocks: part(at, blocks), shares, self.n_threads)
+        parts = parallel_map(lambda blocks: part(at, blocks), shares, self._python_threads)
         return _add_up(parts, self.n_variables)
 
     def sample(self, n_rows: int, seed: int) -> "ThreadedTerm | None":
@@ -281,9 +285,11 @@ class ThreadedTerm:
         if isinstance(self._products, passes.RowProducts) and isinstance(operator, passes.QueryOperator):
             totals = np.zeros((max(1, self._shares.n_shares), self.n_variables))
             arguments = self._shares, self._cache_rows, w, v, totals, self.n_threads
-            sums, total = LossSums(*passes.pass_over(self._products, operator, *arguments)), totals[0]
+            sums = LossSums(*passes.pass_over(self._products, operator, *arguments))
+            total = totals[0] if len(totals) == 1 else totals[0].copy()  # others need not stay
         else:
-            found = parallel_map(lambda blocks: self._python_share(w, operator, v, blocks), self._tasks, self.n_threads)
+            share = partial(self._python_share, w, operator, v)
+            found = parallel_map(share, self._tasks, self._python_threads)
             sums = reduce(LossSums.plus, [sums for sums, _ in found], LossSums(0.0))
             total = _add_up([total for _, total in found], self.n_variables)
         for block in self._large:
@@ -327,9 +333,9 @@ class ThreadedTerm:
             return total
 
         if w is not None:
-            parallel_map(scores, chunks, self.n_threads)
+            parallel_map(scores, chunks, self._python_threads)
         sums = LossSums(*operator(first, last, v, u))
-        return sums, _add_up(parallel_map(accumulate, chunks, self.n_threads), self.n_variables)
+        return sums, _add_up(parallel_map(accumulate, chunks, self._python_threads), self.n_variables)
 
     def _curvature(self, at: Scored, dtype: type) -> np.ndarray:
         """``X' H X``, the products in float64 or float32 and their sum in float64."""
@@ -446,8 +452,8 @@ class ThreadedTerm:
         return _shares(blocks, self.n_threads, 4 if self.n_variables < LONG_GRADIENT else 1), large
 
 
-def worth_threads(design: DesignMatrix, n_rows: int) -> bool:
-    """Whether passes over so many rows are long enough for more than one thread.
+def worth_threads(design: DesignMatrix, n_rows: int, least: int | None = None) -> bool:
+    """Whether work on so many rows is enough for more than one thread.
 
     Parameters
     ----------
@@ -455,13 +461,15 @@ def worth_threads(design: DesignMatrix, n_rows: int) -> bool:
         The features.
     n_rows : int
         Number of rows that are read.
+    least : int, optional
+        Multiplications that are enough; None: enough for threads that run Python.
 
     Returns
     -------
     bool
-        Whether they are.
+        Whether it is.
     """
-    return n_rows * design.row_bytes / 4 > PARALLEL_WORK
+    return n_rows * design.row_bytes / 4 > (PARALLEL_PYTHON if least is None else least)
 
 
 def _product(A: np.ndarray, B: np.ndarray, dtype: type) -> np.ndarray:
@@ -471,7 +479,7 @@ def _product(A: np.ndarray, B: np.ndarray, dtype: type) -> np.ndarray:
 
 
 def _even(n_rows: int, most: int, n_threads: int) -> int:
-    """Rows of a block, up to so many, so that threads have equal numbers of blocks."""
+    """Rows of a block, up to so many, so that threads have about equal numbers of blocks."""
     n_blocks = max(1, -(-n_rows // most))
     return -(-n_rows // (-(-n_blocks // n_threads) * n_threads))
 
