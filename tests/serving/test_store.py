@@ -264,6 +264,12 @@ def test_a_full_disk_and_a_lock_are_told(tmp_path):
     assert store.event("e000001") is None  # readers do not wait
     other.execute("COMMIT")
     assert outcomes(store, event(1)) == [Outcome.STORED]
+    other.execute("BEGIN")
+    other.execute("SELECT count(*) FROM events").fetchall()
+    with pytest.raises(StoreError, match=r"another process reads .*events\.db"):
+        store.vacuum()
+    other.execute("COMMIT")
+    store.vacuum()
 
 
 def test_a_commit_is_synchronised(tmp_path):

@@ -18,8 +18,9 @@ def vacuum_command(store: str, retain: float | None, as_json: bool) -> None:
     """Give back the disk space of removed events in STORE (a file, or postgresql://...) of `ranksvm serve`.
 
     `ranksvm serve --retain` removes events every hour, and uses their space again; the file stays as large as it was.
-    A file is copied without them here, which takes as much free space again. Meanwhile a running service ranks, but
-    cannot store feedback, which it answers with 503 after five seconds.
+    Here everything that is left is copied, which takes free space meanwhile: up to twice the size of a file, part of it
+    in the folder of temporary files. A running service ranks during this time, but cannot store feedback, which it
+    answers with 503 after five seconds.
 
     \b
     Examples:

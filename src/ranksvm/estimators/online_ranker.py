@@ -288,7 +288,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         return self
 
     def _learn_pairs(self, X: Any, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None = None) -> None:
-        """Learn from pairs of rows of X, all of which have been validated; the model is one that has learnt before."""
+        """Learn from pairs of rows of X, all of which have been validated; the model has its state."""
         with as_before_if_refused(self), undone_if_not_finite(self, X, weight), lock_of(self):
             self._learn(OnlineRows(X), preferred.astype(np.int32), other.astype(np.int32), weight)
 
@@ -530,3 +530,26 @@ class OnlineRows:
         rows, place = np.unique(np.concatenate((preferred, other)), return_inverse=True)
         place = place.astype(np.int32)
         return OnlineRows(self._X[rows].toarray()), place[: len(preferred)], place[len(preferred) :]
+
+
+def learn_checked_pairs(ranker: OnlineRanker, X: Any, pairs: np.ndarray) -> bool:
+    """`OnlineRanker.partial_fit_pairs` without its checks, which take a third of its time.
+
+    Parameters
+    ----------
+    ranker : OnlineRanker
+        The ranker.
+    X : ndarray or CSR matrix, shape (n_rows, n_features)
+        Features, known to be valid.
+    pairs : ndarray of int64, shape (n_pairs, 2)
+        Rows (preferred, other) of X.
+
+    Returns
+    -------
+    bool
+        False if nothing has been learnt, because the ranker is new or has another number of features.
+    """
+    if ranker._is_new() or X.shape[1] != ranker.n_features_in_:
+        return False
+    ranker._learn_pairs(X, *pairs.T)
+    return True

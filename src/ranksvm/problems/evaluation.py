@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -283,13 +283,13 @@ def decided_metrics(metrics: Sequence[Metric], sets: Sequence[Any]) -> list[Metr
     ----------
     metrics : sequence of Metric
         What was asked for.
-    sets : sequence of EvaluationSet, PairEvaluationSet or alike
+    sets : sequence of EvaluationSet, PairEvaluationSet or an object like them
         The sets, with ``own_metric`` and ``metric_for``.
 
     Returns
     -------
     list of Metric
-        The metrics.
+        The metrics, the first replaced by that of the first set.
 
     Raises
     ------
@@ -304,7 +304,7 @@ def decided_metrics(metrics: Sequence[Metric], sets: Sequence[Any]) -> list[Metr
     return [sets[0].metric_for(metrics[0]), *metrics[1:]]
 
 
-def refuse_labels_of_times() -> None:
+def refuse_labels_of_times() -> NoReturn:
     """Raise the DataError of a set of labels whose training data are censored times."""
     raise DataError(
         "the training data are censored times: give this set as (X, time, event), "
@@ -312,7 +312,7 @@ def refuse_labels_of_times() -> None:
     )
 
 
-def refuse_weights_of_pairs() -> None:
+def refuse_weights_of_pairs() -> NoReturn:
     """Raise the DataError of weights by row beside a set of pairs."""
     raise DataError("eval_sample_weight is of labels: give pairs as Preferences(..., weight=...).")
 

@@ -114,7 +114,8 @@ class Learner:
     on_news : callable, optional
         Called in the thread of the learner after each step.
     ranks : bool, default True
-        Whether `served` has models and `summary` is made: copies, since learning changes models in place.
+        Whether this process ranks: `served` then has copies of the models, which learning changes in place, and
+        `summary` is kept up to date. Else `served` has no models, and `summary` is empty.
     """
 
     def __init__(
@@ -129,13 +130,13 @@ class Learner:
         self.owner = secrets.token_hex(8)
         self.learns = False  # whether this process has the lease
         self.trouble: str | None = None  # why it does not get on
+        self.summary: dict[str, Any] = {}
         self._learning: Learning | None = None
         self._version = 0
         self._leased = self._saved = self._cleaned = -float("inf")
         self._stop, self._wake = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self.served: Served
-        self.summary: dict[str, Any]
         self._follow()
         assert self._learning is not None
         self.settings: Settings = self._learning.settings  # those of a store never change

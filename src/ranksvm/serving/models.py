@@ -130,11 +130,15 @@ def learn(model: Any, lesson: Lesson) -> None:
     ranker, X = steps_of(model)[-1], _transformed(model, lesson.X)
     if lesson.pairs is None:
         ranker.partial_fit(X, lesson.y)
-    elif X is lesson.X and not ranker._is_new() and X.shape[1] == ranker.n_features_in_:
-        # what was ranked, and pairs of its rows: checking them again takes a third of the time
-        ranker._learn_pairs(X, *lesson.pairs.T)
-    else:
+    elif X is not lesson.X or not _learn_again(ranker, X, lesson.pairs):
         ranker.partial_fit_pairs(X, lesson.pairs)
+
+
+def _learn_again(ranker: Any, X: np.ndarray, pairs: np.ndarray) -> bool:
+    """Learn from what was ranked, which has been checked then; False if the ranker cannot."""
+    from ranksvm.estimators.online_ranker import learn_checked_pairs  # a process that only ranks does without
+
+    return learn_checked_pairs(ranker, X, pairs)
 
 
 def explained_by(model: Any, X: np.ndarray, names: list[str]) -> Any:

@@ -81,7 +81,8 @@ class PostgresDatabase:
     def vacuum(self) -> None:
         """Give back space of what was removed."""
         with self._errors():
-            self._connection().execute("VACUUM events, entries, checkpoints")
+            # without FULL the space would stay with the tables
+            self._connection().execute("VACUUM (FULL) events, entries, checkpoints")
 
     def close(self) -> None:
         """Close all connections."""

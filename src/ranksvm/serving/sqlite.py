@@ -85,7 +85,9 @@ class SQLiteDatabase:
         with self._errors():
             self._connection().execute("VACUUM")
             # the copy is in the write-ahead log until here
-            self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            ((busy, _, _),) = self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        if busy:
+            raise StoreError(f"another process reads {self.path}, which stays as large until this is run again.")
 
     def close(self) -> None:
         """Close all connections."""

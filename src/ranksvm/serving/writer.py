@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from ranksvm.exceptions import StoreError
-from ranksvm.serving.records import Entry, Event, Receipt
+from ranksvm.serving.records import Entry, Event, Outcome, Receipt
 from ranksvm.serving.store import Store
 
 __all__ = ["Done", "Writer", "deliver"]
@@ -130,7 +130,8 @@ class Writer:
         if entries:
             futures = [done for _, done in entries]
             self.deliver(list(zip(futures, receipts[len(events) :], strict=True)))
-            if self._on_entries is not None:
+            stored = any(receipt.outcome is Outcome.STORED for receipt in receipts[len(events) :])
+            if stored and self._on_entries is not None:
                 self._on_entries()
         self._drop()
 
