@@ -44,6 +44,7 @@ class Cluster:
         self.client: Any = client
         self.timeout = timeout
         self._workers: list[str] = []
+        self._asked_workers = float("-inf")
         self.address = str(getattr(client.scheduler, "address", client))
 
     def mapped(
@@ -60,11 +61,12 @@ class Cluster:
         Dask sends tasks that look like the roots of a graph, as those of few parts do, to whichever worker is idle, and
         their parts with them; tasks for which workers are named it does not. Others may take them nevertheless.
 
-        Without ``look`` the workers are those of the last call, and nobody is asked, so that a lost scheduler cannot
-        make it wait.
+        The scheduler is asked for its workers every few seconds, because asking takes a tenth of a round. Without
+        ``look`` nobody is asked, so that a lost scheduler cannot make it wait.
         """
-        if look:
+        if look and time.monotonic() - self._asked_workers > ASK:
             self._workers = list(self._run(self.client.scheduler.ncores(workers=None)))
+            self._asked_workers = time.monotonic()
         where = {"workers": self._workers or None, "allow_other_workers": bool(self._workers)}
         arguments = [parts, *([] if beside is None else [beside]), *([value] * len(parts) for value in constants)]
         return self.client.map(function, *arguments, pure=False, key=key, **where)
