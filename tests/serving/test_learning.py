@@ -232,6 +232,26 @@ def test_no_feedback_in_time_is_labels_of_zero(tmp_path, monkeypatch):
     store.close()
 
 
+def test_a_learner_that_does_not_rank_makes_no_copies(lite):
+    begin(lite, {CHAMPION: solar()}, SETTINGS, at=0.0)
+    write(lite, range(3))
+    learner = Learner(lite, Schedule(1000, 0.0), ranks=False)
+    assert (learner.served.models, learner.summary) == ({}, {})
+    steps(learner)
+    assert (learner.served.position, learner.served.models, learner.summary) == (3, {}, {})
+
+
+def test_preferences_for_a_model_of_labels_are_skipped(lite):
+    begin(lite, {CHAMPION: ranksvm.PRanker(levels=[0, 1, 2, 3, 4])}, SETTINGS, at=0.0)
+    write(lite, range(2))
+    write(lite, range(2, 4), "preferences")
+    write(lite, range(4, 5))
+    learner = Learner(lite, Schedule(1000, 0.0))
+    steps(learner)
+    assert (learner.served.position, learner._learning.skipped) == (5, 2)
+    assert "PRank learns the levels" in learner.summary["reason"]
+
+
 def test_what_cannot_be_learnt_from_is_skipped_and_told(lite):
     begin(lite, {CHAMPION: ranksvm.PRanker(levels=[0, 1, 2])}, SETTINGS, at=0.0)
     one, _ = query_event(0)

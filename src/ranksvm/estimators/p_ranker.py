@@ -1,6 +1,6 @@
 """PRanker: PRank, the pointwise perceptron with thresholds between the levels of relevance."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -129,6 +129,9 @@ class PRanker(OnlineRanker):
         DataError
             Always.
         """
+        self._learn(None, None, None)
+
+    def _learn(self, rows: Any, preferred: Any, other: Any, weight: Any = None) -> NoReturn:
         raise DataError("PRank learns the levels of documents, which pairs do not contain: give labels to partial_fit.")
 
     def _given_levels(self) -> np.ndarray:
