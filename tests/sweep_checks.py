@@ -86,9 +86,12 @@ def product(loss, state, v):
 
 def rows_form(loss, state, X):
     """X'HX from the rows that an explicit Hessian is built of."""
-    Z = np.empty_like(X)
-    loss.curvature_rows(state, 0, loss.pairs.n_queries, X, Z)
-    return 0.5 * (X.T @ Z + Z.T @ X)
+    rows, out = X.copy(), np.empty((2 * len(X), X.shape[1]))
+    n_squares = loss.hessian_rows(state, 0, loss.pairs.n_queries, rows, out)
+    if n_squares is not None:
+        return out[:n_squares].T @ out[:n_squares]
+    Z = out[: len(rows)]
+    return 0.5 * (rows.T @ Z + Z.T @ rows)
 
 
 def check_against_pairs(y, qid, scores, way=None, *, name="squared_hinge", pairs=None, **options):

@@ -8,12 +8,14 @@ from ranksvm._compiled import (
     cholesky,
     dual_descent,
     factorized,
+    hessian,
     kernel,
     letor,
     linear,
     metrics,
     online,
     pair_list,
+    passes,
     sweep,
 )
 
@@ -45,6 +47,12 @@ def sweep_pairs(weights=(None, None, None)):
 
 def state(n=5):
     return sweep.StateArrays(None, None, None, np.empty(n), np.empty(n), False)
+
+
+def hessian_over(totals, operator=None):
+    operator = sweep.laplacian(sweep_pairs(), state(), 1.0) if operator is None else operator
+    shares = passes.QueryShares(longs(0, 2).reshape(1, 2), longs(1))
+    hessian.hessian_over(linear.dense_products(X, None), operator, shares, 10, False, False, totals, 1)
 
 
 def listed(preferred=FIRST, other=SECOND, pointers=Q, pair_pointers=PAIR_POINTERS):
@@ -112,7 +120,20 @@ REFUSED = {
     "queries beyond": lambda: sweep.huber(sweep_pairs(), state(), 1.0, True)(0, 3, FIVE, FIVE.copy()),
     "queries below 0": lambda: sweep.laplacian(sweep_pairs(), state(), 1.0)(-1, 1, FIVE, FIVE.copy()),
     "short vector": lambda: sweep.laplacian(sweep_pairs(), state(), 1.0)(0, 2, TWO, FIVE.copy()),
-    "narrow rows": lambda: sweep.laplacian_rows(sweep_pairs(), state(), 0, 2, X, 1.0, np.empty((5, 3))),
+    "narrow rows": lambda: sweep.laplacian(sweep_pairs(), state(), 1.0).rows(0, 2, X.copy(), np.empty((10, 3))),
+    "room for rows": lambda: sweep.laplacian(sweep_pairs(), state(), 1.0).rows(0, 2, X.copy(), np.empty((5, 4))),
+    "rows of no Hessian": lambda: sweep.huber(sweep_pairs(), state(), 1.0, True).rows(
+        0, 2, X.copy(), np.empty((10, 4))
+    ),
+    "products of other rows": lambda: hessian.add_product(X, X[:4], np.zeros((4, 4))),
+    "products of other widths": lambda: hessian.add_product(X, np.zeros((5, 3)), np.zeros((4, 4))),
+    "small total": lambda: hessian.add_product(X, X, np.zeros((4, 3))),
+    "totals of fewer shares": lambda: hessian_over(np.zeros((0, 4, 4))),
+    "totals that are not square": lambda: hessian_over(np.zeros((1, 4, 3))),
+    "totals of other features": lambda: hessian_over(np.zeros((1, 3, 3))),
+    "a Hessian of a gradient": lambda: hessian_over(
+        np.zeros((1, 4, 4)), sweep.squared_hinge(sweep_pairs(), state(), 1.0)
+    ),
     "short counts": lambda: sweep.count_pairs(sweep_pairs(), 0, 2, ONE.copy(), TWO.copy()),
     "short levels": lambda: sweep.compress_levels(Q, 0, 2, FIVE, ints(0), N_LEVELS.copy()),
     "pair of another query": lambda: listed(preferred=ints(1, 3, 1)),

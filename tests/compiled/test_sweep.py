@@ -80,6 +80,6 @@ def test_ranges_without_rows_do_nothing():
         sweep.laplacian(arrays, state, 1.0),
     ):
         assert operator(0, 1, none, none) == (0.0, 0.0, 0.0)
-    sweep.laplacian_rows(arrays, state, 0, 1, np.empty((0, 3)), 1.0, np.empty((0, 3)))
+    assert sweep.laplacian(arrays, state, 1.0).rows(0, 1, np.empty((0, 3)), np.empty((0, 3))) == 0
     sweep.compress_levels(pointers, 0, 0, none, nothing, np.zeros(1, dtype=np.int32))
     sweep.count_pairs(arrays, 0, 0, np.zeros(1), np.zeros(1))

@@ -20,12 +20,18 @@ def listed(rng, n_rows, n_pairs):
     return np.column_stack([first, (first + rng.integers(1, n_rows, n_pairs)) % n_rows])
 
 
+def squares_of(term, point):
+    """Number of the rows whose squares are the Hessian; None if it is not built of squares."""
+    rows = np.empty((term.n_rows, term.n_variables))
+    term.design.gather(term.pairs.rows, 0, term.n_rows, rows)
+    return term.loss.hessian_rows(point.state, 0, term.pairs.n_queries, rows, np.empty((2 * len(rows), rows.shape[1])))
+
+
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("n_pairs", [1, 30, 100, 1000])
 @pytest.mark.parametrize("loss", [SquaredHinge, HuberHinge])
 def test_the_hessian_of_listed_pairs(n_threads, n_pairs, loss, monkeypatch):
     """By differences where pairs are few, by rows where they are many: the same."""
-    monkeypatch.setattr(threaded, "HESSIAN_BLOCK_ROWS", (7, 7))
     monkeypatch.setattr(threaded, "PARALLEL_WORK", 0)
     monkeypatch.setattr(threaded, "PARALLEL_PYTHON", 0)
     rng = np.random.default_rng(n_pairs)
@@ -42,22 +48,22 @@ def test_the_hessian_of_listed_pairs(n_threads, n_pairs, loss, monkeypatch):
     expected = (D.T * curvature) @ D
     point = term.evaluate(w, width)
     np.testing.assert_allclose(term.curvature(point, 1.0, 0), expected, rtol=1e-10, atol=1e-12)
-    assert term.loss.sums.few_pairs == (n_pairs <= 2 * term.n_rows)
+    assert squares_of(term, point) == (np.count_nonzero(active) if n_pairs <= 2 * found.n_rows else None)
 
 
 @pytest.mark.parametrize("loss", [SquaredHinge, HuberHinge])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_hessian_of_queries_of_two_documents_and_fewer(loss, weighted, monkeypatch):
-    monkeypatch.setattr(threaded, "HESSIAN_BLOCK_ROWS", (7, 7))
+    monkeypatch.setattr(threaded, "HESSIAN_BYTES", 7 * 32)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), rng.integers(0, 2, 60).astype(float)
     qid = rng.permutation(np.repeat(np.arange(35), 2)[:60])
     weights = {"sample_weight": rng.random(60) + 0.1} if weighted else {}
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, 60), y, **weights)
     term = ThreadedTerm(as_design_matrix(X), loss(pairs))
-    assert term.loss.sums.few_pairs
     w, width = rng.normal(size=4), None if loss is SquaredHinge else 0.7
     point = term.evaluate(w, width)
+    assert squares_of(term, point) == np.count_nonzero(point.state.degrees) // 2
     expected = np.column_stack([term.curvature_product(point, v) for v in np.eye(4)])
     np.testing.assert_allclose(term.curvature(point, 1.0, 0), expected, rtol=1e-10, atol=1e-12)
     if loss is SquaredHinge:
@@ -82,16 +88,14 @@ def term_of_queries(rng, n_levels, loss, scale=1.0, **options):
 @pytest.mark.parametrize("block_rows", [7, 1000])
 def test_the_hessian_where_all_pairs_are_active(loss, n_levels, weighted, scale, block_rows, monkeypatch):
     """By squares where they all are (at 0 and near it) and weigh the same in a query, else by rows: the same."""
-    monkeypatch.setattr(threaded, "HESSIAN_BLOCK_ROWS", (block_rows, block_rows))
+    monkeypatch.setattr(threaded, "HESSIAN_BYTES", block_rows * 32)
     rng = np.random.default_rng(n_levels)
     weights = {"by query": {"query_weight": rng.random(14) + 0.1}, "no": {}}
     weights["by document"] = {"sample_weight": rng.random(60) + 0.1}
     term, w = term_of_queries(rng, n_levels, loss, scale, **weights[weighted])
     width = None if loss is SquaredHinge else 1.5
     point = term.evaluate(w, width)
-    n_queries, rows = term.pairs.n_queries, np.full((120, 4), np.nan)
-    square = term.loss.curvature_square(point.state, 0, n_queries, np.ascontiguousarray(term.design.X), rows)
-    assert (square is not None) == (scale < 0.1 and weighted != "by document")
+    assert (squares_of(term, point) is not None) == (scale < 0.1 and weighted != "by document")
     expected = np.column_stack([term.curvature_product(point, v) for v in np.eye(4)])
     np.testing.assert_allclose(term.curvature(point, 1.0, 0), expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(term.curvature(point, 1.0, 0, double=False), expected, rtol=1e-4, atol=1e-4)
@@ -101,10 +105,7 @@ def test_the_hessian_where_all_pairs_are_active(loss, n_levels, weighted, scale,
 def test_squares_of_pairs_that_are_selected_or_weighted(options):
     term, w = term_of_queries(np.random.default_rng(0), 4, SquaredHinge, 0.0, **options)
     point = term.evaluate(w, None)
-    square = term.loss.curvature_square(
-        point.state, 0, term.pairs.n_queries, np.ascontiguousarray(term.design.X), np.empty((120, 4))
-    )
-    assert (square is not None) == ("per_query" in options.values())
+    assert (squares_of(term, point) is not None) == ("per_query" in options.values())
     expected = np.column_stack([term.curvature_product(point, v) for v in np.eye(4)])
     np.testing.assert_allclose(term.curvature(point, 1.0, 0), expected, rtol=1e-9, atol=1e-9)
 

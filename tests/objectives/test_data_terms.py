@@ -87,7 +87,8 @@ TERMS = {
 def small_blocks(monkeypatch):
     """Threads and blocks of a few rows for the smallest data."""
     monkeypatch.setattr(threaded_module, "BLOCK_BYTES", 400)
-    monkeypatch.setattr(threaded_module, "HESSIAN_BLOCK_ROWS", (9, 9))
+    monkeypatch.setattr(threaded_module, "HESSIAN_BYTES", 400)
+    monkeypatch.setattr(threaded_module, "PYTHON_HESSIAN_ROWS", 9)
     monkeypatch.setattr(threaded_module, "PARALLEL_WORK", 0)
     monkeypatch.setattr(threaded_module, "PARALLEL_PYTHON", 0)
 

@@ -41,7 +41,8 @@ def make(tmp_path, monkeypatch):
     monkeypatch.setattr(file_backend, "BLOCK_BYTES", 500)
     monkeypatch.setattr(cache_file, "_ROWS", 7)
     monkeypatch.setattr(threaded_module, "BLOCK_BYTES", 400)
-    monkeypatch.setattr(threaded_module, "HESSIAN_BLOCK_ROWS", (9, 9))
+    monkeypatch.setattr(threaded_module, "HESSIAN_BYTES", 400)
+    monkeypatch.setattr(threaded_module, "PYTHON_HESSIAN_ROWS", 9)
 
     def term(X, spec, pairs, n_threads=1):
         rows = np.arange(len(pairs.levels)) if pairs.rows is None else pairs.rows

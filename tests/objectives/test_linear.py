@@ -28,10 +28,10 @@ def make_data(seed=0, n=60, n_features=5, n_queries=6, levels=4, dtype=np.float6
 def small_blocks(monkeypatch):
     """Blocks of a few rows and threads for the smallest data, so that every path is taken."""
     monkeypatch.setattr(threaded_module, "BLOCK_BYTES", 300)
-    monkeypatch.setattr(threaded_module, "HESSIAN_BLOCK_ROWS", (7, 7))
+    monkeypatch.setattr(threaded_module, "HESSIAN_BYTES", 300)
+    monkeypatch.setattr(threaded_module, "PYTHON_HESSIAN_ROWS", 7)
     monkeypatch.setattr(threaded_module, "PARALLEL_WORK", 0)
     monkeypatch.setattr(threaded_module, "PARALLEL_PYTHON", 0)
-    monkeypatch.setattr(threaded_module, "PARALLEL_SQUARES", 0)
 
 
 class InPython:
@@ -101,7 +101,7 @@ def test_any_shape(n, n_features, n_queries, n_threads, storage, seed):
         patch.setattr(threaded_module, "PARALLEL_WORK", 0)
         patch.setattr(threaded_module, "PARALLEL_PYTHON", 0)
         patch.setattr(threaded_module, "BLOCK_BYTES", int(rng.integers(1, 4000)))
-        patch.setattr(threaded_module, "HESSIAN_BLOCK_ROWS", (int(rng.integers(1, 30)),) * 2)
+        patch.setattr(threaded_module, "HESSIAN_BYTES", int(rng.integers(1, 4000)))
         objective = make_objective(STORAGES[storage](X), y, qid, 2.0, n_threads)
         planned = [block for task in objective.term._tasks for block in task] + objective.term._large
         covered = np.concatenate([np.arange(start, stop) for _, _, start, stop in planned])

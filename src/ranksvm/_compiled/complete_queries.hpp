@@ -1,4 +1,5 @@
-// Hessians of queries of which every pair is active, as at w = 0 they all are: squares of rows, without a sweep.
+// Hessians of queries of two documents, and of those of which every pair is active, as at w = 0 they all are: squares of rows,
+// without a sweep.
 //
 // Where each pair of a query has the weight c, its Laplacian is L = D - c (1 1' - sum over levels of 1_k 1_k'), with D_i = c
 // times the number of documents of other levels. With x_i centred by query, X'1 = 0, so that
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "hessian_rows.hpp"
 #include "pairs.hpp"
 #include "portable.hpp"
 
@@ -35,19 +37,26 @@ inline bool is_complete(const Pairs &pairs, const double *degrees, int64_t q, co
     return true;
 }
 
-// Rows D with D'D = factor * X' L X over a range of queries; there is room for twice the rows of X. Returns how many there
-// are, -1 if not all pairs are active, or if they do not all weigh the same within a query.
+// Whether a query has two documents, whose scores are numbers.
+inline bool is_pair(const Pairs &pairs, const double *degrees, int64_t q) {
+    const int64_t first = pairs.pointers[q];
+    return pairs.pointers[q + 1] - first == 2 && degrees[first] == degrees[first];
+}
+
+// Rows D with D'D = factor * X' L X over a range of queries, of two documents or complete ones; there is room for twice the
+// rows of X. Returns how many there are, kNotSquared if there is a query of another kind.
 template <class Real>
-static int64_t complete_rows(const Pairs &pairs, const double *degrees, int64_t first_query, int64_t last_query,
-                             const Real *X_range, int64_t n, double factor, Real *D) {
-    if (pairs.adjacent || pairs.gain) return -1;
+static int64_t squared_rows(const Pairs &pairs, const double *degrees, int64_t first_query, int64_t last_query,
+                            const Real *X_range, int64_t n, double factor, Real *D) {
+    const bool alike = !pairs.adjacent && !pairs.gain;
     Vector<double> counts;
     for (int64_t q = first_query; q < last_query; ++q) {
-        if (pairs.n_levels[q] < 2) continue;
+        if (pairs.n_levels[q] < 2 || is_pair(pairs, degrees, q)) continue;
+        if (!alike) return kNotSquared;
         count_levels(pairs, q, counts);
-        if (!is_complete(pairs, degrees, q, counts)) return -1;
+        if (!is_complete(pairs, degrees, q, counts)) return kNotSquared;
     }
-    Vector<Real> memory(static_cast<size_t>(n));
+    Vector<Real> memory(static_cast<size_t>(n)), scales;
     Real *RANKSVM_RESTRICT mean = memory.data();
     Real *row = D;
     for (int64_t q = first_query; q < last_query; ++q) {
@@ -55,6 +64,14 @@ static int64_t complete_rows(const Pairs &pairs, const double *degrees, int64_t 
         if (k < 2) continue;
         const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
         const Real *X = X_range + (first - pairs.pointers[first_query]) * n;
+        if (is_pair(pairs, degrees, q)) {
+            if (degrees[first] > 0.0) {
+                const Real root = static_cast<Real>(std::sqrt(factor * degrees[first]));
+                for (int64_t f = 0; f < n; ++f) row[f] = root * (X[f] - X[n + f]);
+                row += n;
+            }
+            continue;
+        }
         count_levels(pairs, q, counts);
         const double weight = factor * (pairs.preferred ? pairs.preferred[first] * pairs.other[first] : 1.0);
         // relative to the first document, so that an offset common to all costs no digits
@@ -69,10 +86,13 @@ static int64_t complete_rows(const Pairs &pairs, const double *degrees, int64_t 
         for (int32_t level = 0; level < k; ++level)
             for (int64_t f = 0; f < n; ++f) mean[f] += sums[level * n + f];
         for (int64_t f = 0; f < n; ++f) mean[f] /= static_cast<Real>(m);
+        scales.resize(static_cast<size_t>(k));
+        for (size_t level = 0; level < scales.size(); ++level)
+            scales[level] = static_cast<Real>(std::sqrt(weight * (static_cast<double>(m) - counts[level])));
         for (int64_t t = 0; t < m; ++t, row += n) {
-            const double others = static_cast<double>(m) - counts[static_cast<size_t>(pairs.levels[first + t])];
-            const Real scale = static_cast<Real>(std::sqrt(weight * others)), *x = X + t * n;
-            for (int64_t f = 0; f < n; ++f) row[f] = scale * ((x[f] - X[f]) - mean[f]);
+            const Real scale = scales[static_cast<size_t>(pairs.levels[first + t])], *x = X + t * n;
+            Real *RANKSVM_RESTRICT out = row;
+            for (int64_t f = 0; f < n; ++f) out[f] = scale * ((x[f] - X[f]) - mean[f]);
         }
         const Real root = static_cast<Real>(std::sqrt(weight));
         for (int32_t level = 0; level < k; ++level, row += n) {

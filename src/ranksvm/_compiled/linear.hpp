@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "centre_queries.hpp"
 #include "dense_matrix.hpp"
 #include "portable.hpp"
 #include "row_lanes.hpp"
@@ -252,24 +253,6 @@ RANKSVM_INLINE void sparse_gather(const Real *data, const Index *indices, const 
     for (int64_t t = start; t < stop; ++t) {
         const int64_t row = row_at(rows, t);
         for (int64_t e = indptr[row]; e < indptr[row + 1]; ++e) out_range[(t - start) * n + indices[e]] += static_cast<Out>(data[e]);
-    }
-}
-
-// Rows of each query less their mean: L annihilates constants, so a Hessian is the same and loses no digits.
-template <class Real>
-static void centre_queries(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, Real *X_range) {
-    Vector<Real> mean(static_cast<size_t>(n));
-    const int64_t origin = pointers[first_query];
-    for (int64_t q = first_query; q < last_query; ++q) {
-        const int64_t m = pointers[q + 1] - pointers[q];
-        Real *X = X_range + (pointers[q] - origin) * n;
-        Real *RANKSVM_RESTRICT centre = mean.data();
-        std::fill_n(centre, n, Real(0));
-        for (int64_t i = 0; i < m; ++i)
-            for (int64_t f = 0; f < n; ++f) centre[f] += X[i * n + f];
-        for (int64_t f = 0; f < n; ++f) centre[f] /= static_cast<Real>(m);
-        for (int64_t i = 0; i < m; ++i)
-            for (int64_t f = 0; f < n; ++f) X[i * n + f] -= centre[f];
     }
 }
 

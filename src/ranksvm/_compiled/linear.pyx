@@ -56,6 +56,10 @@ cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
         void scores(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
         void accumulate(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        @staticmethod
+        void gather(const void *, int64_t, int64_t, double *, int64_t) except + nogil
+        @staticmethod
+        void gather_single(const void *, int64_t, int64_t, float *, int64_t) except + nogil
 
     cppclass SparseRows[Real, Index]:
         const SparseLoops[Real, Index] *loops
@@ -67,6 +71,10 @@ cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
         void scores(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
         void accumulate(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        @staticmethod
+        void gather(const void *, int64_t, int64_t, double *, int64_t) except + nogil
+        @staticmethod
+        void gather_single(const void *, int64_t, int64_t, float *, int64_t) except + nogil
 
 # Rows of no more bytes than this are read from a core's cache: prefetching them took a tenth of the time of a pass.
 cdef int64_t NEAR_BYTES = 1 << 21
@@ -126,6 +134,8 @@ def dense_products(const real[:, ::1] X, const int64_t[::1] rows):
     own.far = products.n_positions * X.shape[1] * <int64_t>sizeof(real) > NEAR_BYTES
     products.table.scores = DenseRows[OneBlock[real]].scores
     products.table.accumulate = DenseRows[OneBlock[real]].accumulate
+    products.table.gather = DenseRows[OneBlock[real]].gather
+    products.table.gather_single = DenseRows[OneBlock[real]].gather_single
     return products
 
 
@@ -146,6 +156,8 @@ def two_block_products(const real[:, ::1] X, const real[:, ::1] second, const in
     own.far = True  # listed pairs take their rows in disorder
     products.table.scores = DenseRows[TwoBlocks[real]].scores
     products.table.accumulate = DenseRows[TwoBlocks[real]].accumulate
+    products.table.gather = DenseRows[TwoBlocks[real]].gather
+    products.table.gather_single = DenseRows[TwoBlocks[real]].gather_single
     return products
 
 
@@ -166,6 +178,8 @@ def sparse_products(const real[::1] data, const index[::1] indices, const index[
     own.rows = _map(rows)
     products.table.scores = SparseRows[real, index].scores
     products.table.accumulate = SparseRows[real, index].accumulate
+    products.table.gather = SparseRows[real, index].gather
+    products.table.gather_single = SparseRows[real, index].gather_single
     return products
 
 

@@ -3,9 +3,12 @@
 #define RANKSVM_PAIR_LIST_HPP
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
+#include "centre_queries.hpp"
+#include "hessian_rows.hpp"
 #include "loss_sums.hpp"
 #include "pair_list_loops.hpp"
 #include "portable.hpp"
@@ -103,7 +106,7 @@ static void laplacian_of_list(const PairList &pairs, int64_t first_query, int64_
 // Rows Z with factor * X' L X = (X'Z + Z'X) / 2; of L itself Z_i = counts_i x_i - 2 * (sum of curvature_ij x_j over the
 // pairs that i wins).
 template <class Real>
-static void laplacian_rows_of_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
+RANKSVM_INLINE void laplacian_rows_of_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
                                    const double *counts, const Real *X_range, int64_t n, double factor, Real *Z_range) {
     const int64_t origin = pairs.pointers[first_query], end = pairs.pointers[last_query];
     for (int64_t t = 0; t < end - origin; ++t) {
@@ -121,6 +124,37 @@ static void laplacian_rows_of_list(const PairList &pairs, int64_t first_query, i
             for (int64_t f = 0; f < n; ++f) z[f] -= weight * x[f];
         }
     }
+}
+
+// Rows sqrt(factor * curvature_ij) (x_i - x_j), one for each active pair. Returns their number.
+template <class Real>
+RANKSVM_INLINE int64_t differences_of_list(const PairList &pairs, int64_t first_query, int64_t last_query,
+                                           const double *curvature, const Real *X_range, int64_t n, double factor, Real *D) {
+    Real *row = D;
+    for (int64_t q = first_query; q < last_query; ++q) {
+        const Real *X = X_range + (pairs.pointers[q] - pairs.pointers[first_query]) * n;
+        for (int64_t p = pairs.pair_pointers[q]; p < pairs.pair_pointers[q + 1]; ++p) {
+            if (curvature[p] == 0.0) continue;
+            const Real root = static_cast<Real>(std::sqrt(factor * curvature[p]));
+            const Real *preferred = X + pairs.preferred[p] * n, *other = X + pairs.other[p] * n;
+            for (int64_t f = 0; f < n; ++f) row[f] = root * (preferred[f] - other[f]);
+            row += n;
+        }
+    }
+    return (row - D) / n;
+}
+
+// What a Hessian is built of: see hessian_rows.hpp. Squares of differences are less work than rows times those
+// of the Laplacian, half of it each, where there are at most two pairs a row.
+template <class Real>
+static int64_t hessian_rows_of_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
+                                    const double *counts, Real *X_range, int64_t n, double factor, Real *out) {
+    const int64_t n_pairs = pairs.pair_pointers[last_query] - pairs.pair_pointers[first_query];
+    if (n_pairs <= 2 * (pairs.pointers[last_query] - pairs.pointers[first_query]))
+        return differences_of_list(pairs, first_query, last_query, curvature, X_range, n, factor, out);
+    centre_queries(pairs.pointers, first_query, last_query, n, X_range);
+    laplacian_rows_of_list(pairs, first_query, last_query, curvature, counts, X_range, n, factor, out);
+    return kNotSquared;
 }
 
 }  // namespace ranksvm::RANKSVM_VARIANT

@@ -8,7 +8,7 @@ Arrays over rows are in sorted order; arguments named ``*_range`` hold the rows 
 from libc.stdint cimport int32_t, int64_t
 from libcpp cimport bool as cbool
 
-from ranksvm._compiled.border cimport need, need_places_by_query, need_pointers, need_range
+from ranksvm._compiled.border cimport need, need_places_by_query, need_pointers
 from ranksvm._compiled.instruction_set cimport chosen
 from ranksvm._compiled.passes cimport LossSums, QueryOperator, new_operator
 
@@ -24,14 +24,15 @@ cdef extern from "pair_list_loops.hpp" namespace "ranksvm" nogil:
         pass
 
     cppclass PairListRowLoops[Real]:
-        void (*laplacian_rows)(PairList, int64_t, int64_t, const double *, const double *, const Real *, int64_t, double,
-                               Real *)
+        pass
 
     const Loops &loops_of[Loops](int)
 
 cdef extern from "pair_list_operators.hpp" namespace "ranksvm" nogil:
     cppclass ListOperator:
         const PairListLoops *loops
+        const PairListRowLoops[double] *row_loops
+        const PairListRowLoops[float] *single_row_loops
         const PairList *pairs
         double *active
         double *degrees
@@ -45,11 +46,10 @@ cdef extern from "pair_list_operators.hpp" namespace "ranksvm" nogil:
         LossSums huber(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
         LossSums laplacian(const void *, int64_t, int64_t, const double *, double *) except + nogil
-
-
-ctypedef fused real:
-    float
-    double
+        @staticmethod
+        int64_t rows(const void *, int64_t, int64_t, double *, int64_t, double *) except + nogil
+        @staticmethod
+        int64_t rows_single(const void *, int64_t, int64_t, float *, int64_t, float *) except + nogil
 
 
 cdef class ListArrays:
@@ -77,11 +77,6 @@ cdef class ListArrays:
         self.pairs.other = &other[0] if other.shape[0] else NULL
         self.pairs.weight = &weight[0] if weight.shape[0] else NULL
 
-    cdef int need_rows_of(self, str name, int64_t found, int64_t first, int64_t last) except -1:
-        """Refuse an array that does not hold the rows of a range of queries."""
-        need_range("queries", first, last, self.n_queries)
-        return need(name, found, self.pairs.pointers[last] - self.pairs.pointers[first])
-
 
 cdef QueryOperator _new_operator(ListArrays arrays, double[::1] active, double[::1] degrees):
     need("active", active.shape[0], arrays.n_pairs)
@@ -90,6 +85,8 @@ cdef QueryOperator _new_operator(ListArrays arrays, double[::1] active, double[:
         sizeof(ListOperator), (arrays, active, degrees), arrays.pairs.pointers, arrays.n_queries)
     cdef ListOperator *own = <ListOperator *>made.memory
     own.loops = &loops_of[PairListLoops](chosen)
+    own.row_loops = &loops_of[PairListRowLoops[double]](chosen)
+    own.single_row_loops = &loops_of[PairListRowLoops[float]](chosen)
     own.pairs = &arrays.pairs
     own.active = &active[0]
     own.degrees = &degrees[0]
@@ -122,19 +119,6 @@ def laplacian(ListArrays arrays, double[::1] active, double[::1] degrees, double
     cdef QueryOperator made = _new_operator(arrays, active, degrees)
     (<ListOperator *>made.memory).factor = factor
     made.table.apply = ListOperator.laplacian
+    made.table.rows = ListOperator.rows
+    made.table.rows_single = ListOperator.rows_single
     return made
-
-
-def laplacian_rows(ListArrays arrays, int64_t first, int64_t last, const double[::1] curvature,
-                   const double[::1] counts, const real[:, ::1] X_range, double factor, real[:, ::1] Z_range):
-    """Rows Z with ``factor * X' L X = (X'Z + Z'X) / 2`` for a range of queries."""
-    need("curvature", curvature.shape[0], arrays.n_pairs)
-    need("counts", counts.shape[0], arrays.n_rows)
-    arrays.need_rows_of("X_range", X_range.shape[0], first, last)
-    arrays.need_rows_of("Z_range", Z_range.shape[0], first, last)
-    need("a row of Z_range", Z_range.shape[1], X_range.shape[1])
-    if X_range.shape[0] == 0 or X_range.shape[1] == 0 or curvature.shape[0] == 0:
-        return
-    with nogil:
-        loops_of[PairListRowLoops[real]](chosen).laplacian_rows(
-            arrays.pairs, first, last, &curvature[0], &counts[0], &X_range[0, 0], X_range.shape[1], factor, &Z_range[0, 0])

@@ -31,8 +31,8 @@ struct PairListLoops {
 // Rows in double or single precision, in which Hessians are built.
 template <class Real>
 struct PairListRowLoops {
-    void (*laplacian_rows)(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
-                           const double *counts, const Real *X_range, int64_t n, double factor, Real *Z_range);
+    int64_t (*hessian_rows)(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
+                            const double *counts, Real *X_range, int64_t n, double factor, Real *out);
 };
 RANKSVM_DECLARE_LOOPS(PairListLoops)
 RANKSVM_DECLARE_LOOPS(PairListRowLoops<double>)

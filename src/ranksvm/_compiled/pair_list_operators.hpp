@@ -9,6 +9,8 @@ namespace ranksvm {
 
 struct ListOperator {
     const PairListLoops *loops;
+    const PairListRowLoops<double> *row_loops;
+    const PairListRowLoops<float> *single_row_loops;
     const PairList *pairs;
     double *active, *degrees;  // weight of each pair at which the loss is curved, their sum for each document
     double threshold;          // of the squared hinge
@@ -36,6 +38,15 @@ struct ListOperator {
         const int64_t size = own.pairs->pointers[last] - own.pairs->pointers[first];
         for (int64_t t = 0; t < size; ++t) u_range[t] *= own.factor;
         return {0.0, 0.0, 0.0};
+    }
+    static int64_t rows(const void *context, int64_t first, int64_t last, double *X_range, int64_t n, double *out) {
+        const ListOperator &own = *static_cast<const ListOperator *>(context);
+        return own.row_loops->hessian_rows(*own.pairs, first, last, own.active, own.degrees, X_range, n, own.factor, out);
+    }
+    static int64_t rows_single(const void *context, int64_t first, int64_t last, float *X_range, int64_t n, float *out) {
+        const ListOperator &own = *static_cast<const ListOperator *>(context);
+        return own.single_row_loops->hessian_rows(*own.pairs, first, last, own.active, own.degrees, X_range, n, own.factor,
+                                                  out);
     }
 };
 

@@ -1,5 +1,6 @@
 // One pass over the rows, a few queries at a time: products of their rows with w, an operator on these, and the rows times
-// what it gives, while the rows are still in the nearest cache. Modules hand each other these two parts as tables.
+// what it gives, while the rows are still in the nearest cache. Modules hand each other these two parts as tables, also for
+// the Hessians of hessian_pass.hpp.
 #ifndef RANKSVM_PASSES_HPP
 #define RANKSVM_PASSES_HPP
 
@@ -7,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "hessian_rows.hpp"
 #include "loss_sums.hpp"
 #include "workers.hpp"
 
@@ -19,12 +21,18 @@ struct RowProducts {
     const void *context;
     void (*scores)(const void *context, int64_t start, int64_t stop, const double *w, double *v_range);  // v = X w
     void (*accumulate)(const void *context, int64_t start, int64_t stop, const double *u_range, double *total);  // total += X' u
+    // the rows themselves, with columns of zeros beside them
+    void (*gather)(const void *context, int64_t start, int64_t stop, double *out, int64_t n_columns);
+    void (*gather_single)(const void *context, int64_t start, int64_t stop, float *out, int64_t n_columns);
 };
 
 // A map of vectors over rows that treats queries one by one: u = f(v) on the queries first .. last, and sums of them.
 struct QueryOperator {
     const void *context;
     LossSums (*apply)(const void *context, int64_t first, int64_t last, const double *v_range, double *u_range);
+    // of a Hessian with respect to the scores, else null: see hessian_rows.hpp
+    int64_t (*rows)(const void *context, int64_t first, int64_t last, double *X_range, int64_t n, double *out);
+    int64_t (*rows_single)(const void *context, int64_t first, int64_t last, float *X_range, int64_t n, float *out);
 };
 
 inline void add(LossSums &sums, const LossSums &more) {

@@ -13,10 +13,22 @@ cdef extern from "passes.hpp" namespace "ranksvm" nogil:
         const void *context
         void (*scores)(const void *, int64_t, int64_t, const double *, double *) except + nogil
         void (*accumulate)(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        void (*gather)(const void *, int64_t, int64_t, double *, int64_t) except + nogil
+        void (*gather_single)(const void *, int64_t, int64_t, float *, int64_t) except + nogil
 
     cdef struct OperatorTable "ranksvm::QueryOperator":
         const void *context
         LossSums (*apply)(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        int64_t (*rows)(const void *, int64_t, int64_t, double *, int64_t, double *) except + nogil
+        int64_t (*rows_single)(const void *, int64_t, int64_t, float *, int64_t, float *) except + nogil
+
+cdef extern from "hessian_rows.hpp" namespace "ranksvm" nogil:
+    const int64_t kNotSquared
+
+
+ctypedef fused real:
+    float
+    double
 
 
 cdef class RowProducts:
@@ -37,9 +49,19 @@ cdef class QueryOperator:
     cdef int64_t n_queries
 
     cdef int check_made(self) except -1
+    cdef int check_hessian(self) except -1
     cdef int check(self, int64_t first, int64_t last, int64_t n_rows) except -1
 
 
 # Objects with a context of so many bytes, to be filled in; `owners` keeps alive what it points to.
 cdef RowProducts new_products(size_t context_size, object owners, int64_t n_positions, int64_t n_features)
 cdef QueryOperator new_operator(size_t context_size, object owners, const int64_t *pointers, int64_t n_queries)
+
+
+cdef class QueryShares:
+    cdef readonly object ranges
+    cdef readonly object ends
+    cdef const int64_t *first_range
+    cdef const int64_t *first_end
+    cdef readonly int64_t n_shares
+    cdef int64_t n_queries

@@ -74,6 +74,34 @@ cdef class QueryOperator:
             sums = self.table.apply(self.table.context, first, last, &v_range[0], &u_range[0])
         return sums.value, sums.excess, sums.slack
 
+    def rows(self, int64_t first, int64_t last, real[:, ::1] X_range, real[:, ::1] out):
+        """What an explicit Hessian is built of, from the rows X of a range of queries.
+
+        The operator is a Hessian H with respect to the scores. Writes rows D with ``D'D = X' H X`` to ``out``, which has
+        twice the rows of X, and returns their number; or returns None, centres X by query, and writes Z with ``X'Z + Z'X =
+        2 X' H X`` to the first rows of ``out``.
+        """
+        cdef int64_t found
+        self.check_hessian()
+        self.check(first, last, X_range.shape[0])
+        need("out", out.shape[0], 2 * X_range.shape[0])
+        need("a row of out", out.shape[1], X_range.shape[1])
+        if X_range.shape[0] == 0 or X_range.shape[1] == 0:
+            return 0
+        with nogil:
+            if real is float:
+                found = self.table.rows_single(
+                    self.table.context, first, last, &X_range[0, 0], X_range.shape[1], &out[0, 0])
+            else:
+                found = self.table.rows(self.table.context, first, last, &X_range[0, 0], X_range.shape[1], &out[0, 0])
+        return None if found == kNotSquared else found
+
+    cdef int check_hessian(self) except -1:
+        self.check_made()
+        if self.table.rows == NULL:
+            raise ValueError("an operator of a Hessian is needed")
+        return 0
+
     cdef int check_made(self) except -1:
         if self.pointers == NULL:
             raise ValueError("an operator is made by a loss")
@@ -107,6 +135,8 @@ cdef QueryOperator new_operator(size_t context_size, object owners, const int64_
     made.memory = _allocated(context_size)
     made.owners = owners
     made.table.context = made.memory
+    made.table.rows = NULL
+    made.table.rows_single = NULL
     made.pointers = pointers
     made.n_queries = n_queries
     return made
@@ -118,13 +148,6 @@ cdef class QueryShares:
     A share begins where the one before ends. Every share adds up by itself, so that results depend on the shares and not on
     the number of threads.
     """
-
-    cdef readonly object ranges
-    cdef readonly object ends
-    cdef const int64_t *first_range
-    cdef const int64_t *first_end
-    cdef readonly int64_t n_shares
-    cdef int64_t n_queries
 
     def __init__(self, const int64_t[:, ::1] ranges, const int64_t[::1] ends):
         cdef int64_t i, before = 0

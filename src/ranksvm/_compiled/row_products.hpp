@@ -24,6 +24,14 @@ struct DenseRows {
         const DenseRows &own = *static_cast<const DenseRows *>(context);
         own.loops->accumulate(own.X, own.n, own.rows, start, stop, own.far ? own.n_positions : stop, u_range, total);
     }
+    static void gather(const void *context, int64_t start, int64_t stop, double *out, int64_t n_columns) {
+        const DenseRows &own = *static_cast<const DenseRows *>(context);
+        own.loops->gather(own.X, own.n, own.rows, start, stop, out, n_columns);
+    }
+    static void gather_single(const void *context, int64_t start, int64_t stop, float *out, int64_t n_columns) {
+        const DenseRows &own = *static_cast<const DenseRows *>(context);
+        own.loops->gather_single(own.X, own.n, own.rows, start, stop, out, n_columns);
+    }
 };
 
 template <class Real, class Index>
@@ -40,6 +48,14 @@ struct SparseRows {
     static void accumulate(const void *context, int64_t start, int64_t stop, const double *u_range, double *total) {
         const SparseRows &own = *static_cast<const SparseRows *>(context);
         own.loops->accumulate(own.data, own.indices, own.indptr, own.rows, start, stop, u_range, false, total);
+    }
+    static void gather(const void *context, int64_t start, int64_t stop, double *out, int64_t n_columns) {
+        const SparseRows &own = *static_cast<const SparseRows *>(context);
+        own.loops->gather(own.data, own.indices, own.indptr, n_columns, own.rows, start, stop, out);
+    }
+    static void gather_single(const void *context, int64_t start, int64_t stop, float *out, int64_t n_columns) {
+        const SparseRows &own = *static_cast<const SparseRows *>(context);
+        own.loops->gather_single(own.data, own.indices, own.indptr, n_columns, own.rows, start, stop, out);
     }
 };
 

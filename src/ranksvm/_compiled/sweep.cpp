@@ -1,5 +1,4 @@
 // One copy of the loops of complete_queries.hpp, levels.hpp and sweep.hpp, for the instruction set that meson.build compiles this for.
-#include "complete_queries.hpp"
 #include "levels.hpp"
 #include "sweep.hpp"
 
@@ -9,7 +8,7 @@ namespace ranksvm::RANKSVM_VARIANT {
 
 static constexpr SweepLoops kSweep = {squared_hinge, huber, laplacian, compress_levels, count_pairs, order_by_level};
 template <class Real>
-static constexpr SweepRowLoops<Real> kSweepRows = {laplacian_rows<Real>, complete_rows<Real>};
+static constexpr SweepRowLoops<Real> kSweepRows = {hessian_rows<Real>};
 
 template <> const SweepLoops &loops() { return kSweep; }
 template <> const SweepRowLoops<double> &loops() { return kSweepRows<double>; }

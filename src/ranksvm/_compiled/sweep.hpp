@@ -8,6 +8,9 @@
 #include <limits>
 
 #include "all_pairs.hpp"
+#include "centre_queries.hpp"
+#include "complete_queries.hpp"
+#include "hessian_rows.hpp"
 #include "level_vectors.hpp"
 #include "loss_sums.hpp"
 #include "pair_sums.hpp"
@@ -277,7 +280,7 @@ RANKSVM_INLINE void laplacian_rows_of_query(const Pairs &pairs, const SortedQuer
 }
 
 template <class Real>
-static void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
+RANKSVM_INLINE void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                            const Real *X_range, int64_t n, double factor, Real *Z_range, SortedQuery &query) {
     LabelledQuery labelled;
     Vector<Real> plain, times_gain;
@@ -311,6 +314,17 @@ static void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t f
         LevelVectors<Real> gains(query.gaps ? n_levels : 0, pairs.adjacent != 0, n, times_gain);
         laplacian_rows_of_query(pairs, query, order, counts, X, n, factor, Z, others, gains);
     }
+}
+
+// What a Hessian is built of: see hessian_rows.hpp.
+template <class Real>
+static int64_t hessian_rows(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
+                            Real *X_range, int64_t n, double factor, Real *out, SortedQuery &query) {
+    const int64_t squared = squared_rows(pairs, state.degrees, first_query, last_query, X_range, n, factor, out);
+    if (squared != kNotSquared) return squared;
+    centre_queries(pairs.pointers, first_query, last_query, n, X_range);
+    laplacian_rows(pairs, state, first_query, last_query, X_range, n, factor, out, query);
+    return kNotSquared;
 }
 
 }  // namespace ranksvm::RANKSVM_VARIANT

@@ -54,16 +54,15 @@ cdef extern from "sweep_loops.hpp" namespace "ranksvm" nogil:
         int64_t (*order_by_level)(const Pairs &, int64_t, const double *, double, int32_t *, uint8_t *) except +
 
     cppclass SweepRowLoops[Real]:
-        void (*laplacian_rows)(const Pairs &, const PairState &, int64_t, int64_t, const Real *, int64_t, double, Real *,
-                               SortedQuery &) except +
-        int64_t (*complete_rows)(const Pairs &, const double *, int64_t, int64_t, const Real *, int64_t, double,
-                                 Real *) except +
+        pass
 
     const Loops &loops_of[Loops](int)
 
 cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
     cppclass SweepOperator:
         const SweepLoops *loops
+        const SweepRowLoops[double] *row_loops
+        const SweepRowLoops[float] *single_row_loops
         const Pairs *pairs
         const PairState *state
         ScratchPool *pool
@@ -77,11 +76,10 @@ cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
         LossSums huber(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
         LossSums laplacian(const void *, int64_t, int64_t, const double *, double *) except + nogil
-
-
-ctypedef fused real:
-    float
-    double
+        @staticmethod
+        int64_t rows(const void *, int64_t, int64_t, double *, int64_t, double *) except + nogil
+        @staticmethod
+        int64_t rows_single(const void *, int64_t, int64_t, float *, int64_t, float *) except + nogil
 
 
 cdef class PairArrays:
@@ -207,6 +205,8 @@ cdef QueryOperator _new_operator(PairArrays arrays, StateArrays state):
         sizeof(SweepOperator), (arrays, state), arrays.pairs.pointers, arrays.n_queries)
     cdef SweepOperator *own = <SweepOperator *>made.memory
     own.loops = &loops_of[SweepLoops](chosen)
+    own.row_loops = &loops_of[SweepRowLoops[double]](chosen)
+    own.single_row_loops = &loops_of[SweepRowLoops[float]](chosen)
     own.pairs = &arrays.pairs
     own.state = &state.state
     own.pool = &arrays.pool
@@ -247,45 +247,9 @@ def laplacian(PairArrays arrays, StateArrays state, double factor):
     cdef QueryOperator made = _new_operator(arrays, state)
     (<SweepOperator *>made.memory).factor = factor
     made.table.apply = SweepOperator.laplacian
+    made.table.rows = SweepOperator.rows
+    made.table.rows_single = SweepOperator.rows_single
     return made
-
-
-def laplacian_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const real[:, ::1] X_range,
-                   double factor, real[:, ::1] Z_range):
-    """Rows Z with ``factor * X' L X = (X'Z + Z'X) / 2`` for a range of queries (X of the range centred by query)."""
-    arrays.need_state(state)
-    arrays.need_rows_of("X_range", X_range.shape[0], first, last)
-    arrays.need_rows_of("Z_range", Z_range.shape[0], first, last)
-    need("a row of Z_range", Z_range.shape[1], X_range.shape[1])
-    if X_range.shape[0] == 0 or X_range.shape[1] == 0:
-        return
-    cdef Scratch *scratch = new Scratch(arrays.pool)
-    try:
-        with nogil:
-            loops_of[SweepRowLoops[real]](chosen).laplacian_rows(
-                arrays.pairs, state.state, first, last, &X_range[0, 0], X_range.shape[1], factor, &Z_range[0, 0],
-                scratch.query())
-    finally:
-        del scratch
-
-
-def complete_rows(PairArrays arrays, StateArrays state, int64_t first, int64_t last, const real[:, ::1] X_range,
-                  double factor, real[:, ::1] D):
-    """Rows with ``D'D = factor * X' L X`` for a range of queries; returns their number.
-
-    It is -1 where not all pairs of the queries are active, or where those of a query do not all weigh the same.
-    """
-    cdef int64_t n_rows
-    arrays.need_state(state)
-    arrays.need_rows_of("X_range", X_range.shape[0], first, last)
-    need("D", D.shape[0], 2 * X_range.shape[0])
-    need("a row of D", D.shape[1], X_range.shape[1])
-    if X_range.shape[0] == 0 or X_range.shape[1] == 0:
-        return 0
-    with nogil:
-        n_rows = loops_of[SweepRowLoops[real]](chosen).complete_rows(
-            arrays.pairs, state.state.degrees, first, last, &X_range[0, 0], X_range.shape[1], factor, &D[0, 0])
-    return n_rows
 
 
 def compress_levels(const int64_t[::1] pointers, int64_t first, int64_t last, const double[::1] y,

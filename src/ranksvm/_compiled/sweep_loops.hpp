@@ -31,10 +31,8 @@ struct SweepLoops {
 // Rows in double or single precision, in which Hessians are built.
 template <class Real>
 struct SweepRowLoops {
-    void (*laplacian_rows)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
-                           const Real *X_range, int64_t n, double factor, Real *Z_range, SortedQuery &scratch);
-    int64_t (*complete_rows)(const Pairs &pairs, const double *degrees, int64_t first_query, int64_t last_query,
-                             const Real *X_range, int64_t n, double factor, Real *D);
+    int64_t (*hessian_rows)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query, Real *X_range,
+                            int64_t n, double factor, Real *out, SortedQuery &scratch);
 };
 RANKSVM_DECLARE_LOOPS(SweepLoops)
 RANKSVM_DECLARE_LOOPS(SweepRowLoops<double>)

@@ -10,6 +10,8 @@ namespace ranksvm {
 
 struct SweepOperator {
     const SweepLoops *loops;
+    const SweepRowLoops<double> *row_loops;
+    const SweepRowLoops<float> *single_row_loops;
     const Pairs *pairs;
     const PairState *state;
     ScratchPool *pool;
@@ -42,6 +44,17 @@ struct SweepOperator {
         const int64_t size = own.pairs->pointers[last] - own.pairs->pointers[first];
         for (int64_t t = 0; t < size; ++t) u_range[t] *= own.factor;
         return {0.0, 0.0, 0.0};
+    }
+    static int64_t rows(const void *context, int64_t first, int64_t last, double *X_range, int64_t n, double *out) {
+        const SweepOperator &own = *static_cast<const SweepOperator *>(context);
+        Scratch scratch(*own.pool);
+        return own.row_loops->hessian_rows(*own.pairs, *own.state, first, last, X_range, n, own.factor, out, scratch.query());
+    }
+    static int64_t rows_single(const void *context, int64_t first, int64_t last, float *X_range, int64_t n, float *out) {
+        const SweepOperator &own = *static_cast<const SweepOperator *>(context);
+        Scratch scratch(*own.pool);
+        return own.single_row_loops->hessian_rows(*own.pairs, *own.state, first, last, X_range, n, own.factor, out,
+                                                  scratch.query());
     }
 };
 

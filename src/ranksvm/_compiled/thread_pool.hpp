@@ -27,7 +27,7 @@ namespace ranksvm {
 constexpr std::chrono::seconds kIdle{20};
 // A thread that has nothing to do looks for work for so long before it sleeps, and so long a caller looks whether the others
 // have ended: to wake one up takes 40 us, and the passes of a small fit are 30 to 100 us apart.
-constexpr std::chrono::microseconds kAwake{100};
+constexpr std::chrono::microseconds kAwake{400};
 constexpr int64_t kMostThreads = 256;
 
 // Whether this thread is at work on a task: work that such a task shares out, its own thread does.

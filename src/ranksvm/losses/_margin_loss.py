@@ -111,10 +111,5 @@ class MarginLoss:
     def curvature_diagonal(self, state: Any, start: int, stop: int) -> np.ndarray:
         return state.curvature * state.degrees[start:stop]
 
-    def curvature_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray) -> None:
-        self.sums.hessian_rows(state, first, last, X_range, Z_range)
-
-    def curvature_square(
-        self, state: Any, first: int, last: int, X_range: np.ndarray, memory: np.ndarray
-    ) -> np.ndarray | None:
-        return self.sums.square(state, first, last, X_range, memory)
+    def hessian_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, out: np.ndarray) -> int | None:
+        return self.sums.hessian(state).rows(first, last, X_range, out)

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+import ranksvm._compiled.linear as linear
 from ranksvm.losses.protocol import LossSums, QueryOperator
 from ranksvm.losses.round_off import OPERATIONS, LossRoundOff, growth
 
@@ -139,21 +140,15 @@ class FunctionLoss:
         degrees = self._degrees(state, first, last)
         return degrees[start - pointers[first] : stop - pointers[first]]
 
-    def curvature_rows(
-        self, state: FunctionState, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray
-    ) -> None:
+    def hessian_rows(self, state: FunctionState, first: int, last: int, X_range: np.ndarray, out: np.ndarray) -> None:
         from scipy import sparse
 
-        np.multiply(self._degrees(state, first, last)[:, np.newaxis], X_range, out=Z_range)
+        linear.centre_queries(self.pairs.pointers, first, last, X_range)
         n = len(X_range)
+        Z = np.multiply(self._degrees(state, first, last)[:, np.newaxis], X_range, out=out[:n])
         for i, j, curvature in self._active(state, first, last):
             # half of X' L X is in either triangle: twice one of them will do, once X'Z + Z'X is formed
-            Z_range -= sparse.csr_array((2.0 * curvature, (i, j)), shape=(n, n)) @ X_range
-
-    def curvature_square(
-        self, state: FunctionState, first: int, last: int, X_range: np.ndarray, memory: np.ndarray
-    ) -> None:
-        return None
+            Z -= sparse.csr_array((2.0 * curvature, (i, j)), shape=(n, n)) @ X_range
 
     def _degrees(self, state: FunctionState, first: int, last: int) -> np.ndarray:
         n = int(self.pairs.pointers[last] - self.pairs.pointers[first])

@@ -132,13 +132,9 @@ class PairwiseLoss(Protocol):
     def curvature_diagonal(self, state: Any, start: int, stop: int) -> np.ndarray:
         """Diagonal of the Hessian with respect to the scores, for the positions ``start .. stop``."""
 
-    def curvature_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray) -> None:
-        """Write Z with ``X'Z + Z'X = 2 X' H X`` for the Hessian H with respect to the scores; X centred by query."""
+    def hessian_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, out: np.ndarray) -> int | None:
+        """What an explicit Hessian is built of, H that with respect to the scores.
 
-    def curvature_square(
-        self, state: Any, first: int, last: int, X_range: np.ndarray, memory: np.ndarray
-    ) -> np.ndarray | None:
-        """D with ``D'D = X' H X``; None where `curvature_rows` is the cheaper way.
-
-        It may be in ``memory``, which has twice the rows of X.
+        Writes rows D with ``D'D = X' H X`` to ``out``, which has twice the rows of X, and returns their number; or
+        returns None, centres X by query, and writes Z with ``X'Z + Z'X = 2 X' H X`` to the first rows of ``out``.
         """

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 import ranksvm._compiled.blocks as blocks
+import ranksvm._compiled.linear as linear
 from ranksvm.data import ComparablePairs, PairBlocks
 from ranksvm.losses.protocol import LossSums, QueryOperator
 from ranksvm.losses.round_off import LossRoundOff
@@ -105,23 +106,18 @@ class ShiftedHuberHinge:
     def curvature_diagonal(self, state: ShiftedState, start: int, stop: int) -> np.ndarray:
         return state.degrees[start:stop] / self.width
 
-    def curvature_rows(
-        self, state: ShiftedState, first: int, last: int, X_range: np.ndarray, Z_range: np.ndarray
-    ) -> None:
+    def hessian_rows(self, state: ShiftedState, first: int, last: int, X_range: np.ndarray, out: np.ndarray) -> None:
+        linear.centre_queries(self.pairs.pointers, first, last, X_range)
         start = self.pairs.pointers[first]
-        np.multiply(state.degrees[start : start + len(X_range), np.newaxis], X_range, out=Z_range)
+        Z = out[: len(X_range)]
+        np.multiply(state.degrees[start : start + len(X_range), np.newaxis], X_range, out=Z)
         for query in range(first, last):
             preferred, other = (positions - start for positions in self.blocks.documents(query))
             active = np.empty(self.blocks.shape(query))
             blocks.shifted_bends(self.blocks.arrays, query, state.scores, *self._shift, active)
             # half of X' L X is in either triangle: twice one of them will do, once X'Z + Z'X is formed
-            Z_range[preferred] -= 2.0 * (active @ X_range[other])
-        Z_range /= self.width
-
-    def curvature_square(
-        self, state: ShiftedState, first: int, last: int, X_range: np.ndarray, memory: np.ndarray
-    ) -> None:
-        return None
+            Z[preferred] -= 2.0 * (active @ X_range[other])
+        Z /= self.width
 
     def alpha(self, scores: np.ndarray, query: int, out: np.ndarray | None = None) -> np.ndarray:
         """The dual variables of the pairs of a query at some scores.

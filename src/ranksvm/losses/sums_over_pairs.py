@@ -76,9 +76,6 @@ class SweepSums:
 
     def __init__(self, pairs: ComparablePairs):
         self.pairs = pairs
-        # whether no query has more than two documents: then the active pairs are known from the degrees
-        self.few_pairs = bool(np.diff(pairs.pointers).max(initial=0) <= 2)
-        self._alike = pairs.gain is None and not pairs.adjacent
 
     @cached_property
     def lengths(self) -> SumLengths:
@@ -100,27 +97,6 @@ class SweepSums:
 
     def hessian(self, state):
         return sweep.laplacian(self.pairs.arrays, state.arrays, state.curvature)
-
-    def hessian_rows(self, state, first, last, X_range, Z_range):
-        sweep.laplacian_rows(self.pairs.arrays, state.arrays, first, last, X_range, state.curvature, Z_range)
-
-    def square(self, state, first, last, X_range, memory):
-        """Rows of squares where there are few pairs, or all are active."""
-        if self.few_pairs:
-            return self._differences(state, first, last, X_range)
-        if not self._alike:
-            return None
-        pairs, states = self.pairs.arrays, state.arrays
-        n_rows = sweep.complete_rows(pairs, states, first, last, X_range, state.curvature, memory)
-        return memory[:n_rows] if n_rows >= 0 else None
-
-    def _differences(self, state, first, last, X_range):
-        """Rows ``sqrt(weight) * (x_i - x_j)``, one for each active pair."""
-        pointers = self.pairs.pointers[first : last + 1]
-        begin = pointers[:-1][np.diff(pointers) == 2]
-        begin = begin[state.degrees[begin] > 0.0]
-        weight = state.curvature * state.degrees[begin]
-        return _differences(X_range, begin - pointers[0], begin + 1 - pointers[0], weight)
 
 
 class ListState:
@@ -174,35 +150,6 @@ class ListSums:
 
     def hessian(self, state):
         return pair_list.laplacian(self.pairs.arrays, state.active, state.degrees, state.curvature)
-
-    def hessian_rows(self, state, first, last, X_range, Z_range):
-        active = state.active, state.degrees
-        pair_list.laplacian_rows(self.pairs.arrays, first, last, *active, X_range, state.curvature, Z_range)
-
-    @property
-    def few_pairs(self) -> bool:
-        """Whether the squares of differences are less work than rows times those of the Laplacian, half of it each."""
-        return self.pairs.n_pairs <= 2 * self.pairs.n_rows
-
-    def square(self, state, first, last, X_range, memory):
-        """Rows ``sqrt(weight) * (x_i - x_j)``, one for each active pair, if there are few."""
-        if not self.few_pairs:
-            return None
-        pairs = self.pairs
-        part = slice(pairs.pair_pointers[first], pairs.pair_pointers[last])
-        weight = state.active[part]
-        active = np.flatnonzero(weight)
-        begins = pairs.pointers[first:last] - pairs.pointers[first]
-        begin = np.repeat(begins, np.diff(pairs.pair_pointers[first : last + 1]))[active]
-        preferred, other = pairs.preferred[part][active], pairs.other[part][active]
-        return _differences(X_range, begin + preferred, begin + other, state.curvature * weight[active])
-
-
-def _differences(X: np.ndarray, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    D = X[preferred]
-    D -= X[other]
-    D *= np.sqrt(weight)[:, np.newaxis]
-    return D
 
 
 def sums_over(pairs: Any) -> SweepSums | ListSums:

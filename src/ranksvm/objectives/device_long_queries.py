@@ -156,8 +156,8 @@ class LongQueries:
         """
         return self.loss.curvature_diagonal(at.state, 0, self.pairs.n_rows)
 
-    def laplacian_rows(self, at: LongPoint, number: int, A: np.ndarray) -> np.ndarray:
-        """Z with ``A'Z + Z'A = 2 A' H A`` for the rows A of one of these queries in the order of the device.
+    def hessian_factors(self, at: LongPoint, number: int, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """B and Z with ``B'Z + Z'B = 2 A' H A`` for the rows A of one of these queries in the order of the device.
 
         Parameters
         ----------
@@ -170,14 +170,14 @@ class LongQueries:
 
         Returns
         -------
-        ndarray of float64, of the same shape
-            Z.
+        tuple of ndarray of float64
+            B and Z, of the same shape.
         """
-        order = self._orders[number]
-        X, Z = np.empty_like(A), np.empty_like(A)
-        X[order] = A
-        self.loss.curvature_rows(at.state, number, number + 1, X, Z)
-        return Z[order]
+        X, out = np.empty_like(A), np.empty((2 * len(A), A.shape[1]))
+        X[self._orders[number]] = A
+        n_squares = self.loss.hessian_rows(at.state, number, number + 1, X, out)
+        Z = out[: len(X) if n_squares is None else n_squares]
+        return (X if n_squares is None else Z), Z
 
     def round_off(self, at: LongPoint, width: float | None, off: float, sharp: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation: see `PairwiseLoss.round_off`."""

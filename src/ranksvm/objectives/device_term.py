@@ -418,7 +418,7 @@ class DeviceTerm:
             arguments = *self._pairs.arguments, *self._rows.resident(start, stop), start, stop
             self._run("gather", *arguments, A, work=work)
             rows = self.device.copy_out(A.part(0, (stop - start) * self.n_variables)).reshape(stop - start, -1)
-            yield rows, self._long.laplacian_rows(self._long_at(at), number, rows)
+            yield self._long.hessian_factors(self._long_at(at), number, rows)
 
     def _sampled(self, n_rows: int, seed: int) -> _Sample | None:
         if self.weight <= 0.0:

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+import ranksvm._compiled.hessian as hessian
 import ranksvm._compiled.linear as linear
 import ranksvm._compiled.passes as passes
+from ranksvm._cached import cached_property
 from ranksvm._parallel import parallel_map
 from ranksvm.data import DenseDesign, DesignMatrix
 from ranksvm.data.queries import query_ranges
@@ -23,15 +25,13 @@ BLOCK_BYTES = 2 << 20
 # So many bytes of rows, or a whole query, are read twice, for scores and for the gradient: they should still be in a
 # cache near the core the second time. (700,080 x 136: 256 and 512 KiB take 0.9 of the time of 2 MiB, 0.98 of 32 KiB.)
 CACHE_BYTES = 256 << 10
-# A block of an explicit Hessian: rows gathered, and as many of the Laplacian times them or of squares. A product of
-# matrices needs many. (Fits of MQ2008, OHSUMED, MQ2007-partial with 512, 1,024, 2,048, 4,096 rows: 4.32, 4.19, 4.04,
-# 4.13; 3.01, 2.99, 2.78, 2.82; 10.5, 10.1, 9.8, 9.7 ms.) The fewer of these numbers where the more take more than the
-# fewer of these bytes, and no more than the more in any case.
-HESSIAN_BLOCK_ROWS = 1024, 2048
-HESSIAN_BLOCK_BYTES = 1 << 20, 8 << 20
-# Matrix products are fast where the number of columns is a multiple of this: a row of 44, 46, 47, 48 columns takes 36,
-# 46, 58, 36 ns with OpenBLAS (squares in float32, AVX-512).
-COLUMNS = 4
+# An explicit Hessian takes so many bytes of rows at a time, or those of a whole query, and as many of the Laplacian
+# times them or of squares: they should stay in a cache near the core.
+HESSIAN_BYTES = 32 << 10
+# The same where Python or NumPy makes the rows.
+PYTHON_HESSIAN_ROWS = 1024
+# A share of a Hessian has a matrix of its own: each thread has several of up to so many numbers, or one.
+SMALL_HESSIAN = 1 << 15
 # So many rows estimate the diagonal of a Hessian well enough to precondition with it. (With 2,000 TRON took 0.7 to 1.3
 # times as many products on MQ2008, OHSUMED and LightGBM's example, 3,005 x 300, where a tenth of the time went here.)
 DIAGONAL_ROWS = 1000
@@ -41,9 +41,6 @@ PARALLEL_WORK = 1 << 18
 # The same where threads run Python, which start late, or have something else to do. (A product of 3,005 x 300 took 0.32
 # ms on one thread and 0.58 ms on two of these, a fit of 35,969 x 46 three quarters of the time on two.)
 PARALLEL_PYTHON = 1 << 20
-# The same for Hessians, by rows times squared features. (10,000, 20,000, 40,000 rows of 46 take 0.87, 1.64, 3.25 ms on
-# one thread and 1.09, 1.60, 2.90 ms on two.)
-PARALLEL_SQUARES = 1 << 25
 # From so many variables on, adding up the gradients of many shares costs more than even shares save.
 LONG_GRADIENT = 50_000
 # A part of the rows, one of many, contributes so many whole queries or more to a sample. (A reading of 800 MB in 113
@@ -146,10 +143,10 @@ class ThreadedTerm:
         self._sample: _Sample | None = None
         self._diagonal_sample: _Sample | None = None
         self._sizes: Sizes | None = None
-        self._tasks, self._large = self._plan()
-        ends = np.cumsum([len(task) for task in self._tasks], dtype=np.int64)
-        queries = [(first, last) for task in self._tasks for first, last, _, _ in task]
-        self._shares = passes.QueryShares(np.array(queries, dtype=np.int64).reshape(-1, 2), ends)
+        # every share has a gradient of its own: not many of them where that is long
+        self._per_thread = 4 if self.n_variables < LONG_GRADIENT else 1
+        self._large = self._large_queries()
+        self._shares = self._query_shares(self._per_thread)
 
     def __reduce__(self):
         # scratch memory and plans stay here, as do rows that no pair needs
@@ -264,8 +261,7 @@ class ThreadedTerm:
             term.release(sampled)
             return diagonal
         part = self._dense_diagonal if self.dense else self._sparse_diagonal
-        shares = _shares(list(_blocks(self.pairs.pointers, self._hessian_rows())), self.n_threads, 4)
-        parts = parallel_map(lambda blocks: part(at, blocks), shares, self._python_threads)
+        parts = parallel_map(lambda blocks: part(at, blocks), self._row_shares(4), self._python_threads)
         return _add_up(parts, self.n_variables)
 
     def sample(self, n_rows: int, seed: int) -> "ThreadedTerm | None":
@@ -339,39 +335,67 @@ class ThreadedTerm:
 
     def _curvature(self, at: Scored, dtype: type) -> np.ndarray:
         """``X' H X``, the products in float64 or float32 and their sum in float64."""
+        operator, n = self.loss.hessian(at.state), self.n_variables
         rows_dtype = dtype if self.design.dtype == dtype else np.float64
+        if isinstance(self._products, passes.RowProducts) and isinstance(operator, passes.QueryOperator):
+            shares = self._hessian_shares
+            totals = np.zeros((max(1, shares.n_shares), n, n))
+            rows = max(1, HESSIAN_BYTES // (max(1, n) * np.dtype(rows_dtype).itemsize))
+            precision = dtype is np.float32, rows_dtype is np.float32
+            hessian.hessian_over(self._products, operator, shares, rows, *precision, totals, self.n_threads)
+            return totals[0] if len(totals) == 1 else totals[0].copy()  # others need not stay
 
         def part(blocks: list[Block]) -> np.ndarray:
-            total = np.zeros((self.n_variables, self.n_variables))
+            total = np.zeros((n, n))
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows float32 is found in the sum
-                for A, B in self._curvature_factors(at, blocks, rows_dtype):
-                    total += _product(A, B, dtype)[: self.n_variables, : self.n_variables]
+                for A, B in self._hessian_factors(at, blocks, rows_dtype):
+                    left: np.ndarray = A.astype(dtype, copy=False)
+                    hessian.add_product(left, left if A is B else B.astype(dtype, copy=False), total)
             return total
 
-        n_threads = self.n_threads if self.n_rows * self.n_variables**2 > PARALLEL_SQUARES else 1
-        blocks = list(_blocks(self.pairs.pointers, _even(self.n_rows, self._hessian_rows(), n_threads)))
-        shape = self.n_variables, self.n_variables
-        total = _add_up(parallel_map(part, _shares(blocks, n_threads, 1), n_threads), shape)
-        with np.errstate(invalid="ignore"):
-            return 0.5 * (total + total.T)
+        return _add_up(parallel_map(part, self._row_shares(1), self._python_threads), (n, n))
 
-    def _curvature_factors(
-        self, at: Scored, blocks: list[Block], dtype: type
+    @cached_property
+    def _hessian_shares(self) -> passes.QueryShares:
+        """The queries in shares for threads, large ones included."""
+        small = self.n_variables**2 <= SMALL_HESSIAN
+        if small and not self._large:
+            return self._shares
+        return self._query_shares(self._per_thread if small else 1, with_large=True)
+
+    def _query_shares(self, per_thread: int, with_large: bool = False) -> passes.QueryShares:
+        """Consecutive queries in shares of about equal numbers of rows, without the large ones or with them."""
+        pointers, n_shares = self.pairs.pointers, per_thread * self.n_threads if self.n_threads > 1 else 1
+        even = np.searchsorted(pointers, self.n_rows * np.arange(1, n_shares) // n_shares)
+        left_out = [] if with_large else [first for first, _, _, _ in self._large]
+        cuts = sorted({0, self.pairs.n_queries, *even.tolist(), *left_out, *(first + 1 for first in left_out)})
+        ranges = [both for both in pairwise(cuts) if both[0] not in left_out]
+        places = np.arange(1, len(ranges) + 1, dtype=np.int64)
+        return passes.QueryShares(np.array(ranges, dtype=np.int64).reshape(-1, 2), places)
+
+    def _row_shares(self, per_thread: int) -> list[list[Block]]:
+        """Blocks for what Python makes of rows, shared out among threads."""
+        most = _even(self.n_rows, PYTHON_HESSIAN_ROWS, self._python_threads)
+        return _shares(list(_blocks(self.pairs.pointers, most)), self._python_threads, per_thread)
+
+    def _hessian_factors(
+        self, at: Scored, blocks: list[Block], dtype: type = np.float64
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Matrices A and B with ``A'B + B'A = 2 X' H X``, block by block; one and the same where that is a square.
-
-        They have up to three columns more, of zeros.
-        """
-        memory = self._block_memory(blocks, dtype, 2)
-        for (first, last, _, _), X in self._gathered(blocks, dtype):
-            D = self.loss.curvature_square(at.state, first, last, X, memory[: 2 * len(X)])
-            yield (D, D) if D is not None else (X, self._curvature_rows(at, first, last, X, memory))
+        """Matrices A and B with ``A'B + B'A = 2 X' H X``, block by block; one and the same where that is a square."""
+        n_rows = max(stop - start for _, _, start, stop in blocks)
+        X_memory: np.ndarray = np.empty((n_rows, self.n_variables), dtype)
+        memory: np.ndarray = np.empty((2 * n_rows, self.n_variables), dtype)
+        for first, last, start, stop in blocks:
+            X = X_memory[: stop - start]
+            self.design.gather(self.pairs.rows, start, stop, X)
+            n_squares = self.loss.hessian_rows(at.state, first, last, X, memory[: 2 * len(X)])
+            D = memory[: len(X) if n_squares is None else n_squares]
+            yield (X if n_squares is None else D), D
 
     def _dense_diagonal(self, at: Scored, blocks: list[Block]) -> np.ndarray:
-        total, Z_memory = np.zeros(self.n_variables), self._block_memory(blocks)
-        for (first, last, _, _), X in self._gathered(blocks):
-            Z = self._curvature_rows(at, first, last, X, Z_memory)
-            total += np.einsum("ij,ij->j", X, Z)[: self.n_variables]
+        total = np.zeros(self.n_variables)
+        for A, B in self._hessian_factors(at, blocks):
+            total += np.einsum("ij,ij->j", A, B)
         return total
 
     def _sparse_diagonal(self, at: Scored, blocks: list[Block]) -> np.ndarray:
@@ -381,32 +405,6 @@ class ThreadedTerm:
             self.design.accumulate_squares(self.pairs.rows, start, stop, degrees, total)
         return total
 
-    def _curvature_rows(self, at: Scored, first: int, last: int, X: np.ndarray, memory: np.ndarray) -> np.ndarray:
-        """Rows Z with ``X'Z + Z'X = 2 X' H X`` for the rows X of some queries, which are centred by query."""
-        Z = memory[: len(X)]
-        linear.centre_queries(self.pairs.pointers, first, last, X)
-        self.loss.curvature_rows(at.state, first, last, X, Z)
-        return Z
-
-    def _gathered(self, blocks: list[Block], dtype: type = np.float64) -> Iterator[tuple[Block, np.ndarray]]:
-        """The rows of each block, in the same memory, with columns of zeros beside them."""
-        memory = self._block_memory(blocks, dtype)
-        for block in blocks:
-            _, _, start, stop = block
-            X = memory[: stop - start]
-            self.design.gather(self.pairs.rows, start, stop, X)
-            yield block, X
-
-    def _block_memory(self, blocks: list[Block], dtype: type = np.float64, times: int = 1) -> np.ndarray:
-        """Room for the rows of any block, or a multiple of that."""
-        n_columns = -(-self.n_variables // COLUMNS) * COLUMNS
-        return np.empty((times * max(stop - start for _, _, start, stop in blocks), n_columns), dtype)
-
-    def _hessian_rows(self) -> int:
-        few, many = (n_bytes // (8 * max(1, self.n_variables)) for n_bytes in HESSIAN_BLOCK_BYTES)
-        fewest, most = HESSIAN_BLOCK_ROWS
-        return max(1, min(max(few, fewest), most, many))
-
     def _additions(self) -> int:
         """Additions that the term of a row goes through in a gradient, at most."""
         if not isinstance(self.design, DenseDesign):
@@ -415,8 +413,8 @@ class ThreadedTerm:
         rows_at_once = min(self._cache_rows, linear.SUM_ROWS)
         if rows_at_once < linear.FEW_ROWS:
             return self.n_rows
-        n_blocks = sum(map(len, self._tasks)) + 4 * self.n_threads * len(self._large)
-        return linear.SUM_DEPTH + 2 * (self.n_rows // rows_at_once) + 2 * n_blocks + len(self._tasks)
+        n_parts = self._shares.n_shares + 4 * self.n_threads * len(self._large)
+        return linear.SUM_DEPTH + 2 * (self.n_rows // rows_at_once) + 3 * n_parts
 
     def _new_point(self, width: float | None, near: ThreadedPoint | None = None) -> ThreadedPoint:
         if self._spare:
@@ -438,18 +436,22 @@ class ThreadedTerm:
         pairs, positions = self.pairs.sample(n_rows, seed, *fewest)
         return _Sample(ThreadedTerm(self.design, self.loss.over(pairs), self.n_threads), positions, (n_rows, seed))
 
-    def _plan(self) -> tuple[list[list[Block]], list[Block]]:
-        """Blocks of whole queries shared out into tasks, and the queries too large for one thread."""
+    @cached_property
+    def _tasks(self) -> list[list[Block]]:
+        """Blocks of what no thread takes as a whole, shared out among threads that run Python."""
         block_rows = max(1, int(BLOCK_BYTES / self.row_bytes))
         if self.n_threads > 1:  # small enough for even shares, too
             block_rows = min(block_rows, max(1, self.n_rows // (4 * self.n_threads)))
-        large_rows = max(block_rows, self.n_rows // (2 * self.n_threads)) if self.n_threads > 1 else np.inf
-        blocks: list[Block] = []
-        large: list[Block] = []
-        for block in _blocks(self.pairs.pointers, block_rows):
-            (large if block[3] - block[2] > large_rows else blocks).append(block)
-        # every share has a gradient of its own: not many of them where that is long
-        return _shares(blocks, self.n_threads, 4 if self.n_variables < LONG_GRADIENT else 1), large
+        blocks = [block for block in _blocks(self.pairs.pointers, block_rows) if block not in self._large]
+        return _shares(blocks, self.n_threads, self._per_thread)
+
+    def _large_queries(self) -> list[Block]:
+        """The queries that outweigh a thread's share, one by one."""
+        if self.n_threads == 1:
+            return []
+        pointers, sizes = self.pairs.pointers, np.diff(self.pairs.pointers)
+        large = np.flatnonzero(sizes > self.n_rows // (2 * self.n_threads))
+        return [(query, query + 1, int(pointers[query]), int(pointers[query + 1])) for query in large.tolist()]
 
 
 def worth_threads(design: DesignMatrix, n_rows: int, least: int | None = None) -> bool:
@@ -470,12 +472,6 @@ def worth_threads(design: DesignMatrix, n_rows: int, least: int | None = None) -
         Whether it is.
     """
     return n_rows * design.row_bytes / 4 > (PARALLEL_PYTHON if least is None else least)
-
-
-def _product(A: np.ndarray, B: np.ndarray, dtype: type) -> np.ndarray:
-    """``A'B`` of arrays in float64, multiplied in some precision; half the work where both are the same."""
-    left: np.ndarray = A.astype(dtype, copy=False)
-    return left.T @ (left if A is B else B.astype(dtype, copy=False))
 
 
 def _even(n_rows: int, most: int, n_threads: int) -> int:

@@ -1,0 +1,35 @@
+// Rows centred query by query, for Hessians.
+#ifndef RANKSVM_CENTRE_QUERIES_HPP
+#define RANKSVM_CENTRE_QUERIES_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "portable.hpp"
+
+namespace ranksvm::RANKSVM_VARIANT {
+
+using std::int64_t;
+
+// Rows of each query less their mean: L annihilates constants, so a Hessian is the same and loses no digits.
+template <class Real>
+static void centre_queries(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, Real *X_range) {
+    Vector<Real> mean(static_cast<std::size_t>(n));
+    const int64_t origin = pointers[first_query];
+    for (int64_t q = first_query; q < last_query; ++q) {
+        const int64_t m = pointers[q + 1] - pointers[q];
+        Real *X = X_range + (pointers[q] - origin) * n;
+        Real *RANKSVM_RESTRICT centre = mean.data();
+        std::fill_n(centre, n, Real(0));
+        for (int64_t i = 0; i < m; ++i)
+            for (int64_t f = 0; f < n; ++f) centre[f] += X[i * n + f];
+        for (int64_t f = 0; f < n; ++f) centre[f] /= static_cast<Real>(m);
+        for (int64_t i = 0; i < m; ++i)
+            for (int64_t f = 0; f < n; ++f) X[i * n + f] -= centre[f];
+    }
+}
+
+}  // namespace ranksvm::RANKSVM_VARIANT
+
+#endif

@@ -1,0 +1,87 @@
+// Products of matrices for explicit Hessians: rows times rows, summed up over many of them.
+#ifndef RANKSVM_HESSIAN_HPP
+#define RANKSVM_HESSIAN_HPP
+
+#include <algorithm>
+#include <cstdint>
+
+#include "portable.hpp"
+
+namespace ranksvm::RANKSVM_VARIANT {
+
+using std::int64_t;
+
+// A vector of as many numbers as the instruction set holds.
+#if defined(__GNUC__)
+template <class Real>
+struct Wide {
+    typedef Real Vector __attribute__((vector_size(8 * kWidth), aligned(sizeof(Real)), may_alias));
+};
+#else
+template <class Real>
+struct Wide {
+    struct Vector {
+        Real v[8 * kWidth / sizeof(Real)];
+        Vector &operator+=(const Vector &a) {
+            for (int c = 0; c < static_cast<int>(8 * kWidth / sizeof(Real)); ++c) v[c] += a.v[c];
+            return *this;
+        }
+        friend Vector operator*(Real factor, Vector a) {
+            for (int c = 0; c < static_cast<int>(8 * kWidth / sizeof(Real)); ++c) a.v[c] *= factor;
+            return a;
+        }
+    };
+};
+#endif
+
+// A tile of the product stays in registers: so many columns of A times so many vectors of those of B. It is summed up over so
+// many rows, of which both parts stay in the nearest cache. (AVX2, 46, 136 and 245 columns of float32: 55, 421 and 1,786 ns a
+// row with 32 rows, 65, 553 and 1,866 with 64; OpenBLAS 59, 417 and 1,470.)
+constexpr int kTileColumns = kWidth == 8 ? 8 : kWidth == 4 ? 6 : 4;
+constexpr int kTileVectors = kWidth == 8 ? 3 : 2;
+constexpr int64_t kTileRows = 32;
+
+// C += A'B for kTileColumns columns of A and kVectors vectors of columns of B.
+template <class Real, int kVectors>
+RANKSVM_INLINE void add_tile(const Real *A, const Real *B, int64_t n_rows, int64_t stride, Real *C, int64_t C_stride) {
+    using Vector = typename Wide<Real>::Vector;
+    constexpr int64_t kLength = 8 * kWidth / sizeof(Real);
+    Vector sums[kTileColumns][kVectors] = {};
+    for (int64_t t = 0; t < n_rows; ++t, A += stride, B += stride) {
+        Vector b[kVectors];
+        for (int v = 0; v < kVectors; ++v) b[v] = *reinterpret_cast<const Vector *>(B + v * kLength);
+        for (int i = 0; i < kTileColumns; ++i)
+            for (int v = 0; v < kVectors; ++v) sums[i][v] += A[i] * b[v];
+    }
+    for (int i = 0; i < kTileColumns; ++i)
+        for (int v = 0; v < kVectors; ++v) *reinterpret_cast<Vector *>(C + i * C_stride + v * kLength) += sums[i][v];
+}
+
+// C += A'B, of rows of n columns, `stride` apart, a multiple of the vectors that hold n; or, with `upper`, of its tiles that
+// have a part on or above the diagonal. Beyond n columns A, B and C are read, and what C has there means nothing: A and B need
+// room for a tile behind their last row, C for whole tiles.
+template <class Real>
+static void add_product(const Real *A, const Real *B, int64_t n_rows, int64_t stride, int64_t n, bool upper, Real *C,
+                        int64_t C_stride) {
+    constexpr int64_t kLength = 8 * kWidth / sizeof(Real), kColumns = kTileVectors * kLength;
+    for (int64_t t = 0; t < n_rows; t += kTileRows) {
+        const int64_t size = std::min(kTileRows, n_rows - t);
+        for (int64_t j = 0; j < n; j += kColumns) {
+            const int64_t n_vectors = (n - j + kLength - 1) / kLength, end = upper ? std::min(n, j + kColumns) : n;
+            for (int64_t i = 0; i < end; i += kTileColumns) {
+                const Real *a = A + t * stride + i, *b = B + t * stride + j;
+                Real *c = C + i * C_stride + j;
+                if (n_vectors >= kTileVectors)
+                    add_tile<Real, kTileVectors>(a, b, size, stride, c, C_stride);
+                else if (n_vectors == 2)
+                    add_tile<Real, 2>(a, b, size, stride, c, C_stride);
+                else
+                    add_tile<Real, 1>(a, b, size, stride, c, C_stride);
+            }
+        }
+    }
+}
+
+}  // namespace ranksvm::RANKSVM_VARIANT
+
+#endif

@@ -1,0 +1,87 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
+"""Explicit Hessians ``X' H X``: one call without the GIL, which shares the queries out among threads."""
+
+from libc.stdint cimport int64_t
+from libcpp cimport bool as cbool
+
+from ranksvm._compiled.border cimport need, need_range
+from ranksvm._compiled.instruction_set cimport chosen
+from ranksvm._compiled.passes cimport (
+    OperatorTable, ProductTable, QueryOperator, QueryShares, RowProducts, real)
+from ranksvm._compiled.threads cimport Workers, workers_of
+
+cdef extern from "hessian_loops.hpp" namespace "ranksvm" nogil:
+    cppclass HessianLoops[Real]:
+        pass
+
+    const Loops &loops_of[Loops](int)
+
+cdef extern from "hessian_pass.hpp" namespace "ranksvm" nogil:
+    cppclass HessianPass[Rows, Real]:
+        ProductTable products
+        OperatorTable hessian
+        const HessianLoops[Real] *loops
+        const int64_t *pointers
+        const int64_t *ranges
+        const int64_t *ends
+        int64_t rows_at_once
+        int64_t n_features
+        double *totals
+        void run(const Workers &, int64_t) except +
+
+    void add_to_hessian[Real](const HessianLoops[Real] &, const Real *, const Real *, int64_t, int64_t, double *) except +
+
+# the precision of rows, and of their products
+ctypedef fused rows_real:
+    float
+    double
+
+
+cdef int _run(RowProducts products, QueryOperator hessian, QueryShares shares, int64_t rows_at_once, double[:, :, ::1] totals,
+              int64_t n_threads, rows_real of_rows, real of_products) except -1:
+    cdef HessianPass[rows_real, real] work
+    cdef Workers workers = workers_of(n_threads)
+    work.products, work.hessian = products.table, hessian.table
+    work.loops = &loops_of[HessianLoops[real]](chosen)
+    work.pointers, work.ranges, work.ends = hessian.pointers, shares.first_range, shares.first_end
+    work.rows_at_once, work.n_features = rows_at_once, totals.shape[1]
+    work.totals = &totals[0, 0, 0]
+    with nogil:
+        work.run(workers, shares.n_shares)
+    return 0
+
+
+def hessian_over(RowProducts products, QueryOperator hessian, QueryShares shares, int64_t rows_at_once, bint single,
+                 bint single_rows, double[:, :, ::1] totals, int64_t n_threads):
+    """``X' H X`` in the first matrix of ``totals``.
+
+    So many rows, or a whole query, are taken at a time. Products are ``single`` (float32) or float64, sums are float64. Of
+    single products the rows, and what H makes of them, are either, too. ``totals`` has a matrix for each share, zeros on
+    entry, of which the others are scratch.
+    """
+    hessian.check_hessian()
+    cdef int64_t n_rows = hessian.pointers[hessian.n_queries]
+    need("totals", totals.shape[0], max(1, shares.n_shares))
+    need("a matrix of totals", totals.shape[2], totals.shape[1])
+    need_range("queries", 0, shares.n_queries, hessian.n_queries)
+    products.check(0, n_rows, totals.shape[1], n_rows)
+    if shares.n_shares == 0 or n_rows == 0 or totals.shape[1] == 0:
+        return
+    if not single:
+        _run(products, hessian, shares, rows_at_once, totals, n_threads, <double>0, <double>0)
+    elif single_rows:
+        _run(products, hessian, shares, rows_at_once, totals, n_threads, <float>0, <float>0)
+    else:
+        _run(products, hessian, shares, rows_at_once, totals, n_threads, <double>0, <float>0)
+
+
+def add_product(const real[:, ::1] A, const real[:, ::1] B, double[:, ::1] total):
+    """``total += (A'B + B'A) / 2``, of a total that is symmetric."""
+    need("a column of B", B.shape[0], A.shape[0])
+    need("a row of B", B.shape[1], A.shape[1])
+    need("total", total.shape[0], A.shape[1])
+    need("a row of total", total.shape[1], A.shape[1])
+    if A.shape[0] == 0 or A.shape[1] == 0:
+        return
+    with nogil:
+        add_to_hessian(loops_of[HessianLoops[real]](chosen), &A[0, 0], &B[0, 0], A.shape[0], A.shape[1], &total[0, 0])

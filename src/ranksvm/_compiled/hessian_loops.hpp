@@ -1,0 +1,23 @@
+// The loops of hessian.hpp as a table, for each instruction set.
+#ifndef RANKSVM_HESSIAN_LOOPS_HPP
+#define RANKSVM_HESSIAN_LOOPS_HPP
+
+#include <cstdint>
+
+#include "instruction_set.hpp"
+
+namespace ranksvm {
+
+using std::int64_t;
+
+template <class Real>
+struct HessianLoops {
+    void (*add_product)(const Real *A, const Real *B, int64_t n_rows, int64_t stride, int64_t n, bool upper, Real *C,
+                        int64_t C_stride);
+};
+RANKSVM_DECLARE_LOOPS(HessianLoops<float>)
+RANKSVM_DECLARE_LOOPS(HessianLoops<double>)
+
+}  // namespace ranksvm
+
+#endif
