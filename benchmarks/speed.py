@@ -1,6 +1,9 @@
 """Speed and memory of a fit, in units of one product X @ w and beside the published solver, and the goals for both.
 
-python benchmarks/speed.py --cache build/speed.jsonl --seconds 60 -o benchmarks/results/speed.md
+python benchmarks/speed.py --before build/before --cache build/speed.jsonl -o benchmarks/results/speed.md
+
+The option --before names a checkout of an earlier revision, whose fits are timed in turns with ours:
+git worktree add --detach build/before 6773543 && make -C build/before setup
 
 The machine may be shared and noisy: what is compared is measured in turns, round after round. Every piece is kept in
 the cache when it is done, and the same command goes on with what is left. The variable RANKSVM_INSTRUCTION_SET
@@ -264,14 +267,14 @@ def _path(name: str, load: Any, repeats: int) -> list[list[str]]:
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
-def sections(smoke: bool, repeats: int) -> list[Section]:
+def sections(smoke: bool, repeats: int, before: Path | None) -> list[Section]:
     """All of the page, in order."""
     few, large = min(repeats, 5), 20 if smoke else 5834
     return [
-        fits(smoke),
+        fits(smoke, before),
         against_product(large, repeats),
         small_fit(smoke),
-        processes(smoke, few),
+        processes(smoke, few, before),
         growth(large, few),
         memory(large, 1.0),
         many_levels(*((6, 40, 10) if smoke else (1014, 730, 46)), few),
@@ -288,10 +291,11 @@ def main(argv=None):
         ("--repeats", {"type": int, "default": 9, "help": "rounds"}),
         ("--only", {"default": "", "help": "measure only pieces whose 'section/piece' has this in it"}),
         ("--cache", {"type": Path, "help": "file of the pieces that are done"}),
+        ("--before", {"type": Path, "help": "checkout of an earlier revision, in which 'make setup' was run"}),
         ("--seconds", {"type": float, "help": "begin no piece after so many seconds"}),
     )
     parts, pieces = (
-        sections(options.smoke, 2 if options.smoke else options.repeats),
+        sections(options.smoke, 2 if options.smoke else options.repeats, options.before),
         Pieces(options.cache, options.seconds),
     )
     pieces.measure(parts, options.only)
