@@ -174,6 +174,45 @@ def test_retention_keeps_a_log_that_can_be_replayed(store):
     assert store.size() > 0
 
 
+def test_vacuum_gives_back_the_space_of_what_was_removed(store, url):
+    events = [event(number, n_documents=100, n_features=30, at=float(number)) for number in range(60)]
+    store.append(events)
+    store.append([feedback(one.id, {"clicks": ["d1"]}, at=one.at) for one in events])
+    kept = store.entries(50, 100)
+    store.save_checkpoint(50, b"state", at=100.0, after=0)
+    store.vacuum()
+    full = store.size()
+    assert full > 60 * 100 * 30 * 8
+    assert store.remove_before(50.0) == 50
+    assert store.size() >= full  # what was removed leaves its space to the store
+    store.vacuum()
+    assert store.size() < full / 3  # a sixth of the events is left
+    assert store.entries(50, 100) == kept
+    assert store.event(events[0].id) is None
+    again = open_store(url)
+    assert (again.size(), again.head) == (store.size(), store.head)
+    again.close()
+    assert outcomes(store, event(99), feedback("e000099")) == [Outcome.STORED, Outcome.STORED]
+
+
+def test_feedback_waits_while_postgresql_copies_a_table(postgres):
+    import psycopg
+
+    url = postgres.new_database()
+    store = open_store(url)
+    assert outcomes(store, event(1)) == [Outcome.STORED]
+    found = []
+    with psycopg.connect(url) as other:
+        other.execute("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")  # as VACUUM FULL does
+        writer = threading.Thread(target=lambda: found.extend(outcomes(store, feedback("e000001"))))
+        writer.start()
+        writer.join(0.3)
+        assert writer.is_alive()
+        assert found == []
+    writer.join()
+    assert found == [Outcome.STORED]
+
+
 def test_an_activated_version_stays_as_long_as_a_replay_needs_it(store):
     assert outcomes(store, activation(9)) == [Outcome.UNKNOWN]
     store.save_checkpoint(0, b"start", at=0.0, after=0, kept=True)

@@ -79,7 +79,7 @@ class PostgresDatabase:
         return int(size)
 
     def vacuum(self) -> None:
-        """Give back space of what was removed."""
+        """Give back space of what was removed; each table is locked while it is copied, and who uses it waits."""
         with self._errors():
             # without FULL the space would stay with the tables
             self._connection().execute("VACUUM (FULL) events, entries, checkpoints")

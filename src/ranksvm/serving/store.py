@@ -475,7 +475,10 @@ class Store:
         cursor.run("UPDATE checkpoints SET kept = 1 WHERE version = ?", base)
 
     def vacuum(self) -> None:
-        """Give back the space of what was removed; the store is locked meanwhile."""
+        """Give back the space of what was removed.
+
+        SQLite refuses writers meanwhile; PostgreSQL locks each table while it copies it, and who uses the table waits.
+        """
         with self._turn:
             self._database.vacuum()
 
