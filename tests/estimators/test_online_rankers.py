@@ -21,6 +21,7 @@ from ranksvm import (
     make_ranking,
     persistence,
 )
+from ranksvm.estimators.online_ranker import learn_checked_pairs
 from ranksvm.exceptions import DataError, OptionError
 
 RANKERS = {
@@ -196,6 +197,36 @@ def test_weights_of_queries_and_propensities(name, comparable):
     none = clone(model).fit(comparable.X, comparable.y, qid=comparable.qid, query_weight=np.zeros(len(comparable.y)))
     assert none.n_updates_ == 0
     assert not none.coef_.any()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("name", PAIRWISE)
+def test_checked_pairs_are_learnt_as_others_are(name, comparable, form):
+    model, checked = clone(RANKERS[name]), clone(RANKERS[name])
+    for number, query in enumerate(np.unique(comparable.qid)):
+        X, n = form(comparable.X[comparable.qid == query]), int((comparable.qid == query).sum())
+        pairs = np.array([(i, (i + 1) % n) for i in range(n)])[: number % 4]  # sometimes none
+        if number == 0:  # a new ranker is left to partial_fit_pairs
+            assert learn_checked_pairs(checked, X, pairs) is False
+            assert vars(checked) == vars(clone(RANKERS[name]))
+            checked.partial_fit_pairs(X, pairs)
+        else:
+            assert learn_checked_pairs(checked, X, pairs) is True
+        model.partial_fit_pairs(X, pairs)
+        assert state(checked) == state(model)
+    assert checked.n_queries_ == 30
+    assert learn_checked_pairs(checked, form(comparable.X[:, :-1]), np.array([[0, 1]])) is False
+    assert state(checked) == state(model)
+
+
+def test_refused_checked_pairs_leave_the_model_as_it_was(comparable):
+    model = fitted(RANKERS["perceptron"], comparable)
+    before = state(model)
+    with pytest.raises(DataError):
+        learn_checked_pairs(model, np.outer([1.7e308, -1.7e308], np.ones(7)), np.array([[0, 1], [1, 0]]))
+    assert state(model) == before
+    with pytest.raises(OptionError, match="average"):
+        learn_checked_pairs(model.set_params(average=False), comparable.X[:2], np.array([[0, 1]]))
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ from ranksvm.exceptions import OptionError
 from ranksvm.problems.evaluation import evaluation_sets
 from ranksvm.problems.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
 
+__all__ = ["OnlineRanker", "OnlineRows", "learn_checked_pairs"]
+
 logger = logging.getLogger("ranksvm.estimators")
 
 _ROUTED = {"qid": True, "query_weight": True, "propensity": True}
@@ -329,6 +331,13 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         -------
         self
             The estimator.
+
+        Raises
+        ------
+        DataError
+            When X or y are not finite numbers, or lengths differ.
+        OptionError
+            When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
         """
         return self.partial_fit(X, y)
 
@@ -344,6 +353,11 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         -------
         ndarray of int64, shape (n_documents,)
             Row numbers, best first; equal scores in row order.
+
+        Raises
+        ------
+        DataError
+            When X is not finite, or has another number of features than the model.
         """
         if not hasattr(self, "weights_"):
             return np.arange(X.shape[0] if hasattr(X, "shape") else len(X))
@@ -548,6 +562,13 @@ def learn_checked_pairs(ranker: OnlineRanker, X: Any, pairs: np.ndarray) -> bool
     -------
     bool
         False if nothing has been learnt, because the ranker is new or has another number of features.
+
+    Raises
+    ------
+    DataError
+        When learning would make the model infinite or NaN; the ranker is then as before.
+    OptionError
+        When a hyper-parameter does not fit the state of the model.
     """
     if ranker._is_new() or X.shape[1] != ranker.n_features_in_:
         return False
