@@ -50,7 +50,8 @@ class Writer:
     store : Store
         Where to.
     on_entries : callable, optional
-        Called in the writer's thread after entries were stored.
+        Called in the writer's thread after a transaction that stored at least one entry, when the receipts have been
+        delivered; not where all its entries were refused or known, and not for events alone.
     most_events : int, default 10000
         Number of events that wait at most; the oldest beyond are dropped, and counted in ``dropped``.
     """
