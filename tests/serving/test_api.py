@@ -13,7 +13,9 @@ import ranksvm
 from ranksvm.serving.access import Rate, add_key, is_loopback
 from ranksvm.serving.learner import Schedule
 from ranksvm.serving.problems import Problem
+from ranksvm.serving.records import Event, Shown, event_id
 from ranksvm.serving.requests import Limits
+from ranksvm.serving.store import open_store
 
 from .http_service import Running
 
@@ -350,6 +352,40 @@ def test_two_processes_share_a_store(url):
     assert clients[0].rank(X.tolist())["scores"] == clients[1].rank(X.tolist())["scores"]
     one.stop()
     two.stop()
+
+
+def test_feedback_looks_for_a_new_event_without_writing(url):
+    running = Running(url, fitted())
+    client, other = running.client(), open_store(url)
+    store, written, looked = running.store, [], []
+    append, event = store.append, store.event
+    store.append = lambda items: written.extend(items) or append(items)
+
+    def look(id):
+        looked.append(id)
+        if stored is not None and len(looked) == 3:
+            other.append([stored])  # by another process, while feedback waits
+        return event(id)
+
+    store.event = look
+    shown = Shown(["a", "b"], [0, 1], 1, 3, "<f8")
+    stored = Event(event_id(), time.time(), shown, np.zeros((2, 3)).tobytes())
+    assert client.feedback(stored.id, labels=[1, 0])[0] == 202
+    assert (len(looked), len(written)) == (3, 2)
+
+    looked.clear(), written.clear()
+    stored, id = None, event_id()
+    start = time.monotonic()
+    assert client.feedback(id, labels=[1, 0])[0] == 404
+    assert time.monotonic() - start >= 1.0
+    assert len(looked) > 1
+    assert len(written) == 1
+
+    looked.clear(), written.clear()
+    assert client.feedback("0" * 32, labels=[1, 0])[0] == 404  # too old to be on its way
+    assert (len(looked), len(written)) == (0, 1)
+    other.close()
+    running.stop()
 
 
 def test_exploration_is_stored_with_the_event(tmp_path):

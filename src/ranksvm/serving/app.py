@@ -199,15 +199,25 @@ class _API:
 
     async def _stored(self, event: str, content: bytes) -> Receipt:
         """What became of feedback on an event, which another process may be about to store."""
-        loop, start = asyncio.get_running_loop(), time.monotonic()
-        while True:
-            done = loop.create_future()
-            self._service.put_feedback(event, content, done)
-            receipt: Receipt = await done
-            late = receipt.outcome is Outcome.UNKNOWN and time.monotonic() - start > _PATIENCE
-            if late or receipt.outcome is not Outcome.UNKNOWN or not _is_new(event):
-                return receipt
+        receipt = await self._put(event, content)
+        if receipt.outcome is Outcome.UNKNOWN and _is_new(event) and await self._appears(event):
+            return await self._put(event, content)
+        return receipt
+
+    async def _put(self, event: str, content: bytes) -> Receipt:
+        """Have feedback stored, and wait for its receipt."""
+        done: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
+        self._service.put_feedback(event, content, done)
+        return await done
+
+    async def _appears(self, event: str) -> bool:
+        """Whether another process stores an event while feedback waits for it; looking takes no turn of the writer."""
+        end = time.monotonic() + _PATIENCE
+        while time.monotonic() < end:
             await asyncio.sleep(_LOOK)
+            if await run_in_threadpool(self._service.store.event, event) is not None:
+                return True
+        return False
 
     # -- what happens --------------------------------------------------------------------------------------------------
 
