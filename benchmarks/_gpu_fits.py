@@ -14,7 +14,7 @@ from _gpu_device import READ_X, Spent, TimedDevice, launch_seconds
 from ranksvm import RankingData, RankSVM
 from ranksvm.device import names, open_device
 from ranksvm.metrics import evaluate
-from ranksvm.objectives.device_rows import STREAM_BYTES
+from ranksvm.objectives.device_layout import STREAM_BYTES
 from ranksvm.problems.linear import LinearProblem, linear_problem
 
 # Tolerances of the figure; the certificate of the tables.

@@ -13,7 +13,7 @@ from ranksvm import RankSVM, RankSVMCV, regularization_path
 from ranksvm.device import names, open_device
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
-from ranksvm.objectives import device_rows
+from ranksvm.objectives import device_layout
 from ranksvm.problems import device_choice
 from sweep_checks import SquaredHingeFunction
 
@@ -187,8 +187,8 @@ def test_out_of_memory_is_said_and_changes_nothing(monkeypatch):
 @pytest.mark.parametrize("launches", [0, 7, 20])
 def test_an_interrupt_or_an_error_leaves_a_usable_device(launches, error, streamed, monkeypatch):
     if streamed:
-        monkeypatch.setattr(device_rows, "RESIDENT_SHARE", -1e9)
-        monkeypatch.setattr(device_rows, "STREAM_BYTES", 2000)
+        monkeypatch.setattr(device_layout, "RESIDENT_SHARE", -1e9)
+        monkeypatch.setattr(device_layout, "STREAM_BYTES", 2000)
     X, y, qid = make_data()
     expected = fitted("host", X, y, qid=qid).coef_
     device = open_device("host:0")

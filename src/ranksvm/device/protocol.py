@@ -100,7 +100,7 @@ class Device(Protocol):
     def free_bytes(self) -> int: ...
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
-        """A new array; raises DeviceError if there is too little memory."""
+        """A new array; raises DeviceMemoryError if there is too little memory."""
 
     def copy_in(self, values: np.ndarray, into: DeviceArray | None = None) -> DeviceArray:
         """A copy of an array of the host on the device, in a new array or an existing one."""
