@@ -18,9 +18,9 @@ from term_checks import PROBLEMS, TermProblem
 
 @pytest.fixture
 def driver(monkeypatch):
-    names._opened.cache_clear()
+    names._opened.clear()
     yield fake_cuda.install(monkeypatch)
-    names._opened.cache_clear()
+    names._opened.clear()
 
 
 @pytest.mark.parametrize("kind", PROBLEMS)

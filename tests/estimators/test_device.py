@@ -3,6 +3,7 @@
 import gc
 import logging
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from ranksvm.device import names, open_device
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
 from ranksvm.objectives import device_layout
-from ranksvm.problems import device_choice
 from sweep_checks import SquaredHingeFunction
 
 pytestmark = pytest.mark.usefixtures("host_devices")
@@ -212,33 +212,42 @@ def test_an_interrupt_or_an_error_leaves_a_usable_device(launches, error, stream
 # -- "auto" ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def gpu_is_cheap(monkeypatch):
-    monkeypatch.setattr(device_choice, "COMPILATION", 0.0)
-    monkeypatch.setattr(device_choice, "GPU_PASS", 0.0)
-    monkeypatch.setattr(device_choice, "COPY_BYTE", 0.0)
+def test_auto_leaves_small_data_to_the_processor_without_opening_a_gpu(caplog, monkeypatch):
+    def opened(number):
+        raise AssertionError("a GPU was opened")
 
-
-def test_auto_leaves_small_data_to_the_processor(caplog):
     X, y, qid = make_data()
+    monkeypatch.setitem(names.OPENERS, "cuda", opened)
     with caplog.at_level(logging.INFO, logger="ranksvm"):
         assert fitted("auto", X, y, qid=qid).device_ == "cpu"
-    assert "device='auto': the processor, an estimated" in caplog.text
+    assert re.search(r"device='auto': the processor, an estimated .* s, not 0\.3 s on the fastest GPU", caplog.text)
 
 
-def test_auto_takes_a_gpu_for_large_data_if_there_is_one(caplog, gpu_is_cheap, monkeypatch):
+@pytest.mark.parametrize("storage", [np.ascontiguousarray, sp.csr_array], ids=["dense", "csr"])
+def test_auto_takes_the_cheaper_one(storage, caplog, monkeypatch, auto_gpu):
     X, y, qid = make_data()
-    monkeypatch.setitem(names.OPENERS, "cuda", lambda number: HostDevice())
+    device = auto_gpu(1e-9)
+    expected = fitted("host", storage(X), y, qid=qid)
     with caplog.at_level(logging.INFO, logger="ranksvm"):
-        assert fitted("auto", X, y, qid=qid).device_ == "host:0"
-    assert "device='auto': host:0, an estimated" in caplog.text
+        found = fitted("auto", storage(X), y, qid=qid)
+    assert found.device_ == device.name
+    assert f"device='auto': {device.name}, an estimated" in caplog.text
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    caplog.clear()
+    slow = auto_gpu(1.0)
+    with caplog.at_level(logging.INFO, logger="ranksvm"):
+        assert fitted("auto", storage(X), y, qid=qid).device_ == "cpu"
+        path = regularization_path(X, y, qid=qid, Cs=[0.01, 0.1], device="auto")
+    assert f"s on {slow.name}" in caplog.text
+    assert path.converged.all()
 
 
-def test_auto_without_a_gpu(caplog, gpu_is_cheap, monkeypatch):
+def test_auto_without_a_gpu(caplog, monkeypatch, auto_gpu):
     def absent(number):
         raise DeviceError("There is no GPU.")
 
     X, y, qid = make_data()
+    auto_gpu(1e-9)
     monkeypatch.setitem(names.OPENERS, "cuda", absent)
     with caplog.at_level(logging.INFO, logger="ranksvm"):
         assert fitted("auto", X, y, qid=qid).device_ == "cpu"
@@ -246,6 +255,7 @@ def test_auto_without_a_gpu(caplog, gpu_is_cheap, monkeypatch):
 
 
 @pytest.mark.parametrize("options", [{"solver": "dual"}, {"loss": SquaredHingeFunction()}], ids=["dual", "function"])
-def test_auto_for_what_a_device_cannot_do(options, gpu_is_cheap):
+def test_auto_for_what_a_device_cannot_do(options, auto_gpu):
     X, y, qid = make_data(60)
+    auto_gpu(1e-9)
     assert fitted("auto", X, y, qid=qid, tol=1e-4, **options).device_ == "cpu"

@@ -23,7 +23,7 @@ def gpus(monkeypatch):
     """Two GPUs, which are the host."""
     monkeypatch.setitem(names.OPENERS, "cuda", opened := lambda number: HostDevice(name=f"cuda:{number}"))
     yield opened
-    names._opened.cache_clear()
+    names._opened.clear()
 
 
 def make_data(n=200, n_features=5, dtype=np.float64):

@@ -128,6 +128,10 @@ class CudaDevice:
         for part in PARTS_OF_FITS:
             self._compiled(variant, part)
 
+    def compiled(self, variant: Variant, kernel: str) -> bool:
+        code = self._code.get((variant, part_of(kernel)))
+        return code is not None and code.done()
+
     def launch(
         self, variant: Variant, kernel: str, arguments: tuple[Argument, ...], *, n_blocks: int, shared: int = 0
     ) -> None:

@@ -85,6 +85,9 @@ class HostDevice:
     def compile(self, variant: Variant) -> None:
         pass
 
+    def compiled(self, variant: Variant, kernel: str) -> bool:
+        return True
+
     def launch(
         self, variant: Variant, kernel: str, arguments: tuple[Argument, ...], *, n_blocks: int, shared: int = 0
     ) -> None:

@@ -120,6 +120,9 @@ class Device(Protocol):
     def compile(self, variant: Variant) -> None:
         """Begin to make the kernels of fits ready for a variant, if they are not yet; others are made when launched."""
 
+    def compiled(self, variant: Variant, kernel: str) -> bool:
+        """Whether a kernel is ready for a variant, so that its first launch does not wait for a compiler."""
+
     def launch(
         self, variant: Variant, kernel: str, arguments: tuple[Argument, ...], *, n_blocks: int, shared: int = 0
     ) -> None:

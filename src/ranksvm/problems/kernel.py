@@ -91,7 +91,7 @@ def kernel_problem(estimator: Any, data: TrainingSet, gamma: float | None) -> "K
     """The problem that a kernel estimator solves for the data of ``fit``, with this gamma if its kernel has one."""
     options = problem_options(estimator)
     options |= {"memory": memory_bytes(estimator.memory_limit), "dtype": estimator.kernel_dtype}
-    options["on"] = kernel_device(estimator, data.pairs.n_rows, data.n_threads, data.place)
+    options["on"] = kernel_device(estimator, data)
     if is_precomputed(estimator.kernel):
         return KernelProblem(data, None, None, **options)
     kernel = kernel_with(estimator.kernel, gamma, estimator.degree, estimator.coef0)

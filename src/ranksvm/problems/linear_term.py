@@ -41,7 +41,7 @@ def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "c
         check_place(device, data.X.device.name, solver, loss)
         return _resident_term(data.X, loss, data)
     design = _linear_design(data.X, solver, data.largest)
-    names = devices_for(device, solver, loss, data.pairs.n_rows, design.row_bytes, data.n_threads)
+    names = devices_for(device, solver, loss, data.pairs, design, data.n_threads)
     if names:
         return _device_term([open_device(name) for name in names], design, loss, data)
     return ThreadedTerm(design, loss.over(data.pairs), threads_for(loss, data.n_threads))
