@@ -139,7 +139,7 @@ def as_rows(values: Foreign, rows: np.ndarray | None = None) -> tuple[Device, De
     if rows is None and values.dtype == dtype and values.contiguous:
         return device, DeviceArray(values.pointer, values.shape, dtype, values.owner)
     name = "u1" if values.dtype.kind == "b" else f"{values.dtype.kind}{values.dtype.itemsize}"
-    if name not in _TYPES:
+    if name not in _TYPES or not values.dtype.isnative:
         raise DataError(f"X on a GPU holds {values.dtype} values: features must be real numbers.")
     run = Launcher(device, Variant(False, False, "float" if dtype == np.float32 else "double"))
     n_rows, n = values.shape if rows is None else (len(rows), values.shape[1])

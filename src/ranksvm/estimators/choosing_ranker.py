@@ -20,6 +20,7 @@ from ranksvm.data import Queries, TwoBlocks, frames, validation
 from ranksvm.data.censoring import strata_or_rows
 from ranksvm.data.file_data import FileData
 from ranksvm.data.file_rows import FileRows
+from ranksvm.device.arrays import host_values
 from ranksvm.estimators.calibrated import CalibratedMixin
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
@@ -229,6 +230,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             Cs = np.sort(c_values(self.Cs))
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
             weights["event"], self.censored_ = event, event is not None
+            weights = {name: host_values(value) for name, value in weights.items()}
             arguments = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
             data = self._training_set(self, X, y, **arguments, **weights)
             settings = self._settings(data)
