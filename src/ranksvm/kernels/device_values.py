@@ -7,7 +7,7 @@ import numpy as np
 from ranksvm._checks import is_sparse
 from ranksvm._memory import in_words
 from ranksvm.device import Device, DeviceArray, Variant
-from ranksvm.device.launcher import Launcher
+from ranksvm.device.launcher import Launcher, as_int32
 from ranksvm.device.protocol import Argument
 from ranksvm.exceptions import DeviceMemoryError
 from ranksvm.kernels.expansions import KernelsOf
@@ -65,7 +65,7 @@ class _DocumentsThere:
         if self.sparse:
             if not rows.has_sorted_indices:
                 rows = rows.sorted_indices()
-            columns, begin = rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int64, copy=False)
+            columns, begin = as_int32(rows.indices), rows.indptr.astype(np.int64, copy=False)
             parts: tuple[Any, ...] = rows.data, columns, begin
         else:
             parts = (np.ascontiguousarray(rows.T),)

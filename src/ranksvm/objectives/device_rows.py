@@ -6,7 +6,7 @@ import numpy as np
 
 from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign
 from ranksvm.data.device_features import DeviceFeatures
-from ranksvm.device.launcher import LANES, Launcher
+from ranksvm.device.launcher import LANES, Launcher, as_int32
 from ranksvm.device.protocol import Argument, Device, DeviceArray
 from ranksvm.objectives.device_sparse_rows import SparseRows
 
@@ -73,7 +73,7 @@ class DenseRows:
         self.n_features = self.most_entries = X.shape[1]
         self.largest = largest
         self._host_rows = rows
-        self._rows = launcher.copy_in(rows.astype(np.int32))
+        self._rows = launcher.copy_in(as_int32(rows))
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
@@ -338,7 +338,7 @@ def rows_on(
 
         data, indices, pointers, n_features = design._csr
         matrix = sparse.csr_array((data, indices, pointers), shape=(len(pointers) - 1, n_features))
-        parts = data, indices.astype(np.int32, copy=False), pointers.astype(np.int64, copy=False)
+        parts = data, as_int32(indices), pointers.astype(np.int64, copy=False)
         values, columns, begin = (launcher.copy_in(part) for part in parts)
         return SparseRows(launcher, matrix, (values, columns, begin), rows, largest)
     if isinstance(design, DeviceDesign):
