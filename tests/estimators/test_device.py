@@ -11,10 +11,15 @@ import scipy.sparse as sp
 
 import ranksvm
 from ranksvm import RankSVM, RankSVMCV, regularization_path
+from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.device import names, open_device
+from ranksvm.device.calibration import DeviceCosts
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
+from ranksvm.losses import LossSpec
 from ranksvm.objectives import device_layout
+from ranksvm.problems import device_choice
+from ranksvm.problems.fit_work import linear_work
 from sweep_checks import SquaredHingeFunction
 
 pytestmark = pytest.mark.usefixtures("host_devices")
@@ -240,6 +245,33 @@ def test_auto_takes_the_cheaper_one(storage, caplog, monkeypatch, auto_gpu):
         path = regularization_path(X, y, qid=qid, Cs=[0.01, 0.1], device="auto")
     assert f"s on {slow.name}" in caplog.text
     assert path.converged.all()
+
+
+def test_auto_counts_all_fits_of_a_path_or_search(auto_gpu, monkeypatch):
+    """The copy of X costs too much for one fit, not for all values of C."""
+    X, y, qid = make_data()
+    device = auto_gpu(1e-9)
+    one = linear_work(LossSpec("squared_hinge"), *counted(X, y, qid)).cpu
+    costs = DeviceCosts(0.0, 3.0 * one / X.nbytes, 0.0, 0.0, 0.0)
+    monkeypatch.setattr(device_choice, "device_costs", lambda _device: costs)
+    assert fitted("auto", X, y, qid=qid, n_jobs=1).device_ == "cpu"
+    search = RankSVMCV(Cs=np.geomspace(0.01, 1.0, 9), cv=2, device="auto", n_jobs=1)
+    chosen, choose = [], device_choice.cheaper_device
+
+    def noted(*arguments):
+        chosen.append(choose(*arguments))
+        return chosen[-1]
+
+    monkeypatch.setattr(device_choice, "cheaper_device", noted)
+    search.fit(X, y, qid=qid)
+    regularization_path(X, y, qid=qid, Cs=np.geomspace(0.01, 1.0, 9), device="auto", n_jobs=1)
+    # two folds, one fit to all, a path
+    assert chosen == [device, device, None, device]
+
+
+def counted(X, y, qid):
+    queries = Queries.from_qid(qid, len(y))
+    return ComparablePairs.from_labels(queries, y), as_design_matrix(X)
 
 
 def test_auto_without_a_gpu(caplog, monkeypatch, auto_gpu):

@@ -119,6 +119,14 @@ def test_what_does_not_fit_is_copied_in_every_pass_or_not_at_all():
     assert given.on_gpu(costs) == 4e6 + Q.on_gpu(costs)
 
 
+def test_what_several_fits_share():
+    work = work_of(10_000, 20)
+    several = work.repeated(10)
+    assert several.on_cpu(1) == pytest.approx(10 * work.on_cpu(1))
+    once = COSTS.copy_byte * work.copied
+    assert several.on_gpu(COSTS) - once == pytest.approx(10 * (work.on_gpu(COSTS) - once))
+
+
 def test_where_a_large_gpu_pays():
     small, large = work_of(9_630, 46, 20), work_of(2_270_296, 136, 120)
     assert small.on_cpu(2) < 0.02

@@ -270,8 +270,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         """The settings to try, the most regularised first."""
         raise NotImplementedError
 
-    def _problem(self, data: TrainingSet, setting: Any) -> RankSVMProblem:
-        """The problem of a setting."""
+    def _problem(self, data: TrainingSet, setting: Any, n_fits: int = 1) -> RankSVMProblem:
+        """The problem of a setting, for so many C."""
         raise NotImplementedError
 
     def _features_of(self, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:
@@ -300,7 +300,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         steps = Steps(len(settings) * len(Cs))
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             for setting in settings:
-                problem = self._problem(data, setting)
+                problem = self._problem(data, setting, len(Cs))
                 where = "validation data"
                 results, evaluations = self._along(problem, Cs, rounds.sets, where, steps, rounds, interrupted)
                 problem.release()
@@ -335,7 +335,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             name = f"fold {number + 1}"
             for place, setting in enumerate(settings):
                 with _naming_fold(number):  # of a file, pairs are found here
-                    problem = self._problem(fold, setting)
+                    problem = self._problem(fold, setting, len(Cs))
                 where = f"{name} of {len(folds)}"
                 if isinstance(held_out, FileRows):
                     evaluations = self._along_in_file(problem, Cs, held_out, metric, convention, where, steps)

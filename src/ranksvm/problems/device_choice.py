@@ -81,7 +81,9 @@ def check_place(device: Any, place: str, solver: str, loss: LossSpec) -> None:
         raise OptionError(f"X lies on {place}, which {complaint}: copy X to the host, by X.get() or X.cpu().")
 
 
-def devices_for(device: Any, solver: str, loss: LossSpec, pairs: Any, design: Rows, n_threads: int) -> tuple[str, ...]:
+def devices_for(
+    device: Any, solver: str, loss: LossSpec, pairs: Any, design: Rows, n_threads: int, n_fits: int = 1
+) -> tuple[str, ...]:
     """The devices of a linear model's fit by name; none for the processor.
 
     Parameters
@@ -98,6 +100,8 @@ def devices_for(device: Any, solver: str, loss: LossSpec, pairs: Any, design: Ro
         The features.
     n_threads : int
         Number of threads that the fit may use.
+    n_fits : int
+        Number of C that are solved for, one after another.
 
     Returns
     -------
@@ -110,7 +114,7 @@ def devices_for(device: Any, solver: str, loss: LossSpec, pairs: Any, design: Ro
     if complaint is not None:
         logger.info("device='auto': the processor, because a GPU %s", complaint)
         return ()
-    found = cheaper_device(linear_work(loss, pairs, design), n_threads)
+    found = cheaper_device(linear_work(loss, pairs, design).repeated(n_fits), n_threads)
     return () if found is None else (found.name,)
 
 

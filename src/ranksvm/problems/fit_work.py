@@ -94,6 +94,21 @@ class Work(NamedTuple):
     variant: Variant
     kernel: str
 
+    def repeated(self, n_fits: int) -> "Work":
+        """The work of several fits to the same data, which are put there once.
+
+        Parameters
+        ----------
+        n_fits : int
+            Number of fits.
+
+        Returns
+        -------
+        Work
+            The work.
+        """
+        return self._replace(cpu=n_fits * self.cpu, passes=n_fits * self.passes, visits=n_fits * self.visits)
+
     def on_cpu(self, n_threads: int) -> float:
         """Estimated seconds on the processor.
 

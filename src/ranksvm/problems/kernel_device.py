@@ -54,7 +54,7 @@ def check_kernel_device(estimator: Any) -> None:
         open_device(name)
 
 
-def kernel_device(estimator: Any, data: TrainingSet) -> Device | None:
+def kernel_device(estimator: Any, data: TrainingSet, n_fits: int = 1) -> Device | None:
     """The device of a kernel estimator's fit; None for the processor.
 
     Parameters
@@ -63,6 +63,8 @@ def kernel_device(estimator: Any, data: TrainingSet) -> Device | None:
         With its hyper-parameters, checked.
     data : TrainingSet
         Documents and pairs; documents that lay on a GPU are fitted there.
+    n_fits : int
+        Number of C that are solved for, one after another; for "auto".
 
     Returns
     -------
@@ -90,7 +92,7 @@ def kernel_device(estimator: Any, data: TrainingSet) -> Device | None:
     if complaint is not None:
         logger.info("device='auto': the processor, because a GPU %s", complaint)
         return None
-    return cheaper_device(_work(estimator, loss, data), data.n_threads)
+    return cheaper_device(_work(estimator, loss, data).repeated(n_fits), data.n_threads)
 
 
 def _work(estimator: Any, loss: LossSpec, data: TrainingSet) -> Work:
