@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,7 @@ from _gpu_device import READ_X, Spent, TimedDevice, launch_seconds
 from ranksvm import RankingData, RankSVM
 from ranksvm.device import names, open_device
 from ranksvm.metrics import evaluate
-from ranksvm.objectives.device_rows import STREAM_BYTES
+from ranksvm.objectives.device_layout import STREAM_BYTES
 from ranksvm.problems.linear import LinearProblem, linear_problem
 
 # Tolerances of the figure; the certificate of the tables.
@@ -91,13 +92,13 @@ def places(device: str) -> list[Place]:
     return found if cores <= 2 else [*found, Place(f"{cores} threads", "cpu", None)]
 
 
-def measured(case: Case, device: str, repeats: int) -> list[Measured]:
+def measured(case: Case, device: str, repeats: int) -> Iterator[Measured]:
     """A data set with C = 1, and with a C chosen on it."""
     data = case.load()
-    found = [Measured(case, data, 1.0, tuned=False), Measured(case, data, chosen_cost(data), tuned=True)]
-    for one in found:
+    for tuned in (False, True):
+        one = Measured(case, data, chosen_cost(data) if tuned else 1.0, tuned)
         measure(one, device, repeats)
-    return found
+        yield one
 
 
 def measure(one: Measured, device: str, repeats: int) -> None:

@@ -2,17 +2,20 @@
 
 python benchmarks/gpu.py -o benchmarks/results/gpu.md
 
+The page is written anew after every part, so that what was measured is there if a part fails or the run is ended.
 Without a GPU it ends with a sentence; --host runs tiny data on the host in the place of one, which measures nothing.
 """
 
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from _common import arguments, page, publish, table, verdict
+from _gpu_auto import Choice, choices
 from _gpu_cases import cases
 from _gpu_checks import CLOSE, Check, checks
 from _gpu_device import BANDWIDTH_VALUES, bandwidth, launch_seconds
@@ -20,6 +23,7 @@ from _gpu_fits import CERTIFIED, TOLS, Measured, measured, places
 from _gpu_kernels import KernelFit, kernel_fit, large_product
 from ranksvm import RankSVM, make_ranking
 from ranksvm.device import Device, names, open_device
+from ranksvm.device.calibration import device_costs
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import RankSVMError
 from ranksvm.plotting.styles import PALETTE
@@ -219,7 +223,7 @@ def lengths(found: list[tuple[int, dict[str, float]]], smoke: bool) -> str:
     )
 
 
-def kernels(found: KernelFit, large: tuple[int, float, float], peak: float) -> str:
+def kernels(found: KernelFit, large: tuple[int, float, float] | None, peak: float) -> str:
     """Exact kernel models."""
     rows = []
     for name, taken in found.fits.items():
@@ -227,38 +231,62 @@ def kernels(found: KernelFit, large: tuple[int, float, float], peak: float) -> s
         more = f"{found.making[name]:.4f}", f"{1e3 * found.product[name]:.3f}", f"{found.fits['2 threads'] / taken:.2f}"
         rows.append((name, *cells, *more))
     header = ["place", "fit, s", "products", "objective", "making Q, s", "a product, ms", "2 threads over it"]
+    text = (
+        f"## Exact kernel fit\n\n{found.name}, {found.n_rows:,} rows, rbf, to the default certificate. The goal is 20 "
+        f"times 2 threads.\n\n{table(header, rows)}"
+    )
+    if large is None:
+        return text
     n_rows, making, product = large
     rate = 4.0 * n_rows**2 / product
-    return (
-        f"## Exact kernel fit\n\n{found.name}, {found.n_rows:,} rows, rbf, to the default certificate. The goal is 20 "
-        f"times 2 threads.\n\n{table(header, rows)}\n\nA Q that fills memory, {n_rows:,} x 46 features: made and "
+    return text + (
+        f"\n\nA Q that fills memory, {n_rows:,} x 46 features: made and "
         f"multiplied in {making:.2f} s, then a product in {1e3 * product:.2f} ms, {rate / 1e9:,.0f} GB/s, "
         f"{100 * rate / peak:.0f} % of memory's speed."
     )
 
 
-def cost_model(found: list[Measured], first: float) -> str:
-    """What `problems/device_choice.py` assumes, as measured here."""
+def cost_model(found: list[Choice], device: Device) -> str:
+    """What "auto" estimates, beside what fits took."""
+    rows = []
+    for one in found:
+        cells = (f"{value:.4f}" for pair in zip(one.estimated, one.taken, strict=True) for value in pair)
+        rows.append((one.name, *cells, one.chose, f"{one.auto:.4f}", f"{one.regret:.2f}"))
+    header = ["fit", "processor, estimated, s", "measured", "GPU, estimated", "measured", "`auto` took", "s"]
+    worst = max(one.regret for one in found)
+    costs = device_costs(device)
+    read, visits = (1e-9 / max(cost, 1e-18) for cost in (costs.read_byte, costs.visit))
+    measured_costs = (
+        f"a round of launches {1e6 * costs.round:.1f} us, copies {1e-9 / costs.copy_byte:.1f} GB/s, reads {read:,.0f} "
+        f"GB/s, {visits:,.1f} billion visits of pairs a second, kernels compiled in {1e3 * costs.compilation:.0f} ms"
+    )
+    return (
+        "## The choice of `auto`\n\nKernels compiled, all threads; what is common to both (checks of the input, pairs) "
+        f"is in no estimate. Measured on the device before the choice: {measured_costs}. *Regret*: seconds of what was "
+        f"chosen over those of the better one: at most {worst:.2f}.\n\n{table([*header, 'regret'], rows)}"
+    )
+
+
+def constants(found: list[Measured]) -> str:
+    """What `problems/fit_work.py` assumes, as measured here."""
     sizes = np.array([one.data.X.nbytes for one in found], dtype=float)
     gpu = np.array([one.evaluation for one in found])
     slope, constant = np.polyfit(sizes, gpu, 1) if len(set(sizes)) > 1 else (np.nan, np.nan)
-    copies = np.median([one.copy / one.data.X.nbytes for one in found])
-    passes = np.median([one.passes for one in found])
-    worst = max(one.auto[1] / min(one.whole.values()) for one in found)
     rows = [
-        ("GPU_BYTE, s", f"{slope:.2e}"),
-        ("GPU_PASS, s", f"{constant:.2e}"),
-        ("COPY_BYTE, s", f"{copies:.2e}"),
-        ("PASSES", f"{passes:.1f}"),
-        ("COMPILATION: a first fit in a new process, s", f"{first:.2f}"),
-        ("`auto` over the better of both, at worst", f"{worst:.2f}"),
+        ("seconds of an evaluation for a byte of X", f"{slope:.2e}"),
+        ("and in all", f"{constant:.2e}"),
+        ("seconds of the copy of a byte", f"{np.median([one.copy / one.data.X.nbytes for one in found]):.2e}"),
+        ("passes over X in a fit", f"{np.median([one.passes for one in found]):.1f}"),
     ]
-    return "## The cost model of `auto`\n\n" + table(["constant of `problems/device_choice.py`", "measured here"], rows)
+    return "## Evaluations in numbers\n\n" + table(["median or line through the data sets above", "measured"], rows)
 
 
-def goals(found: list[Measured], peak: float, first: float) -> str:
+def goals(found: list[Measured], chosen: list[Choice], peak: float, first: float) -> str:
     """The goals, each with whether it was met."""
     lines = [f"- first call, {first:.2f} s: at most {verdict(first, 1.0)}"]
+    if chosen:
+        worst = max(chosen, key=lambda one: one.regret)
+        lines.append(f"- regret of `auto` at worst ({worst.name}): at most {verdict(worst.regret, 1.2)}")
     for one in found:
         floors = one.evaluation / (one.data.X.nbytes / peak)
         lines.append(f"- {one.name}: an evaluation in floors, {floors:.2f}: at most {verdict(floors, 2.0)}")
@@ -310,63 +338,112 @@ def plot(found: list[Measured], path) -> None:
     plt.close(figure)
 
 
-def checked_fits(device: str, smoke: bool) -> list[Check]:
+def checked_fits(device: str, smoke: bool) -> Iterator[Check]:
     """All checks; what failed is said at once."""
-    found = []
+    wrong = n_checks = 0
     for check in checks(device, smoke):
-        found.append(check)
+        n_checks += 1
         if not check.passed:
+            wrong += 1
             print(f"NOT CORRECT: {check}", file=sys.stderr, flush=True)
-    print(f"{sum(check.passed for check in found)} of {len(found)} fits are correct", file=sys.stderr, flush=True)
-    return found
+        yield check
+    print(f"{n_checks - wrong} of {n_checks} fits are correct", file=sys.stderr, flush=True)
 
 
-def measure_all(options, device: str) -> tuple[list[Measured], list[str]]:
-    """Every data set that the time allows, and why the others are left out."""
-    found: list[Measured] = []
-    left_out, started = [], time.perf_counter()
-    for case in cases(options.smoke):
-        if found and time.perf_counter() - started > options.seconds:
-            left_out.append(f"{case.name}: no time was left")
+@dataclass
+class Results:
+    """What has been measured so far; None, NaN or nothing where it has not."""
+
+    checks: list[Check] = field(default_factory=list)
+    fits: list[Measured] = field(default_factory=list)
+    peak: float = np.nan
+    empty: float = np.nan
+    first: float = np.nan
+    by_length: list[tuple[int, dict[str, float]]] = field(default_factory=list)
+    kernel: KernelFit | None = None
+    large: tuple[int, float, float] | None = None
+    choices: list[Choice] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def measure_all(options, device: Device) -> Iterator[Results]:
+    """Every part that the time allows, what is most worth first; the results after each.
+
+    Whatever a part raises, the others are measured: what has failed is said on the page.
+    """
+    found, started = Results(), time.perf_counter()
+    smoke, name = options.smoke, device.name
+    repeats = 1 if smoke else options.repeats
+
+    def bandwidths_of() -> None:
+        found.peak = bandwidth(device, 1 << 12 if smoke else BANDWIDTH_VALUES)
+        found.empty = launch_seconds(device)
+
+    def set_first() -> None:
+        found.first = first_call(name)
+
+    def set_kernel() -> None:
+        found.kernel = kernel_fit(name, smoke)
+
+    def set_large() -> None:
+        found.large = large_product(device, smoke)
+
+    parts: list[tuple[str, Callable[[], object]]] = [
+        ("correctness", lambda: found.checks.extend(checked_fits(name, smoke))),
+        ("the memory's speed", bandwidths_of),
+        ("a first call", set_first),
+        ("the choice of auto", lambda: found.choices.extend(choices(device, smoke))),
+    ]
+    for case in cases(smoke):
+        parts.append((case.name, lambda case=case: found.fits.extend(measured(case, name, repeats))))
+    # what is short goes before the two largest data sets
+    parts[-2:-2] = [
+        ("lists of all lengths", lambda: found.by_length.extend(by_list_length(name, smoke))),
+        ("exact kernel fit", set_kernel),
+        ("a large kernel matrix", set_large),
+    ]
+    for title, action in parts:
+        if options.only is not None and options.only not in title:
             continue
         try:
-            found += measured(case, device, 1 if options.smoke else options.repeats)
-        except RankSVMError as error:  # what was measured before is worth a page
-            left_out.append(f"{case.name}: {error}")
-        print(f"{time.perf_counter() - started:.0f} s: {case.name}", file=sys.stderr, flush=True)
-    if not found:
-        sys.exit(f"Nothing could be measured. {' '.join(left_out)}")
-    return found, left_out
+            if time.perf_counter() - started > options.seconds:
+                raise TimeoutError("no time was left")
+            action()
+        except Exception as error:
+            found.left_out.append(f"{title}: {type(error).__name__}: {' '.join(str(error).split())[:300]}")
+            print(f"FAILED: {found.left_out[-1]}", file=sys.stderr, flush=True)
+        print(f"{time.perf_counter() - started:.0f} s: {title}", file=sys.stderr, flush=True)
+        yield found
 
 
-def report(options, device: Device) -> tuple[str, bool]:
-    """The page, and whether all is correct; the plot beside it."""
-    passed = checked_fits(device.name, options.smoke)
-    found, left_out = measure_all(options, device.name)
-    values = 1 << 12 if options.smoke else BANDWIDTH_VALUES
-    peak, empty, first = bandwidth(device, values), launch_seconds(device), first_call(device.name)
-    by_length = list(by_list_length(device.name, options.smoke))
-    parts = [NOT_MEASURED] if isinstance(device, HostDevice) else [f"GPU: {gpu_name()}."]
-    if left_out:
-        parts.append(f"Not measured: {'; '.join(left_out)}.")
-    if not any(one.case.real for one in found):
+def report(options, device: Device, found: Results) -> str:
+    """The page of what has been measured; the plot beside it."""
+    on_host = isinstance(device, HostDevice)
+    parts = [NOT_MEASURED] if on_host else [f"GPU: {gpu_name()}."]
+    if found.left_out:
+        parts.append(f"Not measured: {'; '.join(found.left_out)}.")
+    if found.fits and not any(one.case.real for one in found.fits):
         parts.append("The real data of MQ2008 and MQ2007 were not there: data of their shapes were made.")
-    if options.output is not None:
+    if found.fits and options.output is not None:
         path = options.output.with_suffix(".png")
         path.parent.mkdir(parents=True, exist_ok=True)
-        plot(found, path)
+        plot(found.fits, path)
         parts.append(f"![distance from the optimum against seconds]({path.name})")
-    if not isinstance(device, HostDevice):
-        parts.append(goals(found, peak, first))
-    parts += [fits(found), objectives(found), beside_the_paper(found)]
-    parts += [bandwidths(found, peak), profiles(found, peak, empty), lengths(by_length, options.smoke)]
-    try:
-        parts.append(kernels(kernel_fit(device.name, options.smoke), large_product(device, options.smoke), peak))
-    except RankSVMError as error:
-        parts.append(f"## Exact kernel fit\n\nIt failed: {error}")
-    parts += [cost_model(found, first), correctness(passed)]
-    text = page("RankSVM on a GPU", "gpu", options, parts, "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc")
-    return text, all(check.passed for check in passed)
+    if not on_host:
+        parts.append(goals(found.fits, found.choices, found.peak, found.first))
+    if found.fits:
+        parts += [fits(found.fits), objectives(found.fits), beside_the_paper(found.fits)]
+        parts += [bandwidths(found.fits, found.peak), profiles(found.fits, found.peak, found.empty)]
+        parts.append(constants(found.fits))
+    if found.by_length:
+        parts.append(lengths(found.by_length, options.smoke))
+    if found.kernel is not None:
+        parts.append(kernels(found.kernel, found.large, found.peak))
+    if found.choices:
+        parts.append(cost_model(found.choices, device))
+    if found.checks:
+        parts.append(correctness(found.checks))
+    return page("RankSVM on a GPU", "gpu", options, parts, "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc")
 
 
 def gpu_name() -> str:
@@ -391,19 +468,26 @@ def opened(host: bool) -> Device:
 def main(argv=None):
     """Run from the command line."""
     host = {"action": "store_true", "help": "the host in the place of a GPU, on tiny data"}
-    seconds = {"type": float, "default": 300.0, "help": "data sets begun later are left out"}
-    only = {"action": "store_true", "help": "correctness alone, on tiny data: for compute-sanitizer"}
+    seconds = {"type": float, "default": 420.0, "help": "parts begun later are left out"}
+    checks_only = {"action": "store_true", "help": "correctness alone, on tiny data: for compute-sanitizer"}
+    only = {"metavar": "TEXT", "help": "parts alone whose name contains TEXT, such as WEB30K"}
     repeats = {"type": int, "default": 3, "help": "rounds of everything timed"}
-    options = arguments(
-        __doc__, argv, ("--host", host), ("--checks", only), ("--seconds", seconds), ("--repeats", repeats)
-    )
+    own = {"--host": host, "--checks": checks_only, "--only": only, "--seconds": seconds, "--repeats": repeats}
+    options = arguments(__doc__, argv, *own.items())
     options.host = options.smoke = options.host or options.smoke
     if options.checks:
-        sys.exit(0 if all(check.passed for check in checked_fits(opened(options.host).name, smoke=True)) else 1)
-    text, correct = report(options, opened(options.host))
-    publish(text, options)
-    if not correct:
-        sys.exit("Some results are not those of the processor: see the end of the page.")
+        device = opened(options.host)
+        device_costs(device)  # kernels that no fit launches
+        sys.exit(0 if all(check.passed for check in list(checked_fits(device.name, smoke=True))) else 1)
+    device, found = opened(options.host), Results()
+    for found in measure_all(options, device):
+        if options.output is not None:
+            publish(report(options, device, found), options)
+    if options.output is None:
+        print(report(options, device, found))
+    wrong = [check.name for check in found.checks if not check.passed]
+    if wrong or found.left_out:
+        sys.exit(f"Not the results of the processor: {wrong}. Not measured: {found.left_out}.")
 
 
 if __name__ == "__main__":

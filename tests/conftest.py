@@ -53,6 +53,25 @@ def host_devices(monkeypatch):
     monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(name=f"host:{number}"))
 
 
+@pytest.fixture
+def auto_gpu(monkeypatch):
+    """Makes a GPU that "auto" may take, which is the host: called with seconds that everything costs there."""
+    from ranksvm.device import names
+    from ranksvm.device.calibration import DeviceCosts
+    from ranksvm.device.host import HostDevice
+    from ranksvm.problems import device_choice
+
+    def made(seconds: float) -> HostDevice:
+        device = HostDevice(name="host:0")
+        monkeypatch.setitem(names.OPENERS, "cuda", lambda _number: device)
+        monkeypatch.setattr(device_choice, "OPENING", -1.0)
+        costs = DeviceCosts(seconds, *[seconds / 1e6] * 3, compilation=0.0)
+        monkeypatch.setattr(device_choice, "device_costs", lambda _device: costs)
+        return device
+
+    return made
+
+
 def pytest_make_parametrize_id(val):
     """Refuse compressed files as names of tests: gzip writes the time, so workers would collect different tests."""
     if isinstance(val, bytes) and val.startswith(b"\x1f\x8b"):

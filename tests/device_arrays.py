@@ -18,6 +18,17 @@ class GpuArray:
                 "version": 3,
             }
 
+    @property
+    def shape(self):
+        return self.values.shape
+
+    @property
+    def ndim(self):
+        return self.values.ndim
+
+    def __len__(self):
+        return len(self.values)
+
     def __dlpack_device__(self):
         return 2, self._number
 

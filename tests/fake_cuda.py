@@ -59,9 +59,22 @@ class Buffer:
         self.handle = self.values.ctypes.data
         self.device, self.size = device, size
         device.used += size
+        device.reserved = max(device.reserved, device.used)
 
     def __del__(self):
         self.device.used -= self.size
+
+
+class Pool:
+    """Memory of a device that the driver has given away, and gets back from no array."""
+
+    def __init__(self, device):
+        self.device = device
+
+    @property
+    def attributes(self):
+        assert _current.device is self.device
+        return types.SimpleNamespace(reserved_mem_current=self.device.reserved, used_mem_current=self.device.used)
 
 
 class Properties:
@@ -78,7 +91,8 @@ class Device:
     def __new__(cls, number=0):
         if number not in cls.made:
             cls.made[number] = super().__new__(cls)
-            cls.made[number].used, cls.made[number].failure = 0, None
+            cls.made[number].used, cls.made[number].reserved, cls.made[number].failure = 0, 0, None
+            cls.made[number].memory_resource = Pool(cls.made[number])
             cls.made[number].device_id = number
         return cls.made[number]
 
@@ -228,7 +242,7 @@ def install(monkeypatch):
     driver.cuKernelSetAttribute = set_kernel_attribute
     driver.cuMemHostRegister, driver.cuMemHostUnregister = register, unregister
     driver.cuMemcpyHtoDAsync, driver.cuMemcpyDtoHAsync = copy_to_device, copy_to_host
-    driver.cuMemGetInfo = lambda: (CUresult.CUDA_SUCCESS, Device.memory - _current.device.used, Device.memory)
+    driver.cuMemGetInfo = lambda: (CUresult.CUDA_SUCCESS, Device.memory - _current.device.reserved, Device.memory)
     bindings, cuda = types.ModuleType("cuda.bindings"), types.ModuleType("cuda")
     nvrtc = types.ModuleType("cuda.bindings.nvrtc")
     nvrtc.nvrtcVersion = lambda: (0, 13, 0)

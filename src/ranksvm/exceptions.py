@@ -12,6 +12,7 @@ __all__ = [
     "OptionError",
     "MissingDependencyError",
     "DeviceError",
+    "DeviceMemoryError",
     "ModelFileError",
     "ClusterError",
     "StoreError",
@@ -134,6 +135,17 @@ class DeviceError(RankSVMError, RuntimeError):
     >>> from ranksvm.exceptions import DeviceError
     >>> issubclass(DeviceError, RuntimeError)
     True
+    """
+
+
+class DeviceMemoryError(DeviceError, MemoryError):
+    """A device has too little free memory; the message says how much was asked for and how much is free.
+
+    Examples
+    --------
+    >>> from ranksvm.exceptions import DeviceError, DeviceMemoryError
+    >>> issubclass(DeviceMemoryError, DeviceError), issubclass(DeviceMemoryError, MemoryError)
+    (True, True)
     """
 
 

@@ -97,3 +97,30 @@ def test_the_page_of_the_gpu_says_whether_it_was_measured():
     page = (FOLDER / "results" / "gpu.md").read_text(encoding="utf-8")
     assert page.startswith("# RankSVM on a GPU")
     assert ("**Not yet measured.**" in page) != ("GPU: " in page)
+
+
+def test_the_page_of_the_gpu_has_what_was_measured_where_a_part_fails(tmp_path):
+    """What a part raises, of whatever class, costs that part alone; one that was not begun in time is named."""
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "gpu.md"
+    code = (
+        f"import sys; sys.path.insert(0, {str(FOLDER)!r})\n"
+        "import gpu\n"
+        "def fail(*_): raise MemoryError('no room for the large one')\n"
+        "gpu.large_product = fail\n"
+        f"gpu.main(['--smoke', '-o', {str(path)!r}])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    page = path.read_text(encoding="utf-8")
+    assert "Not measured: a large kernel matrix: MemoryError: no room for the large one." in page
+    assert "MemoryError: no room" in done.stderr
+    for title in ("Correctness", "Fits certified", "Exact kernel fit", "The choice of `auto`"):
+        assert f"## {title}" in page
+    command = [sys.executable, str(FOLDER / "gpu.py"), "--smoke", "--output", str(path), "--only", "lists"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    page = path.read_text(encoding="utf-8")
+    assert "## Length of lists" in page
+    assert "## Correctness" not in page
+    assert subprocess.run([*command, "--seconds", "-1"], capture_output=True, check=False).returncode == 1
+    assert "Not measured: lists of all lengths: TimeoutError: no time was left." in path.read_text(encoding="utf-8")

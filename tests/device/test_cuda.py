@@ -11,16 +11,16 @@ from ranksvm.data import as_design_matrix
 from ranksvm.device import Variant, names, open_device
 from ranksvm.device.cuda import CudaDevice, gpu_names
 from ranksvm.exceptions import DeviceError
-from ranksvm.objectives import ThreadedTerm, device_rows
+from ranksvm.objectives import ThreadedTerm, device_layout
 from ranksvm.objectives.device_term import DeviceTerm
 from term_checks import PROBLEMS, TermProblem
 
 
 @pytest.fixture
 def driver(monkeypatch):
-    names._opened.cache_clear()
+    names._opened.clear()
     yield fake_cuda.install(monkeypatch)
-    names._opened.cache_clear()
+    names._opened.clear()
 
 
 @pytest.mark.parametrize("kind", PROBLEMS)
@@ -114,14 +114,16 @@ def test_nothing_is_compiled_twice(driver):
         largest = device.empty((2,), np.float64)
         device.launch(variant, "largest_values", (X, 3, 2, largest), n_blocks=1)
     assert device.copy_out(largest).tolist() == [1.0, 1.0]
+    for code in device._code.values():  # made by threads of their own
+        code.result()
     parts = (1, 2, 3, 4)  # the last for the kernel that fits do not need
     assert sorted(fake_cuda.Program.compiled) == [f"levels_dense_float, part {part}" for part in parts]
 
 
 def test_rows_stream_through_pinned_memory(driver, monkeypatch):
     """While kernels work on a block, the next one is copied beside them, into other memory."""
-    monkeypatch.setattr(device_rows, "RESIDENT_SHARE", 0.0)
-    monkeypatch.setattr(device_rows, "STREAM_BYTES", 4000)
+    monkeypatch.setattr(device_layout, "RESIDENT_SHARE", 0.0)
+    monkeypatch.setattr(device_layout, "STREAM_BYTES", 4000)
     rng = np.random.default_rng(0)
     X, y, qid = rng.normal(size=(600, 5)), rng.integers(0, 3, 600), np.arange(600) // 20
     expected = RankSVM(tol=1e-8).fit(X, y, qid=qid)

@@ -9,10 +9,11 @@ import ranksvm._compiled.host_device as compiled
 
 from ranksvm.device import Variant, device_names, names, open_device
 from ranksvm.device.host import HostDevice
+from ranksvm.device.launcher import as_int32
 from ranksvm.device.names import device_complaint
 from ranksvm.device.protocol import DeviceArray, words
 from ranksvm.device.source import kernel_source, part_of
-from ranksvm.exceptions import DeviceError, MissingDependencyError
+from ranksvm.exceptions import DataError, DeviceError, MissingDependencyError
 
 DENSE = Variant(listed=False, sparse=False, real="float")
 
@@ -66,6 +67,16 @@ def test_a_device_is_opened_once(monkeypatch):
     monkeypatch.setitem(names.OPENERS, "host", lambda number: HostDevice(n_blocks=number + 1))
     assert open_device("host:2") is open_device("host:2")
     assert open_device("host:2").n_blocks == 3
+
+
+def test_numbers_of_rows_beyond_2_to_the_31_are_refused():
+    most = np.iinfo(np.int32).max
+    found = as_int32(np.array([0, most]))
+    assert (found.dtype, found.tolist()) == (np.int32, [0, most])
+    for numbers in (np.array([most + 1]), np.array([5, 1 << 40], dtype=np.uint64)):
+        with pytest.raises(DataError, match=r"^A GPU takes at most 2,147,483,647 rows and columns, .*device='cpu'\.$"):
+            as_int32(numbers)
+    assert as_int32(np.zeros(0, dtype=np.int64)).dtype == np.int32
 
 
 def test_arrays_go_there_and_back():
@@ -141,7 +152,7 @@ def test_nvrtc_compiles_every_variant_without_a_gpu(listed, sparse, real, arch):
         pytest.skip(f"NVRTC is not installed: {error}")
     variant = Variant(listed, sparse, real)
     found = set()
-    for part in (1, 2, 3, 4, 5):
+    for part in (1, 2, 3, 4, 5, 6):
         macros = [f"-D{name}={value}".encode() for name, value in [*variant.macros(), ("RANKSVM_PART", part)]]
         options = [f"-arch={arch}".encode(), b"-std=c++17", b"--ptxas-options=--verbose", *macros]
         _, program = nvrtc.nvrtcCreateProgram(kernel_source().encode(), b"ranksvm.cu", 0, [], [])

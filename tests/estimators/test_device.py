@@ -3,6 +3,7 @@
 import gc
 import logging
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -10,11 +11,15 @@ import scipy.sparse as sp
 
 import ranksvm
 from ranksvm import RankSVM, RankSVMCV, regularization_path
+from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.device import names, open_device
+from ranksvm.device.calibration import DeviceCosts
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
-from ranksvm.objectives import device_rows
+from ranksvm.losses import LossSpec
+from ranksvm.objectives import device_layout
 from ranksvm.problems import device_choice
+from ranksvm.problems.fit_work import linear_work
 from sweep_checks import SquaredHingeFunction
 
 pytestmark = pytest.mark.usefixtures("host_devices")
@@ -187,8 +192,8 @@ def test_out_of_memory_is_said_and_changes_nothing(monkeypatch):
 @pytest.mark.parametrize("launches", [0, 7, 20])
 def test_an_interrupt_or_an_error_leaves_a_usable_device(launches, error, streamed, monkeypatch):
     if streamed:
-        monkeypatch.setattr(device_rows, "RESIDENT_SHARE", -1e9)
-        monkeypatch.setattr(device_rows, "STREAM_BYTES", 2000)
+        monkeypatch.setattr(device_layout, "RESIDENT_SHARE", -1e9)
+        monkeypatch.setattr(device_layout, "STREAM_BYTES", 2000)
     X, y, qid = make_data()
     expected = fitted("host", X, y, qid=qid).coef_
     device = open_device("host:0")
@@ -212,33 +217,69 @@ def test_an_interrupt_or_an_error_leaves_a_usable_device(launches, error, stream
 # -- "auto" ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def gpu_is_cheap(monkeypatch):
-    monkeypatch.setattr(device_choice, "COMPILATION", 0.0)
-    monkeypatch.setattr(device_choice, "GPU_PASS", 0.0)
-    monkeypatch.setattr(device_choice, "COPY_BYTE", 0.0)
+def test_auto_leaves_small_data_to_the_processor_without_opening_a_gpu(caplog, monkeypatch):
+    def opened(number):
+        raise AssertionError("a GPU was opened")
 
-
-def test_auto_leaves_small_data_to_the_processor(caplog):
     X, y, qid = make_data()
+    monkeypatch.setitem(names.OPENERS, "cuda", opened)
     with caplog.at_level(logging.INFO, logger="ranksvm"):
         assert fitted("auto", X, y, qid=qid).device_ == "cpu"
-    assert "device='auto': the processor, an estimated" in caplog.text
+    assert re.search(r"device='auto': the processor, an estimated .* s, not 0\.3 s on the fastest GPU", caplog.text)
 
 
-def test_auto_takes_a_gpu_for_large_data_if_there_is_one(caplog, gpu_is_cheap, monkeypatch):
+@pytest.mark.parametrize("storage", [np.ascontiguousarray, sp.csr_array], ids=["dense", "csr"])
+def test_auto_takes_the_cheaper_one(storage, caplog, monkeypatch, auto_gpu):
     X, y, qid = make_data()
-    monkeypatch.setitem(names.OPENERS, "cuda", lambda number: HostDevice())
+    device = auto_gpu(1e-9)
+    expected = fitted("host", storage(X), y, qid=qid)
     with caplog.at_level(logging.INFO, logger="ranksvm"):
-        assert fitted("auto", X, y, qid=qid).device_ == "host:0"
-    assert "device='auto': host:0, an estimated" in caplog.text
+        found = fitted("auto", storage(X), y, qid=qid)
+    assert found.device_ == device.name
+    assert f"device='auto': {device.name}, an estimated" in caplog.text
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    caplog.clear()
+    slow = auto_gpu(1.0)
+    with caplog.at_level(logging.INFO, logger="ranksvm"):
+        assert fitted("auto", storage(X), y, qid=qid).device_ == "cpu"
+        path = regularization_path(X, y, qid=qid, Cs=[0.01, 0.1], device="auto")
+    assert f"s on {slow.name}" in caplog.text
+    assert path.converged.all()
 
 
-def test_auto_without_a_gpu(caplog, gpu_is_cheap, monkeypatch):
+def test_auto_counts_all_fits_of_a_path_or_search(auto_gpu, monkeypatch):
+    """The copy of X costs too much for one fit, not for all values of C."""
+    X, y, qid = make_data()
+    device = auto_gpu(1e-9)
+    one = linear_work(LossSpec("squared_hinge"), *counted(X, y, qid)).cpu
+    costs = DeviceCosts(0.0, 3.0 * one / X.nbytes, 0.0, 0.0, 0.0)
+    monkeypatch.setattr(device_choice, "device_costs", lambda _device: costs)
+    assert fitted("auto", X, y, qid=qid, n_jobs=1).device_ == "cpu"
+    search = RankSVMCV(Cs=np.geomspace(0.01, 1.0, 9), cv=2, device="auto", n_jobs=1)
+    chosen, choose = [], device_choice.cheaper_device
+
+    def noted(*arguments):
+        chosen.append(choose(*arguments))
+        return chosen[-1]
+
+    monkeypatch.setattr(device_choice, "cheaper_device", noted)
+    search.fit(X, y, qid=qid)
+    regularization_path(X, y, qid=qid, Cs=np.geomspace(0.01, 1.0, 9), device="auto", n_jobs=1)
+    # two folds, one fit to all, a path
+    assert chosen == [device, device, None, device]
+
+
+def counted(X, y, qid):
+    queries = Queries.from_qid(qid, len(y))
+    return ComparablePairs.from_labels(queries, y), as_design_matrix(X)
+
+
+def test_auto_without_a_gpu(caplog, monkeypatch, auto_gpu):
     def absent(number):
         raise DeviceError("There is no GPU.")
 
     X, y, qid = make_data()
+    auto_gpu(1e-9)
     monkeypatch.setitem(names.OPENERS, "cuda", absent)
     with caplog.at_level(logging.INFO, logger="ranksvm"):
         assert fitted("auto", X, y, qid=qid).device_ == "cpu"
@@ -246,6 +287,7 @@ def test_auto_without_a_gpu(caplog, gpu_is_cheap, monkeypatch):
 
 
 @pytest.mark.parametrize("options", [{"solver": "dual"}, {"loss": SquaredHingeFunction()}], ids=["dual", "function"])
-def test_auto_for_what_a_device_cannot_do(options, gpu_is_cheap):
+def test_auto_for_what_a_device_cannot_do(options, auto_gpu):
     X, y, qid = make_data(60)
+    auto_gpu(1e-9)
     assert fitted("auto", X, y, qid=qid, tol=1e-4, **options).device_ == "cpu"

@@ -8,10 +8,22 @@ import types
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import ranksvm
 from device_arrays import GpuArray, values_of
-from ranksvm import KernelRankSVM, KernelRankSVMCV, RankSVM, RankSVMCV, regularization_path
+from ranksvm import (
+    KernelRankSVM,
+    KernelRankSVMCV,
+    Preferences,
+    RankingData,
+    RankSVM,
+    RankSVMCV,
+    cross_validate,
+    metrics,
+    regularization_path,
+)
+from ranksvm.analysis import bootstrap_weights
 from ranksvm.device import names
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DataError, OptionError
@@ -23,7 +35,7 @@ def gpus(monkeypatch):
     """Two GPUs, which are the host."""
     monkeypatch.setitem(names.OPENERS, "cuda", opened := lambda number: HostDevice(name=f"cuda:{number}"))
     yield opened
-    names._opened.cache_clear()
+    names._opened.clear()
 
 
 def make_data(n=200, n_features=5, dtype=np.float64):
@@ -58,6 +70,55 @@ def test_labels_queries_and_weights_may_be_anywhere():
         assert found.objective_ == pytest.approx(expected.objective_, rel=1e-9)
     found = RankSVM(C=0.1, tol=1e-8).fit(X, GpuArray(y), qid=GpuArray(qid), sample_weight=weight)
     assert (found.device_, found.objective_) == ("cpu", expected.objective_)
+
+
+def test_everything_else_may_be_anywhere_in_searches_and_evaluations():
+    X, y, qid = make_data()
+    there, weight = (GpuArray(X), GpuArray(y), GpuArray(qid)), np.arange(len(y)) % 3
+    for model in (RankSVMCV(Cs=[0.01, 0.1], cv=3), KernelRankSVMCV(Cs=[0.1], gammas=[0.3], cv=3)):
+        expected = clone(model).fit(X, y, qid=qid, sample_weight=weight)
+        found = clone(model).fit(there[0], there[1], qid=there[2], sample_weight=GpuArray(weight))
+        np.testing.assert_allclose(found.scores_, expected.scores_, atol=1e-4)
+    sets = {"eval_set": [(X, y)], "eval_qid": [qid]}, {"eval_set": [there[:2]], "eval_qid": [there[2]]}
+    evaluated = [RankSVM(C=0.1, tol=1e-8).fit(X, y, qid=qid, **given).evals_result_["valid_0"] for given in sets]
+    assert evaluated[0].keys() == evaluated[1].keys()
+    for name, values in evaluated[0].items():
+        np.testing.assert_allclose(evaluated[1][name], values, atol=1e-9)
+    ranker = fitted(X, y, qid)
+    assert ranker.score(*there[:2], qid=there[2]) == pytest.approx(ranker.score(X, y, qid=qid))
+    assert ranker.rank(there[0], there[2]).keys() == ranker.rank(X, qid).keys()
+    expected, found = (
+        metrics.evaluate(*given, ["ndcg@10"])
+        for given in ((y, ranker.predict(X), qid), (there[1], ranker.predict(there[0]), there[2]))
+    )
+    assert found["ndcg@10"] == pytest.approx(expected["ndcg@10"])
+
+
+def test_parts_of_them():
+    """Cross-validation, the bootstrap and calibration take rows where these lie."""
+    X, y, qid = make_data()
+    expected, found = (cross_validate(RankSVM(C=0.1, tol=1e-8), there, y, qid=qid, cv=3) for there in (X, GpuArray(X)))
+    assert found.means["ndcg@10"] == pytest.approx(expected.means["ndcg@10"])
+    given = {"n_resamples": 3, "random_state": 0}
+    here = bootstrap_weights(RankSVM(C=0.1), X, y, qid, **given)
+    there = bootstrap_weights(RankSVM(C=0.1), GpuArray(X), GpuArray(y), GpuArray(qid), **given)
+    np.testing.assert_allclose(there.samples, here.samples, atol=1e-4)
+    pairs = np.stack([np.arange(0, 190, 2), np.arange(1, 190, 2)], axis=1)
+    rankers = [RankSVM(C=0.1, tol=1e-8).fit(X, y, qid=qid).calibrate(each, pairs=pairs) for each in (X, GpuArray(X))]
+    probabilities = [ranker.predict_proba(X[:10], X[10:20]) for ranker in rankers]
+    np.testing.assert_allclose(*probabilities, atol=1e-5)
+    given = (GpuArray(X[:10]), GpuArray(X[10:20]))
+    np.testing.assert_allclose(rankers[0].predict_proba(*given), probabilities[0], rtol=1e-9)
+
+
+def test_preferences_and_data_sets_are_of_the_host():
+    X, y, qid = make_data()
+    expected, found = (RankSVM(tol=1e-8).fit(Preferences(at(X[:50]), at(X[50:100]))) for at in (np.asarray, GpuArray))
+    assert found.objective_ == expected.objective_
+    data = RankingData(GpuArray(X), GpuArray(y), GpuArray(qid))
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_array_equal(data.y, y)
+    np.testing.assert_array_equal(data.qid, qid)
 
 
 class Cupy:
@@ -172,6 +233,7 @@ def test_what_is_not_finite_is_found_with_its_place(value):
     [
         (np.zeros(3), r"^X on a GPU has shape \(3,\): it must have a row for each sample\.$"),
         (np.zeros((0, 3)), r"^X on a GPU has shape \(0, 3\): there must be at least one sample and one feature\.$"),
+        (np.zeros((3, 2), ">f4"), r"^X on a GPU holds >f4 values: features must be real numbers\.$"),
         (np.zeros((3, 2), complex), r"^X on a GPU holds complex128 values: features must be real numbers\.$"),
     ],
 )
@@ -196,6 +258,8 @@ def test_what_a_device_cannot_do():
             fitted(GpuArray(X), y, qid, **options)
     with pytest.raises(DataError, match=r"^X is on a GPU, but FactorizedRankSVM needs it in host memory: copy it with"):
         ranksvm.FactorizedRankSVM().fit(GpuArray(X), y, qid=qid)
+    with pytest.raises(DataError, match=r"^X is on a GPU, but QueryStandardScaler needs it in host memory"):
+        ranksvm.QueryStandardScaler().fit_transform(GpuArray(X), qid=qid)
     with pytest.raises(DataError, match=r"^X has 4 features, but RankSVM is expecting 5 features as input\.$"):
         fitted(X, y, qid).predict(GpuArray(X[:, :4]))
 

@@ -13,7 +13,6 @@ from ranksvm.analysis import bootstrap_weights
 from ranksvm.device import names
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DataError, DeviceError, MissingDependencyError, OptionError
-from ranksvm.problems import kernel_device
 from sweep_checks import SquaredHingeFunction
 
 pytestmark = pytest.mark.usefixtures("host_devices")
@@ -235,15 +234,30 @@ def test_auto_leaves_small_data_to_the_processor(caplog):
     assert "device='auto': the processor, an estimated" in caplog.text
 
 
-def test_auto_takes_a_gpu_for_large_data_if_there_is_one(monkeypatch, caplog):
+@pytest.mark.parametrize("approximation", [None, "fourier", "nystroem"])
+@pytest.mark.parametrize("storage", [np.ascontiguousarray, sp.csr_array], ids=["dense", "csr"])
+def test_auto_takes_the_cheaper_one(approximation, storage, auto_gpu):
     X, y, qid = make_data(60)
-    monkeypatch.setattr(kernel_device, "COMPILATION", 0.0)
-    monkeypatch.setattr(kernel_device, "GPU_PRODUCT", 0.0)
-    monkeypatch.setitem(names.OPENERS, "cuda", lambda number: HostDevice())
-    assert fitted("auto", X, y, qid=qid).device_ == "host:0"
+    for seconds, place in ((1e-9, "host:0"), (1.0, "cpu")):
+        auto_gpu(seconds)
+        assert fitted("auto", storage(X), y, qid=qid, approximation=approximation).device_ == place
+
+
+def test_auto_for_a_precomputed_matrix(auto_gpu):
+    X, y, qid = make_data(60)
+    auto_gpu(1e-9)
+    assert fitted("auto", X @ X.T + 1.0, y, qid=qid, kernel="precomputed").device_ == "host:0"
+
+
+def test_auto_for_what_a_gpu_cannot_do_or_where_there_is_none(auto_gpu, monkeypatch, caplog):
+    X, y, qid = make_data(60)
+    auto_gpu(1e-9)
     with caplog.at_level(logging.INFO, logger="ranksvm"):
         assert fitted("auto", X, y, qid=qid, kernel=product).device_ == "cpu"
+        own = {"approximation": "fourier", "loss": SquaredHingeFunction(), "tol": 1e-4}
+        assert fitted("auto", X, y, qid=qid, **own).device_ == "cpu"
     assert "the processor, because a GPU cannot evaluate a kernel" in caplog.text
+    assert "the processor, because a GPU cannot evaluate a loss" in caplog.text
 
     def absent(number):
         raise DeviceError("There is no GPU.")

@@ -1,12 +1,14 @@
 """Kernel matrices and features on a device, by the host in its place, against those of the processor."""
 
+import logging
+
 import numpy as np
 import pytest
 import scipy.sparse
 
 from kernel_matrix_checks import PLENTY, STORAGES, check, check_columns_are_those_of_the_product, documents, full
 from ranksvm.device.host import HostDevice
-from ranksvm.exceptions import DataError, DeviceError
+from ranksvm.exceptions import DataError, DeviceError, DeviceMemoryError
 from ranksvm.kernels import (
     KERNELS,
     FourierFeatures,
@@ -50,6 +52,28 @@ def test_rows_that_do_not_fit_are_made_again(memory, name):
     if memory == "some rows":
         assert 0 < matrix.product_bytes < expected.product_bytes
         check_columns_are_those_of_the_product(matrix)
+
+
+@pytest.mark.parametrize("largest", [60_000, 2_000])
+def test_fewer_rows_are_stored_where_memory_turns_out_to_be_taken(largest, monkeypatch, caplog):
+    X, kernel = documents(150), kernel_named("rbf", gamma=0.3)
+    expected, device, empty, most = matrix_on(HostDevice(), kernel, X), HostDevice(), HostDevice.empty, [largest]
+
+    def crowded(self, shape, dtype):
+        if dtype == np.float32 and np.prod(shape) * np.dtype(dtype).itemsize > most[0]:
+            raise DeviceMemoryError("no room")
+        return empty(self, shape, dtype)
+
+    monkeypatch.setattr(HostDevice, "empty", crowded)
+    with caplog.at_level(logging.INFO, logger="ranksvm"):
+        matrix = matrix_on(device, kernel, X)
+    assert matrix.product_bytes <= largest
+    assert "of 150 rows of the kernel matrix stay there, the others are made again" in caplog.text
+    b = np.random.default_rng(0).normal(size=150)
+    np.testing.assert_array_equal(matrix.product(b), expected.product(b))
+    most[0] = 100
+    with pytest.raises(DeviceMemoryError, match="no room"):
+        matrix_on(device, kernel, X)
 
 
 def test_a_device_that_is_too_small_says_what_was_asked_for():

@@ -10,7 +10,7 @@ from ranksvm.data import as_design_matrix, partition
 from ranksvm.device import DeviceArray, Variant, open_device
 from ranksvm.device.host import HostDevice
 from ranksvm.device.launcher import Launcher
-from ranksvm.objectives import LinearObjective, ThreadedTerm, device_long_queries, device_rows, device_term
+from ranksvm.objectives import LinearObjective, ThreadedTerm, device_layout, device_long_queries, device_rows
 from ranksvm.objectives.device_pairs import order_on_device
 from ranksvm.objectives.device_term import DeviceTerm
 from ranksvm.objectives.devices_term import DevicesTerm
@@ -88,9 +88,8 @@ def test_rows_of_short_queries_are_read_once(shared_bytes, kernels, monkeypatch)
 @pytest.fixture
 def streaming(monkeypatch):
     """X never fits: blocks of about 20 rows of 6 numbers go through."""
-    monkeypatch.setattr(device_rows, "RESIDENT_SHARE", 0.0)
-    for module in (device_rows, device_term):
-        monkeypatch.setattr(module, "STREAM_BYTES", 20 * 6 * 8)
+    monkeypatch.setattr(device_layout, "RESIDENT_SHARE", 0.0)
+    monkeypatch.setattr(device_layout, "STREAM_BYTES", 20 * 6 * 8)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
@@ -110,7 +109,7 @@ def test_rows_that_stream_through_take_less_memory(streaming, caplog, dtype):
         with caplog.at_level(logging.INFO, logger="ranksvm"):
             if memory is None:
                 with pytest.MonkeyPatch.context() as patched:
-                    patched.setattr(device_rows, "RESIDENT_SHARE", 0.8)
+                    patched.setattr(device_layout, "RESIDENT_SHARE", 0.8)
                     term = on(device)(X, problem.spec, problem.pairs)
             else:
                 term = on(device)(X, problem.spec, problem.pairs)

@@ -13,6 +13,7 @@ from ranksvm._parallel import effective_n_jobs, one_blas_thread, parallel_map
 from ranksvm.analysis._pipelines import ranker_input
 from ranksvm.analysis.bootstrap_weights import BootstrapWeights, checked_level
 from ranksvm.data import frames, validation
+from ranksvm.device.arrays import host_values
 from ranksvm.estimators import RankSVM, RankSVMCV
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 
@@ -110,7 +111,7 @@ def bootstrap_weights(
     if queries.n_queries < 2:
         raise DataError("all rows belong to one query, but intervals need several queries: give qid.")
     query = queries.numbers()
-    weight = 1.0 if query_weight is None else np.asarray(query_weight, dtype=np.float64)
+    weight = 1.0 if query_weight is None else np.asarray(host_values(query_weight), dtype=np.float64)
 
     # Held throughout: limits set and reset by several threads would be restored in the wrong order.
     with one_blas_thread():

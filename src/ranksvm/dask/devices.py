@@ -89,7 +89,7 @@ def device_of_part(part: Part, device: str, loss: LossSpec) -> str:
     if device == "cpu" or part.pairs.weight <= 0.0:
         return "cpu"
     if device == "auto":
-        names = devices_for(device, "auto", loss, part.pairs.n_rows, part.design.row_bytes, 1)
+        names = devices_for(device, "auto", loss, part.pairs, part.design, 1)
         return names[0] if names else "cpu"
     return device_names(device)[0] if _has(device) else "cpu"
 

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from ranksvm._checks import is_sparse
+from ranksvm.data.device_features import DeviceFeatures, device_features
 from ranksvm.data.id_columns import looks_like_qid
 from ranksvm.data.ranking_data import RankingData
 from ranksvm.data.sparse_format import check_sparse_format
+from ranksvm.device.arrays import foreign, host_sparse, host_values, is_on_device
 from ranksvm.exceptions import DataError, MissingDependencyError
 
 __all__ = [
@@ -179,15 +181,21 @@ def take_rows(values: Any, rows: np.ndarray) -> Any:
     Parameters
     ----------
     values : array-like, sparse matrix or DataFrame
-        Something with rows.
+        Something with rows; a matrix may lie on a GPU.
     rows : ndarray of int
         Row numbers.
 
     Returns
     -------
-    ndarray, CSR matrix, or DataFrame of the same library
-        The rows.
+    ndarray, CSR matrix, DataFrame of the same library, or DeviceFeatures
+        The rows; those of a matrix on a GPU are there.
     """
+    values = host_sparse(values)
+    if isinstance(values, DeviceFeatures) or (is_on_device(values) and len(foreign(values).shape) == 2):
+        there = device_features(values)
+        assert there is not None
+        return there[rows]
+    values = host_values(values)
     if is_sparse(values):
         return values.tocsr()[rows]
     return _frame(values)[rows, :].to_native() if is_frame(values) else np.asarray(values)[rows]
@@ -237,6 +245,9 @@ def validated(
     """
     from sklearn.utils.validation import check_array, check_X_y, validate_data
 
+    if is_on_device(X):
+        name = type(estimator).__name__
+        raise DataError(f"X is on a GPU, but {name} needs it in host memory: copy it with X.get() or X.cpu().")
     refuse_containers(X)
     if not is_frame(X):
         if is_sparse(X):

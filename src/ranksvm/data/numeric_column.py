@@ -1,9 +1,10 @@
-"""A column of numbers, of NumPy, pandas, polars or pyarrow or a list, as float64; missing values are refused."""
+"""A column of numbers, of NumPy, pandas, polars, pyarrow, a GPU or a list, as float64; missing values are refused."""
 
 from typing import Any
 
 import numpy as np
 
+from ranksvm.device.arrays import host_values
 from ranksvm.exceptions import DataError
 
 __all__ = ["as_array", "is_missing", "label_column", "numeric_column"]
@@ -71,9 +72,9 @@ def numeric_column(
 
 
 def as_array(name: str, values: Any) -> np.ndarray:
-    """Values as an array of NumPy; masked ones are None. DataError if NumPy cannot hold them as one."""
+    """Values as an array of NumPy, also of a GPU; masked ones are None. DataError if NumPy cannot hold them as one."""
     try:
-        array = np.asarray(values)
+        array = np.asarray(host_values(values))
     except Exception as error:  # lists of different lengths, or whatever a library of DataFrames raises
         raise DataError(f"{name} must hold one value for each row: {error}") from error
     if np.ma.isMaskedArray(values):

@@ -8,6 +8,7 @@ from ranksvm._checks import check_one_per_row, is_sparse
 from ranksvm.data import frames
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.queries import Queries, id_array
+from ranksvm.device.arrays import host_sparse, host_values
 from ranksvm.exceptions import DataError, NoComparablePairsError
 
 __all__ = ["Preferences"]
@@ -214,9 +215,10 @@ class Preferences:
 
 def _rows_of(name: str, X: Any) -> Any:
     """X with a two-dimensional shape: as it is, or lists as an array."""
+    X = host_sparse(X)
     if not (is_sparse(X) or frames.is_frame(X)):
         try:
-            X = np.asarray(X)
+            X = np.asarray(host_values(X))
         except ValueError as error:
             raise DataError(f"{name} must hold one row of features for each pair: {error}") from error
     if len(X.shape) != 2:

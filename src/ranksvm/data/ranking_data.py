@@ -11,6 +11,7 @@ from ranksvm._checks import check_one_per_row, is_sparse
 from ranksvm._tabular import Table, frame_of
 from ranksvm.data._cache import read_cache, write_cache
 from ranksvm.data.queries import Queries, id_array
+from ranksvm.device.arrays import host_sparse, host_values
 from ranksvm.exceptions import DataError
 
 __all__ = ["RankingData"]
@@ -65,13 +66,14 @@ class RankingData:
     _loaded: tuple[str, dict[str, Any], tuple[int, ...]] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        self.X = host_sparse(self.X)
         if is_sparse(self.X):
             self.X = self.X.tocsr()
         else:
-            self.X = np.asarray(self.X)
+            self.X = np.asarray(host_values(self.X))
         if self.X.ndim != 2:
             raise DataError(f"X must be two-dimensional, got shape {self.X.shape}.")
-        self.y = np.asarray(self.y)
+        self.y = np.asarray(host_values(self.y))
         self.qid = None if self.qid is None else id_array(self.qid)
         self.docid = None if self.docid is None else np.asarray(self.docid)
         for name in ("y", "qid", "docid"):

@@ -7,6 +7,7 @@ import numpy as np
 
 from ranksvm._checks import n_rows_of
 from ranksvm.data.frames import take_rows
+from ranksvm.device.arrays import host_values
 
 __all__ = ["scores_of_rows"]
 
@@ -14,13 +15,13 @@ __all__ = ["scores_of_rows"]
 CHUNK_ROWS = 1 << 14
 
 
-def scores_of_rows(scores: Callable[[Any], np.ndarray], X: Any, rows: np.ndarray) -> np.ndarray:
+def scores_of_rows(scores: Callable[[Any], Any], X: Any, rows: np.ndarray) -> np.ndarray:
     """Scores of some rows; X itself is scored if these are all of its rows.
 
     Parameters
     ----------
     scores : callable
-        From rows of features to their scores.
+        From rows of features to their scores, which may lie on a GPU as these do.
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
         Features.
     rows : ndarray of int64, shape (n_taken,)
@@ -32,6 +33,7 @@ def scores_of_rows(scores: Callable[[Any], np.ndarray], X: Any, rows: np.ndarray
         The scores.
     """
     if len(rows) == n_rows_of(X):
-        return scores(X)
+        return host_values(scores(X))
     parts = [rows[start : start + CHUNK_ROWS] for start in range(0, len(rows), CHUNK_ROWS)]
-    return np.concatenate([scores(take_rows(X, part)) for part in parts]) if parts else np.zeros(0)
+    found = [host_values(scores(take_rows(X, part))) for part in parts]
+    return np.concatenate(found) if found else np.zeros(0)

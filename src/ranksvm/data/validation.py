@@ -19,7 +19,7 @@ from ranksvm.data.numeric_column import label_column
 from ranksvm.data.preferences import Preferences
 from ranksvm.data.sparse_format import check_sparse_format
 from ranksvm.data.two_blocks import TwoBlocks
-from ranksvm.device.arrays import host_sparse, is_on_device
+from ranksvm.device.arrays import host_sparse
 from ranksvm.exceptions import DataError, OneQueryWarning
 
 # We search for NaN ourselves, on all threads, and report the position.
@@ -88,15 +88,11 @@ def features_and_labels(
 
 
 def _features_on_device(estimator: Any, X: Any, reset: bool) -> DeviceFeatures | None:
-    """X where it lies, if that is a GPU; None for anything else."""
-    if not isinstance(X, DeviceFeatures) and not is_on_device(X):
+    """X where it lies, if that is a GPU; None for anything else, and for models that `frames.validated` refuses it."""
+    found = device_features(X) if getattr(estimator, "_reads_devices", False) else None
+    if found is None:
         return None
-    name = type(estimator).__name__
-    if not getattr(estimator, "_reads_devices", False):
-        raise DataError(f"X is on a GPU, but {name} needs it in host memory: copy it with X.get() or X.cpu().")
-    found = device_features(X)
-    assert found is not None
-    n = found.shape[1]
+    n, name = found.shape[1], type(estimator).__name__
     if reset:
         vars(estimator).pop("feature_names_in_", None)
         estimator.n_features_in_ = n

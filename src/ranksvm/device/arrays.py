@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ranksvm.device.launcher import Launcher
+from ranksvm.device.launcher import Launcher, as_int32
 from ranksvm.device.names import open_device
 from ranksvm.device.protocol import Device, DeviceArray, Variant
 from ranksvm.exceptions import DataError
@@ -139,12 +139,12 @@ def as_rows(values: Foreign, rows: np.ndarray | None = None) -> tuple[Device, De
     if rows is None and values.dtype == dtype and values.contiguous:
         return device, DeviceArray(values.pointer, values.shape, dtype, values.owner)
     name = "u1" if values.dtype.kind == "b" else f"{values.dtype.kind}{values.dtype.itemsize}"
-    if name not in _TYPES:
+    if name not in _TYPES or not values.dtype.isnative:
         raise DataError(f"X on a GPU holds {values.dtype} values: features must be real numbers.")
     run = Launcher(device, Variant(False, False, "float" if dtype == np.float32 else "double"))
     n_rows, n = values.shape if rows is None else (len(rows), values.shape[1])
     out = device.empty((n_rows, n), dtype)
-    places = None if rows is None else run.copy_in(rows.astype(np.int32))
+    places = None if rows is None else run.copy_in(as_int32(rows))
     there = DeviceArray(values.pointer, values.shape, values.dtype, values.owner)
     layout = _TYPES.index(name), *values.strides, places, n_rows, n
     run("convert", there, *layout, out, work=run.n_threads * n_rows)

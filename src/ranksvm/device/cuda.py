@@ -10,7 +10,7 @@ import numpy as np
 from ranksvm._memory import in_words
 from ranksvm.device.protocol import Argument, DeviceArray, Variant, words
 from ranksvm.device.source import PARTS_OF_FITS, kernel_source, part_of
-from ranksvm.exceptions import DeviceError, MissingDependencyError
+from ranksvm.exceptions import DeviceError, DeviceMemoryError, MissingDependencyError
 
 __all__ = ["CudaDevice", "compile_kernels", "gpu_names"]
 
@@ -65,7 +65,10 @@ class CudaDevice:
     def free_bytes(self) -> int:
         self._device.set_current()
         free, _total = self._checked(self._driver.cuMemGetInfo())
-        return int(free)
+        # what arrays have left is kept for the next ones: a pool of cuda-core gives nothing back to the driver
+        pool = getattr(self._device.memory_resource, "attributes", None)
+        kept = 0 if pool is None else pool.reserved_mem_current - pool.used_mem_current
+        return int(free) + int(kept)
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
         dtype = np.dtype(dtype)
@@ -76,7 +79,7 @@ class CudaDevice:
         except Exception as error:
             if "OUT_OF_MEMORY" not in str(error):
                 raise
-            raise DeviceError(
+            raise DeviceMemoryError(
                 f"{self.name} is out of memory: {in_words(size)} were asked for and {in_words(self.free_bytes)} are "
                 "free. Free memory that other programs or arrays take there, or use device='cpu'."
             ) from error
@@ -124,6 +127,10 @@ class CudaDevice:
     def compile(self, variant: Variant) -> None:
         for part in PARTS_OF_FITS:
             self._compiled(variant, part)
+
+    def compiled(self, variant: Variant, kernel: str) -> bool:
+        code = self._code.get((variant, part_of(kernel)))
+        return code is not None and code.done()
 
     def launch(
         self, variant: Variant, kernel: str, arguments: tuple[Argument, ...], *, n_blocks: int, shared: int = 0

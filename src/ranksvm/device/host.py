@@ -7,7 +7,7 @@ import numpy as np
 
 import ranksvm._compiled.host_device as host_device
 from ranksvm.device.protocol import Argument, DeviceArray, Variant, words
-from ranksvm.exceptions import DeviceError
+from ranksvm.exceptions import DeviceError, DeviceMemoryError
 
 __all__ = ["HostDevice"]
 
@@ -53,7 +53,7 @@ class HostDevice:
     def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
         size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
         if size > self.free_bytes:
-            raise DeviceError(
+            raise DeviceMemoryError(
                 f"{self.name}: an array of {size} bytes is more than the {self.free_bytes} that are free."
             )
         owner = _Owned(self, size)
@@ -84,6 +84,9 @@ class HostDevice:
 
     def compile(self, variant: Variant) -> None:
         pass
+
+    def compiled(self, variant: Variant, kernel: str) -> bool:
+        return True
 
     def launch(
         self, variant: Variant, kernel: str, arguments: tuple[Argument, ...], *, n_blocks: int, shared: int = 0

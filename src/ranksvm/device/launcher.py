@@ -3,8 +3,9 @@
 import numpy as np
 
 from ranksvm.device.protocol import Argument, Device, DeviceArray, Variant
+from ranksvm.exceptions import DataError
 
-__all__ = ["LANES", "Launcher"]
+__all__ = ["LANES", "Launcher", "as_int32"]
 
 # Threads that go through a row together: kLanes of portable.hpp.
 LANES = 8
@@ -60,3 +61,27 @@ class Launcher:
         """``out`` = the sum of the rows of a matrix."""
         work = self.n_threads * -(-n_columns // LANES)
         self("add_rows", parts, n_rows, n_columns, out, work=work, shared=self.n_threads)
+
+
+def as_int32(numbers: np.ndarray) -> np.ndarray:
+    """Numbers of rows or columns in the type in which kernels take them.
+
+    Parameters
+    ----------
+    numbers : ndarray of int
+        The numbers, 0 or more.
+
+    Returns
+    -------
+    ndarray of int32
+        The same.
+
+    Raises
+    ------
+    DataError
+        When one is too large.
+    """
+    most = np.iinfo(np.int32).max
+    if numbers.dtype != np.int32 and numbers.max(initial=0) > most:
+        raise DataError(f"A GPU takes at most {most:,} rows and columns, and these data have more: use device='cpu'.")
+    return numbers.astype(np.int32, copy=False)

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from ranksvm.device.protocol import Device
 
-__all__ = ["OPENERS", "device_complaint", "device_names", "open_device"]
+__all__ = ["OPENERS", "device_complaint", "device_names", "is_open", "open_device"]
 
 _NAME = re.compile(r"([a-z]+)(?::(\d+))?")
 _EXPECTED = "'cpu', 'cuda', 'cuda:1' (any number from 0), 'auto', or a list of GPUs such as ['cuda:0', 'cuda:1']"
@@ -21,6 +20,7 @@ def _open_cuda(number: int) -> Device:
 
 # Kind of device -> what opens the one with a number. A test adds "host" to run fits on a `HostDevice`.
 OPENERS: dict[str, Callable[[int], Device]] = {"cuda": _open_cuda}
+_opened: dict[tuple[Callable[[int], Device], int], Device] = {}
 
 
 def device_complaint(device: Any) -> str | None:
@@ -85,15 +85,34 @@ def open_device(name: str) -> Device:
     DeviceError
         When there is no such device.
     """
+    opener, number = _opener(name)
+    if (opener, number) not in _opened:
+        _opened[opener, number] = opener(number)
+    return _opened[opener, number]
+
+
+def is_open(name: str) -> bool:
+    """Whether `open_device` has opened a device before.
+
+    Parameters
+    ----------
+    name : str
+        One of `device_names`.
+
+    Returns
+    -------
+    bool
+        True if so.
+    """
+    return _opener(name) in _opened
+
+
+def _opener(name: str) -> tuple[Callable[[int], Device], int]:
+    """What opens a device, and its number."""
     found = _parsed(name)
     assert found is not None, name
     kind, number = found
-    return _opened(OPENERS[kind], number)
-
-
-@cache
-def _opened(opener: Callable[[int], Device], number: int) -> Device:
-    return opener(number)
+    return OPENERS[kind], number
 
 
 def _parsed(name: Any) -> tuple[str, int] | None:

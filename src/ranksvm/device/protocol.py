@@ -100,7 +100,7 @@ class Device(Protocol):
     def free_bytes(self) -> int: ...
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
-        """A new array; raises DeviceError if there is too little memory."""
+        """A new array; raises DeviceMemoryError if there is too little memory."""
 
     def copy_in(self, values: np.ndarray, into: DeviceArray | None = None) -> DeviceArray:
         """A copy of an array of the host on the device, in a new array or an existing one."""
@@ -119,6 +119,9 @@ class Device(Protocol):
 
     def compile(self, variant: Variant) -> None:
         """Begin to make the kernels of fits ready for a variant, if they are not yet; others are made when launched."""
+
+    def compiled(self, variant: Variant, kernel: str) -> bool:
+        """Whether a kernel is ready for a variant, so that its first launch does not wait for a compiler."""
 
     def launch(
         self, variant: Variant, kernel: str, arguments: tuple[Argument, ...], *, n_blocks: int, shared: int = 0

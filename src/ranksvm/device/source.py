@@ -12,6 +12,7 @@ PARTS = {
     3: ("fused_loss", "fused_laplacian"),
     4: ("convert", "largest_values"),
     5: ("pair_values", "sparse_pair_values", "put_diagonal"),
+    6: ("read_values", "visit_others"),
 }
 # What a fit launches.
 PARTS_OF_FITS = (3, 1, 2)

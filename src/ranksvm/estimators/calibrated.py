@@ -16,6 +16,7 @@ from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.queries import id_array
 from ranksvm.data.row_scores import scores_of_rows
+from ranksvm.device.arrays import host_values
 from ranksvm.estimators.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, UninformativeWarning
 from ranksvm.model_selection.calibration import platt_slope
@@ -167,7 +168,8 @@ class CalibratedMixin(Ranker):
             raise DataError(
                 f"chosen has {n_rows_of(chosen)} rows and rejected {n_rows_of(rejected)}: row i of each is one pair."
             )
-        return expit(self.calibration_slope_ * (self.predict(chosen) - self.predict(rejected)))
+        margins = host_values(self.predict(chosen)) - host_values(self.predict(rejected))
+        return expit(self.calibration_slope_ * margins)
 
     def _assign(self, *records: Record) -> None:
         vars(self).pop("calibration_slope_", None)

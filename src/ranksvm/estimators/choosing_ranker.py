@@ -20,6 +20,7 @@ from ranksvm.data import Queries, TwoBlocks, frames, validation
 from ranksvm.data.censoring import strata_or_rows
 from ranksvm.data.file_data import FileData
 from ranksvm.data.file_rows import FileRows
+from ranksvm.device.arrays import host_values
 from ranksvm.estimators.calibrated import CalibratedMixin
 from ranksvm.estimators.dual_mixin import DualMixin
 from ranksvm.estimators.path import c_values, solve_along
@@ -229,6 +230,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             Cs = np.sort(c_values(self.Cs))
             weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
             weights["event"], self.censored_ = event, event is not None
+            weights = {name: host_values(value) for name, value in weights.items()}
             arguments = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
             data = self._training_set(self, X, y, **arguments, **weights)
             settings = self._settings(data)
@@ -268,8 +270,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         """The settings to try, the most regularised first."""
         raise NotImplementedError
 
-    def _problem(self, data: TrainingSet, setting: Any) -> RankSVMProblem:
-        """The problem of a setting."""
+    def _problem(self, data: TrainingSet, setting: Any, n_fits: int = 1) -> RankSVMProblem:
+        """The problem of a setting, for so many C."""
         raise NotImplementedError
 
     def _features_of(self, X: Any, rows: np.ndarray, training_rows: np.ndarray) -> Any:
@@ -298,7 +300,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         steps = Steps(len(settings) * len(Cs))
         with interruptible_if(self.keep_on_interrupt) as interrupted:
             for setting in settings:
-                problem = self._problem(data, setting)
+                problem = self._problem(data, setting, len(Cs))
                 where = "validation data"
                 results, evaluations = self._along(problem, Cs, rounds.sets, where, steps, rounds, interrupted)
                 problem.release()
@@ -333,7 +335,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
             name = f"fold {number + 1}"
             for place, setting in enumerate(settings):
                 with _naming_fold(number):  # of a file, pairs are found here
-                    problem = self._problem(fold, setting)
+                    problem = self._problem(fold, setting, len(Cs))
                 where = f"{name} of {len(folds)}"
                 if isinstance(held_out, FileRows):
                     evaluations = self._along_in_file(problem, Cs, held_out, metric, convention, where, steps)

@@ -192,8 +192,8 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
             _options.check(gammas=_options.positive(float(gamma)))
         return gammas.tolist()
 
-    def _problem(self, data: TrainingSet, setting: float | None) -> KernelOrFeatureProblem:
-        problem = kernel_problem(self, data, setting)
+    def _problem(self, data: TrainingSet, setting: float | None, n_fits: int = 1) -> KernelOrFeatureProblem:
+        problem = kernel_problem(self, data, setting, n_fits)
         problem.label = "" if setting is None else f"gamma = {power(setting)}, "
         return problem
 

@@ -149,8 +149,9 @@ def regularization_path(
     X, qid, _ = frames.split_qid(X, qid)
     weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
     weights["event"] = event
-    problem = linear_problem(estimator, X, y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight, **weights)
     values = np.sort(c_values(Cs))
+    given = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight, **weights}
+    problem = linear_problem(estimator, X, y, n_fits=len(values), **given)
     solutions = [result for _, result in solve_along(problem, values)]
     return RegularizationPath(
         Cs=values,

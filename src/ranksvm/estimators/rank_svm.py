@@ -70,9 +70,9 @@ class RankSVM(CalibratedMixin, plain.RankSVM, BaseEstimator):  # numpydoc ignore
         KeyboardInterrupt.
     device : str or list of str, default "cpu"
         Where rows, scores and pairs are: "cpu"; "cuda" or "cuda:1", a GPU (``pip install 'ranksvm[cuda]'``); a list of
-        GPUs, which share the queries; or "auto", a GPU if there is one and the data are large enough. Solvers, results
-        and certificates are the same, with sums in float64 everywhere; solver "dual" and losses given as Python
-        functions need the processor. Not yet measured: see docs/gpu.md.
+        GPUs, which share the queries; or "auto", the first GPU if there is one and it is expected to be faster.
+        Solvers, results and certificates are the same, with sums in float64 everywhere; solver "dual" and losses given
+        as Python functions need the processor. Not yet measured: see docs/gpu.md.
     memory_limit : int, str or None, default None
         Memory that the process may take while it fits RankingData that `RankingData.load` has mapped from a file:
         bytes, or text such as "4GB" or "500MiB"; None: half of the free memory. If a fit in memory would take more, the

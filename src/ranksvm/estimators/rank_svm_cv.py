@@ -169,8 +169,8 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     def _settings(self, data: TrainingSet) -> list[None]:
         return [None]
 
-    def _problem(self, data: Any, setting: None) -> LinearProblem:
-        return data.problem(self) if isinstance(data, FileTrainingSet) else linear_problem_of(self, data)
+    def _problem(self, data: Any, setting: None, n_fits: int = 1) -> LinearProblem:
+        return data.problem(self) if isinstance(data, FileTrainingSet) else linear_problem_of(self, data, n_fits)
 
     def _tried(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> dict[str, Any]:
         return {"scores_": scores[0], "mean_scores_": means[0], "standard_errors_": errors[0]}

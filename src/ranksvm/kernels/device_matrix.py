@@ -1,11 +1,13 @@
 """The kernel matrix on a device: rows are stored while they fit, and made again at every product beyond."""
 
+import logging
 from typing import Any
 
 import numpy as np
 
-from ranksvm.device import Device
+from ranksvm.device import Device, DeviceArray
 from ranksvm.device.launcher import LANES
+from ranksvm.exceptions import DeviceMemoryError
 from ranksvm.kernels.device_values import BlockSource, DocumentValues, GivenValues, kernel_launcher
 from ranksvm.kernels.functions import Kernel
 from ranksvm.kernels.linear_matrix import LinearKernelMatrix
@@ -13,6 +15,8 @@ from ranksvm.kernels.measured_products import MeasuredProducts
 from ranksvm.kernels.tiles import HEIGHT, KernelValues, Tiles, ValueSource
 
 __all__ = ["DeviceKernelMatrix", "DeviceLinearMatrix", "device_matrix"]
+
+logger = logging.getLogger("ranksvm.kernels")
 
 # Of what is free, the share that Q leaves to vectors; bytes of the rows that are made at a time where not all fit.
 LEFT_SHARE = 1 / 16
@@ -47,7 +51,7 @@ class DeviceKernelMatrix(MeasuredProducts):
 
     Raises
     ------
-    DeviceError
+    DeviceMemoryError
         When not even a block of rows fits into the device's memory.
     DataError
         When a value of the kernel is not finite, or too large for the dtype.
@@ -60,14 +64,11 @@ class DeviceKernelMatrix(MeasuredProducts):
         self._run = run = kernel_launcher(device, dtype)
         self._b, self._out = (device.empty((max(1, n),), np.float64) for _ in range(2))
         self._diagonal = run.copy_in(self.diagonal())
-        row_bytes = max(1, n) * dtype.itemsize
-        left = int((1.0 - LEFT_SHARE) * device.free_bytes)
-        self._n_kept, self._step = n, 0
-        if n * row_bytes > left:
-            self._step = max(1, min(BLOCK_BYTES, left // 2) // row_bytes)
-            self._n_kept = max(0, min(n, left // row_bytes - self._step))
-        self._kept = device.empty((self._n_kept, n), dtype)
-        self._made = device.empty((self._step, n), dtype)
+        self._kept, self._made = _memory_for(device, n, dtype)
+        self._n_kept, self._step = self._kept.shape[0], self._made.shape[0]
+        if self._n_kept < n:
+            line = "%s: %d of %d rows of the kernel matrix stay there, the others are made again for every product"
+            logger.info(line, device.name, self._n_kept, n)
         self.product_bytes = self._kept.nbytes
         if self._n_kept:
             self._fill(0, self._n_kept, self._kept)
@@ -128,6 +129,23 @@ class DeviceKernelMatrix(MeasuredProducts):
     def _fill(self, start: int, stop: int, out: Any) -> None:
         self._blocks.fill(start, stop, out)
         self._run("put_diagonal", self._diagonal, start, stop, self.n_rows, out, work=stop - start)
+
+
+def _memory_for(device: Device, n: int, dtype: np.dtype) -> tuple[DeviceArray, DeviceArray]:
+    """Memory for the rows that stay on a device, as many as fit, and for those that are made at a time."""
+    row_bytes = max(1, n) * dtype.itemsize
+    left = min(int((1.0 - LEFT_SHARE) * device.free_bytes), n * row_bytes)
+    while True:
+        n_kept, step = n, 0
+        if n * row_bytes > left:
+            step = max(1, min(BLOCK_BYTES, left // 2) // row_bytes)
+            n_kept = max(0, min(n, left // row_bytes - step))
+        try:
+            return device.empty((n_kept, n), dtype), device.empty((step, n), dtype)
+        except DeviceMemoryError:  # what was free is taken by others, or in pieces
+            if n_kept == 0:
+                raise
+        left //= 2
 
 
 class DeviceLinearMatrix(LinearKernelMatrix):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ranksvm._checks import is_sparse
 from ranksvm.device import Device, Variant
-from ranksvm.device.launcher import LANES, Launcher
+from ranksvm.device.launcher import LANES, Launcher, as_int32
 from ranksvm.device.protocol import Argument
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.device_values import CHUNK_BYTES, basis_on, kernel_launcher
@@ -55,7 +55,7 @@ def _linear(device: Device, w: np.ndarray, X: Any) -> np.ndarray:
     for start, stop in _blocks(X.shape[0], n_bytes // max(1, X.shape[0])):
         part, n = X[start:stop], stop - start
         if is_sparse(X):
-            columns, begin = part.indices.astype(np.int32, copy=False), part.indptr.astype(np.int64, copy=False)
+            columns, begin = as_int32(part.indices), part.indptr.astype(np.int64, copy=False)
             rows: tuple[Argument, ...] = *(run.copy_in(values) for values in (part.data, columns, begin)), None, len(w)
         else:
             rows = run.copy_in(part), None, len(w), 0

@@ -7,9 +7,9 @@ import numpy as np
 from ranksvm._checks import is_sparse
 from ranksvm._memory import in_words
 from ranksvm.device import Device, DeviceArray, Variant
-from ranksvm.device.launcher import Launcher
+from ranksvm.device.launcher import Launcher, as_int32
 from ranksvm.device.protocol import Argument
-from ranksvm.exceptions import DeviceError
+from ranksvm.exceptions import DeviceMemoryError
 from ranksvm.kernels.expansions import KernelsOf
 from ranksvm.kernels.features import FeatureMap, FourierFeatures, NystroemFeatures
 from ranksvm.kernels.functions import Documents, Kernel
@@ -65,7 +65,7 @@ class _DocumentsThere:
         if self.sparse:
             if not rows.has_sorted_indices:
                 rows = rows.sorted_indices()
-            columns, begin = rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int64, copy=False)
+            columns, begin = as_int32(rows.indices), rows.indptr.astype(np.int64, copy=False)
             parts: tuple[Any, ...] = rows.data, columns, begin
         else:
             parts = (np.ascontiguousarray(rows.T),)
@@ -182,14 +182,14 @@ def features_on(run: Launcher, features: FeatureMap, X: Any) -> DeviceArray:
 
     Raises
     ------
-    DeviceError
+    DeviceMemoryError
         When they do not fit.
     """
     n_rows, n_features = X.shape[0], features.n_features
     dtype = np.dtype(np.float32 if run.variant.real == "float" else np.float64)
     size, free = n_rows * n_features * dtype.itemsize, run.device.free_bytes
     if size > free:
-        raise DeviceError(
+        raise DeviceMemoryError(
             f"The {n_features:,} features of {n_rows:,} rows take {in_words(size)}, and {in_words(free)} are free on "
             f"{run.device.name}. Use fewer n_components, or device='cpu', where they are computed again if memory is "
             "short."

@@ -52,7 +52,7 @@ def feature_term(
 
     Raises
     ------
-    DeviceError
+    DeviceMemoryError
         When the features do not fit into the device's memory.
     """
     run, pairs = kernel_launcher(device, dtype), loss.pairs

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ranksvm.data import ComparablePairs, PairList
-from ranksvm.device.launcher import Launcher
+from ranksvm.device.launcher import Launcher, as_int32
 from ranksvm.device.protocol import Argument
 from ranksvm.objectives.device_long_queries import is_long
 
@@ -98,7 +98,7 @@ def _of_levels(pairs: ComparablePairs, order: DeviceOrder) -> tuple[Any, ...]:
     given = pairs.preferred, pairs.other, pairs.gain
     weights = (None if values is None else values[order.positions] for values in given)
     numbers = (number, np.append(begin, len(level)), query, pointers)
-    return *(array.astype(np.int32) for array in numbers), *weights, int(pairs.adjacent)
+    return *(as_int32(array) for array in numbers), *weights, int(pairs.adjacent)
 
 
 def _of_list(pairs: PairList, order: DeviceOrder) -> tuple[Any, ...]:
@@ -112,4 +112,4 @@ def _of_list(pairs: PairList, order: DeviceOrder) -> tuple[Any, ...]:
     by_owner = np.argsort(owner, kind="stable")
     begin = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=pairs.n_rows)))).astype(np.int64)
     origin = np.repeat(order.pointers[:-1], np.diff(order.pointers))
-    return begin, partner[by_owner].astype(np.int32), weight[by_owner], origin.astype(np.int32)
+    return begin, as_int32(partner[by_owner]), weight[by_owner], as_int32(origin)

@@ -1,15 +1,12 @@
 """The rows of X on a device, and their products with vectors there."""
 
-import logging
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ranksvm._memory import in_words
 from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign
 from ranksvm.data.device_features import DeviceFeatures
-from ranksvm.data.queries import query_ranges
-from ranksvm.device.launcher import LANES, Launcher
+from ranksvm.device.launcher import LANES, Launcher, as_int32
 from ranksvm.device.protocol import Argument, Device, DeviceArray
 from ranksvm.objectives.device_sparse_rows import SparseRows
 
@@ -20,19 +17,14 @@ __all__ = [
     "StreamedRows",
     "additions_of",
     "blocks_for",
+    "n_copied",
     "rows_on",
-    "streamed_blocks",
 ]
 
-logger = logging.getLogger("ranksvm.objectives")
-
-# X is copied to a device as a whole if it takes no more than this share of the free memory, less so many bytes a row
-# for scores, pairs and slopes. Otherwise blocks of so many bytes, or a query, stream through. Not yet measured.
-RESIDENT_SHARE = 0.8
-BESIDE_BYTES = 160
-STREAM_BYTES = 256 << 20
-# Rows are copied as they lie, with others among them, if these make no more of them than this; else they are gathered.
+# Rows are copied as they lie, with others among them, if these make no more of them than this; else they are gathered,
+# so many bytes at a time.
 SPARSE_SPAN = 1.25
+GATHER_BYTES = 64 << 20
 # Sums of blocks take at most so many bytes.
 SUMS_BYTES = 64 << 20
 
@@ -58,9 +50,6 @@ class RowsOnDevice(Protocol):
     def additions(self) -> int:
         """Additions that the term of a row goes through in these sums, at most."""
 
-    def taken(self, positions: np.ndarray) -> "RowsOnDevice":
-        """The rows of some positions, in the same memory if they are there."""
-
 
 class DenseRows:
     """Rows of a C-contiguous array: see `RowsOnDevice` for the methods.
@@ -84,7 +73,7 @@ class DenseRows:
         self.n_features = self.most_entries = X.shape[1]
         self.largest = largest
         self._host_rows = rows
-        self._rows = launcher.copy_in(rows.astype(np.int32))
+        self._rows = launcher.copy_in(as_int32(rows))
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
@@ -165,6 +154,8 @@ class StreamedRows:
         self._pinned = launcher.device.pin(self._lies) if any(spans) and self._lies is not None else None
         self._other: DeviceArray | None = None
         self._loaded = (0, 0)
+        if self._blocks:  # what memory they take, they take now
+            self.resident(*self._blocks[0])
 
     def __del__(self) -> None:
         # memory is free for other arrays once launches so far have ended: a copy into it has to have ended, too
@@ -242,12 +233,6 @@ class StreamedRows:
         of_block = max((additions_of(size, n, blocks_for(run, size, n), run.n_threads) for size in sizes), default=0)
         return of_block + -(-len(sizes) * LANES // run.n_threads) + run.n_threads // LANES
 
-    def taken(self, positions: np.ndarray) -> DenseRows:
-        run = self.launcher.again()
-        part = self._design.taken(self._rows[positions])
-        assert isinstance(part, DenseDesign)
-        return DenseRows(run, run.copy_in(part.X), np.arange(len(positions)), self.largest)
-
 
 class _Held(NamedTuple):
     """A block of rows in the memory of a device, or on its way there."""
@@ -301,33 +286,23 @@ class DeviceDesign:
         return self.X.largest() if self._largest is None else self._largest
 
 
-def streamed_blocks(device: Device, design: DesignMatrix | DeviceDesign, pairs: Any) -> list[tuple[int, int]] | None:
-    """Ranges of queries whose rows go through a device at a time; None if all rows are there, or fit.
+def n_copied(design: DenseDesign | TwoBlockDesign, n_rows: int) -> int:
+    """Number of rows that are copied to a device, if some of a design matrix are to stay there.
 
     Parameters
     ----------
-    device : Device
-        The device.
-    design : DesignMatrix or DeviceDesign
+    design : DenseDesign or TwoBlockDesign
         The features.
-    pairs : ComparablePairs or PairList
-        The pairs.
+    n_rows : int
+        Number of rows that are to be there.
 
     Returns
     -------
-    list of (int, int) or None
-        The ranges.
+    int
+        All, or where these are few of them `n_rows`.
     """
-    if not isinstance(design, DenseDesign | TwoBlockDesign):
-        return None
-    size, free = int(design.row_bytes * design.X.shape[0]), device.free_bytes
-    if size <= RESIDENT_SHARE * free - BESIDE_BYTES * pairs.n_rows:
-        logger.info("%s: X stays there, %s", device.name, in_words(size))
-        return None
-    block = in_words(min(size, STREAM_BYTES))
-    line = "%s: X takes %s and %s are free, so rows stream through in blocks of %s for every product"
-    logger.info(line, device.name, in_words(size), in_words(free), block)
-    return list(query_ranges(pairs.pointers, max(1, int(STREAM_BYTES / design.row_bytes))))
+    n_all = design.X.shape[0]
+    return n_rows if n_all > SPARSE_SPAN * n_rows else n_all
 
 
 def rows_on(
@@ -363,7 +338,7 @@ def rows_on(
 
         data, indices, pointers, n_features = design._csr
         matrix = sparse.csr_array((data, indices, pointers), shape=(len(pointers) - 1, n_features))
-        parts = data, indices.astype(np.int32, copy=False), pointers.astype(np.int64, copy=False)
+        parts = data, as_int32(indices), pointers.astype(np.int64, copy=False)
         values, columns, begin = (launcher.copy_in(part) for part in parts)
         return SparseRows(launcher, matrix, (values, columns, begin), rows, largest)
     if isinstance(design, DeviceDesign):
@@ -371,6 +346,8 @@ def rows_on(
     assert isinstance(design, DenseDesign | TwoBlockDesign)
     if blocks is not None:
         return StreamedRows(launcher, design, rows, blocks, largest)
+    if n_copied(design, len(rows)) < design.X.shape[0]:
+        return DenseRows(launcher, _gathered(launcher.device, design, rows), np.arange(len(rows)), largest)
     if isinstance(design, TwoBlockDesign):
         first, second = design.X.first, design.X.second
         X = launcher.device.empty(design.X.shape, design.X.dtype)
@@ -379,3 +356,14 @@ def rows_on(
     else:
         X = launcher.copy_in(design.X)
     return DenseRows(launcher, X, rows, largest)
+
+
+def _gathered(device: Device, design: DenseDesign | TwoBlockDesign, rows: np.ndarray) -> DeviceArray:
+    """Some rows of the host on a device."""
+    n = design.n_features
+    X = device.empty((len(rows), n), design.dtype)
+    step = max(1, int(GATHER_BYTES / design.row_bytes))
+    for start in range(0, len(rows), step):
+        part = design.taken(rows[start : start + step]).X
+        device.copy_in(part.ravel(), X.part(start * n, start * n + part.size))
+    return X

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ranksvm.device.launcher import LANES, Launcher
+from ranksvm.device.launcher import LANES, Launcher, as_int32
 from ranksvm.device.protocol import Argument, DeviceArray
 
 __all__ = ["SparseRows"]
@@ -59,7 +59,7 @@ class SparseRows:
         self._matrix = matrix
         self._arrays = arrays
         self._host_rows = rows
-        self._rows = launcher.copy_in(rows.astype(np.int32))
+        self._rows = launcher.copy_in(as_int32(rows))
         self._by_columns: _Columns | None = None
 
     def resident(self, start: int, stop: int) -> tuple[Argument, ...]:
@@ -94,7 +94,7 @@ class SparseRows:
             starts = np.repeat(taken.indptr[:-1].astype(np.int64), n_pieces) + PIECE * within
             pieces = np.append(starts, taken.indptr[-1]).astype(np.int64)
             copy_in = self.launcher.copy_in
-            values, positions = copy_in(taken.data), copy_in(taken.indices.astype(np.int32))
+            values, positions = copy_in(taken.data), copy_in(as_int32(taken.indices))
             longest = int(n_pieces.max(initial=0))
             self._by_columns = _Columns(
                 values, positions, copy_in(pieces), copy_in(begin), n_pieces=int(begin[-1]), longest=longest

@@ -12,18 +12,11 @@ from ranksvm.device.protocol import Argument, Device, DeviceArray, Variant
 from ranksvm.losses.protocol import LossSums
 from ranksvm.losses.round_off import LossRoundOff, SumLengths
 from ranksvm.objectives.data_term import Sizes
-from ranksvm.objectives.device_long_queries import LongPoint, LongQueries, is_long
-from ranksvm.objectives.device_pairs import PairsOnDevice, order_on_device
-from ranksvm.objectives.device_pass import LOSS_COLUMNS, QueryPass
-from ranksvm.objectives.device_rows import (
-    STREAM_BYTES,
-    DenseRows,
-    DeviceDesign,
-    RowsOnDevice,
-    StreamedRows,
-    rows_on,
-    streamed_blocks,
-)
+from ranksvm.objectives.device_layout import layout_of_rows, layout_on
+from ranksvm.objectives.device_long_queries import LongPoint, is_long
+from ranksvm.objectives.device_pairs import order_on_device
+from ranksvm.objectives.device_pass import LOSS_COLUMNS
+from ranksvm.objectives.device_rows import DenseRows, DeviceDesign, StreamedRows
 from ranksvm.objectives.device_sparse_rows import SparseRows
 from ranksvm.objectives.threaded_term import DIAGONAL_ROWS, SEED
 
@@ -90,7 +83,7 @@ class DeviceTerm:
         The loss over pairs of its rows.
     n_threads : int
         Number of threads for what is done on the host.
-    rows : RowsOnDevice, optional
+    rows : DenseRows or SparseRows, optional
         The rows of the pairs in the order of the device, if they are there already.
     """
 
@@ -106,7 +99,7 @@ class DeviceTerm:
         design: DesignMatrix | DeviceDesign,
         loss: Any,
         n_threads: int = 1,
-        rows: RowsOnDevice | None = None,
+        rows: DenseRows | SparseRows | None = None,
     ):
         self.device = device
         self.device_names = [device.name]
@@ -121,27 +114,14 @@ class DeviceTerm:
         self.weight = pairs.weight
         real = "float" if design.dtype == np.float32 else "double"
         listed = hasattr(pairs, "pair_pointers")
-        blocks = streamed_blocks(device, design, pairs) if rows is None else None
-        self._order = order = order_on_device(pairs, blocks)
         self._run = Launcher(device, Variant(listed, not design.dense, real)) if rows is None else rows.launcher
         device.compile(self._run.variant)
-        if rows is None:
-            taken = order.positions if pairs.rows is None else pairs.rows[order.positions]
-            ends = order.pointers
-            ranges = None if blocks is None else [(int(ends[first]), int(ends[last])) for first, last in blocks]
-            rows = rows_on(self._run, design, taken, ranges, n_threads)
-        self._rows = rows
-        self._pairs = PairsOnDevice(self._run, pairs, self._order)
-        self._is_long = is_long(pairs)
-        long = np.flatnonzero(self._is_long)
-        self._long = LongQueries(device, loss, long, self._order, n_threads) if len(long) else None
-        # in one pass over X, unless X is sparse or the host has its part in the middle of it
-        self._pass = None
-        if self.n_rows and self._long is None and isinstance(rows, DenseRows | StreamedRows):
-            self._pass = QueryPass(self._run, self._pairs.arguments, rows, order)
         self._weights = device.empty((self.n_variables,), np.float64)
         # the sums of a loss, then a gradient
         self._results = device.empty((LOSS_COLUMNS + self.n_variables,), np.float64)
+        there = layout_on(self._run, design, loss, n_threads) if rows is None else layout_of_rows(rows, loss, n_threads)
+        self._order, self._rows, self._pairs, self._long, self._pass, self._block_bytes = there
+        self._is_long = is_long(pairs)
         self._spare: list[DeviceArray] = []
         self._sample: _Sample | None = None
         self._diagonal_sample: _Sample | None = None
@@ -397,7 +377,7 @@ class DeviceTerm:
         """
         n, run, pointers = self.n_variables, self._run, self._order.pointers
         ring, factor = self._ring(at.width), self.loss.curvature(at.width)
-        most = min(HESSIAN_BYTES, STREAM_BYTES) if isinstance(self._rows, StreamedRows) else HESSIAN_BYTES
+        most = HESSIAN_BYTES if self._block_bytes is None else min(HESSIAN_BYTES, self._block_bytes)
         for first, last in query_ranges(pointers, max(1, most // (16 * n))):
             start, stop = int(pointers[first]), int(pointers[last])
             if stop == start or (last == first + 1 and self._is_long[self._order.queries[first]]):
@@ -429,11 +409,13 @@ class DeviceTerm:
 
     def _drawn(self, n_rows: int, seed: int) -> _Sample:
         pairs, positions = self.pairs.sample(n_rows, seed)
-        order = order_on_device(pairs).positions
         place = np.empty(self.n_rows, dtype=np.int32)
         place[self._order.positions] = np.arange(self.n_rows)
-        places = place[positions[order]]
-        term = DeviceTerm(self.device, self.design, self.loss.over(pairs), rows=self._rows.taken(places))
+        rows = None
+        if not isinstance(self._rows, StreamedRows):
+            rows = self._rows.taken(place[positions[order_on_device(pairs).positions]])
+        term = DeviceTerm(self.device, self.design, self.loss.over(pairs), rows=rows)
+        places = place[positions[term._order.positions]]
         return _Sample(term, self._run.copy_in(places), (n_rows, seed))
 
 

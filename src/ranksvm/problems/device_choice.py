@@ -4,22 +4,23 @@ import logging
 from typing import Any
 
 from ranksvm import _options
-from ranksvm.device.names import device_complaint, device_names, open_device
+from ranksvm.device.calibration import DeviceCosts, device_costs
+from ranksvm.device.names import device_complaint, device_names, is_open, open_device
 from ranksvm.device.protocol import Device
 from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
 from ranksvm.losses import LossSpec
+from ranksvm.problems.fit_work import Rows, Work, linear_work
 
 __all__ = ["cheaper_device", "check_device", "check_place", "devices_for", "unable"]
 
 logger = logging.getLogger("ranksvm.problems")
 
-# What a fit costs, in seconds. NOT YET MEASURED on a GPU: assumed, so that "auto" leaves small data to the processor.
-# Passes over X, products with the Hessian among them; what one costs the processor for a byte of a row, on one thread,
-# and for a row; what it costs a GPU for a byte, and in all; the first copy of a byte, and the compilation of kernels.
-PASSES = 30.0
-CPU_BYTE, CPU_ROW = 1.3e-10, 1.0e-7
-GPU_BYTE, GPU_PASS = 1.0e-12, 1.5e-4
-COPY_BYTE, COMPILATION = 1.0e-10, 0.6
+# The one that "auto" may take.
+GPU = "cuda:0"
+# Where no GPU is open yet, none is opened for a fit that would not pay on one that costs no more than this: seconds to
+# import cuda-core and to make a context (the first alone took 0.33 s), and costs that no GPU of today is below.
+OPENING = 0.3
+FASTEST = DeviceCosts(round=2e-5, copy_byte=2e-11, read_byte=1e-13, visit=2e-13, compilation=0.0)
 
 
 def check_device(device: Any, solver: str, loss: LossSpec) -> None:
@@ -81,9 +82,9 @@ def check_place(device: Any, place: str, solver: str, loss: LossSpec) -> None:
 
 
 def devices_for(
-    device: Any, solver: str, loss: LossSpec, n_rows: int, row_bytes: float, n_threads: int
+    device: Any, solver: str, loss: LossSpec, pairs: Any, design: Rows, n_threads: int, n_fits: int = 1
 ) -> tuple[str, ...]:
-    """The devices of a fit by name; none for the processor.
+    """The devices of a linear model's fit by name; none for the processor.
 
     Parameters
     ----------
@@ -93,12 +94,14 @@ def devices_for(
         Name of the solver.
     loss : LossSpec
         The loss.
-    n_rows : int
-        Number of rows with pairs.
-    row_bytes : float
-        Bytes of X that are read per row.
+    pairs : ComparablePairs or PairList
+        The pairs.
+    design : Rows
+        The features.
     n_threads : int
         Number of threads that the fit may use.
+    n_fits : int
+        Number of C that are solved for, one after another.
 
     Returns
     -------
@@ -111,33 +114,45 @@ def devices_for(
     if complaint is not None:
         logger.info("device='auto': the processor, because a GPU %s", complaint)
         return ()
-    found = cheaper_device(*_costs(n_rows, n_rows * row_bytes, n_threads))
+    found = cheaper_device(linear_work(loss, pairs, design).repeated(n_fits), n_threads)
     return () if found is None else (found.name,)
 
 
-def cheaper_device(on_cpu: float, on_gpu: float) -> Device | None:
+def cheaper_device(work: Work, n_threads: int) -> Device | None:
     """The first GPU, if there is one and a fit is estimated to take less time there; the log says why.
 
     Parameters
     ----------
-    on_cpu, on_gpu : float
-        Estimated seconds of the fit.
+    work : Work
+        What the fit does.
+    n_threads : int
+        Number of threads that it may use on the processor.
 
     Returns
     -------
     Device or None
         The GPU; None for the processor.
     """
-    if on_gpu >= on_cpu:
-        logger.info("device='auto': the processor, an estimated %.2g s, not %.2g s on a GPU", on_cpu, on_gpu)
+    on_cpu = work.on_cpu(n_threads)
+    least = OPENING + work.on_gpu(FASTEST)
+    if on_cpu <= least and not is_open(GPU):
+        logger.info("device='auto': the processor, an estimated %.2g s, not %.2g s on the fastest GPU", on_cpu, least)
         return None
     try:
-        found = open_device("cuda:0")
+        gpu = open_device(GPU)
+        costs, free = device_costs(gpu), gpu.free_bytes
     except (DeviceError, MissingDependencyError) as error:
         logger.info("device='auto': the processor. %s", error)
         return None
-    logger.info("device='auto': %s, an estimated %.2g s, not %.2g s on the processor", found.name, on_gpu, on_cpu)
-    return found
+    except Exception as error:  # of cuda-core or the driver: a GPU that does not work is no reason not to fit
+        logger.info("device='auto': the processor, because the costs of %s cannot be measured: %r", GPU, error)
+        return None
+    on_gpu = work.on_gpu(costs, free, gpu.compiled(work.variant, work.kernel))
+    if on_gpu >= on_cpu:
+        logger.info("device='auto': the processor, an estimated %.2g s, not %.2g s on %s", on_cpu, on_gpu, gpu.name)
+        return None
+    logger.info("device='auto': %s, an estimated %.2g s, not %.2g s on the processor", gpu.name, on_gpu, on_cpu)
+    return gpu
 
 
 def unable(solver: str, loss: LossSpec) -> str | None:
@@ -160,10 +175,3 @@ def unable(solver: str, loss: LossSpec) -> str | None:
     if loss.function is not None:
         return "cannot evaluate a loss that is given as functions of Python"
     return None
-
-
-def _costs(n_rows: int, size_of_X: float, n_threads: int) -> tuple[float, float]:
-    """Seconds that a fit takes on the processor, and on a GPU with its first copy of the data."""
-    on_cpu = PASSES * (CPU_BYTE * size_of_X + CPU_ROW * n_rows) / n_threads
-    on_gpu = PASSES * (GPU_PASS + GPU_BYTE * size_of_X) + COPY_BYTE * size_of_X + COMPILATION
-    return on_cpu, on_gpu

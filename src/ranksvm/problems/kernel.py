@@ -87,11 +87,11 @@ def kernel_training_set(estimator: Any, X: Any, y: Any, **data: Any) -> Training
     return found
 
 
-def kernel_problem(estimator: Any, data: TrainingSet, gamma: float | None) -> "KernelOrFeatureProblem":
-    """The problem that a kernel estimator solves for the data of ``fit``, with this gamma if its kernel has one."""
+def kernel_problem(estimator: Any, data: TrainingSet, gamma: float | None, n_fits: int = 1) -> "KernelOrFeatureProblem":
+    """The problem that a kernel estimator solves for the data of ``fit``, this gamma if it has one, and so many C."""
     options = problem_options(estimator)
     options |= {"memory": memory_bytes(estimator.memory_limit), "dtype": estimator.kernel_dtype}
-    options["on"] = kernel_device(estimator, data.pairs.n_rows, data.n_threads, data.place)
+    options["on"] = kernel_device(estimator, data, n_fits)
     if is_precomputed(estimator.kernel):
         return KernelProblem(data, None, None, **options)
     kernel = kernel_with(estimator.kernel, gamma, estimator.degree, estimator.coef0)

@@ -1,26 +1,25 @@
 """Which device a kernel model is fitted on: the one that the user names, or with "auto" the cheaper of two."""
 
 import logging
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ranksvm import _options
+from ranksvm._checks import is_sparse
 from ranksvm.device.names import device_complaint, device_names, open_device
 from ranksvm.device.protocol import Device
 from ranksvm.exceptions import OptionError
-from ranksvm.problems.device_choice import cheaper_device, check_device, check_place, devices_for
+from ranksvm.losses import LossSpec
+from ranksvm.problems.device_choice import cheaper_device, check_device, check_place, unable
+from ranksvm.problems.fit_work import Work, feature_work, kernel_work
+from ranksvm.problems.kernel_options import is_precomputed
 from ranksvm.problems.problem import loss_of
+from ranksvm.problems.training_set import TrainingSet
 
 __all__ = ["check_kernel_device", "kernel_device"]
 
 logger = logging.getLogger("ranksvm.problems")
-
-# What an exact fit costs, in seconds. NOT YET MEASURED on a GPU: assumed, so that "auto" leaves small data to the
-# processor. Products with Q, and what one costs for a value of it: 43 ms on two threads for the triangle of 30,117 rows
-# (benchmarks/results/kernel_product.md), on a GPU a read of float32; what a product costs besides; the compilation of
-# kernels.
-PRODUCTS = 100.0
-CPU_VALUE, GPU_VALUE = 9.5e-11, 1.0e-12
-GPU_PRODUCT, COMPILATION = 1.0e-4, 0.6
 
 
 def check_kernel_device(estimator: Any) -> None:
@@ -55,19 +54,17 @@ def check_kernel_device(estimator: Any) -> None:
         open_device(name)
 
 
-def kernel_device(estimator: Any, n_rows: int, n_threads: int, place: str | None = None) -> Device | None:
+def kernel_device(estimator: Any, data: TrainingSet, n_fits: int = 1) -> Device | None:
     """The device of a kernel estimator's fit; None for the processor.
 
     Parameters
     ----------
     estimator : estimator
         With its hyper-parameters, checked.
-    n_rows : int
-        Number of rows with pairs.
-    n_threads : int
-        Number of threads that the fit may use.
-    place : str, optional
-        Name of the GPU where X lies, which is the one that is used.
+    data : TrainingSet
+        Documents and pairs; documents that lay on a GPU are fitted there.
+    n_fits : int
+        Number of C that are solved for, one after another; for "auto".
 
     Returns
     -------
@@ -79,38 +76,52 @@ def kernel_device(estimator: Any, n_rows: int, n_threads: int, place: str | None
     OptionError
         When X lies on a GPU that cannot be used, or another device is asked for.
     """
-    device = estimator.device
-    if place is not None:
-        check_place(device, place, estimator.solver, loss_of(estimator.loss, estimator.huber_width))
-        unable = _unable(estimator.kernel)
-        if unable is not None:
-            raise OptionError(f"X lies on {place}, which {unable}: copy X to the host, by X.get() or X.cpu().")
-        return open_device(place)
-    if device == "auto":
-        unable = _unable(estimator.kernel)
-        if unable is not None:
-            logger.info("device='auto': the processor, because a GPU %s", unable)
-            return None
-        if estimator.approximation is None:
-            return cheaper_device(*_costs(n_rows, n_threads))
+    device, place = estimator.device, data.place
+    complaint = _unable(estimator.kernel)
     loss = loss_of(estimator.loss, estimator.huber_width)
-    if estimator.approximation is not None:
-        item = 4 if estimator.kernel_dtype == "float32" else 8
-        row_bytes = item * estimator.n_components
-        names = devices_for(device, estimator.solver, loss, n_rows, row_bytes, n_threads)
-    else:
+    if place is not None:
+        check_place(device, place, estimator.solver, loss)
+        if complaint is not None:
+            raise OptionError(f"X lies on {place}, which {complaint}: copy X to the host, by X.get() or X.cpu().")
+        return open_device(place)
+    if device != "auto":
         names = device_names(device)
-    return open_device(names[0]) if names else None
+        return open_device(names[0]) if names else None
+    if complaint is None and estimator.approximation is not None:
+        complaint = unable(estimator.solver, loss)
+    if complaint is not None:
+        logger.info("device='auto': the processor, because a GPU %s", complaint)
+        return None
+    return cheaper_device(_work(estimator, loss, data).repeated(n_fits), data.n_threads)
+
+
+def _work(estimator: Any, loss: LossSpec, data: TrainingSet) -> Work:
+    """What the fit does."""
+    double, X = estimator.kernel_dtype == "float64", data.X
+    entries = X.nnz // X.shape[0] if is_sparse(X) else X.shape[1]
+    if estimator.approximation is None:
+        return kernel_work(data.pairs.n_rows, entries, 8 if double else 4, is_precomputed(estimator.kernel))
+    n = estimator.n_components
+    # those of Nystroem are products with a triangle
+    multiplications = entries + (n if estimator.approximation == "nystroem" else 0)
+    return feature_work(loss, data.pairs, _Features(n, np.dtype("f8" if double else "f4")), multiplications)
+
+
+class _Features(NamedTuple):
+    """What is asked of the features of an approximation: see `Rows`."""
+
+    n_features: int
+    dtype: np.dtype
+
+    @property
+    def row_bytes(self) -> float:
+        return float(self.n_features * self.dtype.itemsize)
+
+    @property
+    def dense(self) -> bool:
+        return True
 
 
 def _unable(kernel: Any) -> str | None:
     """What a GPU cannot do, as the end of a sentence; None if it can do all."""
     return "cannot evaluate a kernel that is a function of Python" if callable(kernel) else None
-
-
-def _costs(n_rows: int, n_threads: int) -> tuple[float, float]:
-    """Seconds that an exact fit takes on the processor, and on a GPU."""
-    values = float(n_rows) ** 2
-    on_cpu = PRODUCTS * CPU_VALUE * values / n_threads
-    on_gpu = PRODUCTS * (GPU_PRODUCT + GPU_VALUE * values) + COMPILATION
-    return on_cpu, on_gpu

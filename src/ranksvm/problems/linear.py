@@ -184,8 +184,8 @@ class LinearProblem(RankSVMProblem):
         return Linear(np.array(w), self.signs)
 
 
-def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem:
-    """The problem that a linear estimator's ``fit`` solves for its data, which are validated.
+def linear_problem(estimator: Any, X: Any, y: Any, *, n_fits: int = 1, **data: Any) -> LinearProblem:
+    """The problem that a linear estimator's ``fit`` solves for its data, which are validated, for so many C.
 
     ``data`` holds the other arguments, by the names of `training_set`.
     """
@@ -197,7 +197,8 @@ def linear_problem(estimator: Any, X: Any, y: Any, **data: Any) -> LinearProblem
         from ranksvm.problems.file_problem import file_training_set  # which imports this module
 
         return file_training_set(estimator, X, y, **data).problem(estimator, estimator.stopping)
-    return linear_problem_of(estimator, training_set(estimator, X, y, **data), stopping=estimator.stopping)
+    found = training_set(estimator, X, y, **data)
+    return linear_problem_of(estimator, found, n_fits, stopping=estimator.stopping)
 
 
 def check_linear_options(estimator: Any, device: Any = "cpu") -> None:
@@ -210,11 +211,11 @@ def check_linear_options(estimator: Any, device: Any = "cpu") -> None:
     check_device(device, options["solver"], options["loss"])
 
 
-def linear_problem_of(estimator: Any, data: TrainingSet, **options: Any) -> LinearProblem:
-    """The problem of a linear estimator for validated data, whose features it may name."""
+def linear_problem_of(estimator: Any, data: TrainingSet, n_fits: int = 1, **options: Any) -> LinearProblem:
+    """The problem of a linear estimator for validated data, whose features it may name, and for so many C."""
     signs = monotone_signs(estimator.monotone, data.X.shape[1], getattr(estimator, "feature_names_in_", None))
     options |= problem_options(estimator, LINEAR_SOLVERS)
-    term = linear_term(data, options["loss"], estimator.solver, estimator.device)
+    term = linear_term(data, options["loss"], estimator.solver, estimator.device, n_fits)
     return LinearProblem(data, term, signs=signs, **options)
 
 

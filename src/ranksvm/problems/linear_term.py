@@ -23,7 +23,7 @@ DENSE_PART = 1 / 3
 DENSE_BYTES = 2 << 20, 64 << 20
 
 
-def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "cpu") -> DataTerm:
+def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "cpu", n_fits: int = 1) -> DataTerm:
     """The data term of a linear model.
 
     A backend has its branch here and nowhere else; objectives and solvers see a `DataTerm` only.
@@ -38,6 +38,8 @@ def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "c
         One of `LINEAR_SOLVERS`. The dual reads single rows of one array in memory: it is for a `ThreadedTerm`.
     device : str or list of str
         "cpu", the name of a GPU or several, or "auto"; see `check_device`. X that lies on a GPU is used there.
+    n_fits : int
+        Number of C that are solved for, one after another; for "auto".
 
     Returns
     -------
@@ -48,7 +50,7 @@ def linear_term(data: TrainingSet, loss: LossSpec, solver: str, device: Any = "c
         check_place(device, data.X.device.name, solver, loss)
         return _resident_term(data.X, loss, data)
     design = _linear_design(data.X, solver, data.largest)
-    names = devices_for(device, solver, loss, data.pairs.n_rows, design.row_bytes, data.n_threads)
+    names = devices_for(device, solver, loss, data.pairs, design, data.n_threads, n_fits)
     if names:
         return _device_term([open_device(name) for name in names], design, loss, data)
     return ThreadedTerm(design, loss.over(data.pairs), threads_for(loss, data.n_threads))

@@ -2,6 +2,7 @@
 #ifndef RANKSVM_DEVICE_BODIES_HPP
 #define RANKSVM_DEVICE_BODIES_HPP
 
+#include "calibration.hpp"
 #include "curvature.hpp"
 #include "documents.hpp"
 #include "fused.hpp"

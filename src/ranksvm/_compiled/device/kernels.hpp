@@ -3,8 +3,8 @@
 // several variants, in a namespace each, after bodies.hpp.
 //
 // RANKSVM_PART chooses a part of the kernels, which NVRTC compiles side by side, and only where they are needed: 1, pairs;
-// 2, rows and vectors; 3, rows and pairs of short queries; 4, arrays that lie on a device; 5, documents with documents.
-// Without it all are there. PARTS of device/source.py has the names of the kernels.
+// 2, rows and vectors; 3, rows and pairs of short queries; 4, arrays that lie on a device; 5, documents with documents;
+// 6, calibration. Without it all are there. PARTS of device/source.py has the names of the kernels.
 #include "bodies.hpp"
 
 #undef RANKSVM_HAS
@@ -201,4 +201,15 @@ RANKSVM_KERNEL(sparse_pair_values)
 RANKSVM_KERNEL(put_diagonal)(const double *diagonal, int64_t start, int64_t stop, int64_t n, RANKSVM_REAL *out) {
     ranksvm::device::put_diagonal(diagonal, start, stop, n, out);
 }
+#endif
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Calibration
+
+#if RANKSVM_HAS(6) && !RANKSVM_SPARSE && !RANKSVM_LISTED
+RANKSVM_KERNEL(read_values)(const RANKSVM_REAL *values, int64_t n, double *out) {
+    ranksvm::device::read_values(values, n, out);
+}
+
+RANKSVM_KERNEL(visit_others)(const double *scores, int64_t n, double *out) { ranksvm::device::visit_others(scores, n, out); }
 #endif

@@ -1,0 +1,92 @@
+"""What "auto" estimates, beside the seconds that fits take on a GPU and on the processor: for `gpu.py`."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from _common import least_seconds
+from ranksvm import KernelRankSVM, RankingData, RankSVM, make_ranking
+from ranksvm._parallel import available_cpus
+from ranksvm.data import as_design_matrix
+from ranksvm.device import Device
+from ranksvm.device.calibration import device_costs
+from ranksvm.losses import LossSpec
+from ranksvm.problems.fit_work import Work, kernel_work, linear_work
+from ranksvm.problems.linear import linear_problem
+
+SEED = 0
+# Rows, documents of a list, features, loss.
+LINEAR = (
+    (1_000, 20, 10, "squared_hinge"),
+    (10_000, 20, 46, "squared_hinge"),
+    (10_000, 20, 46, "hinge"),
+    (10_000, 1000, 46, "squared_hinge"),
+    (30_000, 100, 46, "squared_hinge"),
+    (100_000, 20, 10, "squared_hinge"),
+    (100_000, 100, 46, "squared_hinge"),
+    (100_000, 100, 136, "hinge"),
+    (100_000, 1000, 46, "squared_hinge"),
+    (300_000, 100, 136, "squared_hinge"),
+    (1_000_000, 100, 46, "squared_hinge"),
+)
+# Rows and features of exact kernel fits.
+KERNEL = ((500, 10), (2_000, 46), (5_000, 46), (10_000, 46))
+TINY = ((200, 20, 5, "squared_hinge"),), ((60, 5),)
+REPEATS = 3
+LONG = 1.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A fit on either, and what "auto" made of it; kernels are compiled."""
+
+    name: str
+    estimated: tuple[float, float]  # processor, GPU
+    taken: tuple[float, float]
+    chose: str
+    auto: float
+
+    @property
+    def regret(self) -> float:
+        """Seconds of the place that was chosen over those of the better one."""
+        return self.taken[self.chose != "cpu"] / min(self.taken)
+
+
+def choices(device: Device, smoke: bool) -> Iterator[Choice]:
+    """Every size of the grid.
+
+    Parameters
+    ----------
+    device : Device
+        The GPU, which "auto" takes if it takes any.
+    smoke : bool
+        Whether tiny sizes do.
+
+    Yields
+    ------
+    Choice
+        The fits of a size.
+    """
+    linear, kernel = TINY if smoke else (LINEAR, KERNEL)
+    for n_rows, length, n, loss in linear:
+        data = make_ranking(n_rows // length, length, n, random_state=SEED)
+        name = f"{n_rows:,} x {n}, lists of {length}, {loss}"
+        problem = linear_problem(RankSVM(loss=loss, device="cpu"), data.X, data.y, qid=data.qid, group=None)
+        work = linear_work(LossSpec(loss), problem.objective.term.loss.pairs, as_design_matrix(data.X))
+        yield _choice(name, device, work, data, lambda **where: RankSVM(loss=loss, **where))  # noqa: B023
+    for n_rows, n in kernel:
+        data = make_ranking(n_rows // 20, 20, n, random_state=SEED)
+        work = kernel_work(n_rows, n, 4, precomputed=False)
+        yield _choice(f"exact rbf kernel, {n_rows:,} x {n}", device, work, data, lambda **where: KernelRankSVM(**where))
+
+
+def _choice(name: str, device: Device, work: Work, data: RankingData, model: Callable[..., Any]) -> Choice:
+    def seconds(place: str) -> tuple[float, Any]:
+        # the first fit on a GPU waits for its kernels
+        ranker = model(device=place).fit(data.X, data.y, qid=data.qid)
+        return least_seconds(lambda: ranker.fit(data.X, data.y, qid=data.qid), REPEATS, LONG), ranker
+
+    on_cpu, on_gpu = seconds("cpu")[0], seconds(device.name)[0]
+    auto, ranker = seconds("auto")
+    estimated = work.on_cpu(available_cpus()), work.on_gpu(device_costs(device), device.free_bytes)
+    return Choice(name, estimated, (on_cpu, on_gpu), str(ranker.device_), auto)
