@@ -81,6 +81,9 @@ class SweepSums:
     def lengths(self) -> SumLengths:
         """Numbers of terms of the sums."""
         pairs, sizes = self.pairs, np.diff(self.pairs.pointers)
+        if not pairs.n_swept:
+            most = int(pairs.pairs_per_query.max(initial=0))
+            return SumLengths(int(sizes.max(initial=0)), most + pairs.n_queries)
         visited = int(np.where(pairs.visited, pairs.pairs_per_query, 0).max(initial=0))
         is_swept = (pairs.visited == 0) & (pairs.pairs_per_query > 0)
         longest, swept = (int(np.where(which, sizes, 0).max(initial=0)) for which in (~is_swept, is_swept))

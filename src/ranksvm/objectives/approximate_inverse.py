@@ -34,14 +34,14 @@ def by_cholesky(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     hessian *= scale
     hessian *= scale[:, np.newaxis]
     shift = 0.0
-    while (solve := _factorised(hessian)) is None:
+    while (solve := _factorised(hessian, scale)) is None:
         # Collinear features: round-off has made an eigenvalue negative.
         grown = max(1e-14, 100.0 * shift)
         if not grown <= 1.0:
             raise np.linalg.LinAlgError("The Hessian is not positive definite.")
         hessian[np.diag_indices_from(hessian)] += grown - shift
         shift = grown
-    return lambda vector: scale * solve(scale * vector)
+    return solve
 
 
 def load_lapack(n_variables: int) -> None:
@@ -58,16 +58,20 @@ def load_lapack(n_variables: int) -> None:
         import scipy.linalg.lapack  # noqa: F401
 
 
-def _factorised(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Solves with a symmetric matrix and overwrites the right side; None if it is not positive definite."""
+def _factorised(matrix: np.ndarray, scale: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
+    """Solves with H, of which the matrix is ``S H S`` for a diagonal S; None if it is not positive definite."""
+    # S H S = L L', so that H = (S^-1 L) (S^-1 L)': the rows of L are scaled once, instead of every vector twice
+    unscaled = (1.0 / scale)[:, np.newaxis]
     if len(matrix) <= FEW_VARIABLES:
         factor = matrix.copy()
         if not cholesky.factorise(factor):
             return None
+        factor *= unscaled
 
         def solve(vector: np.ndarray) -> np.ndarray:
-            cholesky.solve(factor, vector)
-            return vector
+            found = vector.copy()
+            cholesky.solve(factor, found)
+            return found
 
         return solve
     # LAPACK itself: scipy.linalg's functions take several times as long for a few hundred variables.
@@ -75,7 +79,10 @@ def _factorised(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None
 
     # The transpose of a symmetric array is in LAPACK's order.
     lapack_factor, failed = dpotrf(matrix.T, lower=1, clean=0)
-    return None if failed else lambda vector: dpotrs(lapack_factor, vector, lower=1)[0]
+    if failed:
+        return None
+    lapack_factor *= unscaled
+    return lambda vector: dpotrs(lapack_factor, vector, lower=1)[0]
 
 
 def by_diagonal(diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

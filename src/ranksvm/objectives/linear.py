@@ -166,7 +166,7 @@ class LinearObjective(SmoothedObjective):
 
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """``u'v``."""
-        return float(u @ v)
+        return float(u.dot(v))  # of short vectors half the time of u @ v
 
     def sums(self, point: LinearPoint) -> LossSums:
         """Value, excess and slack of the loss at a point."""
@@ -174,11 +174,11 @@ class LinearObjective(SmoothedObjective):
 
     def gap(self, point: LinearPoint) -> float:
         """Duality gap ``1/2 |grad f(w)|^2`` of the problem with the loss at its current width."""
-        return 0.5 * float(point.gradient @ point.gradient)
+        return 0.5 * self.inner(point.gradient, point.gradient)
 
     def gap_slope(self, point: LinearPoint) -> float:
         """The norm of the derivative of the gap with respect to the gradient: how much its round-off matters."""
-        return float(np.linalg.norm(point.gradient))
+        return float(np.sqrt(self.inner(point.gradient, point.gradient)))
 
     def round_off(self, point: LinearPoint, tol: float) -> float:
         """Bound on the round-off of value and gap, from sizes of rows, weights and scores.
