@@ -211,12 +211,12 @@ RANKSVM_INLINE void put_sides(const LabelledQuery &query, const int32_t *documen
         for (int64_t r = 0; r < query.m; ++r) out[documents[r]] = u * as_other[r] + v * as_preferred[r];
 }
 
-// Scores of a query in label order, into the state, too. False if one is NaN.
-RANKSVM_INLINE bool gather_scores(const double *scores, const int32_t *documents, LabelledQuery &query, double *kept) {
+// Scores of a query in label order. False if one is NaN.
+RANKSVM_INLINE bool gather_scores(const double *scores, const int32_t *documents, LabelledQuery &query) {
     bool numbers = true;
     for (int64_t r = 0; r < query.m; ++r) {
         const double score = scores[documents[r]];
-        query.s[r] = kept[r] = score;
+        query.s[r] = score;
         numbers = numbers && score == score;
     }
     return numbers;
@@ -266,7 +266,7 @@ RANKSVM_INLINE void laplacian_of_all_pairs(const Pairs &pairs, const PairState &
     const int32_t *documents = pairs.by_level + first;
     gather_labelled(pairs, first, query);
     for (int64_t r = 0; r < query.m; ++r) {
-        query.s[r] = state.scores[first + r];
+        query.s[r] = state.scores[first + documents[r]];
         query.x[r] = x[documents[r]];
     }
     if (query.gaps)
@@ -284,7 +284,7 @@ RANKSVM_INLINE void order_by_counting(const int32_t *documents, const PairState 
                                       int32_t *outer, int32_t *inner, int32_t *taken, LabelledQuery &query) {
     const int64_t m = query.m;
     double *s = query.s;
-    std::copy_n(state.scores + first, m, s);
+    for (int64_t r = 0; r < m; ++r) s[r] = state.scores[first + documents[r]];
     std::fill_n(s + m, kWidth, std::numeric_limits<double>::infinity());
     std::fill_n(taken, m, 0);
     const Lanes one = all_lanes(1.0), zero = all_lanes(0.0);

@@ -34,7 +34,7 @@ struct PairState {
     int32_t *order;   // (n_rows,) documents of each query by ascending score
     int32_t *outer;   // (n_rows,) in that order: see sorted_query.hpp
     int32_t *inner;
-    double *scores;   // (n_rows,) in label order
+    double *scores;   // (n_rows,) by position; evaluations may find theirs there
     double *degrees;  // (n_rows,) weight of the curved pairs of each document
     double outer_threshold, inner_threshold;
     int32_t ring;

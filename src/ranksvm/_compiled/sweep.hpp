@@ -115,7 +115,9 @@ struct HuberSums {
 RANKSVM_INLINE bool visit_query(const Pairs &pairs, const PairState &state, int64_t first, const double *scores,
                                 LabelledQuery &query) {
     gather_labelled(pairs, first, query);
-    return gather_scores(scores, pairs.by_level + first, query, state.scores + first);
+    double *kept = state.scores + first;
+    if (scores != kept) std::copy_n(scores, query.m, kept);
+    return gather_scores(scores, pairs.by_level + first, query);
 }
 
 // Sort a query and find its windows; x receives the pairs (1, score) of its documents. False if a score is NaN.

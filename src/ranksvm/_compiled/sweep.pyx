@@ -172,7 +172,8 @@ cdef class PairArrays:
 cdef class StateArrays:
     """What a loss leaves of the pairs at one score vector: order and windows of swept queries, scores of the others.
 
-    ``order``, ``outer`` and ``inner`` may be None where no query is swept, ``scores`` where all are; ``inner`` where
+    Evaluations copy the scores of visited queries to ``scores``, unless they are given in that memory. ``order``, ``outer``
+    and ``inner`` may be None where no query is swept, ``scores`` where all are; ``inner`` where
     the loss is curved in the whole outer window. A long list is shared out among ``n_threads``.
     """
 

@@ -51,8 +51,8 @@ class MarginLoss:
         other.pairs, other.sums = pairs, sums_over(pairs)
         return other
 
-    def new_state(self, near: Any = None, n_threads: int = 1) -> Any:
-        return self.sums.new_state(self.ring, near, n_threads)
+    def new_state(self, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None) -> Any:
+        return self.sums.new_state(self.ring, near, n_threads, scores)
 
     def evaluation(self, state: Any, width: float | None) -> QueryOperator:
         # stored with the pairs it belongs to: the width may have changed when the products are computed

@@ -42,19 +42,17 @@ class FunctionState:
 
     Parameters
     ----------
-    n_rows : int
-        Number of positions.
+    scores : ndarray of float64, shape (n_rows,)
+        The scores.
 
     Attributes
     ----------
-    scores : ndarray of float64, shape (n_rows,)
-        The scores.
     active : dict
         Pairs of a range of queries with their curvature, if these are stored.
     """
 
-    def __init__(self, n_rows: int):
-        self.scores = np.zeros(n_rows)
+    def __init__(self, scores: np.ndarray):
+        self.scores = scores
         self.active: dict[tuple[int, int], list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
 
 
@@ -78,8 +76,8 @@ class FunctionLoss:
     def over(self, pairs: Any) -> "FunctionLoss":
         return FunctionLoss(pairs, self.function)
 
-    def new_state(self, near: Any = None, n_threads: int = 1) -> FunctionState:
-        return FunctionState(self.pairs.n_rows)
+    def new_state(self, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None) -> FunctionState:
+        return FunctionState(np.zeros(self.pairs.n_rows) if scores is None else scores)
 
     def evaluation(self, state: FunctionState, width: float | None) -> QueryOperator:
         state.active.clear()

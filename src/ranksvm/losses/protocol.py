@@ -112,10 +112,11 @@ class PairwiseLoss(Protocol):
     def over(self, pairs: Any) -> "PairwiseLoss":
         """The same loss over other pairs."""
 
-    def new_state(self, near: Any = None, n_threads: int = 1) -> Any:
-        """An empty state for `evaluate`; ``near`` is the state of similar scores, if there is one.
+    def new_state(self, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None) -> Any:
+        """An empty state for `evaluation`; ``near`` is the state of similar scores, if there is one.
 
-        With more than one thread `evaluate` and `curvature_product` may share a long query out among them.
+        With more than one thread a long query may be shared out among them. Where the scores of every evaluation are
+        in the memory of ``scores``, the state needs none of its own for them: they must stay while it is in use.
         """
 
     def evaluation(self, state: Any, width: float | None) -> QueryOperator:

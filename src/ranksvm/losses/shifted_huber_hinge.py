@@ -18,20 +18,18 @@ class ShiftedState:
 
     Parameters
     ----------
-    n_rows : int
-        Number of positions.
+    scores : ndarray of float64, shape (n_rows,)
+        The scores.
 
     Attributes
     ----------
-    scores : ndarray of float64, shape (n_rows,)
-        The scores.
     degrees : ndarray of float64, shape (n_rows,)
         Number of active pairs of each document.
     """
 
-    def __init__(self, n_rows: int):
-        self.scores = np.zeros(n_rows)
-        self.degrees = np.zeros(n_rows)
+    def __init__(self, scores: np.ndarray):
+        self.scores = scores
+        self.degrees = np.zeros(len(scores))
 
 
 class ShiftedHuberHinge:
@@ -77,8 +75,8 @@ class ShiftedHuberHinge:
     def over(self, pairs: Any) -> "ShiftedHuberHinge":
         raise NotImplementedError("targets belong to the pairs they were given for: this loss cannot be sampled.")
 
-    def new_state(self, near: Any = None, n_threads: int = 1) -> ShiftedState:
-        return ShiftedState(self.pairs.n_rows)
+    def new_state(self, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None) -> ShiftedState:
+        return ShiftedState(np.zeros(self.pairs.n_rows) if scores is None else scores)
 
     def evaluation(self, state: ShiftedState, width: float | None) -> QueryOperator:
         # the width follows from lam and C: the argument exists for other losses

@@ -32,6 +32,8 @@ class SweepState:
         That of similar scores, whose order is a good beginning.
     n_threads : int
         Number of threads that share a long query.
+    scores : ndarray of float64, shape (n_rows,), optional
+        Memory for the scores: evaluations of scores that are there already do not copy them.
 
     Attributes
     ----------
@@ -41,14 +43,21 @@ class SweepState:
         For each document in that order, how many documents of its query score less than its margin asks. Curved are
         the pairs in the outer window that are not in the inner one; ``inner`` is None where all of them are.
     scores : ndarray of float64, shape (n_rows,)
-        The scores of queries whose pairs are visited, in label order.
+        The scores of queries whose pairs are visited, by position.
     degrees : ndarray of float64, shape (n_rows,)
         Diagonal of the Laplacian: the weight of the curved pairs of each document.
     curvature : float
         Second derivative of the loss of such a pair of weight 1.
     """
 
-    def __init__(self, pairs: ComparablePairs, ring: bool, near: "SweepState | None" = None, n_threads: int = 1):
+    def __init__(
+        self,
+        pairs: ComparablePairs,
+        ring: bool,
+        near: "SweepState | None" = None,
+        n_threads: int = 1,
+        scores: np.ndarray | None = None,
+    ):
         self.order = self.outer = self.inner = None
         if pairs.n_swept:
             if near is None or near.order is None:
@@ -58,8 +67,8 @@ class SweepState:
                 self.order = near.order.copy()
             self.outer = np.empty(pairs.n_rows, dtype=np.int32)
             self.inner = np.empty(pairs.n_rows, dtype=np.int32) if ring else None
-        # in one piece: large memory is then nearly all in huge pages
-        self.scores, self.degrees = np.empty((2, pairs.n_rows))
+        self.scores = np.empty(pairs.n_rows) if scores is None else scores
+        self.degrees = np.empty(pairs.n_rows)
         self.curvature = 0.0
         swept = self.order, self.outer, self.inner
         self.arrays = sweep.StateArrays(*swept, self.scores, self.degrees, ring, n_threads)
@@ -89,8 +98,10 @@ class SweepSums:
         longest, swept = (int(np.where(which, sizes, 0).max(initial=0)) for which in (~is_swept, is_swept))
         return SumLengths(longest, max(visited, swept) + pairs.n_queries, swept)
 
-    def new_state(self, ring: bool, near: Any = None, n_threads: int = 1) -> SweepState:
-        return SweepState(self.pairs, ring, near, n_threads)
+    def new_state(
+        self, ring: bool, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None
+    ) -> SweepState:
+        return SweepState(self.pairs, ring, near, n_threads, scores)
 
     def squared_hinge(self, state, threshold):
         return sweep.squared_hinge(self.pairs.arrays, state.arrays, threshold)
@@ -142,7 +153,9 @@ class ListSums:
         most = int(self.pairs.pairs_per_query.max(initial=0))
         return SumLengths(most, most + self.pairs.n_queries)
 
-    def new_state(self, ring: bool, near: Any = None, n_threads: int = 1) -> ListState:
+    def new_state(
+        self, ring: bool, near: Any = None, n_threads: int = 1, scores: np.ndarray | None = None
+    ) -> ListState:
         return ListState(self.pairs)
 
     def squared_hinge(self, state, threshold):

@@ -31,7 +31,7 @@ HESSIAN_BYTES = 32 << 10
 # The same where Python or NumPy makes the rows.
 PYTHON_HESSIAN_ROWS = 1024
 # A share of a Hessian has a matrix of its own: each thread has several of up to so many numbers, or one.
-SMALL_HESSIAN = 1 << 15
+SMALL_HESSIAN = 1 << 12
 # So many rows estimate the diagonal of a Hessian well enough to precondition with it. (With 2,000 TRON took 0.7 to 1.3
 # times as many products on MQ2008, OHSUMED and LightGBM's example, 3,005 x 300, where a tenth of the time went here.)
 DIAGONAL_ROWS = 1000
@@ -421,8 +421,9 @@ class ThreadedTerm:
             point = self._spare.pop()
             point.width = width
             return point
-        state = self.loss.new_state(near.state if near and not self.repeatable else None, self.n_threads)
-        return ThreadedPoint(np.empty(self.n_rows), state, width)
+        scores = np.empty(self.n_rows)
+        state = self.loss.new_state(near.state if near and not self.repeatable else None, self.n_threads, scores)
+        return ThreadedPoint(scores, state, width)
 
     def _sampled(self, n_rows: int, seed: int) -> _Sample | None:
         if self.weight <= 0.0:
