@@ -1,7 +1,9 @@
 """Which devices a fit runs on: those that the user names, or with "auto" the cheaper of the processor and a GPU."""
 
+from __future__ import annotations
+
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ranksvm import _options
 from ranksvm.device.calibration import DeviceCosts, device_costs
@@ -9,7 +11,9 @@ from ranksvm.device.names import device_complaint, device_names, is_open, open_d
 from ranksvm.device.protocol import Device
 from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
 from ranksvm.losses import LossSpec
-from ranksvm.problems.fit_work import Rows, Work, linear_work
+
+if TYPE_CHECKING:
+    from ranksvm.problems.fit_work import Rows, Work
 
 __all__ = ["cheaper_device", "check_device", "check_place", "devices_for", "unable"]
 
@@ -114,6 +118,8 @@ def devices_for(
     if complaint is not None:
         logger.info("device='auto': the processor, because a GPU %s", complaint)
         return ()
+    from ranksvm.problems.fit_work import linear_work  # not for every fit
+
     found = cheaper_device(linear_work(loss, pairs, design).repeated(n_fits), n_threads)
     return () if found is None else (found.name,)
 
