@@ -78,15 +78,19 @@ def test_saved_and_loaded(data, tmp_path):
 
 
 def test_the_published_model(shared_data):
-    """Lee & Lin, Neural Computation 26 (2014), MQ2008 fold 1 at C = 2^7: 82.70 % and 0.4571, the 8th iterate."""
+    """Lee & Lin, Neural Computation 26 (2014), MQ2008 fold 1 at C = 2^7: 82.70 % and 0.4571, the 8th iterate.
+
+    Round-off decides whether the 7th one meets the rule already, which has 82.67 % and 0.4580: it does with AVX2, and
+    with the sums of two threads.
+    """
     folder = shared_data / "MQ2008" / "Fold1"
     train, test = (read_letor(folder / f"{part}.txt.gz", docids=False) for part in ("train", "test"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = fitted(train, C=2.0**7, tol=1e-3, n_jobs=1)  # (the sums of two threads meet the rule at the 7th)
-    assert model.n_iter_ == 8
+        model = fitted(train, C=2.0**7, tol=1e-3, n_jobs=1)
+    assert model.n_iter_ in (7, 8)
     names = ["pairwise_accuracy", "mean_ndcg"]
     found = metrics.evaluate(test.y, model.predict(test.X), test.qid, names, convention="letor").means
     # conjugate gradients amplify round-off: sums in another order give up to 82.71 % and 0.4580
-    assert 100 * found["pairwise_accuracy"] == pytest.approx(82.70, abs=0.02)
+    assert 100 * found["pairwise_accuracy"] == pytest.approx(82.70, abs=0.04)
     assert found["mean_ndcg"] == pytest.approx(0.4571, abs=1e-3)

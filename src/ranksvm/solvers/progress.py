@@ -21,6 +21,8 @@ logger = logging.getLogger("ranksvm.solvers")
 
 # A relative change of the objective below this is round-off.
 ROUND_OFF = 1e-14
+# A bound on round-off that is beyond the tolerance is worth another step where it has fallen by this factor.
+LESS_ROUND_OFF = 0.5
 
 
 class Monitor:
@@ -65,6 +67,8 @@ class Monitor:
         # the gap recorded last, if it includes round-off
         self._proven: float | None = None
         self._refreshed = False
+        # the bound on round-off found last, where it was not all of a certificate
+        self._round_off = float("inf")
         objective.reserve = 0.0
 
     @property
@@ -124,10 +128,11 @@ class Monitor:
             round_off = self._include_round_off(point, gap)
             if gap + round_off <= allowed:
                 return Status.CONVERGED
-            if not round_off < allowed:
+            if not round_off < allowed and not round_off < LESS_ROUND_OFF * self._round_off:
                 return Status.PRECISION
-            # what is left of the tolerance may still be met
-            self.objective.reserve, self._proven = round_off, None
+            # What is left of the tolerance may still be met; or the bound may fall along with the gradient.
+            self.objective.reserve = round_off if round_off < allowed else 0.0
+            self._round_off, self._proven = round_off, None
             history.duality_gap[-1] = gap
         if self.interrupted is not None and self.interrupted.is_set():
             return Status.INTERRUPTED
