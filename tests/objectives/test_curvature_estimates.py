@@ -87,7 +87,7 @@ def term_of_queries(rng, n_levels, loss, scale=1.0, **options):
 @pytest.mark.parametrize("scale", [0.0, 1e-3, 2.0])
 @pytest.mark.parametrize("block_rows", [7, 1000])
 def test_the_hessian_where_all_pairs_are_active(loss, n_levels, weighted, scale, block_rows, monkeypatch):
-    """By squares where they all are (at 0 and near it) and weigh the same in a query, else by rows: the same."""
+    """By squares where they all are (at 0 and near it) and weigh the same in a query, or have few levels."""
     monkeypatch.setattr(threaded, "HESSIAN_BYTES", block_rows * 32)
     rng = np.random.default_rng(n_levels)
     weights = {"by query": {"query_weight": rng.random(14) + 0.1}, "no": {}}
@@ -95,7 +95,8 @@ def test_the_hessian_where_all_pairs_are_active(loss, n_levels, weighted, scale,
     term, w = term_of_queries(rng, n_levels, loss, scale, **weights[weighted])
     width = None if loss is SquaredHinge else 1.5
     point = term.evaluate(w, width)
-    assert (squares_of(term, point) is not None) == (scale < 0.1 and weighted != "by document")
+    of_few_levels = n_levels < 60 and loss is SquaredHinge
+    assert (squares_of(term, point) is not None) == (of_few_levels or (scale < 0.1 and weighted != "by document"))
     expected = np.column_stack([term.curvature_product(point, v) for v in np.eye(4)])
     np.testing.assert_allclose(term.curvature(point, 1.0, 0), expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(term.curvature(point, 1.0, 0, double=False), expected, rtol=1e-4, atol=1e-4)
@@ -105,9 +106,32 @@ def test_the_hessian_where_all_pairs_are_active(loss, n_levels, weighted, scale,
 def test_squares_of_pairs_that_are_selected_or_weighted(options):
     term, w = term_of_queries(np.random.default_rng(0), 4, SquaredHinge, 0.0, **options)
     point = term.evaluate(w, None)
-    assert (squares_of(term, point) is not None) == ("per_query" in options.values())
+    assert (squares_of(term, point) is not None) == ("label_gap" not in options.values())
     expected = np.column_stack([term.curvature_product(point, v) for v in np.eye(4)])
     np.testing.assert_allclose(term.curvature(point, 1.0, 0), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"selection": "adjacent"}, {"weighting": "gain_gap"}, {"sample_weight": True}])
+@pytest.mark.parametrize("length", [15, 1500])
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.02])
+def test_squares_of_nested_sets(share, length, options):
+    """Three levels, the higher ones rarer: a row for each document and a few more, whose squares are the Hessian."""
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(3000, 4)) + 100.0, np.repeat(np.arange(3000 // length), length)
+    y = (rng.random(3000) < share).astype(float)
+    y[rng.random(3000) < share / 3] = 2.0
+    if "sample_weight" in options:
+        options = {"sample_weight": np.where(rng.random(3000) < 0.1, 0.0, rng.random(3000))}
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, 3000), y, **options)
+    term = ThreadedTerm(as_design_matrix(X), SquaredHinge(pairs))
+    for scale in (0.3, 1.0, 5.0):
+        point = term.evaluate(scale * rng.normal(size=4), None)
+        assert squares_of(term, point) <= 1.7 * term.n_rows
+        expected = np.column_stack([term.curvature_product(point, v) for v in np.eye(4)])
+        tolerance = 1e-11 * np.abs(expected).max()
+        np.testing.assert_allclose(term.curvature(point, 1.0, 0), expected, atol=tolerance)
+        tolerance = 1e-4 * np.abs(expected).max()
+        np.testing.assert_allclose(term.curvature(point, 1.0, 0, double=False), expected, atol=tolerance)
 
 
 @pytest.mark.parametrize("storage", [np.float32, np.float64])

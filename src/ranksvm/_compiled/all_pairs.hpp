@@ -278,33 +278,6 @@ RANKSVM_INLINE void laplacian_of_all_pairs(const Pairs &pairs, const PairState &
     put_sides(query, documents, -1.0, query.as_other, 1.0, query.as_preferred, out);
 }
 
-// Order and windows (sorted_query.hpp) of a query whose scores the state has and of which none is NaN, by comparing each
-// score with all others: less than a sort takes. `taken` is scratch.
-RANKSVM_INLINE void order_by_counting(const int32_t *documents, const PairState &state, int64_t first, int32_t *order,
-                                      int32_t *outer, int32_t *inner, int32_t *taken, LabelledQuery &query) {
-    const int64_t m = query.m;
-    double *s = query.s;
-    for (int64_t r = 0; r < m; ++r) s[r] = state.scores[first + documents[r]];
-    std::fill_n(s + m, kWidth, std::numeric_limits<double>::infinity());
-    std::fill_n(taken, m, 0);
-    const Lanes one = all_lanes(1.0), zero = all_lanes(0.0);
-    const Lanes outer_threshold = all_lanes(state.outer_threshold), inner_threshold = all_lanes(state.inner_threshold);
-    for (int64_t i = 0; i < m; ++i) {
-        const Lanes own = all_lanes(s[i]);
-        Lanes less = zero, in_outer = zero, in_inner = zero;
-        for (int64_t j = 0; j < m; j += kWidth) {
-            const Lanes score = lanes_at(s + j), margin = score - own;
-            less += where_less(score, own, one, zero);
-            in_outer += where_less(margin, outer_threshold, one, zero);
-            if (state.ring) in_inner += where_less(margin, inner_threshold, one, zero);
-        }
-        const int64_t rank = static_cast<int64_t>(sum_of(less)), place = rank + taken[rank]++;
-        order[place] = documents[i];
-        outer[place] = static_cast<int32_t>(sum_of(in_outer));
-        inner[place] = static_cast<int32_t>(sum_of(in_inner));
-    }
-}
-
 }  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

@@ -1,4 +1,4 @@
-// One copy of the loops of complete_queries.hpp, levels.hpp and sweep.hpp, for the instruction set that meson.build compiles this for.
+// One copy of the loops of levels.hpp, squared_rows.hpp and sweep.hpp, for the instruction set that meson.build compiles this for.
 #include "levels.hpp"
 #include "sweep.hpp"
 

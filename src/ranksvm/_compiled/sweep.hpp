@@ -9,13 +9,14 @@
 
 #include "all_pairs.hpp"
 #include "centre_queries.hpp"
-#include "complete_queries.hpp"
 #include "hessian_rows.hpp"
 #include "level_vectors.hpp"
 #include "loss_sums.hpp"
 #include "pair_sums.hpp"
 #include "portable.hpp"
+#include "query_order.hpp"
 #include "sorted_query.hpp"
+#include "squared_rows.hpp"
 
 namespace ranksvm::RANKSVM_VARIANT {
 
@@ -284,9 +285,8 @@ RANKSVM_INLINE void laplacian_rows_of_query(const Pairs &pairs, const SortedQuer
 template <class Real>
 RANKSVM_INLINE void laplacian_rows(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                            const Real *X_range, int64_t n, double factor, Real *Z_range, SortedQuery &query) {
-    LabelledQuery labelled;
+    QueryOrder sorted;
     Vector<Real> plain, times_gain;
-    Vector<int32_t> memory;
     const int64_t origin = pairs.pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
@@ -302,19 +302,10 @@ RANKSVM_INLINE void laplacian_rows(const Pairs &pairs, const PairState &state, i
             std::fill_n(Z, m * n, static_cast<Real>(counts[0]));
             continue;
         }
-        resize(query, m, n_levels, kCallerAlone);
-        const int32_t *order = state.order + first, *outer = state.outer + first, *inner = state.inner + first;
-        if (pairs.visited[q]) {
-            memory.resize(static_cast<size_t>(4 * m));
-            int32_t *own = memory.data();
-            order = own, outer = own + m, inner = own + 2 * m;
-            labelled.resize(m);
-            order_by_counting(pairs.by_level + first, state, first, own, own + m, own + 2 * m, own + 3 * m, labelled);
-        }
-        gather_pairs(pairs, first, order, outer, state.ring ? inner : nullptr, query);
+        sorted.find(pairs, state, q, query);
         LevelVectors<Real> others(n_levels, pairs.adjacent != 0, n, plain);
         LevelVectors<Real> gains(query.gaps ? n_levels : 0, pairs.adjacent != 0, n, times_gain);
-        laplacian_rows_of_query(pairs, query, order, counts, X, n, factor, Z, others, gains);
+        laplacian_rows_of_query(pairs, query, sorted.order, counts, X, n, factor, Z, others, gains);
     }
 }
 
@@ -322,7 +313,7 @@ RANKSVM_INLINE void laplacian_rows(const Pairs &pairs, const PairState &state, i
 template <class Real>
 static int64_t hessian_rows(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
                             Real *X_range, int64_t n, double factor, Real *out, SortedQuery &query) {
-    const int64_t squared = squared_rows(pairs, state.degrees, first_query, last_query, X_range, n, factor, out);
+    const int64_t squared = squared_rows(pairs, state, first_query, last_query, X_range, n, factor, out, query);
     if (squared != kNotSquared) return squared;
     centre_queries(pairs.pointers, first_query, last_query, n, X_range);
     laplacian_rows(pairs, state, first_query, last_query, X_range, n, factor, out, query);

@@ -1,4 +1,4 @@
-// The loops of sweep.hpp, complete_queries.hpp and levels.hpp as a table, for each instruction set.
+// The loops of levels.hpp, squared_rows.hpp and sweep.hpp as a table, for each instruction set.
 #ifndef RANKSVM_SWEEP_LOOPS_HPP
 #define RANKSVM_SWEEP_LOOPS_HPP
 

@@ -137,5 +137,6 @@ class PairwiseLoss(Protocol):
         """What an explicit Hessian is built of, H that with respect to the scores.
 
         Writes rows D with ``D'D = X' H X`` to ``out``, which has twice the rows of X, and returns their number; or
-        returns None, centres X by query, and writes Z with ``X'Z + Z'X = 2 X' H X`` to the first rows of ``out``.
+        returns None, centres X by query, and writes Z with ``X'Z + Z'X = 2 X' H X`` to the first rows of ``out``. X may
+        be centred in the first case, too.
         """
