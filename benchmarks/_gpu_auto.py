@@ -11,8 +11,8 @@ from ranksvm.data import as_design_matrix
 from ranksvm.device import Device
 from ranksvm.device.calibration import device_costs
 from ranksvm.losses import LossSpec
-from ranksvm.problems.fit_work import Work, kernel_work, linear_work
 from ranksvm.problems.linear import linear_problem
+from ranksvm.problems.work import Work, kernel_work, linear_work
 
 SEED = 0
 # Rows, documents of a list, features, loss.

@@ -268,7 +268,7 @@ def cost_model(found: list[Choice], device: Device) -> str:
 
 
 def constants(found: list[Measured]) -> str:
-    """What `problems/fit_work.py` assumes, as measured here."""
+    """What `problems/work.py` assumes, as measured here."""
     sizes = np.array([one.data.X.nbytes for one in found], dtype=float)
     gpu = np.array([one.evaluation for one in found])
     slope, constant = np.polyfit(sizes, gpu, 1) if len(set(sizes)) > 1 else (np.nan, np.nan)

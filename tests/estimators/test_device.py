@@ -19,7 +19,7 @@ from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
 from ranksvm.losses import LossSpec
 from ranksvm.objectives import device_layout
 from ranksvm.problems import device_choice
-from ranksvm.problems.fit_work import linear_work
+from ranksvm.problems.work import linear_work
 from sweep_checks import SquaredHingeFunction
 
 pytestmark = pytest.mark.usefixtures("host_devices")

@@ -5,16 +5,19 @@ import time
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from ranksvm.data import ComparablePairs, PairList, Queries, as_design_matrix
 from ranksvm.device import names
 from ranksvm.device.calibration import DeviceCosts
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DeviceError
+from ranksvm.kernels.expansions import LinearFunction, expansion
 from ranksvm.losses import LossSpec
 from ranksvm.problems import device_choice
 from ranksvm.problems.device_choice import cheaper_device, devices_for
-from ranksvm.problems.fit_work import feature_work, kernel_work, linear_work
+from ranksvm.problems.kernel_options import kernel_with
+from ranksvm.problems.work import feature_work, kernel_work, linear_work, scoring_work
 
 LOSS = LossSpec("squared_hinge")
 # of an order that data sheets of large GPUs have
@@ -125,6 +128,21 @@ def test_what_several_fits_share():
     assert several.on_cpu(1) == pytest.approx(10 * work.on_cpu(1))
     once = COSTS.copy_byte * work.copied
     assert several.on_gpu(COSTS) - once == pytest.approx(10 * (work.on_gpu(COSTS) - once))
+
+
+def test_the_work_of_scores():
+    """One pass over X, as much as is copied; the values of kernels are made, a block of documents at a time."""
+    X = np.zeros((1000, 20), dtype=np.float32)
+    linear = scoring_work(LinearFunction(np.zeros(20)), X)
+    assert (linear.passes, linear.copied, linear.made, linear.variant.real) == (1, X.nbytes, 0.0, "float")
+    sparse = scoring_work(LinearFunction(np.zeros(20)), scipy.sparse.csr_array(np.eye(20)))
+    assert (sparse.copied, sparse.variant.sparse, sparse.variant.real) == (20 * 12, True, "double")
+    kernel = kernel_with("rbf", 0.1, 3, 0.0)
+    few, many = (scoring_work(expansion(kernel, np.zeros((k, 20)), np.zeros(k)), X) for k in (100, 100_000))
+    assert many.cpu == 1000 * few.cpu > linear.cpu
+    assert many.made == 1000 * few.made > 0
+    assert (few.passes, many.passes) == (1, 3)
+    assert many.read * many.passes == 8.0 * 1000 * 100_000
 
 
 def test_where_a_large_gpu_pays():

@@ -53,18 +53,23 @@ def scoring_device_option(command: Callable) -> Callable:
     return click.option(
         "--device",
         metavar="NAME",
-        help="Where a linear or kernel model computes the scores: cpu, cuda, cuda:1.  [default: cpu]",
+        help="Where a linear or kernel model computes the scores: cpu, cuda, cuda:1, auto.  [default: cpu]",
     )(command)
 
 
 def scoring_device(name: str | None) -> str | None:
-    """The full name of the GPU that computes scores, None for the processor; one that is not there is refused."""
+    """The full name of the GPU that computes scores, "auto", or None for the processor.
+
+    A GPU that is not there is refused.
+    """
     if name in (None, "cpu"):
         return None
+    if name == "auto":
+        return name
     from ranksvm.device.names import device_names, open_device
 
     names = device_names(name)
     if not names:
-        raise click.UsageError(f"--device must be 'cpu', 'cuda' or 'cuda:1' (any number from 0), got {name!r}.")
+        raise click.UsageError(f"--device must be 'cpu', 'cuda', 'cuda:1' (any number from 0) or 'auto', got {name!r}.")
     open_device(names[0])
     return names[0]

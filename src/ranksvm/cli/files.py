@@ -28,6 +28,7 @@ __all__ = [
     "load_model",
     "load_scorer",
     "model_scores",
+    "model_scores_on",
     "names_of",
     "read",
     "read_numbers",
@@ -162,16 +163,23 @@ def _check_order(path: Path) -> None:
                 )
 
 
-def model_scores(model: Any, data: "RankingData", path: Path, device: str | None = None) -> "np.ndarray":
-    """Scores of the rows of a data file, in their order, computed on the processor or on a GPU of this name."""
+def model_scores(model: Any, data: "RankingData", path: Path) -> "np.ndarray":
+    """Scores of the rows of a data file, in their order."""
+    return model_scores_on(None, model, data, path)[0]
+
+
+def model_scores_on(device: str | None, model: Any, data: "RankingData", path: Path) -> "tuple[np.ndarray, str | None]":
+    """The same on a GPU of this name, or on the cheaper device with "auto"; and the name of the GPU, if it is one."""
     from ranksvm.metrics.scorers import predict_scores
 
     model, X, _ = for_model(model, data, path)
     if device is not None:
-        from ranksvm.estimators.device_prediction import predicted_on
+        from ranksvm.estimators.device_prediction import cheaper_place, predicted_on
 
-        return predicted_on(device, model, X)
-    return predict_scores(model, X, data.query_ids)
+        device = cheaper_place(model, X) if device == "auto" else device
+        if device is not None:
+            return predicted_on(device, model, X), device
+    return predict_scores(model, X, data.query_ids), None
 
 
 def read_numbers(path: Path, n_rows: int, word: str) -> "np.ndarray":

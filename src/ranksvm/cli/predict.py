@@ -8,7 +8,7 @@ import click
 
 from ranksvm.cli.device_option import scoring_device, scoring_device_option
 from ranksvm.cli.errors import debug_option
-from ranksvm.cli.files import load_scorer, model_scores, read, write_text
+from ranksvm.cli.files import load_scorer, model_scores_on, read, write_text
 from ranksvm.cli.options import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -59,13 +59,13 @@ def predict_command(
       ranksvm predict model.rsvm test.txt -o scores.txt
       ranksvm predict model.rsvm test.txt --format trec --run-name ranksvm -o run.txt
     """
-    there = scoring_device(device)
+    device = scoring_device(device)
     watch = Stopwatch()
     with Progress(quiet) as progress:
         ranker = load_scorer(model)
         rows = read(data, progress, watch, reading, require_labels=False)
         with watch("predicting"):
-            scores = model_scores(ranker, rows, data, there)
+            scores, place = model_scores_on(device, ranker, rows, data)
         lines = _lines(rows, scores, layout, run_name)
         if output is not None:
             write_text(output, lines)
@@ -77,7 +77,7 @@ def predict_command(
             "model": str(model),
             "data": str(data),
             "rows": len(scores),
-            "device": there or "cpu",
+            "device": place or "cpu",
             "output": None if output is None else str(output),
             "scores": scores if output is None else None,
             "seconds": watch.seconds,

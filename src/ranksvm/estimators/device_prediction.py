@@ -4,12 +4,38 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._parallel import effective_n_jobs
 from ranksvm.data import validation
 from ranksvm.device import open_device
 from ranksvm.exceptions import OptionError
-from ranksvm.kernels.device_scores import scores_on
+from ranksvm.kernels.device_scores import scores_on, unable
+from ranksvm.problems.device_choice import cheaper_device
+from ranksvm.problems.work import scoring_work
 
-__all__ = ["predicted_on"]
+__all__ = ["cheaper_place", "predicted_on"]
+
+
+def cheaper_place(ranker: Any, X: Any) -> str | None:
+    """Where the scores of documents of the host are estimated to take less time.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        A fitted model.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Features.
+
+    Returns
+    -------
+    str or None
+        Full name of a GPU; None for the processor, also for what a GPU cannot do.
+    """
+    make = getattr(ranker, "_function", None)
+    function = None if make is None else make()
+    if function is None or unable(function):
+        return None
+    found = cheaper_device(scoring_work(function, X), effective_n_jobs(ranker.n_jobs))
+    return None if found is None else found.name
 
 
 def predicted_on(name: str, ranker: Any, X: Any) -> np.ndarray:

@@ -1,4 +1,5 @@
-"""Which devices a fit runs on: those that the user names, or with "auto" the cheaper of the processor and a GPU."""
+"""Which devices a fit or scoring runs on: those that the user names, or with "auto" the cheaper of the processor and a
+GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from ranksvm.exceptions import DeviceError, MissingDependencyError, OptionError
 from ranksvm.losses import LossSpec
 
 if TYPE_CHECKING:
-    from ranksvm.problems.fit_work import Rows, Work
+    from ranksvm.problems.work import Rows, Work
 
 __all__ = ["cheaper_device", "check_device", "check_place", "devices_for", "unable"]
 
@@ -118,19 +119,19 @@ def devices_for(
     if complaint is not None:
         logger.info("device='auto': the processor, because a GPU %s", complaint)
         return ()
-    from ranksvm.problems.fit_work import linear_work  # not for every fit
+    from ranksvm.problems.work import linear_work  # not for every fit
 
     found = cheaper_device(linear_work(loss, pairs, design).repeated(n_fits), n_threads)
     return () if found is None else (found.name,)
 
 
 def cheaper_device(work: Work, n_threads: int) -> Device | None:
-    """The first GPU, if there is one and a fit is estimated to take less time there; the log says why.
+    """The first GPU, if there is one and the work is estimated to take less time there; the log says why.
 
     Parameters
     ----------
     work : Work
-        What the fit does.
+        What a fit or scoring does.
     n_threads : int
         Number of threads that it may use on the processor.
 
@@ -150,7 +151,7 @@ def cheaper_device(work: Work, n_threads: int) -> Device | None:
     except (DeviceError, MissingDependencyError) as error:
         logger.info("device='auto': the processor. %s", error)
         return None
-    except Exception as error:  # of cuda-core or the driver: a GPU that does not work is no reason not to fit
+    except Exception as error:  # of cuda-core or the driver: a GPU that does not work is no reason to fail
         logger.info("device='auto': the processor, because the costs of %s cannot be measured: %r", GPU, error)
         return None
     on_gpu = work.on_gpu(costs, free, gpu.compiled(work.variant, work.kernel))

@@ -12,10 +12,10 @@ from ranksvm.device.protocol import Device
 from ranksvm.exceptions import OptionError
 from ranksvm.losses import LossSpec
 from ranksvm.problems.device_choice import cheaper_device, check_device, check_place, unable
-from ranksvm.problems.fit_work import Work, feature_work, kernel_work
 from ranksvm.problems.kernel_options import is_precomputed
 from ranksvm.problems.problem import loss_of
 from ranksvm.problems.training_set import TrainingSet
+from ranksvm.problems.work import Work, feature_work, kernel_work
 
 __all__ = ["check_kernel_device", "kernel_device"]
 

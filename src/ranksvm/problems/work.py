@@ -1,16 +1,20 @@
-"""What a fit does, counted from the sizes of its data, and how long that takes on the processor and on a GPU."""
+"""What a fit, or scoring, does, counted from the sizes of its data, and how long that takes on the processor and on a
+GPU."""
 
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ranksvm._checks import is_sparse
 from ranksvm.data import PairList
 from ranksvm.device.calibration import DeviceCosts
 from ranksvm.device.protocol import Variant
+from ranksvm.kernels.device_scores import CHUNK_BYTES
+from ranksvm.kernels.expansions import Expansion, ScoringFunction
 from ranksvm.losses import LossSpec
 from ranksvm.objectives.device_long_queries import is_long
 
-__all__ = ["Rows", "Work", "feature_work", "kernel_work", "linear_work"]
+__all__ = ["Rows", "Work", "feature_work", "kernel_work", "linear_work", "scoring_work"]
 
 # Passes over X in a fit, evaluations and products with the Hessian together: so many, so many more for a feature, less
 # where there are more rows than FEW_ROWS. Counted in fits of 1,000 to 400,000 x 10 to 400 made features, C = 1 and
@@ -33,6 +37,10 @@ PRODUCTS = 100.0
 # value (of the triangle): 2.9 s on two threads for an rbf kernel of 46 features, 0.76 s for a cosine
 # (benchmarks/results/kernel_product.md).
 CPU_VALUE, CPU_MADE, CPU_MADE_FEATURE = 9.5e-11, 9e-9, 7e-11
+# What a value of the functions of a model takes on one core of the EPYC when scores are computed: 8.4, 10.5, 15.6 and
+# 31 ns for an rbf kernel of 10, 46, 136 and 500 features, others 0.3 to 1.7 times that. (Scores of a linear model take
+# 0.7 to 0.9 of CPU_BYTE a byte.)
+CPU_SCORED, CPU_SCORED_FEATURE = 8e-9, 5e-11
 
 # A GPU, beside what is measured on it (`device/calibration.py`). NOT YET MEASURED: an evaluation reads X so many times
 # as long as a plain read takes, a visit of a pair with its level and weights takes so many plain ones, a multiplication
@@ -58,7 +66,7 @@ class Rows(Protocol):
 
 
 class Work(NamedTuple):
-    """What a fit does.
+    """What a fit, or scoring, does.
 
     Attributes
     ----------
@@ -261,4 +269,44 @@ def kernel_work(n_rows: int, n_features: int, item: int, precomputed: bool) -> W
         streams=True,
         variant=Variant(False, False, "float" if item == 4 else "double"),
         kernel="pair_values",
+    )
+
+
+def scoring_work(function: ScoringFunction, X: Any) -> Work:
+    """What computing the scores of documents does.
+
+    Parameters
+    ----------
+    function : LinearFunction or Expansion
+        The scoring function.
+    X : ndarray or CSR matrix, shape (n_rows, n_features)
+        The documents.
+
+    Returns
+    -------
+    Work
+        The work.
+    """
+    n_rows, sparse = X.shape[0], is_sparse(X)
+    size = float(X.data.nbytes + X.indices.nbytes if sparse else X.nbytes)
+    cpu, made, read = CPU_BYTE * size, 0.0, size
+    variant, kernel = Variant(False, sparse, "float" if X.dtype == np.float32 else "double"), "scores"
+    if isinstance(function, Expansion):
+        entries, values = (X.nnz if sparse else X.size) / max(1, n_rows), float(n_rows) * function.functions.n_functions
+        cpu = values * (CPU_SCORED + CPU_SCORED_FEATURE * entries)
+        made, read = MULTIPLICATION * values * (EXPONENTIAL + entries), 8.0 * values
+        variant, kernel = Variant(False, False, "double"), "pair_values"
+    n_blocks = max(1.0, np.ceil(read / CHUNK_BYTES))
+    return Work(
+        cpu=cpu,
+        passes=n_blocks,
+        read=read / n_blocks,
+        moved=8.0 * n_rows / n_blocks,
+        visits=0.0,
+        resident=2.0 * CHUNK_BYTES,
+        copied=size,
+        made=made,
+        streams=False,
+        variant=variant,
+        kernel=kernel,
     )
