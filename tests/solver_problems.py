@@ -85,6 +85,8 @@ class Hinges:
     def earlier_hessian(self):
         return None
 
+    refined_cost = np.inf
+
     def refine(self):
         return False
 

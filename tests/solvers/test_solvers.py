@@ -133,6 +133,37 @@ def test_newton_takes_a_larger_sample_where_one_misleads(monkeypatch):
     assert not objective.refine()
 
 
+def test_newton_takes_a_larger_sample_once_products_have_cost_as_much(monkeypatch):
+    """Features with heavy tails: with the Hessian of a sample conjugate gradients take several products a step."""
+    monkeypatch.setattr(hessian_cost, "EXACT_HESSIAN_WORK", 0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_PASSES", 0.0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_ROWS_PER_VARIABLE", (30, 30))
+    scales = np.exp(np.random.default_rng(0).normal(size=(4000, 20)))
+    products = {}
+    for refined_cost in (3.0, np.inf):
+        monkeypatch.setattr(LinearObjective, "refined_cost", property(lambda _, cost=refined_cost: cost))
+        objective, oracle = ranking(n=4000, n_features=20, n_queries=400, C=1.0, scales=scales)
+        fraction = objective.hessian_fraction
+        result = newton(objective, np.zeros(20), tol=1e-9)
+        assert result.status is Status.CONVERGED
+        assert result.value == pytest.approx(oracle.value(oracle.solve(1.0), 1.0), rel=1e-8)
+        assert (objective.hessian_fraction > fraction) == (refined_cost == 3.0)
+        products[refined_cost] = result.history.hessian_products[-1]
+    assert products[3.0] < 0.8 * products[np.inf]
+
+
+def test_what_a_hessian_of_more_rows_costs(monkeypatch):
+    monkeypatch.setattr(hessian_cost, "EXACT_HESSIAN_WORK", 0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_PASSES", 0.0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_ROWS_PER_VARIABLE", (30, 30))
+    objective, _ = ranking(n=4000, n_features=20, n_queries=400)
+    costs = []
+    while objective.refine():
+        costs.append(objective.hessian_cost)
+        assert objective.refined_cost > costs[-1]
+    assert objective.refined_cost == np.inf
+
+
 @pytest.mark.parametrize("one_relevant", [False, True])
 def test_newton_on_a_sample_of_one_large_query(one_relevant, monkeypatch):
     monkeypatch.setattr(hessian_cost, "EXACT_HESSIAN_WORK", 0)

@@ -120,8 +120,8 @@ struct NestedSets {
 
 // Those of nested sets: of documents in ascending order of their scores, each preferred to by the first outer[p].
 template <class Real>
-static Real *rows_of_nested_sets(const SortedQuery &query, const int32_t *order, const int32_t *outer, bool adjacent, const Real *X,
-                                 int64_t n, double factor, Real *row, NestedSets<Real> &sets) {
+static Real *rows_of_nested_sets(const SortedQuery &query, const int32_t *order, const int32_t *outer, bool adjacent,
+                                 const Real *X, int64_t n, double factor, Real *row, NestedSets<Real> &sets) {
     const int32_t top = query.n_levels - 1;
     sets.means.resize(static_cast<size_t>(top * n));
     sets.met.assign(static_cast<size_t>(top), 0.0);

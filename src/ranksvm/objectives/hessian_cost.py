@@ -51,12 +51,14 @@ SAMPLE_TIME = 2e8
 LARGEST_FRACTION = 0.4
 # Measured in nanoseconds on one core of a Xeon (Sapphire Rapids, AVX-512), float32 features, 10 to 1,000 of them:
 # a product with the Hessian, for each byte of a row (dense in the cache, dense in memory, sparse), each row, and in
-# all; an explicit Hessian, for each value of a row (gathered, centred, multiplied by the Laplacian), for each of its
-# multiplications by the others in float64 and in float32, for the n^3 of its factorisation, and in all; a solution with
-# its factors for the n^2 of them.
+# all; for the n^3 of the factorisation of a Hessian, and for one in all; a solution with its factors for the n^2 of
+# them. The first two take the same on an EPYC (AVX2).
 PRODUCT_BYTE, MEMORY_BYTE, SPARSE_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.085, 0.13, 0.14, 15.0, 1.2e4
-HESSIAN_VALUE, HESSIAN_DOUBLE, HESSIAN_SINGLE, HESSIAN_FACTOR, HESSIAN_CALL = 5.0, 0.035, 0.018, 0.0135, 3e4
-SOLUTION = 0.6
+HESSIAN_FACTOR, HESSIAN_CALL, SOLUTION = 0.0135, 3e4, 0.6
+# The same on one core of that EPYC for a row of a Hessian, for each value of the row (gathered, centred, multiplied by
+# the Laplacian), and for each of its multiplications by the others in float32: 73, 127 to 162, 470 to 590 and 1,520 to
+# 2,420 ns a row of 10, 46, 136 and 245 features, of three and of five levels.
+HESSIAN_ROW, HESSIAN_VALUE, HESSIAN_SINGLE = 50.0, 1.0, 0.022
 # Bytes of features from which they are read from memory.
 CACHE_BYTES = 64 << 20
 
@@ -84,7 +86,7 @@ def hessian_cost(size: Size, fraction: float) -> float:
     size : Size
         Size of the data.
     fraction : float
-        Part of the rows in the Hessian; below 1 it is multiplied in float32.
+        Part of the rows in the Hessian.
 
     Returns
     -------
@@ -94,9 +96,8 @@ def hessian_cost(size: Size, fraction: float) -> float:
     if fraction <= 0.0:
         return float("inf")
     n = size.n_variables
-    multiplication = HESSIAN_DOUBLE if fraction >= 1.0 else HESSIAN_SINGLE
     # of fewer pairs than rows the squares of differences are added up
-    rows = fraction * min(size.n_rows, size.curvature_rank) * n * (HESSIAN_VALUE + multiplication * n)
+    rows = fraction * min(size.n_rows, size.curvature_rank) * _row_time(n)
     return (rows + HESSIAN_FACTOR * n**3 + HESSIAN_CALL) / _product_cost(size)
 
 
@@ -123,6 +124,10 @@ def cost_with_hessian(size: Size, fraction: float, log_reduction: float) -> floa
         ACTIVE_PART * max(useful, PRECONDITIONER_ROWS_PER_VARIABLE)
     )
     return float(products * (1.0 + SOLUTION * n**2 / _product_cost(size)))
+
+
+def _row_time(n_variables: int) -> float:
+    return HESSIAN_ROW + n_variables * (HESSIAN_VALUE + HESSIAN_SINGLE * n_variables)
 
 
 def _product_cost(size: Size) -> float:
@@ -192,7 +197,7 @@ def fraction_of_sample(size: Size) -> float:
     if fraction in (0.0, 1.0):
         return fraction
     n = size.n_variables
-    rows = SAMPLE_TIME / (n * n * (HESSIAN_VALUE + HESSIAN_SINGLE * n))
+    rows = SAMPLE_TIME / (n * _row_time(n))
     least, most = SAMPLE_ROWS_PER_VARIABLE
     return part_of_rows(min(max(rows, least), most) * n / size.n_rows)
 

@@ -115,6 +115,7 @@ class LinearObjective(SmoothedObjective):
         # whether Hessians are found with values, at no cost
         self._free_hessians = term.curvature_with_value and fraction > 0.0
         self.hessian_fraction = 1.0 if self._free_hessians else min(fraction, term.most_fraction)
+        self._sample_fraction = self.hessian_fraction
         # whether explicit Hessians have all digits of float64
         self._double = term.n_rows * term.n_variables**2 < SINGLE_WORK
         self._curvature: np.ndarray | None = None  # Hessian of the loss at the last call of `hessian`
@@ -125,6 +126,12 @@ class LinearObjective(SmoothedObjective):
         if self._free_hessians:
             return 0.0
         return hessian_cost(self.term, self.hessian_fraction)
+
+    @property
+    def refined_cost(self) -> float:
+        """The cost of a Hessian after `refine`; infinite if it already takes all rows that it may."""
+        fraction = self._refined_fraction()
+        return hessian_cost(self.term, fraction) if fraction > self.hessian_fraction else float("inf")
 
     def cost_with_hessian(self, log_reduction: float) -> float:
         """Cost of reducing the logarithm of the gap by so much with a new Hessian, in products."""
@@ -241,8 +248,11 @@ class LinearObjective(SmoothedObjective):
         if self.hessian_fraction >= most and self._double:
             return False
         self._double = self.hessian_fraction >= most
-        self.hessian_fraction = min(part_of_rows(REFINEMENT * self.hessian_fraction), most)
+        self.hessian_fraction = self._refined_fraction()
         return True
+
+    def _refined_fraction(self) -> float:
+        return min(part_of_rows(REFINEMENT * self.hessian_fraction), self.term.most_fraction)
 
     def _weigh_hessian(self, curvature: np.ndarray) -> np.ndarray:
         hessian = self.C * curvature
@@ -256,14 +266,14 @@ class LinearObjective(SmoothedObjective):
     # -- a sample ----------------------------------------------------------------------------------------------------
 
     def sample(self) -> "LinearObjective | None":
-        """The problem on the rows of the sampled Hessian, C raised so that all pairs together weigh as much as here.
+        """The problem on the rows of the first sampled Hessian, C raised so that all pairs weigh as much as here.
 
         Where Hessians are of all rows, because they cost nothing more than values, it is that of the term's sample.
         """
-        n_rows = int(self.hessian_fraction * self.term.n_rows) + 1
+        n_rows = int(self._sample_fraction * self.term.n_rows) + 1
         if self._free_hessians:
             n_rows = self.term.sample_rows
-        elif not 0.0 < self.hessian_fraction < 1.0:
+        elif not 0.0 < self._sample_fraction < 1.0:
             return None
         term = self.term.sample(n_rows, SEED)
         if term is None:

@@ -110,6 +110,8 @@ class HessianObjective(SampledObjective, Protocol):
         it saves.
     hessian_cost : float
         Cost of building a Hessian, in products with it; infinite if none is built, 0 if there is one at every point.
+    refined_cost : float
+        The same of a Hessian of more data, after `refine`; infinite if it has all.
     """
 
     n_variables: int
@@ -117,6 +119,9 @@ class HessianObjective(SampledObjective, Protocol):
 
     @property
     def hessian_cost(self) -> float: ...
+
+    @property
+    def refined_cost(self) -> float: ...
 
     def hessian(self, point: Any) -> np.ndarray:
         """Hessian at a point, from ``hessian_fraction`` of the data, shape (n_variables, n_variables)."""

@@ -11,11 +11,11 @@ __all__ = ["SolverChoice", "choose_constrained_solver", "choose_solver"]
 # Newton's method builds Hessians from the first step on, whatever the conditioning. That is the fastest where one of
 # all rows costs no more products with it than this: with 46 features it takes up to 1.4 times as long as TRON where
 # features are isotropic, and half as long as conjugate gradients with the Hessian of a sample on MQ2008 and OHSUMED,
-CHEAP_HESSIAN = 12.0
+CHEAP_HESSIAN = 5.2
 # or where there are so many rows that one of a sample costs no more than the second, and one of all rows no more than
 # the first: 136 features from 100,000 rows on. On 40,000 rows it takes 0.9 times as long as conjugate gradients that
 # build a Hessian once it pays, on isotropic features 1.4 times.
-CHEAP_SAMPLED_HESSIAN = (25.0, 1.0)
+CHEAP_SAMPLED_HESSIAN = (11.5, 0.6)
 # The dual is taken by solver "auto" where queries with pairs have at most this many rows for each feature, ...
 DUAL_ROWS = 1.0
 # ... what it holds is at most this many times the stored values of these rows (it is to be a small part of the fit's

@@ -31,6 +31,8 @@ SAMPLE_ACCURACY = 0.3
 # some of the curvature: from then on conjugate gradients are used.
 TRUSTED_SLOPE = 0.5
 CG_PRODUCTS = 20
+# A step takes so many products, however good the preconditioner is.
+FEW_PRODUCTS = 2
 
 
 def newton(
@@ -48,7 +50,8 @@ def newton(
     """Minimise a strongly convex objective of few variables.
 
     For large data, the explicit Hessian is that of a sample and preconditions conjugate gradients on the exact one,
-    which then need one or two products; the solution of the sample's problem is the starting point. For small data, or
+    which then need one or two products; where they need so many more that Hessians of more rows would have cost less,
+    these are built from then on. The solution of the sample's problem is the starting point. For small data, or
     few variables, the Hessian is exact and each step is one factorisation. Between two Hessians the preconditioner
     learns the curvature along the last step. Steps are accepted by the slope at their end, not by the decrease of the
     objective, which near the optimum is less than its round-off.
@@ -90,6 +93,7 @@ def newton(
     # Reduction of the gradient by the last step, in the norm of the inverse Hessian: small if the model is good.
     reduction, trusted, misled = 1.0, True, False
     n_before = 0  # products before the present Hessian
+    n_avoidable = 0  # products that Hessians of more rows might have saved
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point)
         if point is not before:  # another objective, of another curvature
@@ -115,8 +119,11 @@ def newton(
         else:
             inexact = _inexact_step(objective, point, precondition, min(tolerance, 0.5 * SAMPLE_ACCURACY), monitor)
             step = inexact.step
-            # a Hessian of so few rows or digits hardly helps, so more are used
-            misled = inexact.n_products == CG_PRODUCTS and objective.refine()
+            n_avoidable += max(0, inexact.n_products - FEW_PRODUCTS)
+            # a Hessian of so few rows or digits hardly helps, or one of more costs no more than it would have saved
+            paid = n_avoidable >= objective.refined_cost
+            if misled := (paid or inexact.n_products == CG_PRODUCTS) and objective.refine():
+                n_avoidable = 0
         w, slope_before = point.w, objective.inner(gradient, solve(gradient))
         point, end = take(objective, point, step, monitor)
         precondition = by_secant(solve, point.w - w, point.gradient - gradient, objective.inner)
