@@ -10,7 +10,7 @@ from oracle import ExplicitPairs
 from ranksvm import RankSVM, regularization_path
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.losses import LossSpec
-from ranksvm.objectives import DualSize, PairDual, ThreadedTerm
+from ranksvm.objectives import DualSize, PairDual, ThreadedTerm, pair_dual
 from ranksvm.objectives.data_term import Sizes
 from ranksvm.objectives.sign_cone import SignCone
 from ranksvm.problems.solver_choice import choose_solver
@@ -60,6 +60,15 @@ def test_agrees_with_tron_and_explicit_pairs(loss, C):
     dual, tron = fits
     assert dual.objective_ <= tron.objective_ + 1e-7 * tron.objective_
     assert dual.objective_ >= tron.objective_ - tron.duality_gap_ - 1e-12 * tron.objective_
+
+
+@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_matrix], ids=["dense", "csr"])
+def test_the_bits_do_not_depend_on_threads(make, monkeypatch):
+    monkeypatch.setattr(pair_dual, "SHARED_ROWS", 7)
+    X, y, qid = wide()
+    fits = [RankSVM(solver="dual", n_jobs=n_jobs, tol=1e-6).fit(make(X), y, qid=qid) for n_jobs in (1, 3)]
+    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+    assert fits[0].duality_gap_ == fits[1].duality_gap_
 
 
 @pytest.mark.parametrize("loss", LOSSES)

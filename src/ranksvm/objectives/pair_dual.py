@@ -1,10 +1,12 @@
 """The dual of a linear model over listed pairs: one alpha a pair, for far fewer rows than features."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from ranksvm._compiled.dual_descent import PairArrays
+from ranksvm._parallel import parallel_map
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.losses.protocol import Pairs
 from ranksvm.losses.round_off import OPERATIONS, growth
@@ -13,6 +15,10 @@ from ranksvm.objectives.linear_round_off import margin_error
 from ranksvm.objectives.sign_cone import SignCone
 
 __all__ = ["DualPoint", "DualSize", "PairDual"]
+
+# A task of a thread: the margins of so many rows, or a share of the Gram matrices, which are so many for each thread.
+SHARED_ROWS = 2048
+SHARES = 2
 
 
 class DualPoint:
@@ -71,6 +77,8 @@ class PairDual:
         Weight of a pair.
     cone : SignCone, optional
         Where the weights have to be; None: anywhere.
+    n_threads : int
+        Number of threads for Gram matrices and margins; ascent takes one.
     """
 
     reserve = 0.0
@@ -83,8 +91,10 @@ class PairDual:
         width: float,
         C: float = 1.0,
         cone: SignCone | None = None,
+        n_threads: int = 1,
     ):
         self.design = design
+        self._n_threads = n_threads
         self._cone = cone
         self._signs = None if cone is None else cone.signs.astype(np.int8)
         self.pairs = pairs
@@ -112,7 +122,9 @@ class PairDual:
             gram_pointers,
             np.empty(max(1, gram_pointers[-1])),
         )
-        design.query_grams(self._arrays, self._queries)
+        n_shares = min(SHARES * n_threads, max(1, int(sizes.sum()) // SHARED_ROWS)) if n_threads > 1 else 1
+        shares = np.array_split(self._queries, n_shares)
+        parallel_map(partial(design.query_grams, self._arrays), shares, n_threads)
         self._random = np.random.default_rng(0)
         self._sizes: Sizes | None = None
         self.reweight(C)
@@ -192,8 +204,7 @@ class PairDual:
 
     def _certify(self, point: DualPoint) -> None:
         if point.w.any():
-            scores = np.empty(self.pairs.n_rows)
-            self._products.scores(0, self.pairs.n_rows, point.w, scores)
+            scores = self._scores(point.w)
             point.margins = scores[self._preferred] - scores[self._other]
         else:  # where fits begin
             point.margins = np.zeros_like(point.alpha)
@@ -204,6 +215,17 @@ class PairDual:
         dual = float(alpha.sum()) - 0.5 * float(self._ridge @ (alpha * alpha)) - norm
         # by round-off it may be negative
         point.gap = max(0.0, point.value - dual)
+
+    def _scores(self, w: np.ndarray) -> np.ndarray:
+        n_rows = self.pairs.n_rows
+        scores = np.empty(n_rows)
+
+        def score(start: int) -> None:
+            stop = min(start + SHARED_ROWS, n_rows)
+            self._products.scores(start, stop, w, scores[start:stop])
+
+        parallel_map(score, range(0, n_rows, SHARED_ROWS), self._n_threads)
+        return scores
 
     def _losses(self, hinge: np.ndarray) -> np.ndarray:
         if self.loss == "squared_hinge":

@@ -150,7 +150,7 @@ class LinearProblem(RankSVMProblem):
         if self._dual is None:
             design, width = _design_of(self.objective.term), self.loss.width or 0.0
             cone = None if self.signs is None else SignCone(self.signs)
-            self._dual = PairDual(design, self.pairs, self.loss.name, width, C, cone)
+            self._dual = PairDual(design, self.pairs, self.loss.name, width, C, cone, self.n_threads)
         dual = self._dual
         dual.reweight(C)
         max_iter = min(self.max_iter, DUAL_ITERATIONS) if self._may_leave_dual else self.max_iter
