@@ -85,7 +85,14 @@ class Hinges:
     def earlier_hessian(self):
         return None
 
+    def hessian_at_zero(self):
+        return None
+
     refined_cost = np.inf
+
+    @property
+    def first_hessian_cost(self):
+        return self.hessian_cost
 
     def refine(self):
         return False

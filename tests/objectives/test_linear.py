@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
-from ranksvm.losses import SquaredHinge
+from ranksvm.losses import HuberHinge, SquaredHinge
 from ranksvm.objectives import LinearObjective, ThreadedTerm, hessian_cost, threaded_term as threaded_module
 
 STORAGES = {"dense": np.ascontiguousarray, "csr": sp.csr_array}
@@ -267,3 +267,16 @@ def test_an_error_of_python_ends_a_pass(small_blocks, monkeypatch):
     monkeypatch.setattr(term.loss, "evaluation", lambda *_: fails)
     with pytest.raises(ZeroDivisionError):
         term.evaluate(rng.normal(size=5), None)
+
+
+def test_the_hessian_at_zero_where_it_costs_less():
+    X, y, qid, _ = make_data(3)
+    objective, oracle = make_objective(X, y, qid, 0.5), ExplicitPairs(y, qid, X)
+    np.testing.assert_allclose(objective.hessian_at_zero(), oracle.hessian(np.zeros(5), 0.5), rtol=1e-5)
+    assert objective.first_hessian_cost < objective.hessian_cost
+    # queries of two documents, and a loss without curvature there
+    couples, huber = np.arange(len(y)) // 2, HuberHinge(ComparablePairs.from_labels(Queries.from_qid(qid), y * 1.0))
+    without = LinearObjective(ThreadedTerm(as_design_matrix(X), huber), 0.5, width=0.5)
+    for other in (make_objective(X, y, couples, 0.5), without):
+        assert other.hessian_at_zero() is None
+        assert other.first_hessian_cost == other.hessian_cost

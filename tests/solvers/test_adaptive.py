@@ -126,3 +126,17 @@ def test_a_saving_is_weighed_against_the_products_that_a_hessian_leaves():
     objective = Useless(correlated(condition=3.0), 1.0, 5.0)
     assert adaptive(objective, np.zeros(60), tol=1e-8).status is Status.CONVERGED
     assert objective.built_after == []
+
+
+def test_the_first_hessian_is_that_at_zero_where_it_costs_less():
+    class AtZero(Counted):
+        def hessian_at_zero(self):
+            return self.hessian(self.evaluate(np.zeros(self.n_variables)))
+
+    objective, other = (kind(correlated(), 1.0, 20.0) for kind in (AtZero, Counted))
+    found, expected = (adaptive(each, np.zeros(60), tol=1e-8) for each in (objective, other))
+    assert found.status is expected.status is Status.CONVERGED
+    assert found.value == pytest.approx(expected.value, rel=2e-8)
+    # conjugate gradients go on from there: no other is built in this step
+    assert objective.built_after[0] == other.built_after[0]
+    assert len(objective.built_after) == 1 or objective.built_after[1] > objective.built_after[0]

@@ -114,6 +114,8 @@ class DataTerm(Protocol):
     curvature_with_value : bool
         Whether an evaluation finds the curvature, too, because reading the rows takes longer than that: a Hessian of
         ``fraction`` 1 then costs nothing more, and may be an estimate that is good enough for a step.
+    squares_at_zero : bool
+        Whether a Hessian at w = 0, where all pairs are active, takes about half the multiplications of others.
     sample_rows : int
         Number of rows of the sample whose problem gives the starting point then.
     """
@@ -127,6 +129,7 @@ class DataTerm(Protocol):
     positions_at_once: int
     most_fraction: float
     curvature_with_value: bool
+    squares_at_zero: bool
     sample_rows: int
 
     def evaluate(self, w: np.ndarray, width: float | None, near: Any = None) -> Any:

@@ -91,6 +91,7 @@ class DeviceTerm:
     positions_at_once = 1
     most_fraction = 1.0
     curvature_with_value = False
+    squares_at_zero = False
     sample_rows = 0
 
     def __init__(

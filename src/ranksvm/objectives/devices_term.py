@@ -48,6 +48,7 @@ class DevicesTerm:
     positions_at_once = POSITIONS_AT_ONCE
     most_fraction = 1.0
     curvature_with_value = False
+    squares_at_zero = False
     sample_rows = 0
 
     def __init__(self, parts: Sequence[DeviceTerm]):

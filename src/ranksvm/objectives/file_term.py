@@ -97,6 +97,7 @@ class FileTerm(PartitionedTerm):
         self.sample_rows = self._wanted
         n = self.n_variables
         self.curvature_with_value = hessians and self.dense and n <= MOST_VARIABLES
+        self.squares_at_zero = False
         self.most_fraction = 1.0 if self.curvature_with_value else min(1.0, self._wanted / max(1, self.n_rows))
         # each has a Hessian in about so many partial sums, and at two points
         hessians_bytes = PARTIAL_SUMS * 8 * n**2 if self.curvature_with_value else 1

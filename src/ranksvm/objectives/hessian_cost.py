@@ -56,9 +56,9 @@ LARGEST_FRACTION = 0.4
 PRODUCT_BYTE, MEMORY_BYTE, SPARSE_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.085, 0.13, 0.14, 15.0, 1.2e4
 HESSIAN_FACTOR, HESSIAN_CALL, SOLUTION = 0.0135, 3e4, 0.6
 # The same on one core of that EPYC for a row of a Hessian, for each value of the row (gathered, centred, multiplied by
-# the Laplacian), and for each of its multiplications by the others in float32: 73, 127 to 162, 470 to 590 and 1,520 to
-# 2,420 ns a row of 10, 46, 136 and 245 features, of three and of five levels.
-HESSIAN_ROW, HESSIAN_VALUE, HESSIAN_SINGLE = 50.0, 1.0, 0.022
+# the Laplacian), and for each of its multiplications by the others in float32: of 46, 136, 245, 500 and 768 features
+# 144 to 220, 590 to 920, 1,790 to 2,420, 6,300 to 8,800 and 25,000 ns a row of five levels, half that of two.
+HESSIAN_ROW, HESSIAN_VALUE, HESSIAN_SINGLE = 50.0, 1.0, 0.037
 # Bytes of features from which they are read from memory.
 CACHE_BYTES = 64 << 20
 
@@ -78,7 +78,7 @@ class Size(Protocol):
     def dense(self) -> bool: ...
 
 
-def hessian_cost(size: Size, fraction: float) -> float:
+def hessian_cost(size: Size, fraction: float, share: float = 1.0) -> float:
     """Cost of building and factorising a Hessian, in products with it.
 
     Parameters
@@ -87,6 +87,8 @@ def hessian_cost(size: Size, fraction: float) -> float:
         Size of the data.
     fraction : float
         Part of the rows in the Hessian.
+    share : float
+        What its rows take, as a part of what those of others do.
 
     Returns
     -------
@@ -97,7 +99,7 @@ def hessian_cost(size: Size, fraction: float) -> float:
         return float("inf")
     n = size.n_variables
     # of fewer pairs than rows the squares of differences are added up
-    rows = fraction * min(size.n_rows, size.curvature_rank) * _row_time(n)
+    rows = share * fraction * min(size.n_rows, size.curvature_rank) * _row_time(n)
     return (rows + HESSIAN_FACTOR * n**3 + HESSIAN_CALL) / _product_cost(size)
 
 

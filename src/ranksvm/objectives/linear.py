@@ -15,6 +15,8 @@ __all__ = ["LinearObjective", "LinearPoint"]
 
 # A sample that is too small is replaced by one larger by this factor.
 REFINEMENT = 5.0
+# A Hessian at w = 0 takes this part of the time of others: 0.45, 0.6 and 0.41 with 46, 136 and 768 features.
+SHARE_AT_ZERO = 0.45
 # Hessians of fewer products of two features, which take less than 0.2 ms, save nothing by float32.
 SINGLE_WORK = 1 << 22
 # Every sample is drawn with this seed, so that fits are reproducible.
@@ -128,6 +130,13 @@ class LinearObjective(SmoothedObjective):
         return hessian_cost(self.term, self.hessian_fraction)
 
     @property
+    def first_hessian_cost(self) -> float:
+        """Cost of building the first Hessian: that at w = 0, where it takes fewer multiplications."""
+        if self._free_hessians:
+            return 0.0
+        return hessian_cost(self.term, self.hessian_fraction, SHARE_AT_ZERO if self.term.squares_at_zero else 1.0)
+
+    @property
     def refined_cost(self) -> float:
         """The cost of a Hessian after `refine`; infinite if it already takes all rows that it may."""
         fraction = self._refined_fraction()
@@ -221,6 +230,15 @@ class LinearObjective(SmoothedObjective):
     def hessian(self, point: LinearPoint) -> np.ndarray:
         """The Hessian at a point, or its estimate from ``hessian_fraction`` of the rows."""
         return self.hessian_at(point.at)
+
+    def hessian_at_zero(self) -> np.ndarray | None:
+        """The Hessian at w = 0, or its estimate, where it takes fewer multiplications than elsewhere; else None."""
+        if not self.term.squares_at_zero:
+            return None
+        at = self.term.evaluate(np.zeros(self.n_variables), self.width)
+        hessian = self.hessian_at(at)
+        self.term.release(at)
+        return hessian
 
     def hessian_at(self, at: Any) -> np.ndarray:
         """The same at an evaluation of the data term.

@@ -100,6 +100,7 @@ class PartitionedTerm:
     """
 
     curvature_with_value = False
+    squares_at_zero = False
     sample_rows = 0
     # how many solvers may share rounds
     most_solvers = 1000

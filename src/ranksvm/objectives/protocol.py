@@ -165,7 +165,19 @@ class DiagonalObjective(Objective, Protocol):
 
 
 class AdaptiveObjective(HessianObjective, DiagonalObjective, Protocol):
-    """An objective for which an explicit Hessian may or may not pay off, as required by `adaptive`."""
+    """An objective for which an explicit Hessian may or may not pay off, as required by `adaptive`.
+
+    Attributes
+    ----------
+    first_hessian_cost : float
+        Cost of building the first Hessian, in products with it.
+    """
+
+    @property
+    def first_hessian_cost(self) -> float: ...
+
+    def hessian_at_zero(self) -> np.ndarray | None:
+        """The Hessian at 0, if it costs less than others."""
 
     def cost_with_hessian(self, log_reduction: float) -> float:
         """Cost of reducing the logarithm of the gap by so much with a new Hessian, in products."""

@@ -12,8 +12,9 @@ import ranksvm._compiled.linear as linear
 import ranksvm._compiled.passes as passes
 from ranksvm._cached import cached_property
 from ranksvm._parallel import parallel_map
-from ranksvm.data import DenseDesign, DesignMatrix
+from ranksvm.data import ComparablePairs, DenseDesign, DesignMatrix
 from ranksvm.data.queries import query_ranges
+from ranksvm.losses import SquaredHinge
 from ranksvm.losses.protocol import LossSums, PairwiseLoss, QueryOperator
 from ranksvm.losses.round_off import LossRoundOff
 from ranksvm.objectives.data_term import Sizes
@@ -135,6 +136,9 @@ class ThreadedTerm:
         self._products = design.products(self.pairs.rows)
         self._cache_rows = max(1, int(CACHE_BYTES / design.row_bytes))
         self.weight = self.pairs.weight
+        alike = isinstance(self.pairs, ComparablePairs) and self.pairs.preferred is None and not self.pairs.adjacent
+        # there are so few pairs where queries have two documents, whose Hessians are always of squares
+        self.squares_at_zero = alike and isinstance(loss, SquaredHinge) and self.pairs.n_pairs >= self.n_rows
         self.n_threads = n_threads if worth_threads(design, self.n_rows, PARALLEL_WORK) else 1
         self._python_threads = n_threads if worth_threads(design, self.n_rows) else 1
         self.repeatable = repeatable

@@ -9,13 +9,12 @@ from ranksvm.objectives.hessian_cost import Size, hessian_cost, sampled_fraction
 __all__ = ["SolverChoice", "choose_constrained_solver", "choose_solver"]
 
 # Newton's method builds Hessians from the first step on, whatever the conditioning. That is the fastest where one of
-# all rows costs no more products with it than this: with 46 features it takes up to 1.4 times as long as TRON where
-# features are isotropic, and half as long as conjugate gradients with the Hessian of a sample on MQ2008 and OHSUMED,
-CHEAP_HESSIAN = 5.2
+# all rows costs no more products with it than this: up to 57 features, and 136 whether or not they are isotropic (0.5
+# to 0.9 times as long as conjugate gradients that build a Hessian once it pays, with 10,000 rows and C = 1e-4 to 100),
+CHEAP_HESSIAN = 14.5
 # or where there are so many rows that one of a sample costs no more than the second, and one of all rows no more than
-# the first: 136 features from 100,000 rows on. On 40,000 rows it takes 0.9 times as long as conjugate gradients that
-# build a Hessian once it pays, on isotropic features 1.4 times.
-CHEAP_SAMPLED_HESSIAN = (11.5, 0.6)
+# the first.
+CHEAP_SAMPLED_HESSIAN = (17.5, 0.9)
 # The dual is taken by solver "auto" where queries with pairs have at most this many rows for each feature, ...
 DUAL_ROWS = 1.0
 # ... what it holds is at most this many times the stored values of these rows (it is to be a small part of the fit's
@@ -50,7 +49,7 @@ def choose_solver(
 
     Newton's method where Hessians cost little beside products with them; else the dual where there are so few rows and
     pairs that it is the cheaper problem; TRON where there are more than 2,000 features; and for what is left conjugate
-    gradients that build a Hessian once it pays.
+    gradients that are followed by Newton's method once Hessians pay.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Newton's method that builds an explicit Hessian only if conjugate gradients turn out to need many products."""
+"""Newton's method that builds explicit Hessians only if conjugate gradients turn out to need many products."""
 
 import threading
 from collections.abc import Callable
@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ranksvm.objectives.approximate_inverse import by_cholesky, by_diagonal
+from ranksvm.objectives.approximate_inverse import by_diagonal
 from ranksvm.objectives.protocol import AdaptiveObjective, Point
-from ranksvm.solvers.conjugate_gradient import conjugate_gradient
+from ranksvm.solvers.conjugate_gradient import NewtonStep, conjugate_gradient
 from ranksvm.solvers.line_search import take
-from ranksvm.solvers.newton import SAMPLE_ITERATIONS, SAMPLE_TOL
+from ranksvm.solvers.newton import SAMPLE_ITERATIONS, SAMPLE_TOL, by_hessians
 from ranksvm.solvers.progress import Monitor
 from ranksvm.solvers.result import SolverResult
 from ranksvm.solvers.tron import curvature_scale
@@ -32,23 +32,22 @@ CG_PRODUCTS = 500
 # The problem on a sample is solved until the gradient is this part of what it was: of as few rows a variable as a
 # preconditioner needs, it says no more of the solution.
 SAMPLE_REDUCTION = 0.05
-# A Hessian is built once products have cost this part of what it costs, and it is expected to save as much. (On 300
+# Hessians are built once products have cost this part of what one costs, and it is expected to save as much. (On 300
 # features with real labels 0.5 took 1.7 times as long as Newton's method, 0.25 takes 1.4 times.)
 SPENT_SHARE = 0.25
 # The logarithm by which the gap is still to decrease, where that is not known.
 MOST_REDUCTION = 20.0
-# A Hessian that was built at the point itself is replaced by one of more rows after no fewer products than this.
-LEAST_PRODUCTS = 20
 
 Solve = Callable[[np.ndarray], np.ndarray]
 
 
 class Learnt(NamedTuple):
-    """What the problem on a sample passes on: a preconditioner, and by what each product with it reduced the logarithm
-    of the squared residual, which is much the same for all data."""
+    """What the problem on a sample passes on: a preconditioner, by what each product with it reduced the logarithm of
+    the squared residual, which is much the same for all data, and whether Hessians paid."""
 
     solve: Solve | None = None
     reductions: tuple[float, ...] = ()
+    paid: bool = False
 
 
 def adaptive(
@@ -64,12 +63,12 @@ def adaptive(
     """Minimise a strongly convex objective whose Hessian may or may not be worth building.
 
     How many products conjugate gradients take depends on the conditioning, which is unknown beforehand. They start with
-    the diagonal as their preconditioner. Once the products since then have cost a quarter as much as an explicit
-    Hessian, and it is expected to save more products than it costs, it is built and takes the place of the diagonal;
-    later a new one takes its place by the same rule. What lies ahead without it follows from how far the last products
-    reduced the residual, what lies ahead with it from the number of rows in it. As for any purchase that ends a rent,
-    the work is then at most about twice that of the better choice made beforehand. A problem on a sample of the data is
-    solved first, in the same way, and passes its solution and its preconditioner on.
+    the diagonal as their preconditioner. Once the products have cost a quarter as much as an explicit Hessian, and it
+    is expected to save more products than it costs, Newton's method goes on from there (`newton`). What lies ahead
+    without a Hessian follows from how far the last products reduced the residual, what lies ahead with it from the
+    number of rows in it. As for any purchase that ends a rent, the work is then at most about twice that of the better
+    choice made beforehand. A problem on a sample of the data is solved first, in the same way, and passes on its
+    solution, its preconditioner, and whether Hessians paid.
 
     Parameters
     ----------
@@ -119,12 +118,11 @@ def _solve_sample(
 def _minimise(
     objective: AdaptiveObjective, point: Point, learnt: Learnt, monitor: Monitor
 ) -> tuple[SolverResult, Learnt]:
-    """Newton steps by conjugate gradients; the result, and the preconditioner at the end."""
-    solve = learnt.solve
-    if solve is None:
-        # the Hessian of an earlier solve, for other weights
-        earlier = objective.earlier_hessian()
-        solve = by_diagonal(curvature_scale(objective, point)) if earlier is None else by_cholesky(earlier)
+    """Newton steps by conjugate gradients, then by Hessians if they pay; the result, and what was learnt."""
+    earlier = objective.earlier_hessian()  # of other weights, for which it paid
+    if learnt.paid or earlier is not None:
+        return by_hessians(objective, point, monitor, earlier), Learnt(paid=True)
+    solve = by_diagonal(curvature_scale(objective, point)) if learnt.solve is None else learnt.solve
     steps = _Steps(objective, monitor, solve, learnt.reductions)
     reduction = loosest = FIRST_REDUCTION
     best_gap, n_futile = float("inf"), 0
@@ -137,17 +135,21 @@ def _minimise(
             continue
         best_gap = min(best_gap, gap)
         goal = float(np.sqrt(objective.goal(point, monitor.tol) / gap))
-        point, _ = take(objective, point, steps.step(point, max(reduction, 0.5 * goal)), monitor)
+        newton_step = steps.step(point, max(reduction, 0.5 * goal))
+        point, _ = take(objective, point, newton_step.step, monitor)
+        if newton_step.stopped:
+            result = by_hessians(objective, point, monitor, objective.hessian_at_zero(), trusted=False)
+            return result, Learnt(paid=True)
         n_futile = n_futile + 1 if objective.gap(point) > best_gap else 0
         if n_futile >= FUTILE_STEPS:
             loosest = max(LEAST_REDUCTION, TIGHTEN * loosest)
         # a step is worth no more than its own nonlinearity lets it reach
         reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(objective.gap(point) / gap)))
-    return monitor.result(point, status), Learnt(steps.solve, tuple(steps.reductions))
+    return monitor.result(point, status), Learnt(solve, tuple(steps.reductions))
 
 
 class _Steps:
-    """Newton steps by conjugate gradients, and the decision when to build a Hessian that preconditions them.
+    """Newton steps by conjugate gradients, and the decision when Hessians pay.
 
     Parameters
     ----------
@@ -156,56 +158,46 @@ class _Steps:
     monitor : Monitor
         Counts products.
     solve : callable
-        The first preconditioner.
+        The preconditioner.
     reductions : tuple of float
         What is known of it.
     """
 
-    def __init__(
-        self, objective: AdaptiveObjective, monitor: Monitor, solve: Solve, reductions: tuple[float, ...] = ()
-    ):
+    def __init__(self, objective: AdaptiveObjective, monitor: Monitor, solve: Solve, reductions: tuple[float, ...]):
         self.objective = objective
         self.monitor = monitor
         self.solve = solve
-        # by what each product with the present preconditioner reduced the logarithm of the squared residual, and what
-        # was left of that before the last one
+        # by what each product reduced the logarithm of the squared residual, and what was left of that before the last
         self.reductions = list(reductions)
         self._left = 1.0
 
-    def step(self, point: Point, tolerance: float) -> np.ndarray:
-        """A Newton step: a residual of ``tolerance`` times the gradient, in the norm of the preconditioner."""
-        objective, newton_step, patience = self.objective, None, 0.0
-        gap = objective.gap(point)
-        while True:
-            newton_step = conjugate_gradient(
-                partial(objective.hessian_product, point),
-                point.gradient,
-                self.solve,
-                objective.inner,
-                tolerance=tolerance,
-                max_products=CG_PRODUCTS,
-                begin=newton_step,
-                stop=partial(self._pays, point, gap, patience),
-            )
-            self.monitor.n_products += newton_step.n_products
-            if not newton_step.stopped:
-                if newton_step.n_products > 0:
-                    self._note(newton_step.left)
-                return newton_step.step
-            # A Hessian of so few rows, or digits, that it hardly helps: better one of more of them.
-            if patience > 0.0 and not objective.refine():
-                patience = np.inf
-                continue
-            self.solve = by_cholesky(objective.hessian(point))
-            self.reductions, patience = [], LEAST_PRODUCTS
+    def step(self, point: Point, tolerance: float) -> NewtonStep:
+        """A Newton step: a residual of ``tolerance`` times the gradient, in the norm of the preconditioner; or what
+        the products gave until Hessians paid."""
+        objective = self.objective
+        newton_step = conjugate_gradient(
+            partial(objective.hessian_product, point),
+            point.gradient,
+            self.solve,
+            objective.inner,
+            tolerance=tolerance,
+            max_products=CG_PRODUCTS,
+            stop=partial(self._pays, point, objective.gap(point)),
+        )
+        self.monitor.n_products += newton_step.n_products
+        if newton_step.n_products > 0 and not newton_step.stopped:
+            self._note(newton_step.left)
+        return newton_step
 
-    def _pays(self, point: Point, gap: float, patience: float, n_products: int, left: float) -> bool:
-        """Whether it is time to build a Hessian, after so many products for a step, that left so much of the gap."""
-        if n_products > 0:
-            self._note(left)
+    def _pays(self, point: Point, gap: float, n_products: int, left: float) -> bool:
+        """Whether it is time to build Hessians, after so many products for a step, that left so much of the gap."""
+        if n_products == 0:  # a step takes at least one
+            self._left = left
+            return False
+        self._note(left)
         self._left = left
-        cost = self.objective.hessian_cost
-        if len(self.reductions) < max(SPENT_SHARE * cost, patience):
+        cost = self.objective.first_hessian_cost
+        if len(self.reductions) < SPENT_SHARE * cost:
             return False
         log_reduction = self._log_reduction(point, gap * left)
         # later products reduce it less than the first ones

@@ -32,7 +32,6 @@ def conjugate_gradient(
     tolerance: float,
     max_products: int,
     radius: float = np.inf,
-    begin: NewtonStep | None = None,
     stop: Callable[[int, float], bool] | None = None,
 ) -> NewtonStep:
     """Solve ``H d = -g`` approximately.
@@ -56,8 +55,6 @@ def conjugate_gradient(
         Largest number of products with H.
     radius : float
         Of the trust region, in the norm of M.
-    begin : NewtonStep, optional
-        Starting point instead of 0 (then without a radius), for instance a step found with another M.
     stop : callable, optional
         ``stop(n_products, r'M^-1 r / g'M^-1 g)`` returns before each product whether to stop there.
 
@@ -66,11 +63,11 @@ def conjugate_gradient(
     NewtonStep
         The step, its residual and what it cost.
     """
-    step, residual = (np.zeros_like(gradient), -gradient) if begin is None else (begin.step.copy(), begin.residual)
+    step, residual = np.zeros_like(gradient), -gradient
     z = precondition(residual)
     direction = z.copy()
     rho = inner(residual, z)
-    whole = rho if begin is None else inner(gradient, precondition(gradient))
+    whole = rho
     target = tolerance * tolerance * whole
     # M-norms by recurrence: |d|^2, d'M p and |p|^2
     step_norm, cross, direction_norm = 0.0, 0.0, rho

@@ -12,7 +12,7 @@ from ranksvm.solvers.line_search import take
 from ranksvm.solvers.progress import Monitor
 from ranksvm.solvers.result import SolverResult
 
-__all__ = ["newton", "solve_sample"]
+__all__ = ["by_hessians", "newton", "solve_sample"]
 
 # The problem on a sample is solved until the gradient has decreased to this fraction; beyond that the other data would
 # change the solution anyway.
@@ -86,13 +86,43 @@ def newton(
         start = solve_sample(objective, start, tol, interrupted)
     monitor = Monitor(objective, tol, max_iter, interrupted, label, enough)
     point = monitor.evaluate(start) if point is None else point
-    # The Hessian of an earlier solve, for other weights, is good for a first step.
-    earlier = objective.earlier_hessian()
+    # that of an earlier solve, for other weights, is good for a first step
+    return by_hessians(objective, point, monitor, objective.earlier_hessian())
+
+
+def by_hessians(
+    objective: HessianObjective,
+    point: Point,
+    monitor: Monitor,
+    earlier: np.ndarray | None = None,
+    trusted: bool = True,
+) -> SolverResult:
+    """The steps of `newton` from a point on.
+
+    Parameters
+    ----------
+    objective : Objective
+        The problem.
+    point : Point
+        Where to begin, not recorded yet.
+    monitor : Monitor
+        What has been recorded before.
+    earlier : ndarray of float64, shape (n_variables, n_variables), optional
+        A Hessian to begin with, of another point or other weights.
+    trusted : bool
+        Whether to take a step with nothing but such a Hessian; otherwise it preconditions conjugate gradients.
+
+    Returns
+    -------
+    SolverResult
+        As `newton` returns it.
+    """
     solve = None if earlier is None else by_cholesky(earlier)
     precondition = solve
     # Reduction of the gradient by the last step, in the norm of the inverse Hessian: small if the model is good.
-    reduction, trusted, misled = 1.0, True, False
-    n_before = 0  # products before the present Hessian
+    reduction, misled = 1.0, False
+    begun = monitor.n_iter + 1  # iterations before
+    n_before = monitor.n_products  # products before the present Hessian
     n_avoidable = 0  # products that Hessians of more rows might have saved
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point)
@@ -101,7 +131,7 @@ def newton(
         if objective.gap(point) == 0.0:  # only less smoothing can improve it
             continue
         gradient = point.gradient
-        first = monitor.n_iter == 0 and solve is not None
+        first = monitor.n_iter == begun and solve is not None
         spent = monitor.n_products - n_before
         cost = objective.hessian_cost
         enough = spent >= SPENT_SHARE * cost or reduction > POOR_REDUCTION
@@ -111,7 +141,7 @@ def newton(
         assert solve is not None
         assert precondition is not None
         # Conjugate gradients stop when more accuracy would not help, given the last step's nonlinearity or the goal.
-        goal = float(np.sqrt(objective.goal(point, tol) / objective.gap(point)))
+        goal = float(np.sqrt(objective.goal(point, monitor.tol) / objective.gap(point)))
         tolerance = max(SAMPLE_ACCURACY * min(reduction, 1.0), 0.5 * goal)
         exact = fresh and objective.hessian_fraction >= 1.0
         if exact or ((fresh or first) and trusted and tolerance >= SAMPLE_ACCURACY):
