@@ -138,8 +138,9 @@ def _minimise(
         newton_step = steps.step(point, max(reduction, 0.5 * goal))
         point, _ = take(objective, point, newton_step.step, monitor)
         if newton_step.stopped:
-            result = by_hessians(objective, point, monitor, objective.hessian_at_zero(), trusted=False)
-            return result, Learnt(paid=True)
+            at_zero = objective.hessian_at_zero()
+            monitor.n_evaluations += at_zero is not None
+            return by_hessians(objective, point, monitor, at_zero, trusted=False), Learnt(paid=True)
         n_futile = n_futile + 1 if objective.gap(point) > best_gap else 0
         if n_futile >= FUTILE_STEPS:
             loosest = max(LEAST_REDUCTION, TIGHTEN * loosest)
