@@ -8,7 +8,7 @@ from ranksvm._parallel import parallel_map
 from ranksvm.data.design_matrix import as_design_matrix
 from ranksvm.data.device_features import DeviceFeatures
 
-__all__ = ["linear_scores"]
+__all__ = ["linear_scores", "scores_by_threads"]
 
 # Rows scored by one task of a thread.
 PREDICT_ROWS = 1 << 15
@@ -18,12 +18,18 @@ def linear_scores(X: Any, w: np.ndarray, n_threads: int) -> np.ndarray:
     """``X @ w`` of a C-contiguous float array, CSR matrix or array on a device, summed in float64, on the host."""
     if isinstance(X, DeviceFeatures):
         return X.device.copy_out(X.scores(w))
-    products, n_rows = as_design_matrix(X).products(), X.shape[0]
+    return scores_by_threads(as_design_matrix(X).products(), X.shape[0], w, n_threads)
+
+
+def scores_by_threads(
+    products: Any, n_rows: int, w: np.ndarray, n_threads: int, rows_at_once: int = PREDICT_ROWS
+) -> np.ndarray:
+    """Scores of the rows that `DesignMatrix.products` goes through, so many by one task of a thread."""
     scores = np.empty(n_rows)
 
     def score(start: int) -> None:
-        stop = min(start + PREDICT_ROWS, n_rows)
+        stop = min(start + rows_at_once, n_rows)
         products.scores(start, stop, w, scores[start:stop])
 
-    parallel_map(score, range(0, n_rows, PREDICT_ROWS), n_threads)
+    parallel_map(score, range(0, n_rows, rows_at_once), n_threads)
     return scores

@@ -125,16 +125,15 @@ class LinearObjective(SmoothedObjective):
     @property
     def hessian_cost(self) -> float:
         """Cost of building a Hessian, in products with it: 0 if there is one already, infinite if none is built."""
-        if self._free_hessians:
-            return 0.0
-        return hessian_cost(self.term, self.hessian_fraction)
+        return self._cost_of_rows(1.0)
 
     @property
     def first_hessian_cost(self) -> float:
         """Cost of building the first Hessian: that at w = 0, where it takes fewer multiplications."""
-        if self._free_hessians:
-            return 0.0
-        return hessian_cost(self.term, self.hessian_fraction, SHARE_AT_ZERO if self.term.squares_at_zero else 1.0)
+        return self._cost_of_rows(SHARE_AT_ZERO if self.term.squares_at_zero else 1.0)
+
+    def _cost_of_rows(self, share: float) -> float:
+        return 0.0 if self._free_hessians else hessian_cost(self.term, self.hessian_fraction, share)
 
     @property
     def refined_cost(self) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 from ranksvm._compiled.dual_descent import PairArrays
 from ranksvm._parallel import parallel_map
 from ranksvm.data import DenseDesign, SparseDesign
+from ranksvm.data.linear_scores import scores_by_threads
 from ranksvm.losses.protocol import Pairs
 from ranksvm.losses.round_off import OPERATIONS, growth
 from ranksvm.objectives.data_term import Sizes
@@ -204,7 +205,7 @@ class PairDual:
 
     def _certify(self, point: DualPoint) -> None:
         if point.w.any():
-            scores = self._scores(point.w)
+            scores = scores_by_threads(self._products, self.pairs.n_rows, point.w, self._n_threads, SHARED_ROWS)
             point.margins = scores[self._preferred] - scores[self._other]
         else:  # where fits begin
             point.margins = np.zeros_like(point.alpha)
@@ -215,17 +216,6 @@ class PairDual:
         dual = float(alpha.sum()) - 0.5 * float(self._ridge @ (alpha * alpha)) - norm
         # by round-off it may be negative
         point.gap = max(0.0, point.value - dual)
-
-    def _scores(self, w: np.ndarray) -> np.ndarray:
-        n_rows = self.pairs.n_rows
-        scores = np.empty(n_rows)
-
-        def score(start: int) -> None:
-            stop = min(start + SHARED_ROWS, n_rows)
-            self._products.scores(start, stop, w, scores[start:stop])
-
-        parallel_map(score, range(0, n_rows, SHARED_ROWS), self._n_threads)
-        return scores
 
     def _losses(self, hinge: np.ndarray) -> np.ndarray:
         if self.loss == "squared_hinge":
