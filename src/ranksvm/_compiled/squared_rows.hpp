@@ -118,7 +118,8 @@ struct NestedSets {
     Vector<double> met, left, gains;  // of each level: weights, and the gain of its documents
 };
 
-// Those of nested sets: of documents in ascending order of their scores, each preferred to by the first outer[p].
+// Those of nested sets, of documents in ascending order of their scores: the p-th loses to those of higher levels among the
+// first outer[p].
 template <class Real>
 static Real *rows_of_nested_sets(const SortedQuery &query, const int32_t *order, const int32_t *outer, bool adjacent,
                                  const Real *X, int64_t n, double factor, Real *row, NestedSets<Real> &sets) {
