@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "centre_queries.hpp"
@@ -174,27 +175,57 @@ RANKSVM_INLINE bool dense_finite(const Real *X, int64_t size) {
     return total == Real(0);
 }
 
-// out[f] = the largest |x[f]| of some rows, if it was not larger before; NaN where one is not finite (see dense_finite).
+// The bits of |x| as an integer: they are in the order of the numbers, infinity and NaN above all others.
+RANKSVM_INLINE int32_t size_bits(float x) {
+    int32_t bits;
+    std::memcpy(&bits, &x, sizeof(x));
+    return bits & std::numeric_limits<int32_t>::max();
+}
+RANKSVM_INLINE int64_t size_bits(double x) {
+    int64_t bits;
+    std::memcpy(&bits, &x, sizeof(x));
+    return bits & std::numeric_limits<int64_t>::max();
+}
+
+// So many rows are compared at a time. (AVX2, 9,219 x 45 in the cache: 44 GB/s with four rows, 34 with eight, 20 with two, 21
+// one by one; in memory 16 with 136 features and four rows, 13 with eight.)
+constexpr int kCompared = 4;
+
+// largest[f] = the largest size_bits of kCompared rows, if it was not larger before, for kCount features.
+template <int kCount, class Real, class Bits>
+RANKSVM_INLINE void raise_largest(const Real *const *x, int64_t f, Bits *RANKSVM_RESTRICT largest) {
+    for (int c = 0; c < kCount; ++c) {
+        Bits most = largest[f + c];
+        for (int r = 0; r < kCompared; ++r) most = std::max(most, size_bits(x[r][f + c]));
+        largest[f + c] = most;
+    }
+}
+
+// out[f] = the largest |x[f]| of some rows, if it was not larger before; NaN where one is not finite.
 template <class Real>
 RANKSVM_INLINE void dense_largest(const Real *X, int64_t n, int64_t start, int64_t stop, double *RANKSVM_RESTRICT out) {
+    using Bits = decltype(size_bits(Real()));
     constexpr int64_t kAhead = 8;
-    const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real));
-    Vector<Real> memory(static_cast<size_t>(2 * n), Real(0));
-    Real *RANKSVM_RESTRICT largest = memory.data();
-    Real *RANKSVM_RESTRICT spoilt = memory.data() + n;
-    for (int64_t t = start; t < stop; ++t) {
-        const Real *x = X + t * n;
-        const char *later = reinterpret_cast<const char *>(X + std::min(t + kAhead, stop - 1) * n);
-        for (int64_t byte = 0; byte < row_bytes; byte += 64) RANKSVM_PREFETCH(later + byte);
-        for (int64_t f = 0; f < n; ++f) {
-            const Real size = std::fabs(x[f]);
-            largest[f] = largest[f] < size ? size : largest[f];
-            spoilt[f] += x[f] * Real(0);
+    constexpr int kVector = 8 * kWidth / sizeof(Real);
+    const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real)), last = stop - 1;
+    Vector<Bits> memory(static_cast<size_t>(n), Bits(0));
+    Bits *largest = memory.data();
+    for (int64_t t = start; t < stop; t += kCompared) {
+        const Real *x[kCompared];
+        for (int r = 0; r < kCompared; ++r) {
+            x[r] = X + std::min(t + r, last) * n;
+            const char *later = reinterpret_cast<const char *>(X + std::min(t + kAhead + r, last) * n);
+            for (int64_t byte = 0; byte < row_bytes; byte += 64) RANKSVM_PREFETCH(later + byte);
         }
+        int64_t f = 0;
+        for (; f + kVector <= n; f += kVector) raise_largest<kVector>(x, f, largest);
+        if (f < n && n >= kVector) f = n - kVector, raise_largest<kVector>(x, f, largest), f = n;
+        for (; f < n; ++f) raise_largest<1>(x, f, largest);
     }
     for (int64_t f = 0; f < n; ++f) {
-        const double found = std::max(out[f], static_cast<double>(largest[f]));
-        out[f] = spoilt[f] == Real(0) ? found : std::numeric_limits<double>::quiet_NaN();
+        Real found;
+        std::memcpy(&found, &largest[f], sizeof(found));
+        out[f] = std::isfinite(found) ? std::max(out[f], static_cast<double>(found)) : std::numeric_limits<double>::quiet_NaN();
     }
 }
 
