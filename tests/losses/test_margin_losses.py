@@ -43,10 +43,12 @@ def problems(draw):
         "real": lambda: rng.choice(rng.normal(size=n), n),
     }[labels]().astype(float)
     y[:2], qid[:2] = (0, 1), qid[0]  # a pair at least
-    if draw(st.booleans()):
+    kind = draw(st.sampled_from(["near the margin", "any", "equal in each query"]))
+    if kind == "near the margin":
         scores = np.array(draw(st.lists(st.sampled_from(NEAR_MARGIN), min_size=n, max_size=n)))
     else:
-        scores = rng.normal(size=n) * 10.0 ** draw(st.integers(-3, 3))
+        scores = rng.normal(size=n if kind == "any" else 6) * 10.0 ** draw(st.integers(-3, 3))
+        scores = scores if kind == "any" else scores[qid]
     scores = scores + draw(st.sampled_from([0.0, 0.0, 1.0, -3e3, 1e6]))
     if draw(st.booleans()):
         scores = scores.astype(np.float32).astype(np.float64)  # ties

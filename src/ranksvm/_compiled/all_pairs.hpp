@@ -55,16 +55,25 @@ RANKSVM_INLINE void gather_labelled(const Pairs &pairs, int64_t first, LabelledQ
     for (double *sums : {query.as_preferred, query.as_other, query.won, query.lost}) std::fill_n(sums, m + kWidth, 0.0);
 }
 
+// Calls `compare(from, below, end)` for each level: its documents, below .. end, are preferred to those from `from` to `below`.
+template <class Compare>
+RANKSVM_INLINE void for_levels(const LabelledQuery &query, const Compare &compare) {
+    const int32_t *level = query.level.data();
+    for (int64_t from = 0, below = 0; below < query.m;) {
+        int64_t end = below + 1;
+        while (end < query.m && level[end] == level[below]) ++end;
+        compare(from, below, end);
+        if (query.adjacent) from = below;
+        below = end;
+    }
+}
+
 // Goes through the pairs: `visit.begin(i)`, `visit.pairs(j, s)` for vectors of other documents from the j-th on and their
 // scores, `visit.end(i)`. Lanes beyond the last other document have the score -inf, which no margin falls short of.
 template <class Visit>
 RANKSVM_INLINE void visit_pairs(const LabelledQuery &query, Visit &visit) {
-    const int32_t *level = query.level.data();
     const double *s = query.s;
-    for (int64_t from = 0, below = 0; below < query.m;) {
-        // the documents of one level, from `below` on, are compared with those from `from` to `below`
-        int64_t end = below + 1;
-        while (end < query.m && level[end] == level[below]) ++end;
+    for_levels(query, [&](int64_t from, int64_t below, int64_t end) {
         const int64_t whole = from + (below - from) / kWidth * kWidth;
         const Lanes last = first_lanes(lanes_at(s + whole), below - whole, -std::numeric_limits<double>::infinity());
         for (int64_t i = below; i < end && from < below; ++i) {
@@ -73,9 +82,7 @@ RANKSVM_INLINE void visit_pairs(const LabelledQuery &query, Visit &visit) {
             if (whole < below) visit.pairs(whole, last);
             visit.end(i);
         }
-        if (query.adjacent) from = below;
-        below = end;
-    }
+    });
 }
 
 // Weights of the pairs of the preferred document at hand, without its own factor a and the other ones' b: these multiply the
@@ -248,7 +255,28 @@ RANKSVM_INLINE void visit_laplacian(const LabelledQuery &query, const PairState 
     }
 }
 
+RANKSVM_INLINE bool are_equal(const double *s, int64_t m) {
+    for (int64_t r = m - 1; r > 0; --r)
+        if (s[r] != s[0]) return false;
+    return true;
+}
+
+// The squared hinge of pairs of weight 1 where all scores are equal, as they are at w = 0: numbers of pairs times one hinge.
+// (9,219 documents in queries of 146, AVX2: an evaluation there takes 0.12 ms instead of 0.23.)
+RANKSVM_INLINE LossSums squared_hinge_of_equal_scores(const LabelledQuery &query, const PairState &state) {
+    const double d = state.outer_threshold - (query.s[0] - query.s[0]), edge = d > 0.0 ? 1.0 : 0.0, h = d > 0.0 ? d : 0.0;
+    double n_pairs = 0.0;
+    for_levels(query, [&](int64_t from, int64_t below, int64_t end) {
+        const double lower = static_cast<double>(below - from), upper = static_cast<double>(end - below);
+        for (int64_t i = below; i < end; ++i) query.as_preferred[i] = lower * h, query.won[i] = lower * edge;
+        for (int64_t j = from; j < below; ++j) query.as_other[j] += upper * h, query.lost[j] += upper * edge;
+        n_pairs += lower * upper;
+    });
+    return {n_pairs * h * h, 0.0, 0.0};
+}
+
 RANKSVM_INLINE LossSums squared_hinge_of_all_pairs(const LabelledQuery &query, const PairState &state) {
+    if (!query.weighted && are_equal(query.s, query.m)) return squared_hinge_of_equal_scores(query, state);
     if (query.gaps) return visit_squared_hinge<true, true>(query, state);
     if (query.weighted) return visit_squared_hinge<true, false>(query, state);
     return visit_squared_hinge<false, false>(query, state);

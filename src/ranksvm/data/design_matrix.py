@@ -269,8 +269,9 @@ def _largest(visit: Callable[..., None], n_rows: int, n_features: int, n_threads
         return out
 
     # small ones are not worth a second thread; several for each make even shares
-    n_ranges = 4 * n_threads if n_threads > 1 and n_rows * n_features >= SHARED_VALUES else 1
-    ranges = list(pairwise(np.linspace(0, n_rows, n_ranges + 1).astype(int).tolist()))
+    if n_threads == 1 or n_rows * n_features < SHARED_VALUES:
+        return part((0, n_rows))
+    ranges = list(pairwise(np.linspace(0, n_rows, 4 * n_threads + 1).astype(int).tolist()))
     return np.max(parallel_map(part, ranges, n_threads), axis=0)
 
 

@@ -232,12 +232,12 @@ class ComparablePairs:
         """Number of rows."""
         return len(self.levels)
 
-    @property
+    @cached_property
     def n_pairs(self) -> int:
         """Number of pairs of all queries."""
         return int(self.pairs_per_query.sum())
 
-    @property
+    @cached_property
     def weight(self) -> float:
         """Sum of the weights of all pairs."""
         return float(self.weight_per_query.sum())

@@ -77,27 +77,31 @@ class Queries:
             return cls(np.zeros(1, dtype=np.int64), None, qid)
         # Runs of equal ids are grouped, not rows, because real data have long runs. If each row is a separate run, the
         # temporary arrays here determine the peak memory of a fit, so each is freed as soon as possible.
-        run_start = np.concatenate(([0], np.flatnonzero(qid[1:] != qid[:-1]) + 1))
-        run_ids = qid[run_start]
+        starts = np.flatnonzero(qid[1:] != qid[:-1])
+        ends = np.empty(len(starts) + 2, dtype=np.int64)
+        ends[0], ends[-1] = 0, len(qid)
+        np.add(starts, 1, out=ends[1:-1])
+        del starts
+        run_ids = qid[ends[:-1]]
         if qid.dtype.kind not in "OV" and (run_ids[1:] > run_ids[:-1]).all():  # rows sorted by query
-            return cls(np.append(run_start, len(qid)).astype(np.int64), None, run_ids)
+            return cls(ends, None, run_ids)
         unique, first, run_query = _unique(run_ids)
         by_appearance = np.argsort(first, kind="stable")
         ids = unique[by_appearance]
-        if len(ids) == len(run_start):
-            return cls(np.append(run_start, len(qid)).astype(np.int64), None, ids)
+        if len(ids) == len(run_ids):
+            return cls(ends, None, ids)
         number = np.empty(len(ids), dtype=np.int32 if len(ids) < 1 << 31 else np.int64)
         number[by_appearance] = np.arange(len(ids))
         run_query = number[run_query]
         runs = np.argsort(run_query, kind="stable")
-        if len(run_start) == len(qid):
+        if len(run_ids) == len(qid):
             pointers = np.concatenate(([0], np.cumsum(np.bincount(run_query, minlength=len(ids)))))
             return cls(pointers, runs, ids)
-        lengths = np.diff(run_start, append=len(qid))
+        lengths = np.diff(ends)
         sizes = np.bincount(run_query, weights=lengths, minlength=len(ids)).astype(np.int64)
         del run_query
-        run_start, lengths = run_start[runs], lengths[runs]
-        del runs
+        run_start, lengths = ends[:-1][runs], lengths[runs]
+        del runs, ends
         # Rows of run r are run_start[r], run_start[r] + 1, ...: a cumulative sum of ones with jumps between runs.
         steps = np.ones(len(qid), dtype=np.int64)
         steps[0] = run_start[0]

@@ -8,6 +8,8 @@ from ranksvm.device.protocol import Device
 
 __all__ = ["OPENERS", "device_complaint", "device_names", "is_open", "open_device"]
 
+# Options that name no device.
+_NO_DEVICES = "cpu", "auto"
 _NAME = re.compile(r"([a-z]+)(?::(\d+))?")
 _EXPECTED = "'cpu', 'cuda', 'cuda:1' (any number from 0), 'auto', or a list of GPUs such as ['cuda:0', 'cuda:1']"
 
@@ -37,7 +39,7 @@ def device_complaint(device: Any) -> str | None:
         The rest of a sentence that begins with the name of the option.
     """
     if isinstance(device, str):
-        return None if device in ("cpu", "auto") or _parsed(device) else f"must be {_EXPECTED}, got {device!r}"
+        return None if device in _NO_DEVICES or _parsed(device) else f"must be {_EXPECTED}, got {device!r}"
     if not isinstance(device, list | tuple) or not device:
         return f"must be {_EXPECTED}, got {device!r}"
     names = [f"{kind}:{number}" for kind, number in filter(None, map(_parsed, device))]
@@ -61,6 +63,8 @@ def device_names(device: Any) -> tuple[str, ...]:
     tuple of str
         The names.
     """
+    if isinstance(device, str) and device in _NO_DEVICES:
+        return ()
     given = [device] if isinstance(device, str) else list(device)
     return tuple(f"{kind}:{number}" for kind, number in filter(None, map(_parsed, given)))
 

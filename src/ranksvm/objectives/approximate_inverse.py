@@ -6,7 +6,7 @@ import numpy as np
 
 import ranksvm._compiled.cholesky as cholesky
 
-__all__ = ["by_cholesky", "by_diagonal", "by_secant", "load_lapack"]
+__all__ = ["FEW_VARIABLES", "by_cholesky", "by_diagonal", "by_secant", "load_lapack"]
 
 # Up to so many variables our own loops factorise, LAPACK beyond, which takes 0.25 s to load. Measured for 46 and 128
 # variables: our factor takes 21 and 146 us, LAPACK's 15 and 64; our solution 2.3 and 5.8 us, LAPACK's 3.3 and 11.

@@ -369,7 +369,9 @@ class ThreadedTerm:
 
     def _query_shares(self, per_thread: int, with_large: bool = False) -> passes.QueryShares:
         """Consecutive queries in shares of about equal numbers of rows, without the large ones or with them."""
-        pointers, n_shares = self.pairs.pointers, per_thread * self.n_threads if self.n_threads > 1 else 1
+        if self.n_threads == 1:  # nor is any query large then
+            return passes.QueryShares(np.array([[0, self.pairs.n_queries]], dtype=np.int64), np.ones(1, dtype=np.int64))
+        pointers, n_shares = self.pairs.pointers, per_thread * self.n_threads
         even = np.searchsorted(pointers, self.n_rows * np.arange(1, n_shares) // n_shares)
         left_out = [] if with_large else [first for first, _, _, _ in self._large]
         cuts = sorted({0, self.pairs.n_queries, *even.tolist(), *left_out, *(first + 1 for first in left_out)})

@@ -215,10 +215,10 @@ def evaluation_sets(
     """
     options = {"eval_qid": eval_qid, "eval_group": eval_group, "eval_names": eval_names}
     options |= {"eval_sample_weight": eval_sample_weight, "eval_metric": eval_metric, "eval_at": eval_at}
-    metrics = metrics_of_sets(eval_metric, eval_at, deciding)
     if eval_set is None:
         refuse_without_sets(**options)
-        return EvaluationSets([], [], metrics, convention)
+        return EvaluationSets([], [], [] if deciding is None else parse_metrics(deciding), convention)
+    metrics = metrics_of_sets(eval_metric, eval_at, deciding)
     pairs = [eval_set] if isinstance(eval_set, tuple | Preferences) else eval_set
     if isinstance(pairs, list):
         pairs = [(each, None) if isinstance(each, Preferences) else each for each in pairs]
