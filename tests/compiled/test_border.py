@@ -55,6 +55,12 @@ def hessian_over(totals, operator=None):
     hessian.hessian_over(linear.dense_products(X, None), operator, shares, 10, False, False, totals, 1)
 
 
+def diagonal_over(totals):
+    operator = sweep.laplacian(sweep_pairs(), state(), 1.0)
+    shares = passes.QueryShares(longs(0, 2).reshape(1, 2), longs(1))
+    hessian.diagonal_over(linear.dense_products(X, None), operator, shares, 10, totals, 1)
+
+
 def listed(preferred=FIRST, other=SECOND, pointers=Q, pair_pointers=PAIR_POINTERS):
     return pair_list.ListArrays(pointers, pair_pointers, preferred, other, np.ones(3))
 
@@ -131,6 +137,8 @@ REFUSED = {
     "totals of fewer shares": lambda: hessian_over(np.zeros((0, 4, 4))),
     "totals that are not square": lambda: hessian_over(np.zeros((1, 4, 3))),
     "totals of other features": lambda: hessian_over(np.zeros((1, 3, 3))),
+    "diagonals of fewer shares": lambda: diagonal_over(np.zeros((0, 4))),
+    "diagonals of other features": lambda: diagonal_over(np.zeros((1, 3))),
     "a Hessian of a gradient": lambda: hessian_over(
         np.zeros((1, 4, 4)), sweep.squared_hinge(sweep_pairs(), state(), 1.0)
     ),

@@ -89,6 +89,9 @@ def test_the_hessian_of_shares(storage, pairs_are, rows_at_once, n_threads, scal
         expected = chosen.T @ H @ chosen
         np.testing.assert_allclose(totals[0], expected, atol=tolerance * np.abs(expected).max())
         np.testing.assert_array_equal(totals[0], totals[0].T)
+        diagonals = np.zeros((3, 7))
+        hessian.diagonal_over(design.products(rows), operator, shares, rows_at_once, diagonals, n_threads)
+        np.testing.assert_allclose(diagonals[0], np.diagonal(expected), rtol=1e-9 if dtype is np.float64 else 1e-3)
     some = np.zeros((1, 7, 7))
     part = passes.QueryShares(np.array([[1, 3]], dtype=np.int64), np.array([1], dtype=np.int64))
     hessian.hessian_over(design.products(rows), operator, part, 5, False, False, some, 1)

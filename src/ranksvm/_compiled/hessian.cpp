@@ -6,7 +6,7 @@
 namespace ranksvm::RANKSVM_VARIANT {
 
 template <class Real>
-static constexpr HessianLoops<Real> kHessian = {add_product<Real>};
+static constexpr HessianLoops<Real> kHessian = {add_product<Real>, add_diagonal<Real>};
 
 template <> const HessianLoops<float> &loops() { return kHessian<float>; }
 template <> const HessianLoops<double> &loops() { return kHessian<double>; }

@@ -82,6 +82,14 @@ static void add_product(const Real *A, const Real *B, int64_t n_rows, int64_t st
     }
 }
 
+// total += the diagonal of A'B.
+template <class Real>
+static void add_diagonal(const Real *A, const Real *B, int64_t n_rows, int64_t stride, int64_t n,
+                         double *RANKSVM_RESTRICT total) {
+    for (int64_t t = 0; t < n_rows; ++t, A += stride, B += stride)
+        for (int64_t f = 0; f < n; ++f) total[f] += static_cast<double>(A[f]) * static_cast<double>(B[f]);
+}
+
 }  // namespace ranksvm::RANKSVM_VARIANT
 
 #endif

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Explicit Hessians ``X' H X``: one call without the GIL, which shares the queries out among threads."""
+"""Explicit Hessians ``X' H X``, and their diagonals: one call without the GIL, which shares the queries out among threads."""
 
 from libc.stdint cimport int64_t
 from libcpp cimport bool as cbool
@@ -26,6 +26,7 @@ cdef extern from "hessian_pass.hpp" namespace "ranksvm" nogil:
         const int64_t *ends
         int64_t rows_at_once
         int64_t n_features
+        cbool diagonal
         double *totals
         void run(const Workers &, int64_t) except +
 
@@ -37,15 +38,14 @@ ctypedef fused rows_real:
     double
 
 
-cdef int _run(RowProducts products, QueryOperator hessian, QueryShares shares, int64_t rows_at_once, double[:, :, ::1] totals,
-              int64_t n_threads, rows_real of_rows, real of_products) except -1:
+cdef int _run(RowProducts products, QueryOperator hessian, QueryShares shares, int64_t rows_at_once, int64_t n_features,
+              cbool diagonal, double *totals, int64_t n_threads, rows_real of_rows, real of_products) except -1:
     cdef HessianPass[rows_real, real] work
     cdef Workers workers = workers_of(n_threads)
     work.products, work.hessian = products.table, hessian.table
     work.loops = &loops_of[HessianLoops[real]](chosen)
     work.pointers, work.ranges, work.ends = hessian.pointers, shares.first_range, shares.first_end
-    work.rows_at_once, work.n_features = rows_at_once, totals.shape[1]
-    work.totals = &totals[0, 0, 0]
+    work.rows_at_once, work.n_features, work.diagonal, work.totals = rows_at_once, n_features, diagonal, totals
     with nogil:
         work.run(workers, shares.n_shares)
     return 0
@@ -59,20 +59,39 @@ def hessian_over(RowProducts products, QueryOperator hessian, QueryShares shares
     single products the rows, and what H makes of them, are either, too. ``totals`` has a matrix for each share, zeros on
     entry, of which the others are scratch.
     """
-    hessian.check_hessian()
-    cdef int64_t n_rows = hessian.pointers[hessian.n_queries]
-    need("totals", totals.shape[0], max(1, shares.n_shares))
-    need("a matrix of totals", totals.shape[2], totals.shape[1])
-    need_range("queries", 0, shares.n_queries, hessian.n_queries)
-    products.check(0, n_rows, totals.shape[1], n_rows)
-    if shares.n_shares == 0 or n_rows == 0 or totals.shape[1] == 0:
+    cdef int64_t n = totals.shape[1]
+    need("a matrix of totals", totals.shape[2], n)
+    if not _some_rows(products, hessian, shares, totals.shape[0], n):
         return
     if not single:
-        _run(products, hessian, shares, rows_at_once, totals, n_threads, <double>0, <double>0)
+        _run(products, hessian, shares, rows_at_once, n, False, &totals[0, 0, 0], n_threads, <double>0, <double>0)
     elif single_rows:
-        _run(products, hessian, shares, rows_at_once, totals, n_threads, <float>0, <float>0)
+        _run(products, hessian, shares, rows_at_once, n, False, &totals[0, 0, 0], n_threads, <float>0, <float>0)
     else:
-        _run(products, hessian, shares, rows_at_once, totals, n_threads, <double>0, <float>0)
+        _run(products, hessian, shares, rows_at_once, n, False, &totals[0, 0, 0], n_threads, <double>0, <float>0)
+
+
+def diagonal_over(RowProducts products, QueryOperator hessian, QueryShares shares, int64_t rows_at_once,
+                  double[:, ::1] totals, int64_t n_threads):
+    """The diagonal of ``X' H X`` in float64, in the first row of ``totals``, which has a row for each share.
+
+    All else is as for `hessian_over`.
+    """
+    cdef int64_t n = totals.shape[1]
+    if not _some_rows(products, hessian, shares, totals.shape[0], n):
+        return
+    _run(products, hessian, shares, rows_at_once, n, True, &totals[0, 0], n_threads, <double>0, <double>0)
+
+
+cdef bint _some_rows(RowProducts products, QueryOperator hessian, QueryShares shares, int64_t n_totals,
+                     int64_t n_features) except? -1:
+    """Whether there is anything to add up, from what fits together."""
+    hessian.check_hessian()
+    cdef int64_t n_rows = hessian.pointers[hessian.n_queries]
+    need("totals", n_totals, max(1, shares.n_shares))
+    need_range("queries", 0, shares.n_queries, hessian.n_queries)
+    products.check(0, n_rows, n_features, n_rows)
+    return shares.n_shares > 0 and n_rows > 0 and n_features > 0
 
 
 def add_product(const real[:, ::1] A, const real[:, ::1] B, double[:, ::1] total):

@@ -90,6 +90,22 @@ class ProductSum {
     int64_t n_added_ = 0;
 };
 
+// Adds up the diagonal of (A'B + B'A) / 2 in float64.
+template <class Real>
+class DiagonalSum {
+   public:
+    DiagonalSum(const HessianLoops<Real> &loops, int64_t n, double *total)
+        : loops_(loops), n_(n), stride_(hessian_stride<Real>(n)), total_(total) {}
+
+    void add(const Real *A, const Real *B, int64_t n_rows) { loops_.add_diagonal(A, B, n_rows, stride_, n_, total_); }
+    void flush() {}
+
+   private:
+    const HessianLoops<Real> &loops_;
+    int64_t n_, stride_;
+    double *total_;
+};
+
 inline void gather(const RowProducts &products, int64_t start, int64_t stop, double *out, int64_t n_columns) {
     products.gather(products.context, start, stop, out, n_columns);
 }
@@ -115,8 +131,8 @@ const Real *converted(const Real *rows, int64_t, Room<Real> &) {
     return rows;
 }
 
-// X' H X for shares of the queries, as a Pass has them. What H makes of the rows is in the precision `Rows`, products in the
-// precision `Real`.
+// X' H X, or its diagonal, for shares of the queries, as a Pass has them. What H makes of the rows is in the precision `Rows`,
+// products in the precision `Real`.
 template <class Rows, class Real>
 struct HessianPass {
     RowProducts products;
@@ -125,6 +141,7 @@ struct HessianPass {
     const int64_t *pointers, *ranges, *ends;
     int64_t rows_at_once;  // or a whole query
     int64_t n_features;
+    bool diagonal;
     double *totals;  // of each share: zeros
 
     // The sum of all, in the place of the first.
@@ -133,33 +150,41 @@ struct HessianPass {
             for (int64_t k = 0; k < n_shares; ++k) take_share(this, k);
         else
             workers.run(workers.n_threads, n_shares, take_share, this);
-        const int64_t n = n_features, size = n * n;
+        const int64_t n = n_features, size = diagonal ? n : n * n;
         for (int64_t k = 1; k < n_shares; ++k)
             for (int64_t e = 0; e < size; ++e) totals[e] += totals[k * size + e];
-        for (int64_t i = 0; i < n; ++i)
+        for (int64_t i = 0; i < n && !diagonal; ++i)
             for (int64_t j = 0; j < i; ++j) totals[i * n + j] = totals[j * n + i];
     }
 
    private:
     static void take_share(const void *context, int64_t k) {
         const HessianPass &pass = *static_cast<const HessianPass *>(context);
-        const int64_t n = pass.n_features, stride = hessian_stride<Real>(n);
-        ProductSum<Real> sum(*pass.loops, n, pass.totals + k * n * n);
+        const int64_t n = pass.n_features;
+        if (pass.diagonal)
+            pass.add_share(k, DiagonalSum<Real>(*pass.loops, n, pass.totals + k * n));
+        else
+            pass.add_share(k, ProductSum<Real>(*pass.loops, n, pass.totals + k * n * n));
+    }
+
+    template <class Sum>
+    void add_share(int64_t k, Sum sum) const {
+        const int64_t stride = hessian_stride<Real>(n_features);
         Room<Rows> X_room, out_room;
         Room<Real> A_room, B_room;
-        for (int64_t i = k > 0 ? pass.ends[k - 1] : 0; i < pass.ends[k]; ++i) {
-            int64_t first = pass.ranges[2 * i];
-            const int64_t last = pass.ranges[2 * i + 1];
+        for (int64_t i = k > 0 ? ends[k - 1] : 0; i < ends[k]; ++i) {
+            int64_t first = ranges[2 * i];
+            const int64_t last = ranges[2 * i + 1];
             while (first < last) {
                 int64_t end = first + 1;
-                while (end < last && pass.pointers[end + 1] - pass.pointers[first] <= pass.rows_at_once) ++end;
-                const int64_t start = pass.pointers[first], size = pass.pointers[end] - start;
+                while (end < last && pointers[end + 1] - pointers[first] <= rows_at_once) ++end;
+                const int64_t start = pointers[first], size = pointers[end] - start;
                 if (size > 0) {
                     // room for rows_at_once, so that a somewhat larger block takes no new memory
-                    const int64_t room = std::max(size, pass.rows_at_once) * stride;
+                    const int64_t room = std::max(size, rows_at_once) * stride;
                     Rows *X = X_room.of(room + kBehind), *out = out_room.of(2 * room + kBehind);
-                    gather(pass.products, start, start + size, X, stride);
-                    const int64_t n_squares = rows_of(pass.hessian, first, end, X, stride, out);
+                    gather(products, start, start + size, X, stride);
+                    const int64_t n_squares = rows_of(hessian, first, end, X, stride, out);
                     const int64_t n_rows = n_squares == kNotSquared ? size : n_squares;
                     const Real *B = converted(out, n_rows * stride, B_room);
                     sum.add(n_squares == kNotSquared ? converted(X, n_rows * stride, A_room) : B, B, n_rows);

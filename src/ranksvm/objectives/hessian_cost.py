@@ -39,6 +39,9 @@ UNAVOIDABLE_PRODUCTS = 2.0
 ACTIVE_PART = 0.25
 USEFUL_ROWS = 40.0
 PRECONDITIONER_ROWS_PER_VARIABLE = 10.0
+# All rows lack no others, and are as good as so many times as many of a sample. (With 1,000 x 245 independent features
+# and C = 100, where there are 4 rows a variable, Newton's method took 18 products.)
+ALL_ROWS = 4.0
 # A Hessian that only preconditions is that of so many rows that so many of them, and the products that reduce the
 # logarithm of the gap by so much, cost the least; the number of candidates tried.
 PRECONDITIONERS = 3.0
@@ -121,7 +124,7 @@ def cost_with_hessian(size: Size, fraction: float, log_reduction: float) -> floa
         The number of products that take as long as the expected ones and their solutions with the factors.
     """
     n = size.n_variables
-    useful = USEFUL_ROWS if fraction >= 1.0 else min(fraction * size.n_rows / n, USEFUL_ROWS)
+    useful = min((ALL_ROWS if fraction >= 1.0 else fraction) * size.n_rows / n, USEFUL_ROWS)
     products = UNAVOIDABLE_PRODUCTS + log_reduction / np.log(
         ACTIVE_PART * max(useful, PRECONDITIONER_ROWS_PER_VARIABLE)
     )

@@ -13,6 +13,7 @@ import ranksvm._compiled.passes as passes
 from ranksvm._cached import cached_property
 from ranksvm._parallel import parallel_map
 from ranksvm.data import ComparablePairs, DenseDesign, DesignMatrix
+from ranksvm.data.pairs import SAMPLE_QUERIES
 from ranksvm.data.queries import query_ranges
 from ranksvm.losses import SquaredHinge
 from ranksvm.losses.protocol import LossSums, PairwiseLoss, QueryOperator
@@ -35,7 +36,8 @@ PYTHON_HESSIAN_ROWS = 1024
 SMALL_HESSIAN = 1 << 12
 # So many rows estimate the diagonal of a Hessian well enough to precondition with it. (With 2,000 TRON took 0.7 to 1.3
 # times as many products on MQ2008, OHSUMED and LightGBM's example, 3,005 x 300, where a tenth of the time went here.)
-DIAGONAL_ROWS = 1000
+# They are of so many queries or more: parts of 64 take long to draw, and TRON took 0.8 to 1.5 times as many products.
+DIAGONAL_ROWS, DIAGONAL_QUERIES = 1000, 16
 # Below this many multiplications a second thread saves little of a pass, and costs as much elsewhere (fits of 1,500,
 # 3,000, 6,000 rows of 46 take 2.09, 2.46, 3.78 ms on one thread and 2.17, 2.37, 3.25 ms on two).
 PARALLEL_WORK = 1 << 18
@@ -259,13 +261,14 @@ class ThreadedTerm:
         if self.dense and self.n_rows > 2 * DIAGONAL_ROWS:
             # drawn once for all points, and for every C of a path
             if self._diagonal_sample is None:
-                self._diagonal_sample = self._drawn(DIAGONAL_ROWS, SEED)
+                self._diagonal_sample = self._drawn(DIAGONAL_ROWS, SEED, DIAGONAL_QUERIES)
             term, sampled = self._diagonal_sample.term, self._diagonal_sample.at(at)
             diagonal = self.weight / term.weight * term.curvature_diagonal(sampled)
             term.release(sampled)
             return diagonal
-        part = self._dense_diagonal if self.dense else self._sparse_diagonal
-        parts = parallel_map(lambda blocks: part(at, blocks), self._row_shares(4), self._python_threads)
+        if self.dense:
+            return self._dense_diagonal(at)
+        parts = parallel_map(partial(self._sparse_diagonal, at), self._row_shares(4), self._python_threads)
         return _add_up(parts, self.n_variables)
 
     def sample(self, n_rows: int, seed: int) -> "ThreadedTerm | None":
@@ -344,7 +347,7 @@ class ThreadedTerm:
         if isinstance(self._products, passes.RowProducts) and isinstance(operator, passes.QueryOperator):
             shares = self._hessian_shares
             totals = np.zeros((max(1, shares.n_shares), n, n))
-            rows = max(1, HESSIAN_BYTES // (max(1, n) * np.dtype(rows_dtype).itemsize))
+            rows = self._hessian_block(np.dtype(rows_dtype).itemsize)
             precision = dtype is np.float32, rows_dtype is np.float32
             hessian.hessian_over(self._products, operator, shares, rows, *precision, totals, self.n_threads)
             return totals[0] if len(totals) == 1 else totals[0].copy()  # others need not stay
@@ -358,6 +361,10 @@ class ThreadedTerm:
             return total
 
         return _add_up(parallel_map(part, self._row_shares(1), self._python_threads), (n, n))
+
+    def _hessian_block(self, value_bytes: int) -> int:
+        """Rows that an explicit Hessian takes at a time."""
+        return max(1, HESSIAN_BYTES // (max(1, self.n_variables) * value_bytes))
 
     @cached_property
     def _hessian_shares(self) -> passes.QueryShares:
@@ -398,11 +405,22 @@ class ThreadedTerm:
             D = memory[: len(X) if n_squares is None else n_squares]
             yield (X if n_squares is None else D), D
 
-    def _dense_diagonal(self, at: Scored, blocks: list[Block]) -> np.ndarray:
-        total = np.zeros(self.n_variables)
-        for A, B in self._hessian_factors(at, blocks):
-            total += np.einsum("ij,ij->j", A, B)
-        return total
+    def _dense_diagonal(self, at: Scored) -> np.ndarray:
+        """The diagonal of ``X' H X`` of dense rows."""
+        operator, n = self.loss.hessian(at.state), self.n_variables
+        if isinstance(self._products, passes.RowProducts) and isinstance(operator, passes.QueryOperator):
+            shares, rows = self._hessian_shares, self._hessian_block(8)
+            totals = np.zeros((max(1, shares.n_shares), n))
+            hessian.diagonal_over(self._products, operator, shares, rows, totals, self.n_threads)
+            return totals[0]
+
+        def part(blocks: list[Block]) -> np.ndarray:
+            total = np.zeros(n)
+            for A, B in self._hessian_factors(at, blocks):
+                total += np.einsum("ij,ij->j", A, B)
+            return total
+
+        return _add_up(parallel_map(part, self._row_shares(4), self._python_threads), n)
 
     def _sparse_diagonal(self, at: Scored, blocks: list[Block]) -> np.ndarray:
         total = np.zeros(self.n_variables)
@@ -438,9 +456,8 @@ class ThreadedTerm:
             self._sample = self._drawn(n_rows, seed)
         return self._sample
 
-    def _drawn(self, n_rows: int, seed: int) -> _Sample:
-        fewest = (PART_QUERIES,) if self.repeatable else ()
-        pairs, positions = self.pairs.sample(n_rows, seed, *fewest)
+    def _drawn(self, n_rows: int, seed: int, fewest: int = SAMPLE_QUERIES) -> _Sample:
+        pairs, positions = self.pairs.sample(n_rows, seed, min(fewest, PART_QUERIES) if self.repeatable else fewest)
         return _Sample(ThreadedTerm(self.design, self.loss.over(pairs), self.n_threads), positions, (n_rows, seed))
 
     @cached_property

@@ -33,8 +33,10 @@ CG_PRODUCTS = 500
 # preconditioner needs, it says no more of the solution.
 SAMPLE_REDUCTION = 0.05
 # Hessians are built once products have cost this part of what one costs, and it is expected to save as much. (On 300
-# features with real labels 0.5 took 1.7 times as long as Newton's method, 0.25 takes 1.4 times.)
-SPENT_SHARE = 0.25
+# features with real labels 0.5 took 1.7 times as long as Newton's method, 0.25 took 1.4 and 0.18 takes 1.25 times.)
+SPENT_SHARE = 0.18
+# Fewer products say nothing of those that follow.
+FEWEST_PRODUCTS = 4
 # The logarithm by which the gap is still to decrease, where that is not known.
 MOST_REDUCTION = 20.0
 
@@ -63,7 +65,7 @@ def adaptive(
     """Minimise a strongly convex objective whose Hessian may or may not be worth building.
 
     How many products conjugate gradients take depends on the conditioning, which is unknown beforehand. They start with
-    the diagonal as their preconditioner. Once the products have cost a quarter as much as an explicit Hessian, and it
+    the diagonal as their preconditioner. Once the products have cost a fifth as much as an explicit Hessian, and it
     is expected to save more products than it costs, Newton's method goes on from there (`newton`). What lies ahead
     without a Hessian follows from how far the last products reduced the residual, what lies ahead with it from the
     number of rows in it. As for any purchase that ends a rent, the work is then at most about twice that of the better
@@ -198,7 +200,7 @@ class _Steps:
         self._note(left)
         self._left = left
         cost = self.objective.first_hessian_cost
-        if len(self.reductions) < SPENT_SHARE * cost:
+        if len(self.reductions) < max(SPENT_SHARE * cost, FEWEST_PRODUCTS):
             return False
         log_reduction = self._log_reduction(point, gap * left)
         # later products reduce it less than the first ones
