@@ -98,6 +98,9 @@ class PairDual:
         self._n_threads = n_threads
         self._cone = cone
         self._signs = None if cone is None else cone.signs.astype(np.int8)
+        with_pairs = np.flatnonzero(pairs.pairs_per_query > 0.0)
+        if len(with_pairs) < pairs.n_queries:  # scores of the others' rows would serve nobody
+            pairs = pairs.of_queries(with_pairs)
         self.pairs = pairs
         self._products = design.products(pairs.rows)
         self.loss = loss
@@ -184,7 +187,7 @@ class PairDual:
         self._products.accumulate(0, self.pairs.n_rows, self._per_document(alpha), z)
         n_pairs, total = len(alpha), float(alpha.sum())
         of_sums = growth(n_pairs + OPERATIONS) + growth(sizes.additions + sizes.entries)
-        norm, length = float(np.linalg.norm(point.w)), growth(len(z) + OPERATIONS)
+        norm, length, longest = float(np.linalg.norm(point.w)), growth(len(z) + OPERATIONS), sizes.longest
         off = margin_error(sizes.score(np.abs(point.w)), sizes.entries)
         margins = point.margins
         hinge = np.maximum(0.0, 1.0 - margins + off)
@@ -196,8 +199,8 @@ class PairDual:
         part = of_weights * np.divide(gains, weights, out=np.zeros(n_pairs), where=weights > 0.0)
         lowered = np.minimum(part, 1.0) * alpha
         # a projection is at most as far off
-        drift = float(np.linalg.norm(z - point.z)) + 2.0 * of_sums * sizes.longest * total
-        shift = 2.0 * sizes.longest * float(lowered.sum())
+        drift = float(np.linalg.norm(z - point.z)) + 2.0 * of_sums * longest * total
+        shift = 2.0 * longest * float(lowered.sum())
         of_alpha = float(lowered @ (1.0 + np.abs(margins) + off)) + (0.5 * shift + drift) * shift
         ridge = 0.5 * float(self._ridge @ (alpha * alpha))
         of_dual = of_sums * (total + ridge) + (norm + 0.5 * drift) * drift + length * norm**2
