@@ -38,7 +38,7 @@ struct LabelledQuery {
     }
 };
 
-RANKSVM_INLINE void gather_labelled(const Pairs &pairs, int64_t first, LabelledQuery &query) {
+RANKSVM_NOINLINE static void gather_labelled(const Pairs &pairs, int64_t first, LabelledQuery &query) {
     const int64_t m = query.m;
     query.weighted = pairs.preferred != nullptr;
     query.gaps = pairs.gain != nullptr;

@@ -34,43 +34,64 @@ struct SplitSide {
     double sums[kSums];
 };
 
-// The documents of a range of levels. Without weights their values as the preferred and as the other document are the same.
+// Where the documents of parts lie. Without weights their values as the preferred and as the other document are the same.
 template <int kSums, int kWindows>
-struct SplitPart {
+struct SplitMemory {
     SplitDocument *documents;
     double *as_preferred, *as_other;
     SplitSide<kSums> *upper[kWindows], *lower[kWindows];
 
-    RANKSVM_INLINE_METHOD int32_t id(int64_t i) const { return documents[i].id; }
-    RANKSVM_INLINE_METHOD int32_t level(int64_t i) const { return documents[i].level; }
-    RANKSVM_INLINE_METHOD const double *preferred(int64_t i) const { return as_preferred + i * kSums; }
-    RANKSVM_INLINE_METHOD const double *other(int64_t i) const { return as_other + i * kSums; }
-    RANKSVM_INLINE_METHOD int32_t window(int which, int64_t i) const { return upper[which][i].at; }
-    RANKSVM_INLINE_METHOD int32_t start(int which, int64_t i) const { return lower[which][i].at; }
-    RANKSVM_INLINE_METHOD double upper_sum(int which, int64_t i, int sum) const { return upper[which][i].sums[sum]; }
-    RANKSVM_INLINE_METHOD double lower_sum(int which, int64_t i, int sum) const { return lower[which][i].sums[sum]; }
-    RANKSVM_INLINE_METHOD SplitPart from(int64_t first) const {
-        SplitPart part = *this;
+    RANKSVM_INLINE_METHOD SplitMemory from(int64_t first) const {
+        SplitMemory part = *this;
         part.documents += first, part.as_preferred += first * kSums, part.as_other += first * kSums;
         for (int which = 0; which < kWindows; ++which) part.upper[which] += first, part.lower[which] += first;
         return part;
     }
 };
 
-// All of a query, as it is before the first split.
+// The documents of a range of levels, or of all before the first split: so one copy of the loops serves both.
 template <int kSums, int kWindows>
-struct SplitWhole {
-    const int32_t *levels, *windows[kWindows], *starts[kWindows];
+struct SplitPart {
+    const int32_t *ids, *levels;
+    int64_t document_step;
     const double *as_preferred, *as_other;
+    const int32_t *windows[kWindows], *starts[kWindows];
+    int64_t window_step;
+    const double *upper_sums[kWindows], *lower_sums[kWindows];
+    int64_t sum_step;
 
-    RANKSVM_INLINE_METHOD int32_t id(int64_t i) const { return static_cast<int32_t>(i); }
-    RANKSVM_INLINE_METHOD int32_t level(int64_t i) const { return levels[i]; }
+    RANKSVM_INLINE_METHOD explicit SplitPart(const SplitMemory<kSums, kWindows> &memory)
+        : ids(&memory.documents->id), levels(&memory.documents->level), document_step(sizeof(SplitDocument) / sizeof(int32_t)),
+          as_preferred(memory.as_preferred), as_other(memory.as_other),
+          window_step(sizeof(SplitSide<kSums>) / sizeof(int32_t)), sum_step(sizeof(SplitSide<kSums>) / sizeof(double)) {
+        for (int which = 0; which < kWindows; ++which) {
+            windows[which] = &memory.upper[which]->at, upper_sums[which] = memory.upper[which]->sums;
+            starts[which] = &memory.lower[which]->at, lower_sums[which] = memory.lower[which]->sums;
+        }
+    }
+    // a whole query; `numbers`: 0, 1, ..., `zeros`: kSums of them
+    RANKSVM_INLINE_METHOD SplitPart(const SortedQuery &query, const double *preferred, const double *other,
+                                    const int32_t *numbers, const double *zeros)
+        : ids(numbers), levels(query.level), document_step(1), as_preferred(preferred), as_other(other), window_step(1),
+          sum_step(0) {
+        for (int which = 0; which < kWindows; ++which) {
+            windows[which] = query.window[which], starts[which] = query.start[which];
+            upper_sums[which] = lower_sums[which] = zeros;
+        }
+    }
+
+    RANKSVM_INLINE_METHOD int32_t id(int64_t i) const { return ids[i * document_step]; }
+    RANKSVM_INLINE_METHOD int32_t level(int64_t i) const { return levels[i * document_step]; }
     RANKSVM_INLINE_METHOD const double *preferred(int64_t i) const { return as_preferred + i * kSums; }
     RANKSVM_INLINE_METHOD const double *other(int64_t i) const { return as_other + i * kSums; }
-    RANKSVM_INLINE_METHOD int32_t window(int which, int64_t i) const { return windows[which][i]; }
-    RANKSVM_INLINE_METHOD int32_t start(int which, int64_t i) const { return starts[which][i]; }
-    RANKSVM_INLINE_METHOD double upper_sum(int, int64_t, int) const { return 0.0; }
-    RANKSVM_INLINE_METHOD double lower_sum(int, int64_t, int) const { return 0.0; }
+    RANKSVM_INLINE_METHOD int32_t window(int which, int64_t i) const { return windows[which][i * window_step]; }
+    RANKSVM_INLINE_METHOD int32_t start(int which, int64_t i) const { return starts[which][i * window_step]; }
+    RANKSVM_INLINE_METHOD double upper_sum(int which, int64_t i, int sum) const {
+        return upper_sums[which][i * sum_step + sum];
+    }
+    RANKSVM_INLINE_METHOD double lower_sum(int which, int64_t i, int sum) const {
+        return lower_sums[which][i * sum_step + sum];
+    }
 };
 
 // Before a segment: of the documents of each group, how many, and the sums over the groups above it; after the segment: the
@@ -123,10 +144,10 @@ struct GroupSums {
 };
 
 // What one split is about: the part, its levels, where it goes to.
-template <int kSums, int kWindows, class Part>
+template <int kSums, int kWindows>
 struct Split {
-    const Part &from;
-    SplitPart<kSums, kWindows> to;
+    const SplitPart<kSums, kWindows> &from;
+    SplitMemory<kSums, kWindows> to;
     int64_t m;
     int32_t low;
     int shift;
@@ -269,8 +290,8 @@ RANKSVM_NOINLINE static void scan_totals(SplitTotals<kSums> *totals, int64_t n, 
 }
 
 // One split; size[c] receives the size of group c.
-template <bool kMoves, int kSums, int kWindows, class Part>
-RANKSVM_INLINE void split_part(const Workers &workers, const Split<kSums, kWindows, Part> &split,
+template <bool kMoves, int kSums, int kWindows>
+RANKSVM_INLINE void split_part(const Workers &workers, const Split<kSums, kWindows> &split,
                                SplitTotals<kSums> *totals, int32_t *size) {
     const Segments segments(split.m);
     const int64_t n = segments.n;
@@ -361,12 +382,13 @@ struct PartRange {
 
 template <int kSums, int kWindows>
 class LevelSplit {
-    using Documents = SplitPart<kSums, kWindows>;
-    using Whole = SplitWhole<kSums, kWindows>;
+    using Memory = SplitMemory<kSums, kWindows>;
+    using Part = SplitPart<kSums, kWindows>;
 
    public:
     LevelSplit(SortedQuery &query, const double *preferred, const double *other, double *out)
-        : query_(query), out_(out), place_(room_for<int32_t>(query.places, query.m)) {
+        : query_(query), out_(out), place_(room_for<int32_t>(query.places, 2 * query.m)), numbers_(place_ + query.m),
+          whole_(query, preferred, other, numbers_, zeros_) {
         const int64_t m = query.m, side = sizeof(SplitSide<kSums>), values = kSums * sizeof(double);
         const int64_t document = sizeof(SplitDocument) + (preferred == other ? values : 2 * values);
         for (int which = 0; which < 2; ++which) {
@@ -380,13 +402,7 @@ class LevelSplit {
                 for (int window = 0; window < kWindows; ++window, memory += m * side)
                     sides[window] = reinterpret_cast<SplitSide<kSums> *>(memory);
         }
-        whole_.levels = query.level;
-        whole_.as_preferred = preferred;
-        whole_.as_other = other;
-        for (int window = 0; window < kWindows; ++window) {
-            whole_.windows[window] = query.window[window];
-            whole_.starts[window] = query.start[window];
-        }
+        for (int64_t i = 0; i < m; ++i) numbers_[i] = static_cast<int32_t>(i);
     }
 
     void sum() {
@@ -407,20 +423,19 @@ class LevelSplit {
         put(split(query_.workers, whole_, {0, m, 0, query_.n_levels, 1}, totals, children));
         while (n_shared > 0) {
             const PartRange part = shared[--n_shared];
-            put(split(query_.workers, memory_[part.memory].from(part.first), part, totals, children));
+            put(split(query_.workers, Part(memory_[part.memory].from(part.first)), part, totals, children));
         }
         for_each(query_.workers, n_own, [&](int64_t k) { finish(own[k]); });
     }
 
    private:
     // One split of a part. Returns how many children it has.
-    template <class Part>
-    int split(const Workers &workers, const Part &from, const PartRange &part, SplitTotals<kSums> *totals,
+    RANKSVM_NOINLINE int split(const Workers &workers, const Part &from, const PartRange &part, SplitTotals<kSums> *totals,
               PartRange *children) {
         int shift = 0;
         while ((kGroups << shift) < part.n_levels) ++shift;
         const int memory = 1 - part.memory;
-        const Split<kSums, kWindows, Part> step = {
+        const Split<kSums, kWindows> step = {
             from, memory_[memory].from(shift > 0 ? part.first : 0), part.size, part.low, shift, place_ + part.first, out_};
         int32_t size[kGroups];
         if (shift == 0) {
@@ -446,7 +461,7 @@ class LevelSplit {
         stack[depth++] = all;
         while (depth > 0) {
             const PartRange part = stack[--depth];
-            const Documents from = memory_[part.memory].from(part.first);
+            const Part from(memory_[part.memory].from(part.first));
             if (part.n_levels == 1)
                 put_sums(from, part.size, out_);
             else if (part.size <= kPairwise)
@@ -458,9 +473,10 @@ class LevelSplit {
 
     SortedQuery &query_;
     double *out_;
-    int32_t *place_;
-    Documents memory_[2] = {};
-    Whole whole_ = {};
+    int32_t *place_, *numbers_;
+    double zeros_[kSums] = {};
+    Memory memory_[2] = {};
+    Part whole_;
 };
 
 }  // namespace ranksvm::RANKSVM_VARIANT

@@ -9,7 +9,7 @@
 namespace ranksvm::RANKSVM_VARIANT {
 
 template <class Real>
-RANKSVM_INLINE void add_scaled(Real *RANKSVM_RESTRICT y, Real scale, const Real *RANKSVM_RESTRICT x, int64_t n) {
+RANKSVM_NOINLINE static void add_scaled(Real *RANKSVM_RESTRICT y, Real scale, const Real *RANKSVM_RESTRICT x, int64_t n) {
     for (int64_t f = 0; f < n; ++f) y[f] += scale * x[f];
 }
 

@@ -7,10 +7,6 @@
 #include <new>
 #include <vector>
 
-#if defined(__SSE2__) && defined(__GNUC__)
-#include <immintrin.h>
-#endif
-
 #if defined(_MSC_VER)
 #define RANKSVM_INLINE static __forceinline
 #define RANKSVM_INLINE_METHOD __forceinline
@@ -56,17 +52,16 @@ constexpr int kWidth = 2;
 #endif
 #if defined(__GNUC__)
 typedef double Lanes __attribute__((vector_size(8 * kWidth), aligned(8), may_alias));
-typedef float FloatLanes __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
 RANKSVM_INLINE Lanes lanes_at(const double *p) { return *reinterpret_cast<const Lanes *>(p); }
+// Lists, of which GCC makes one conversion, as it does not of __builtin_convertvector; <immintrin.h> takes as long to compile
+// as most files that would include it.
 RANKSVM_INLINE Lanes lanes_at(const float *p) {
 #if defined(__AVX512F__)
-    return reinterpret_cast<Lanes>(_mm512_cvtps_pd(_mm256_loadu_ps(p)));
+    return Lanes{p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]};
 #elif defined(__AVX2__)
-    return reinterpret_cast<Lanes>(_mm256_cvtps_pd(_mm_loadu_ps(p)));  // GCC 12 would convert by halves
-#elif defined(__SSE2__)
-    return reinterpret_cast<Lanes>(_mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64(reinterpret_cast<const __m128i *>(p)))));
+    return Lanes{p[0], p[1], p[2], p[3]};
 #else
-    return __builtin_convertvector(*reinterpret_cast<const FloatLanes *>(p), Lanes);
+    return Lanes{p[0], p[1]};
 #endif
 }
 RANKSVM_INLINE void put_lanes(double *p, const Lanes &a) { *reinterpret_cast<Lanes *>(p) = a; }

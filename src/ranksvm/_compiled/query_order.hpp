@@ -45,7 +45,7 @@ struct QueryOrder {
     const int32_t *order, *outer;
 
     // Those of a query whose scores are numbers; its levels and weights are then in `query`, in that order.
-    RANKSVM_INLINE_METHOD void find(const Pairs &pairs, const PairState &state, int64_t q, SortedQuery &query) {
+    RANKSVM_NOINLINE void find(const Pairs &pairs, const PairState &state, int64_t q, SortedQuery &query) {
         const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
         resize(query, m, pairs.n_levels[q], kCallerAlone);
         order = state.order + first, outer = state.outer + first;

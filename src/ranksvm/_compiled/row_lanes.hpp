@@ -7,6 +7,10 @@
 
 #include "portable.hpp"
 
+#if defined(__AVX2__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
+
 namespace ranksvm::RANKSVM_VARIANT {
 
 // Rows that share what is read of w or written of a sum, and that have one vector of sums each: as many as registers hold.

@@ -53,7 +53,7 @@ RANKSVM_INLINE bool sort_by_score(const double *scores, int32_t *order, SortedQu
 
 // window[i] = number of p with s[p] - s[i] < t for a segment of i, by two pointers in one loop without a branch on the data.
 // A step waits for the one before it, so several stretches of the segment go through side by side.
-RANKSVM_INLINE void find_windows(SortedQuery &query, double threshold, int64_t first, int64_t last, int32_t *window) {
+RANKSVM_NOINLINE static void find_windows(SortedQuery &query, double threshold, int64_t first, int64_t last, int32_t *window) {
     constexpr int kStretches = 4;
     const int64_t m = query.m, size = last - first;
     const double *s = query.s;
@@ -103,7 +103,7 @@ RANKSVM_INLINE int64_t first_from(const At &at, int64_t m, int64_t least) {
 
 // Levels, weights and the other side of the windows: start[i] = number of documents p with window[p] <= i. The inner window
 // may be null.
-RANKSVM_INLINE void gather_pairs(const Pairs &pairs, int64_t first, const int32_t *order, const int32_t *outer,
+RANKSVM_NOINLINE static void gather_pairs(const Pairs &pairs, int64_t first, const int32_t *order, const int32_t *outer,
                                  const int32_t *inner, SortedQuery &query) {
     const int64_t m = query.m;
     query.weighted = pairs.preferred != nullptr;

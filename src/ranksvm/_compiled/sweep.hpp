@@ -122,7 +122,7 @@ RANKSVM_INLINE bool visit_query(const Pairs &pairs, const PairState &state, int6
 }
 
 // Sort a query and find its windows; x receives the pairs (1, score) of its documents. False if a score is NaN.
-RANKSVM_INLINE bool sort_query(const Pairs &pairs, const PairState &state, int64_t first, const double *scores,
+RANKSVM_NOINLINE static bool sort_query(const Pairs &pairs, const PairState &state, int64_t first, const double *scores,
                                SortedQuery &query, double *x) {
     int32_t *order = state.order + first, *outer = state.outer + first;
     int32_t *inner = state.ring ? state.inner + first : nullptr;
