@@ -80,17 +80,31 @@ def test_saved_and_loaded(data, tmp_path):
 def test_the_published_model(shared_data):
     """Lee & Lin, Neural Computation 26 (2014), MQ2008 fold 1 at C = 2^7: 82.70 % and 0.4571, the 8th iterate.
 
-    Round-off decides whether the 7th one meets the rule already, which has 82.67 % and 0.4580: it does with AVX2, and
-    with the sums of two threads.
+    Round-off decides the last two steps: conjugate gradients amplify it, so sums in another order (other queries first,
+    other columns first, another processor) take 61 or 62 products to the 7th iterate, which may meet the rule already
+    (82.67 % and 0.4580), and 81 to 94 to the 8th. The order that comes closest gives the published digits, and the
+    median of the orders is near them.
     """
     folder = shared_data / "MQ2008" / "Fold1"
     train, test = (read_letor(folder / f"{part}.txt.gz", docids=False) for part in ("train", "test"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = fitted(train, C=2.0**7, tol=1e-3, n_jobs=1)
-    assert model.n_iter_ in (7, 8)
     names = ["pairwise_accuracy", "mean_ndcg"]
-    found = metrics.evaluate(test.y, model.predict(test.X), test.qid, names, convention="letor").means
-    # conjugate gradients amplify round-off: sums in another order give up to 82.71 % and 0.4580
-    assert 100 * found["pairwise_accuracy"] == pytest.approx(82.70, abs=0.04)
-    assert found["mean_ndcg"] == pytest.approx(0.4571, abs=1e-3)
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(25):
+        columns = rng.permutation(train.n_features)
+        queries = np.split(np.arange(train.n_rows), np.flatnonzero(np.diff(train.qid)) + 1)
+        rows = np.concatenate([queries[place] for place in rng.permutation(len(queries))])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = RankSVM(2.0**7, solver="tron", stopping="gradient", tol=1e-3, n_jobs=1)
+            model.fit(train.X[rows][:, columns], train.y[rows], qid=train.qid[rows])
+        assert model.n_iter_ in (7, 8)
+        scores = model.predict(test.X[:, columns])
+        means = metrics.evaluate(test.y, scores, test.qid, names, convention="letor").means
+        found.append((100 * means["pairwise_accuracy"], means["mean_ndcg"]))
+    accuracy, ndcg = np.transpose(found)
+    assert np.median(accuracy) == pytest.approx(82.70, abs=0.04)
+    assert np.median(ndcg) == pytest.approx(0.4571, abs=1e-3)
+    np.testing.assert_allclose(accuracy, 82.70, atol=0.25)
+    np.testing.assert_allclose(ndcg, 0.4571, atol=2e-3)
+    assert ((np.abs(accuracy - 82.70) < 0.005) & (np.abs(ndcg - 0.4571) < 5e-5)).any()
