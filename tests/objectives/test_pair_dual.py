@@ -106,6 +106,43 @@ def test_certificate_is_honest_at_every_epoch():
         np.testing.assert_allclose(again.w, point.w, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("of_signs", [False, True])
+def test_round_off_is_within_its_bound(loss, offset, of_signs):
+    """Value and gap of alpha and w in extended precision: what rows have in common costs digits."""
+    X, y, qid = wide(seed=5)
+    X = X + offset * (np.arange(X.shape[1]) % 7 == 0)
+    C = 10.0
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y)
+    cone = SignCone(signs_of(X.shape[1])) if of_signs else None
+    dual = PairDual(as_design_matrix(X), pairs, loss, WIDTH, C, cone)
+    preferred, other, _ = dual.pairs.explicit(0, dual.pairs.n_queries)
+    if dual.pairs.rows is not None:
+        preferred, other = dual.pairs.rows[preferred], dual.pairs.rows[other]
+    differences = np.longdouble(X)[preferred] - np.longdouble(X)[other]
+    point = dual.evaluate()
+    for _ in range(12):
+        dual.ascend(point, 3)
+        value, gap = dual.certificate(point)
+        bound = dual.round_off(point, 1e-4)
+        alpha, w = np.longdouble(point.alpha), np.longdouble(point.w)
+        hinge = np.maximum(0, 1 - differences @ w)
+        losses = {
+            "squared_hinge": hinge**2,
+            "hinge": hinge,
+            "huber": np.where(hinge < WIDTH, hinge**2 / (2 * np.longdouble(WIDTH)), hinge - np.longdouble(WIDTH) / 2),
+        }[loss]
+        primal = w @ w / 2 + C * losses.sum()
+        z = alpha @ differences
+        z = z if cone is None else np.where(cone.signs * z < 0, 0, z)
+        ridge = {"squared_hinge": 0.5, "hinge": 0.0, "huber": WIDTH}[loss] / np.longdouble(C)
+        exact = primal - (alpha.sum() - ridge / 2 * (alpha @ alpha) - z @ z / 2)
+        assert abs(primal - value) <= bound
+        assert exact - gap <= bound
+        assert bound <= 1e-9 * (1.0 + offset) * value
+
+
 def signs_of(n_features):
     """Weights that must not be negative, not be positive, and free ones."""
     return np.arange(n_features) % 3 - 1

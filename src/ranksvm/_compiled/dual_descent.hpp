@@ -88,11 +88,11 @@ RANKSVM_INLINE void gram_matrices(const Reader &X, const DualPairs &pairs, const
 }
 
 // Exact maximisation over one pair's alpha after another, at most kCycles times over the query. s are the scores of its
-// documents and b the sums of what is added to their coefficients; returns the largest projected slope of the first cycle.
+// documents and b the sums of what is added to their coefficients; returns the sum of the absolute steps of alpha.
 RANKSVM_INLINE double maximise_query(const DualPairs &pairs, int64_t q, int64_t m, double *alpha, double *RANKSVM_RESTRICT s,
                                      double *b) {
     const double *G = pairs.grams + pairs.gram_pointers[q];
-    double first = 0.0;
+    double first = 0.0, distance = 0.0;
     for (int cycle = 0; cycle < kCycles; ++cycle) {
         double largest = 0.0;
         for (int64_t p = pairs.pair_pointers[q]; p < pairs.pair_pointers[q + 1]; ++p) {
@@ -107,6 +107,7 @@ RANKSVM_INLINE double maximise_query(const DualPairs &pairs, int64_t q, int64_t 
             if (curvature > 0.0) after = std::min(std::max(before + slope / curvature, 0.0), upper);
             if (!std::isfinite(after)) continue;  // no curvature and no bound: round-off of two equal documents
             const double step = after - before;
+            distance += std::fabs(step);
             alpha[p] = after;
             b[i] += step;
             b[j] -= step;
@@ -116,7 +117,7 @@ RANKSVM_INLINE double maximise_query(const DualPairs &pairs, int64_t q, int64_t 
         if (cycle == 0) first = largest;
         if (largest <= kEnough * first) break;
     }
-    return first;
+    return distance;
 }
 
 // z follows alpha, and w is z itself or, with signs, its projection onto the weights of these signs. Half the square of its
@@ -125,20 +126,20 @@ template <class Reader>
 RANKSVM_INLINE double ascend_queries(const Reader &X, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
                                      double *alpha, double *z, const int8_t *signs, double *w) {
     Vector<double> s, b;
-    double largest = 0.0;
+    double distance = 0.0;
     for (int64_t visit = 0; visit < n_visits; ++visit) {
         const int64_t q = order[visit], start = pairs.pointers[q], stop = pairs.pointers[q + 1], m = stop - start;
         s.resize(static_cast<size_t>(m));
         b.assign(static_cast<size_t>(m), 0.0);
         X.scores(pairs.rows, start, stop, w, s.data());
-        const double slope = maximise_query(pairs, q, m, alpha, s.data(), b.data());
-        if (slope > 0.0) {
+        const double gone = maximise_query(pairs, q, m, alpha, s.data(), b.data());
+        if (gone > 0.0) {
             X.add(pairs.rows, start, stop, b.data(), z);
             if (signs != nullptr) X.project(pairs.rows, start, stop, signs, z, w);
         }
-        largest = std::max(largest, slope);
+        distance += gone;
     }
-    return largest;
+    return distance;
 }
 
 template <class Real>

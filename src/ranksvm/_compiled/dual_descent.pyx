@@ -122,13 +122,13 @@ def dense_ascent(const real[:, ::1] X, PairArrays arrays, const int64_t[::1] ord
                  const int8_t[::1] signs=None, double[::1] w=None):
     """One visit to each of the queries in ``order``; alpha and ``z = sum of alpha_ij (x_i - x_j)`` follow.
 
-    With ``signs`` so does ``w``, the projection of z onto the weights of these signs. Returns the largest projected slope
-    of the dual that a visit met.
+    With ``signs`` so does ``w``, the projection of z onto the weights of these signs. Returns the sum of the absolute steps
+    of alpha.
     """
     cdef int64_t n = X.shape[1], n_visits = order.shape[0]
     cdef const int8_t *of_weights = NULL
     cdef double *weights
-    cdef double slope
+    cdef double distance
     arrays.need_visits(order, X.shape[0])
     need("alpha", alpha.shape[0], arrays.n_pairs)
     need("z", z.shape[0], n)
@@ -140,9 +140,9 @@ def dense_ascent(const real[:, ::1] X, PairArrays arrays, const int64_t[::1] ord
         need("w", 0 if w is None else w.shape[0], n)
         of_weights, weights = &signs[0], &w[0]
     with nogil:
-        slope = loops_of[DenseDualLoops[real]](chosen).ascend(&X[0, 0], n, arrays.pairs, &order[0], n_visits,
-                                                              &alpha[0], &z[0], of_weights, weights)
-    return slope
+        distance = loops_of[DenseDualLoops[real]](chosen).ascend(&X[0, 0], n, arrays.pairs, &order[0], n_visits,
+                                                                 &alpha[0], &z[0], of_weights, weights)
+    return distance
 
 
 def sparse_ascent(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
@@ -152,7 +152,7 @@ def sparse_ascent(const real[::1] data, const index[::1] indices, const index[::
     cdef int64_t n_visits = order.shape[0]
     cdef const int8_t *of_weights = NULL
     cdef double *weights
-    cdef double slope
+    cdef double distance
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     arrays.need_visits(order, indptr.shape[0] - 1)
     need("alpha", alpha.shape[0], arrays.n_pairs)
@@ -165,7 +165,7 @@ def sparse_ascent(const real[::1] data, const index[::1] indices, const index[::
         need("w", 0 if w is None else w.shape[0], n_features)
         of_weights, weights = &signs[0], &w[0]
     with nogil:
-        slope = loops_of[SparseDualLoops[real, index]](chosen).ascend(&data[0], &indices[0], &indptr[0], arrays.pairs,
-                                                                      &order[0], n_visits, &alpha[0], &z[0],
-                                                                      of_weights, weights)
-    return slope
+        distance = loops_of[SparseDualLoops[real, index]](chosen).ascend(&data[0], &indices[0], &indptr[0], arrays.pairs,
+                                                                         &order[0], n_visits, &alpha[0], &z[0],
+                                                                         of_weights, weights)
+    return distance

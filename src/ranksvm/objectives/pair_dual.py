@@ -11,7 +11,6 @@ from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.data.linear_scores import scores_by_threads
 from ranksvm.losses.protocol import Pairs
 from ranksvm.losses.round_off import OPERATIONS, growth
-from ranksvm.objectives.data_term import Sizes
 from ranksvm.objectives.linear_round_off import margin_error
 from ranksvm.objectives.sign_cone import SignCone
 
@@ -20,6 +19,9 @@ __all__ = ["DualPoint", "DualSize", "PairDual"]
 # A task of a thread: the margins of so many rows, or a share of the Gram matrices, which are so many for each thread.
 SHARED_ROWS = 2048
 SHARES = 2
+# Steps of an alpha in one visit to its query, at most: kCycles of dual_descent.hpp.
+STEPS_OF_VISIT = 10
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class DualPoint:
@@ -40,6 +42,10 @@ class DualPoint:
         Those of the pairs at w.
     value, gap : float
         Value of the primal problem at w, and how far it is above the dual one.
+    distance : float
+        Sum of the absolute steps that have led to alpha from 0.
+    additions : int
+        Additions that each of these steps has gone through in z, at most.
     """
 
     def __init__(self, alpha: np.ndarray, z: np.ndarray, w: np.ndarray):
@@ -49,6 +55,8 @@ class DualPoint:
         self.margins = np.zeros_like(alpha)
         self.value = np.inf
         self.gap = np.inf
+        self.distance = float(alpha.sum())
+        self.additions = 0
 
 
 class PairDual:
@@ -113,7 +121,9 @@ class PairDual:
         present = np.zeros(len(counts), dtype=bool)
         present[self._queries] = True
         sizes = np.where(present, np.diff(pairs.pointers), 0)
-        gram_pointers = np.concatenate(([0], np.cumsum(sizes * sizes))).astype(np.int64)
+        self._gram_sizes = sizes
+        self._gram_pointers = np.concatenate(([0], np.cumsum(sizes * sizes))).astype(np.int64)
+        self._grams = np.empty(max(1, self._gram_pointers[-1]))
         starts = np.repeat(pairs.pointers[:-1], counts)
         self._arrays = PairArrays(
             pairs.pointers,
@@ -123,14 +133,14 @@ class PairDual:
             (self._other - starts).astype(np.int32),
             self._upper,
             self._ridge,
-            gram_pointers,
-            np.empty(max(1, gram_pointers[-1])),
+            self._gram_pointers,
+            self._grams,
         )
         n_shares = min(SHARES * n_threads, max(1, int(sizes.sum()) // SHARED_ROWS)) if n_threads > 1 else 1
         shares = np.array_split(self._queries, n_shares)
         parallel_map(partial(design.query_grams, self._arrays), shares, n_threads)
+        self._additions = STEPS_OF_VISIT * int(counts.max())  # of steps within a visit
         self._random = np.random.default_rng(0)
-        self._sizes: Sizes | None = None
         self.reweight(C)
 
     def reweight(self, C: float) -> None:
@@ -148,6 +158,7 @@ class PairDual:
             np.clip(alpha, 0.0, self._upper, out=own)
             self._products.accumulate(0, self.pairs.n_rows, self._per_document(own), z)
         point = DualPoint(own, z, z if self._cone is None else self._cone.project(z))
+        point.additions = self._additions + self.pairs.n_rows
         self._certify(point)
         return point
 
@@ -155,7 +166,9 @@ class PairDual:
         """Visit all queries so many times, each time in a random order; the point follows."""
         for _ in range(epochs):
             order = self._random.permutation(self._queries)
-            self.design.dual_ascent(self._arrays, order, point.alpha, point.z, self._signs, point.w)
+            distance = self.design.dual_ascent(self._arrays, order, point.alpha, point.z, self._signs, point.w)
+            point.distance += distance
+            point.additions += self.pairs.n_rows
         self._certify(point)
 
     def certificate(self, point: DualPoint) -> tuple[float, float]:
@@ -175,21 +188,22 @@ class PairDual:
         return False
 
     def round_off(self, point: DualPoint, tol: float) -> float:
-        """Bound on the errors of both values: of margins, of sums, and of the weights, which ascent has changed often.
+        """Bound on the errors of both values: of margins, of sums, and of z, to which ascent has added often.
 
-        The weights of alpha are computed again. Near the margin the loss of a pair changes by at most its slope times
-        the error of the margin. The weights of pairs are as accurate as their terms, if they are differences: alpha
-        are lowered to what the exact ones allow.
+        With e for what z is off, ``z - e`` is that of alpha, and half the square of its length, or of its projection,
+        is at most ``1/2 |w|^2 - w'e + 1/2 |e|^2``: it is differentiable with the gradient w, which changes by at most
+        as much as z. As w'z is ``|w|^2``, w'e is that less the sum of alpha times the margins, so that the bound on
+        the length of e, of the steps and additions so far, matters only by its square. Near the margin the loss of a
+        pair changes by at most its slope times the error of the margin. The weights of pairs are as accurate as their
+        terms, if they are differences: alpha are lowered to what the exact ones allow.
         """
-        if self._sizes is None:
-            self._sizes = Sizes(self.design.largest(), self.design.most_entries, self.pairs.n_rows)
-        sizes, alpha, z, weights = self._sizes, point.alpha, np.zeros(len(point.z)), self._weights
-        self._products.accumulate(0, self.pairs.n_rows, self._per_document(alpha), z)
+        alpha, weights, margins = point.alpha, self._weights, point.margins
         n_pairs, total = len(alpha), float(alpha.sum())
-        of_sums = growth(n_pairs + OPERATIONS) + growth(sizes.additions + sizes.entries)
-        norm, length, longest = float(np.linalg.norm(point.w)), growth(len(z) + OPERATIONS), sizes.longest
-        off = margin_error(sizes.score(np.abs(point.w)), sizes.entries)
-        margins = point.margins
+        n_entries, length = self.design.most_entries, growth(len(point.z) + OPERATIONS)
+        of_sums, longest = growth(n_pairs + OPERATIONS), self._longest(n_entries)
+        norm = float(np.linalg.norm(point.w))
+        # a score's products are no more than the two lengths
+        off = margin_error(longest * norm * (1.0 + length), n_entries)
         hinge = np.maximum(0.0, 1.0 - margins + off)
         of_value = self.C * off * float(weights @ self._slopes(hinge)) + of_sums * point.value
         # weights are off, and alpha may have to be less: the ridge is then less, too
@@ -198,13 +212,22 @@ class PairDual:
         of_value += self.C * of_weights * float(gains @ self._losses(hinge))
         part = of_weights * np.divide(gains, weights, out=np.zeros(n_pairs), where=weights > 0.0)
         lowered = np.minimum(part, 1.0) * alpha
-        # a projection is at most as far off
-        drift = float(np.linalg.norm(z - point.z)) + 2.0 * of_sums * longest * total
+        drift = 2.0 * growth(point.additions + OPERATIONS) * longest * point.distance
         shift = 2.0 * longest * float(lowered.sum())
         of_alpha = float(lowered @ (1.0 + np.abs(margins) + off)) + (0.5 * shift + drift) * shift
         ridge = 0.5 * float(self._ridge @ (alpha * alpha))
-        of_dual = of_sums * (total + ridge) + (norm + 0.5 * drift) * drift + length * norm**2
+        along = abs(norm**2 - float(alpha @ margins)) + off * total + of_sums * float(alpha @ np.abs(margins))
+        of_dual = of_sums * (total + ridge) + along + 0.5 * drift**2 + 2.0 * length * norm**2
         return of_value + of_dual + of_alpha
+
+    def _longest(self, n_entries: int) -> float:
+        """Bound on the length of a row that has pairs, of so many entries at most."""
+        sizes = self._gram_sizes
+        places = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        begins, steps = (np.repeat(numbers, sizes) for numbers in (self._gram_pointers[:-1], sizes + 1))
+        # squares that are too small for floats count as the smallest
+        most = float(self._grams[begins + places * steps].max(initial=0.0)) + n_entries * TINY
+        return float(np.sqrt(most)) * (1.0 + growth(n_entries + OPERATIONS))
 
     def _certify(self, point: DualPoint) -> None:
         if point.w.any():
