@@ -9,7 +9,7 @@ import ranksvm._compiled.cholesky as cholesky
 __all__ = ["FEW_VARIABLES", "by_cholesky", "by_diagonal", "by_secant", "load_lapack"]
 
 # Up to so many variables our own loops factorise, LAPACK beyond, which takes 0.25 s to load. Measured for 46 and 128
-# variables: our factor takes 21 and 146 us, LAPACK's 15 and 64; our solution 2.3 and 5.8 us, LAPACK's 3.3 and 11.
+# variables: our factor takes 21 and 146 us, LAPACK's 15 and 64; our solution 2.0 and 6.5 us, the BLAS's 3.6 and 8.0.
 FEW_VARIABLES = 128
 
 # A cosine between a step and the change of the gradient below this is round-off.
@@ -74,15 +74,17 @@ def _factorised(matrix: np.ndarray, scale: np.ndarray) -> Callable[[np.ndarray],
             return found
 
         return solve
-    # LAPACK itself: scipy.linalg's functions take several times as long for a few hundred variables.
-    from scipy.linalg.lapack import dpotrf, dpotrs
+    # LAPACK itself: scipy.linalg's functions take several times as long for a few hundred variables. Two solutions with
+    # the triangle take half the time of dpotrs, which is for many right-hand sides.
+    from scipy.linalg.blas import dtrsv
+    from scipy.linalg.lapack import dpotrf
 
     # The transpose of a symmetric array is in LAPACK's order.
     lapack_factor, failed = dpotrf(matrix.T, lower=1, clean=0)
     if failed:
         return None
     lapack_factor *= unscaled
-    return lambda vector: dpotrs(lapack_factor, vector, lower=1)[0]
+    return lambda vector: dtrsv(lapack_factor, dtrsv(lapack_factor, vector, lower=1), lower=1, trans=1, overwrite_x=1)
 
 
 def by_diagonal(diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

@@ -119,6 +119,7 @@ def by_hessians(
     """
     solve = None if earlier is None else by_cholesky(earlier)
     precondition = solve
+    solved: np.ndarray | None = None  # the last Hessian's solution for the gradient, where it is known
     # Reduction of the gradient by the last step, in the norm of the inverse Hessian: small if the model is good.
     reduction, misled = 1.0, False
     begun = monitor.n_iter + 1  # iterations before
@@ -127,7 +128,7 @@ def by_hessians(
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point)
         if point is not before:  # another objective, of another curvature
-            precondition = solve
+            precondition, solved = solve, None
         if objective.gap(point) == 0.0:  # only less smoothing can improve it
             continue
         gradient = point.gradient
@@ -137,15 +138,16 @@ def by_hessians(
         enough = spent >= SPENT_SHARE * cost or reduction > POOR_REDUCTION
         if fresh := solve is None or misled or cost == 0.0 or (reduction > GOOD_REDUCTION and enough and not first):
             solve = precondition = by_cholesky(objective.hessian(point))
-            misled, n_before = False, monitor.n_products
+            misled, n_before, solved = False, monitor.n_products, None
         assert solve is not None
         assert precondition is not None
+        solved = solve(gradient) if solved is None else solved
         # Conjugate gradients stop when more accuracy would not help, given the last step's nonlinearity or the goal.
         goal = float(np.sqrt(objective.goal(point, monitor.tol) / objective.gap(point)))
         tolerance = max(SAMPLE_ACCURACY * min(reduction, 1.0), 0.5 * goal)
         exact = fresh and objective.hessian_fraction >= 1.0
         if exact or ((fresh or first) and trusted and tolerance >= SAMPLE_ACCURACY):
-            step = -solve(gradient)
+            step = -solved
         else:
             inexact = _inexact_step(objective, point, precondition, min(tolerance, 0.5 * SAMPLE_ACCURACY), monitor)
             step = inexact.step
@@ -154,11 +156,12 @@ def by_hessians(
             paid = n_avoidable >= objective.refined_cost
             if misled := (paid or inexact.n_products == CG_PRODUCTS) and objective.refine():
                 n_avoidable = 0
-        w, slope_before = point.w, objective.inner(gradient, solve(gradient))
+        w, slope_before = point.w, objective.inner(gradient, solved)
         point, end = take(objective, point, step, monitor)
         precondition = by_secant(solve, point.w - w, point.gradient - gradient, objective.inner)
         trusted = trusted and abs(end) <= TRUSTED_SLOPE * abs(objective.inner(gradient, step))
-        slope_after = objective.inner(point.gradient, solve(point.gradient))
+        solved = solve(point.gradient)
+        slope_after = objective.inner(point.gradient, solved)
         reduction = float(np.sqrt(slope_after / slope_before)) if slope_before > 0.0 else 0.0
         if exact and reduction > POOR_REDUCTION:  # it may lack digits
             misled = objective.refine()
