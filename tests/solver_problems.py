@@ -36,6 +36,9 @@ class Hinges:
     def cost_with_hessian(self, log_reduction):
         return 5.0
 
+    def expected_products(self, scale, log_reduction):
+        return 0.0
+
     def evaluate(self, w, near=None):
         self.n_evaluations += 1
         hinge = np.maximum(0.0, 1.0 - self.D @ w)

@@ -145,6 +145,25 @@ def check_sample(term, problem):
     assert 0.1 * np.trace(exact) <= np.trace(estimate) <= 10.0 * np.trace(exact)
 
 
+def check_differences(term, problem):
+    """Each is that of two documents of a query with pairs, from many of these; or there are none in this process."""
+    found = term.differences(40)
+    if found is None:
+        return
+    assert (found.shape, found.dtype) == ((40, 6), np.float64)
+    np.testing.assert_array_equal(found, term.differences(40))
+    qid, X = problem.oracle.qid, problem.oracle.X
+    first, second = np.nonzero((qid[:, None] == qid) & ~np.eye(len(qid), dtype=bool))
+    of_query = qid[first]
+    queries = set()
+    for difference in found:
+        where = np.isclose(X[first] - X[second], difference, rtol=1e-12, atol=1e-12).all(axis=1)
+        assert where.any()
+        queries |= set(of_query[where])
+    assert 3 not in queries or problem.pairs.weight_per_query.min() > 0.0  # it has pairs only where they are listed
+    assert len(queries) >= 5
+
+
 def check_memory(term, problem):
     """A released evaluation makes room for the next one and changes none that is kept."""
     (w, step), (w2, _) = problem.points(2)
@@ -175,6 +194,7 @@ CHECKS = (
     check_segments,
     check_another_width,
     check_sample,
+    check_differences,
     check_memory,
 )
 PROBLEMS = {

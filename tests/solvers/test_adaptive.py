@@ -58,6 +58,16 @@ def test_a_hessian_once_products_have_cost_a_fifth_as_much(cost):
     assert objective.n_products + cost * len(objective.built_after) < without.n_products
 
 
+@pytest.mark.parametrize(("share", "at_once"), [(0.5, False), (0.7, True)])
+def test_a_hessian_at_once_where_that_many_products_are_expected(share, at_once):
+    """Of the cost of 30 products for the Hessian and 5 after it."""
+    objective = Counted(correlated(), 100.0, 30.0)
+    objective.expected_products = lambda scale, log_reduction: 35.0 * share
+    result = adaptive(objective, np.zeros(60), tol=1e-8)
+    assert result.status is Status.CONVERGED
+    assert (objective.built_after[0] == 0) is at_once
+
+
 @pytest.mark.parametrize("condition", [1.0, 10.0, 1e3, 1e5])
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("cost", [2.0, 20.0, 100.0])

@@ -154,6 +154,12 @@ class DataTerm(Protocol):
     def curvature_diagonal(self, at: Any) -> np.ndarray:
         """The diagonal of ``X' H X``, or for sparse X an estimate of it, shape (n_variables,)."""
 
+    def differences(self, count: int) -> np.ndarray | None:
+        """Differences of so many pairs of rows, each of one query; None where no rows are in this process.
+
+        The queries are spread evenly over the weight of all pairs, the rows over those of a query.
+        """
+
     def sample(self, n_rows: int, seed: int) -> "DataTerm | None":
         """A term over a sample of about ``n_rows`` rows, in this process; None if there is no pair to choose.
 

@@ -259,6 +259,10 @@ class DeviceTerm:
             return diagonal
         return self._dense_diagonal(at)
 
+    def differences(self, count: int) -> np.ndarray | None:
+        """None: rows stay on the device."""
+        return None
+
     def sample(self, n_rows: int, seed: int) -> "DeviceTerm | None":
         """A term over about so many of the rows, which are read where they are."""
         sampled = self._sampled(n_rows, seed)

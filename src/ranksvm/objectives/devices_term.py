@@ -109,6 +109,10 @@ class DevicesTerm:
         """The diagonal of ``X' H X``, or for sparse X an estimate of it."""
         return self._sum(lambda part, own: part.curvature_diagonal(own), at)
 
+    def differences(self, count: int) -> np.ndarray | None:
+        """None: rows stay on the device."""
+        return None
+
     def sample(self, n_rows: int, seed: int) -> "DevicesTerm | None":
         """The sum of terms over an equal share of each part's rows."""
         share = n_rows / max(1, self.n_rows)

@@ -43,10 +43,10 @@ PRECONDITIONER_ROWS_PER_VARIABLE = 10.0
 # and C = 100, where there are 4 rows a variable, Newton's method took 18 products.)
 ALL_ROWS = 4.0
 # A Hessian that only preconditions is that of so many rows that so many of them, and the products that reduce the
-# logarithm of the gap by so much, cost the least; the number of candidates tried.
+# logarithm of the gap by so much, cost the least; the numbers of rows a variable that are tried.
 PRECONDITIONERS = 3.0
 LOG_REDUCTION = 25.0
-CANDIDATES = 7
+CANDIDATES = np.geomspace(PRECONDITIONER_ROWS_PER_VARIABLE, USEFUL_ROWS, 7).tolist()
 # Where rows are elsewhere, a Hessian comes from a sample here, and a product takes a round: a Hessian may then cost
 # this many nanoseconds, about as many as a few rounds.
 SAMPLE_TIME = 2e8
@@ -55,9 +55,9 @@ LARGEST_FRACTION = 0.4
 # Measured in nanoseconds on one core of a Xeon (Sapphire Rapids, AVX-512), float32 features, 10 to 1,000 of them:
 # a product with the Hessian, for each byte of a row (dense in the cache, dense in memory, sparse), each row, and in
 # all; for the n^3 of the factorisation of a Hessian, and for one in all; a solution with its factors for the n^2 of
-# them. The first two take the same on an EPYC (AVX2).
+# them. The first two take the same on an EPYC (AVX2), where the last takes 0.2 to 0.5, of 136 to 2,000 features.
 PRODUCT_BYTE, MEMORY_BYTE, SPARSE_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.085, 0.13, 0.14, 15.0, 1.2e4
-HESSIAN_FACTOR, HESSIAN_CALL, SOLUTION = 0.0135, 3e4, 0.6
+HESSIAN_FACTOR, HESSIAN_CALL, SOLUTION = 0.0135, 3e4, 0.3
 # The same on one core of that EPYC for a row of a Hessian, for each value of the row (gathered, centred, multiplied by
 # the Laplacian), and for each of its multiplications by the others in float32: of 46, 136, 245, 500 and 768 features
 # 144 to 220, 590 to 920, 1,790 to 2,420, 6,300 to 8,800 and 25,000 ns a row of five levels, half that of two.
@@ -180,9 +180,9 @@ def sampled_fraction(size: Size) -> float:
     """
     if size.n_variables > MAX_VARIABLES:
         return 0.0
-    ratios = np.geomspace(PRECONDITIONER_ROWS_PER_VARIABLE, USEFUL_ROWS, CANDIDATES)
-    fractions = [part_of_rows(ratio * size.n_variables / max(1, size.n_rows)) for ratio in ratios]
-    return min(fractions, key=partial(_cost_of_preconditioners, size))
+    variables_per_row = size.n_variables / max(1, size.n_rows)
+    fractions = {part_of_rows(rows * variables_per_row) for rows in CANDIDATES}
+    return min(sorted(fractions), key=partial(_cost_of_preconditioners, size))
 
 
 def fraction_of_sample(size: Size) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 
 from ranksvm.losses.protocol import LossSums
 from ranksvm.objectives.data_term import DataTerm, Term
+from ranksvm.objectives.expected_products import DIFFERENCES, expected_products
 from ranksvm.objectives.hessian_cost import Size, cost_with_hessian, hessian_cost, part_of_rows, worthwhile_fraction
 from ranksvm.objectives.linear_round_off import round_off
 from ranksvm.objectives.smoothing import SmoothedObjective
@@ -144,6 +145,11 @@ class LinearObjective(SmoothedObjective):
     def cost_with_hessian(self, log_reduction: float) -> float:
         """Cost of reducing the logarithm of the gap by so much with a new Hessian, in products."""
         return cost_with_hessian(self.term, self.hessian_fraction, log_reduction)
+
+    def expected_products(self, scale: np.ndarray, log_reduction: float) -> float:
+        """Products that the same takes with the diagonal of the Hessian; 0 if unknown."""
+        differences = self.term.differences(DIFFERENCES)
+        return 0.0 if differences is None else expected_products(differences, scale, log_reduction)
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 

@@ -236,6 +236,11 @@ class PartitionedTerm:
             return self._reduce("curvature_diagonal", at.at)
         return self.weight / sample.term.weight * sample.term.curvature_diagonal(sample.at(at.at))
 
+    def differences(self, count: int) -> np.ndarray | None:
+        """Differences of so many pairs of rows of the sample."""
+        sample = self._sampled()
+        return None if sample is None else sample.term.differences(count)
+
     def sample(self, n_rows: int, seed: int) -> ThreadedTerm | None:
         """A term over part of the sample's rows, or over all of them if no fewer are asked for."""
         sample = self._sampled()

@@ -182,6 +182,9 @@ class AdaptiveObjective(HessianObjective, DiagonalObjective, Protocol):
     def cost_with_hessian(self, log_reduction: float) -> float:
         """Cost of reducing the logarithm of the gap by so much with a new Hessian, in products."""
 
+    def expected_products(self, scale: np.ndarray, log_reduction: float) -> float:
+        """Products for the same with the diagonal ``scale`` of the Hessian; 0 if unknown."""
+
     def sample(self) -> "AdaptiveObjective | None": ...
 
 

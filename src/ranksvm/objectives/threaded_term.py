@@ -51,6 +51,8 @@ LONG_GRADIENT = 50_000
 PART_QUERIES = 4
 # The rows that estimate a diagonal are drawn with this seed: a fit gives the same twice.
 SEED = 0
+# Multiples of this and of its square, modulo 1, are spread evenly over a square (the reciprocal of the plastic number).
+PLASTIC = 0.7548776662466927
 # the gradient of a point that is no longer one
 NOTHING = np.empty(0)
 
@@ -270,6 +272,20 @@ class ThreadedTerm:
             return self._dense_diagonal(at)
         parts = parallel_map(partial(self._sparse_diagonal, at), self._row_shares(4), self._python_threads)
         return _add_up(parts, self.n_variables)
+
+    def differences(self, count: int) -> np.ndarray | None:
+        """Differences of so many pairs of rows, of queries spread evenly over the weight of all pairs."""
+        pairs, k = self.pairs, np.arange(0.5, count)
+        weights = np.cumsum(pairs.weight_per_query)
+        query = np.searchsorted(weights, k * (weights[-1] / count), side="right")
+        start = pairs.pointers[query]
+        size = pairs.pointers[query + 1] - start
+        first = (k * PLASTIC % 1.0 * size).astype(np.int64)
+        second = (first + 1 + (k * PLASTIC**2 % 1.0 * (size - 1)).astype(np.int64)) % size
+        positions = np.concatenate((start + first, start + second))
+        X = np.empty((2 * count, self.n_variables))
+        self.design.gather(positions if pairs.rows is None else pairs.rows[positions], 0, 2 * count, X)
+        return X[:count] - X[count:]
 
     def sample(self, n_rows: int, seed: int) -> "ThreadedTerm | None":
         """A term over about so many of the rows, the same for the same arguments."""

@@ -1,4 +1,4 @@
-"""Newton's method that builds explicit Hessians only if conjugate gradients turn out to need many products."""
+"""Newton's method that builds explicit Hessians only if conjugate gradients need many products, or will."""
 
 import threading
 from collections.abc import Callable
@@ -35,6 +35,10 @@ SAMPLE_REDUCTION = 0.05
 # Hessians are built once products have cost this part of what one costs, and it is expected to save as much. (On 300
 # features with real labels 0.5 took 1.7 times as long as Newton's method, 0.25 took 1.4 and 0.18 takes 1.25 times.)
 SPENT_SHARE = 0.18
+# They are built at once where the expected products are this part of what they cost; it takes more products than are
+# expected. (On the grid of benchmarks/solver_choice.py this part is 0.7 or more where Hessians at once were the best or
+# within 1.3 times of it, else at most 0.5.)
+EXPECTED_SHARE = 0.6
 # Fewer products say nothing of those that follow.
 FEWEST_PRODUCTS = 4
 # The logarithm by which the gap is still to decrease, where that is not known.
@@ -64,13 +68,14 @@ def adaptive(
 ) -> SolverResult:
     """Minimise a strongly convex objective whose Hessian may or may not be worth building.
 
-    How many products conjugate gradients take depends on the conditioning, which is unknown beforehand. They start with
-    the diagonal as their preconditioner. Once the products have cost a fifth as much as an explicit Hessian, and it
-    is expected to save more products than it costs, Newton's method goes on from there (`newton`). What lies ahead
-    without a Hessian follows from how far the last products reduced the residual, what lies ahead with it from the
-    number of rows in it. As for any purchase that ends a rent, the work is then at most about twice that of the better
-    choice made beforehand. A problem on a sample of the data is solved first, in the same way, and passes on its
-    solution, its preconditioner, and whether Hessians paid.
+    How many products conjugate gradients take depends on the conditioning, which is unknown beforehand. Where the
+    differences of a few rows show that they will be many, Newton's method is used from the start (`newton`). Otherwise
+    conjugate gradients begin, with the diagonal as their preconditioner. Once the products have cost a fifth as much as
+    an explicit Hessian, and it is expected to save more products than it costs, Newton's method goes on from there.
+    What lies ahead without a Hessian follows from how far the last products reduced the residual, what lies ahead with
+    it from the number of rows in it. As for any purchase that ends a rent, the work is then at most about twice that of
+    the better choice made beforehand. A problem on a sample of the data is solved first, in the same way, and passes on
+    its solution, its preconditioner, and whether Hessians paid.
 
     Parameters
     ----------
@@ -124,8 +129,13 @@ def _minimise(
     earlier = objective.earlier_hessian()  # of other weights, for which it paid
     if learnt.paid or earlier is not None:
         return by_hessians(objective, point, monitor, earlier), Learnt(paid=True)
-    solve = by_diagonal(curvature_scale(objective, point)) if learnt.solve is None else learnt.solve
-    steps = _Steps(objective, monitor, solve, learnt.reductions)
+    if learnt.solve is None:
+        scale = curvature_scale(objective, point)
+        steps = _Steps(objective, monitor, by_diagonal(scale), ())
+        if steps.pay_at_once(point, scale):
+            return by_hessians(objective, point, monitor), Learnt(paid=True)
+    else:
+        steps = _Steps(objective, monitor, learnt.solve, learnt.reductions)
     reduction = loosest = FIRST_REDUCTION
     best_gap, n_futile = float("inf"), 0
     while (status := monitor.record(point)) is None:
@@ -148,7 +158,7 @@ def _minimise(
             loosest = max(LEAST_REDUCTION, TIGHTEN * loosest)
         # a step is worth no more than its own nonlinearity lets it reach
         reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(objective.gap(point) / gap)))
-    return monitor.result(point, status), Learnt(solve, tuple(steps.reductions))
+    return monitor.result(point, status), Learnt(steps.solve, tuple(steps.reductions))
 
 
 class _Steps:
@@ -173,6 +183,12 @@ class _Steps:
         # by what each product reduced the logarithm of the squared residual, and what was left of that before the last
         self.reductions = list(reductions)
         self._left = 1.0
+
+    def pay_at_once(self, point: Point, scale: np.ndarray) -> bool:
+        """Whether Hessians are expected to pay from the first step on, with the diagonal of the Hessian there."""
+        log_reduction = self._log_reduction(point, self.objective.gap(point))
+        cost = self.objective.first_hessian_cost + self.objective.cost_with_hessian(log_reduction)
+        return cost < np.inf and self.objective.expected_products(scale, log_reduction) >= EXPECTED_SHARE * cost
 
     def step(self, point: Point, tolerance: float) -> NewtonStep:
         """A Newton step: a residual of ``tolerance`` times the gradient, in the norm of the preconditioner; or what

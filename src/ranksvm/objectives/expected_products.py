@@ -1,0 +1,66 @@
+"""How many products conjugate gradients will take, from a few differences of rows, before there has been any."""
+
+import numpy as np
+
+__all__ = ["DIFFERENCES", "expected_products"]
+
+# Differences of rows that are looked at.
+DIFFERENCES = 32
+# The exponent of the decay of the eigenvalues is interpolated between the multiples of 1/2 up to 4.
+EXPONENTS = 0.5 * np.arange(9)
+
+
+def expected_products(differences: np.ndarray, scale: np.ndarray, log_reduction: float) -> float:
+    """Products of conjugate gradients with the Hessian ``I + C X'HX``, preconditioned by its diagonal.
+
+    The eigenvalues of the preconditioned Hessian are taken for ``1 - t + t n k^-p / sum of k^-p``, k = 1 to n, with t
+    the mean part of the diagonal that is not that of I. The exponent p follows from the cosines of the angles between
+    differences, preconditioned in the same way: if these have the second moments M and the length 1, the mean square
+    of the cosine of two of them is ``trace(M^2)``, the sum of the squares of the eigenvalues of M.
+
+    To reduce the squared residual by the factor exp(-L), conjugate gradients take j products for the j largest
+    eigenvalues, and ``(L/2 + log 2) / (2 artanh(1/sqrt(c)))`` more, where c is the condition number of the others [1]_;
+    the result is the least such sum. They take more than that where M changes from step to step, or where there are
+    not many times as many rows as variables.
+
+    Parameters
+    ----------
+    differences : ndarray of float64, shape (n_differences, n_variables)
+        Differences of rows of pairs.
+    scale : ndarray of float64, shape (n_variables,) or (1,)
+        The diagonal of the Hessian; one number is used for all.
+    log_reduction : float
+        By how much the logarithm of the squared residual is to fall, L.
+
+    Returns
+    -------
+    float
+        The number of products; 0 if fewer than two differences are not 0.
+
+    References
+    ----------
+    .. [1] O. Axelsson and G. Lindskog (1986). "On the rate of convergence of the preconditioned conjugate gradient
+       method." Numerische Mathematik 48, 499-523.
+    """
+    scaled = differences / np.sqrt(scale)
+    gram = scaled @ scaled.T
+    squares = gram.diagonal()
+    inverse = np.divide(1.0, squares, out=np.zeros(len(squares)), where=squares > 0.0)
+    m, n = np.count_nonzero(inverse), differences.shape[1]
+    if m < 2:
+        return 0.0
+    cosine_square = float(inverse @ (gram * gram) @ inverse - m) / (m * (m - 1))
+    part = 1.0 - float(np.mean(1.0 / scale))
+    eigenvalues = part * n * _decay(n, cosine_square) + (1.0 - part)
+    with np.errstate(divide="ignore"):  # equal eigenvalues: one product
+        rates = 2.0 * np.arctanh(np.sqrt(eigenvalues[-1] / eigenvalues))
+    return float((np.arange(n) + (0.5 * log_reduction + np.log(2.0)) / rates).min())
+
+
+def _decay(n: int, squares: float) -> np.ndarray:
+    """``k^-p``, k = 1 to n, as parts of their sum; p such that the squares of these have about the given sum."""
+    k = np.arange(1.0, n + 1.0)
+    powers = np.vander(k**-0.5, len(EXPONENTS), increasing=True)
+    sums = np.einsum("ij,ij->j", powers, powers) / powers.sum(axis=0) ** 2
+    decaying = k ** -np.interp(np.log(max(squares, 1.0 / n)), np.log(sums), EXPONENTS)
+    return decaying / float(decaying.sum())
