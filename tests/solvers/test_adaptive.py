@@ -58,7 +58,7 @@ def test_a_hessian_once_products_have_cost_a_fifth_as_much(cost):
     assert objective.n_products + cost * len(objective.built_after) < without.n_products
 
 
-@pytest.mark.parametrize(("share", "at_once"), [(0.5, False), (0.7, True)])
+@pytest.mark.parametrize(("share", "at_once"), [(0.7, False), (0.9, True)])
 def test_a_hessian_at_once_where_that_many_products_are_expected(share, at_once):
     """Of the cost of 30 products for the Hessian and 5 after it."""
     objective = Counted(correlated(), 100.0, 30.0)

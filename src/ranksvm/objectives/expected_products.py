@@ -10,18 +10,19 @@ DIFFERENCES = 32
 EXPONENTS = 0.5 * np.arange(9)
 
 
-def expected_products(differences: np.ndarray, scale: np.ndarray, log_reduction: float) -> float:
+def expected_products(differences: np.ndarray, scale: np.ndarray, n_rows: int, log_reduction: float) -> float:
     """Products of conjugate gradients with the Hessian ``I + C X'HX``, preconditioned by its diagonal.
 
-    The eigenvalues of the preconditioned Hessian are taken for ``1 - t + t n k^-p / sum of k^-p``, k = 1 to n, with t
+    The eigenvalues of the preconditioned Hessian are taken for ``1 - t + t n s k^-p / sum of k^-p``, k = 1 to n, with t
     the mean part of the diagonal that is not that of I. The exponent p follows from the cosines of the angles between
     differences, preconditioned in the same way: if these have the second moments M and the length 1, the mean square
-    of the cosine of two of them is ``trace(M^2)``, the sum of the squares of the eigenvalues of M.
+    of the cosine of two of them is ``trace(M^2)``, the sum of the squares of the eigenvalues of M. Few rows spread the
+    eigenvalues: s decreases evenly with k, from the upper to the lower end of the Marchenko-Pastur law, ``(1 +
+    sqrt(n/m))^2`` to ``(1 - sqrt(n/m))^2``, and is 0 for k > m.
 
     To reduce the squared residual by the factor exp(-L), conjugate gradients take j products for the j largest
     eigenvalues, and ``(L/2 + log 2) / (2 artanh(1/sqrt(c)))`` more, where c is the condition number of the others [1]_;
-    the result is the least such sum. They take more than that where M changes from step to step, or where there are
-    not many times as many rows as variables.
+    the result is the least such sum.
 
     Parameters
     ----------
@@ -29,6 +30,8 @@ def expected_products(differences: np.ndarray, scale: np.ndarray, log_reduction:
         Differences of rows of pairs.
     scale : ndarray of float64, shape (n_variables,) or (1,)
         The diagonal of the Hessian; one number is used for all.
+    n_rows : int
+        Number of rows that the differences are representative of, m; the rank of X'HX, if it is less.
     log_reduction : float
         By how much the logarithm of the squared residual is to fall, L.
 
@@ -50,8 +53,12 @@ def expected_products(differences: np.ndarray, scale: np.ndarray, log_reduction:
     if m < 2:
         return 0.0
     cosine_square = float(inverse @ (gram * gram) @ inverse - m) / (m * (m - 1))
-    part = 1.0 - float(np.mean(1.0 / scale))
-    eigenvalues = part * n * _decay(n, cosine_square) + (1.0 - part)
+    rank, spread = min(n_rows, n), np.sqrt(n / n_rows)
+    eigenvalues = _decay(n, cosine_square)
+    eigenvalues[:rank] *= np.linspace((1.0 + spread) ** 2, (1.0 - spread) ** 2, rank)
+    eigenvalues[rank:] = 0.0
+    identity = float(np.mean(1.0 / scale))
+    eigenvalues = (1.0 - identity) * n * eigenvalues + identity
     with np.errstate(divide="ignore"):  # equal eigenvalues: one product
         rates = 2.0 * np.arctanh(np.sqrt(eigenvalues[-1] / eigenvalues))
     return float((np.arange(n) + (0.5 * log_reduction + np.log(2.0)) / rates).min())

@@ -149,7 +149,9 @@ class LinearObjective(SmoothedObjective):
     def expected_products(self, scale: np.ndarray, log_reduction: float) -> float:
         """Products that the same takes with the diagonal of the Hessian; 0 if unknown."""
         differences = self.term.differences(DIFFERENCES)
-        return 0.0 if differences is None else expected_products(differences, scale, log_reduction)
+        if differences is None:
+            return 0.0
+        return expected_products(differences, scale, self.curvature_rank, log_reduction)
 
     # -- evaluation --------------------------------------------------------------------------------------------------
 
