@@ -133,7 +133,8 @@ static void expand_along(LevelSums &factors, LevelSums &moved, const int32_t *le
         double both1[kFactorLanes] = {0.0}, both2[kFactorLanes] = {0.0};
         for (int64_t k = 0; k < stride; k += kFactorLanes)
             for (int c = 0; c < kFactorLanes; ++c) {
-                first[c] += v[k + c] * AD[k + c] + d[k + c] * A[k + c];
+                first[c] += v[k + c] * AD[k + c];
+                first[c] += d[k + c] * A[k + c];
                 second[c] += d[k + c] * AD[k + c];
                 both1[c] += d[k + c] * E[k + c];
                 both2[c] += d[k + c] * ED[k + c];
@@ -244,6 +245,10 @@ struct Products {
     double pp, pr, rr;
 };
 
+// Sums here take one product at a time. Of a sum of two products the compiler fuses one with the addition, and which one
+// may differ between the copies of a loop that it makes for arrays that lie close together and for others: the same fit
+// would give other digits now and then.
+
 constexpr int kSums = 16;
 
 template <class Real>
@@ -271,8 +276,12 @@ struct DenseRows {
             for (int64_t f = 0; f < n; ++f) {
                 const double y0 = static_cast<double>(x0[f]), y1 = static_cast<double>(x1[f]);
                 const double y2 = static_cast<double>(x2[f]), y3 = static_cast<double>(x3[f]);
-                P[f] += (a[0] * y0 + a[1] * y1) + (a[2] * y2 + a[3] * y3);
-                R[f] += (b[0] * y0 + b[1] * y1) + (b[2] * y2 + b[3] * y3);
+                double with_a = P[f], with_b = R[f];
+                with_a += a[0] * y0, with_b += b[0] * y0;
+                with_a += a[1] * y1, with_b += b[1] * y1;
+                with_a += a[2] * y2, with_b += b[2] * y2;
+                with_a += a[3] * y3, with_b += b[3] * y3;
+                P[f] = with_a, R[f] = with_b;
             }
         }
         for (; t < stop; ++t) {
