@@ -93,11 +93,15 @@ def publish(text: str, options: argparse.Namespace) -> None:
 # -- timing ------------------------------------------------------------------------------------------------------------
 
 
-def interleaved(actions: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, np.ndarray]:
-    """Wall-clock times of several actions, one after the other, round after round: a slow minute slows them all."""
+def interleaved(actions: Mapping[str, Callable[[], Any]], repeats: int, pause: float = 0.0) -> dict[str, np.ndarray]:
+    """Wall-clock times of several actions, one after the other, round after round: a slow minute slows them all.
+
+    With a pause of so many seconds before each: threads of a BLAS wait for more work with a busy core for some time.
+    """
     times: dict[str, list[float]] = {name: [] for name in actions}
     for _ in range(repeats):
         for name, action in actions.items():
+            time.sleep(pause)
             times[name].append(seconds(action))
     return {name: np.array(values) for name, values in times.items()}
 

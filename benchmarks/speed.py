@@ -32,6 +32,8 @@ GROWTH_LIMIT = 2.2
 LEVELS_LIMIT = 3.0
 PATH_CS = 2.0 ** np.arange(-14, 1)
 COLD_FITS = 5
+# Seconds after which the threads of a BLAS no longer wait with a busy core.
+PAUSE = 0.2
 # A query of the made data.
 N_DOCS, N_FEATURES = 120, 136
 
@@ -67,8 +69,8 @@ def against_product(n_queries: int, repeats: int) -> Section:
         {f"{C:g}": partial(_against_product, n_queries, C, repeats) for C in UNIT_LIMITS},
         f"A default fit in units of one X @ w: {n_queries * N_DOCS:,} x {N_FEATURES} float32, five skewed levels, "
         f"{N_DOCS} documents a query",
-        f"One `X @ w` is NumPy's, in float32 with all threads, four times beside each fit. Least / median of {repeats} "
-        "rounds; the limit is on the least in units of the least.",
+        f"One `X @ w` is NumPy's, in float32 with all threads, four times beside each fit, {PAUSE:g} s apart. Least / "
+        f"median of {repeats} rounds; the limit is on the least in units of the least.",
         [
             *("C", "seconds", "units (least)", "units (median)", "limit", "iterations", "passes / products"),
             *("certificate", "X @ w, ms"),
@@ -81,7 +83,7 @@ def _against_product(n_queries: int, C: float, repeats: int) -> list[list[str]]:
     w = np.random.default_rng(SEED).standard_normal(data.n_features).astype(data.X.dtype)
     actions = {f"unit {number}": lambda: data.X @ w for number in range(4)} | {"fit": lambda: fitted(data, C)}
     interleaved(actions, 1)
-    times = interleaved(actions, repeats)
+    times = interleaved(actions, repeats, PAUSE)
     fit = times.pop("fit")
     unit = np.concatenate(list(times.values()))
     ranker, ratio = fitted(data, C), fit.min() / unit.min()
