@@ -100,7 +100,7 @@ class Hinges:
     def refine(self):
         return False
 
-    def hessian_product(self, point, v):
+    def hessian_product(self, point, v, double=True):
         return self.hessian(point) @ v
 
     def hessian_diagonal(self, point):

@@ -102,6 +102,8 @@ def check_products(term, problem, at, scores):
     H = problem.oracle.X.T @ problem.oracle.loss_hessian(scores) @ problem.oracle.X
     v = problem.rng.normal(size=term.n_variables)
     np.testing.assert_allclose(term.curvature_product(at, v), H @ v, rtol=1e-8, atol=1e-8)
+    single = term.curvature_product(at, v, double=False)
+    np.testing.assert_allclose(single, H @ v, rtol=1e-4, atol=1e-5 * np.abs(H).sum() * np.abs(v).max())
     np.testing.assert_allclose(term.curvature(at, 1.0, 0), H, rtol=1e-8, atol=1e-8)
     expected = np.diagonal(H)
     if not term.dense:

@@ -60,6 +60,60 @@ def test_products_are_those_of_numpy(storage, dtype, n_rows, n_features, gathere
         np.testing.assert_array_equal(block[:, n_features:], 0.0)
 
 
+@pytest.mark.parametrize("storage", ["dense", "two blocks"])
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 700), st.integers(1, 37), st.booleans(), st.integers(0, 2**32))
+def test_products_in_float32_are_those_of_numpy_to_its_digits(storage, n_rows, n_features, gathered, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_features)).astype(np.float32)
+    stored = STORAGES[storage](X.copy())
+    design = TwoBlockDesign(stored) if isinstance(stored, TwoBlocks) else as_design_matrix(stored)
+    rows = rng.permutation(n_rows) if gathered else None
+    start, stop = sorted(rng.integers(0, n_rows + 1, 2))
+    part = np.abs(X if rows is None else X[rows])[start:stop].astype(np.float64)
+    w, u = rng.normal(size=n_features), rng.normal(size=stop - start) * (rng.random(stop - start) < 0.6)
+    exact, single = design.products(rows), design.products(rows, double=False)
+    out = np.empty((2, stop - start))
+    exact.scores(start, stop, w, out[0])
+    single.scores(start, stop, w, out[1])
+    eps = np.finfo(np.float32).eps
+    assert (np.abs(out[1] - out[0]) <= n_features * eps * (part @ np.abs(w))).all()
+    total = np.ones((2, n_features))
+    exact.accumulate(start, stop, u, total[0])
+    single.accumulate(start, stop, u, total[1])
+    assert (np.abs(total[1] - total[0]) <= (stop - start + 4) * eps * (part.T @ np.abs(u))).all()
+
+
+@pytest.mark.parametrize("n_features", [3, 8, 43, 64])
+def test_rows_in_memory_have_the_products_of_those_in_a_cache(n_features):
+    """In order, with gaps and in disorder: the scores of float64 sums are the same bit by bit."""
+    rng = np.random.default_rng(n_features)
+    n_rows = linear.NEAR_BYTES // (4 * n_features) + 1000
+    X = rng.normal(size=(n_rows, n_features)).astype(np.float32)
+    w, u = rng.normal(size=n_features), rng.normal(size=100)
+    design = as_design_matrix(X)
+    for rows in (None, np.sort(rng.permutation(n_rows)[:-9]), rng.permutation(n_rows)):
+        start = n_rows // 2
+        part = as_design_matrix((X if rows is None else X[rows])[start : start + 100])
+        for double in (True, False):
+            out, total = np.empty((2, 100)), np.zeros((2, n_features))
+            products = design.products(rows, double)
+            products.scores(start, start + 100, w, out[0])
+            part.products(double=double).scores(0, 100, w, out[1])
+            np.testing.assert_array_equal(out[0], out[1])
+            products.accumulate(start, start + 100, u, total[0])
+            part.products(double=double).accumulate(0, 100, u, total[1])
+            np.testing.assert_array_equal(total[0], total[1])
+
+
+def test_rows_in_float64_have_no_products_in_float32():
+    X, w = np.random.default_rng(0).normal(size=(100, 20)), np.random.default_rng(1).normal(size=20)
+    out = np.empty((2, 100))
+    for double, scores in zip((True, False), out, strict=True):
+        as_design_matrix(X).products(double=double).scores(0, 100, w, scores)
+    np.testing.assert_array_equal(out[0], out[1])
+
+
 def test_sums_of_float32_are_in_float64():
     """1e8 + 1 - 1e8 is 0 in float32."""
     X = np.array([[1e8, 1.0, -1e8], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], dtype=np.float32)

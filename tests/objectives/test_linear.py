@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
 
 from oracle import ExplicitPairs
+from ranksvm._compiled import linear
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.losses import HuberHinge, SquaredHinge
 from ranksvm.objectives import LinearObjective, ThreadedTerm, hessian_cost, threaded_term as threaded_module
@@ -280,3 +281,60 @@ def test_the_hessian_at_zero_where_it_costs_less():
     for other in (make_objective(X, y, couples, 0.5), without):
         assert other.hessian_at_zero() is None
         assert other.first_hessian_cost == other.hessian_cost
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30, 1e38])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_products_in_float32_at_any_scale(scale, n_threads, small_blocks, monkeypatch):
+    monkeypatch.setattr(linear, "NEAR_BYTES", 0)
+    X, y, qid, rng = make_data(n=300, n_features=17, dtype=np.float32)
+    X = np.clip(X, -3.0, 3.0) * np.float32(scale)
+    for ids in (qid, np.repeat([0, 1, 2], [10, 280, 10])):
+        term = make_objective(X, y, ids, n_threads=n_threads).term
+        at = term.evaluate(rng.normal(size=17) / scale, None)
+        for v in (rng.normal(size=17), rng.normal(size=17) * 1e-200):
+            exact, single = term.curvature_product(at, v), term.curvature_product(at, v, double=False)
+            assert np.abs(single - exact).max() <= 1e-6 * np.abs(exact).max()
+            assert (single != exact).any() == (scale < 1e38)  # of which sums are too large
+        np.testing.assert_array_equal(term.curvature_product(at, np.zeros(17), double=False), 0.0)
+
+
+def test_products_are_in_float32_where_that_has_the_digits(monkeypatch):
+    """Rows far from 0 beside their differences, and those of a sample, are multiplied in float64."""
+    X, y, qid, _ = make_data(n=3000, n_features=17, n_queries=100, dtype=np.float32)
+    asked = []
+    product = ThreadedTerm.curvature_product
+    monkeypatch.setattr(
+        ThreadedTerm,
+        "curvature_product",
+        lambda self, at, v, double=True: asked.append(double) or product(self, at, v, double),
+    )
+
+    def doubles(X, C=1.0, shown=True):
+        objective = make_objective(X, y, qid, C)
+        objective.shown = shown
+        point = objective.evaluate(np.zeros(17))
+        asked.clear()
+        objective.hessian_product(point, np.ones(17), double=False)  # no Hessian yet
+        objective.hessian(point)
+        objective.hessian_product(point, np.ones(17), double=False)
+        objective.hessian_product(point, np.ones(17))
+        return asked
+
+    assert doubles(X) == [True, False, True]
+    assert doubles(X, shown=False) == [True, True, True]
+    far, constant = X.copy(), X.copy()
+    far[:, 3] += 1000.0
+    constant[:, 3] = 10.0
+    assert doubles(far) == doubles(constant) == [True, True, True]
+    assert doubles(constant, C=1e-9) == [True, False, True]  # its weight stays at 0
+
+
+def test_products_that_float32_cannot_hold_are_in_float64(monkeypatch):
+    monkeypatch.setattr(linear, "NEAR_BYTES", 0)
+    X, y, qid, rng = make_data(n=300, n_features=17, dtype=np.float32)
+    term = make_objective(X, y, qid, sample_weight=np.full(300, 1e20)).term
+    at, v = term.evaluate(np.zeros(17), None), rng.normal(size=17)
+    exact = term.curvature_product(at, v)
+    np.testing.assert_array_equal(term.curvature_product(at, v, double=False), exact)
+    assert np.isfinite(exact).all()

@@ -24,7 +24,7 @@ class Counted(Hinges):
     def hessian_diagonal(self, point):
         return np.diagonal(super().hessian(point)).copy()
 
-    def hessian_product(self, point, v):
+    def hessian_product(self, point, v, double=True):
         self.n_products += 1
         return super().hessian(point) @ v
 

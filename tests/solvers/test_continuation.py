@@ -19,7 +19,7 @@ class Counted(Hinges):
         super().__init__(D, C)
         self.weights = []
 
-    def hessian_product(self, point, v):
+    def hessian_product(self, point, v, double=True):
         self.weights.append(self.C)
         active = self.D @ point.w < 1.0
         return v + 2.0 * self.C * self.D.T @ (active * (self.D @ v))

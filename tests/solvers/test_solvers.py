@@ -117,6 +117,33 @@ def test_newton_by_sampled_hessians(C, cg_only, monkeypatch):
     )
 
 
+@pytest.mark.parametrize("off", [0.0, 1e-6, 3.0])
+def test_newton_multiplies_in_float64_once_float32_has_misled_it(off, monkeypatch):
+    """Products of the first steps may lack digits, but not those that follow a poor step or end the solution."""
+    monkeypatch.setattr(hessian_cost, "EXACT_HESSIAN_WORK", 0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_PASSES", 0.0)
+    monkeypatch.setattr(hessian_cost, "SAMPLE_ROWS_PER_VARIABLE", (60, 60))
+    rng, asked = np.random.default_rng(0), []
+    product = LinearObjective.hessian_product
+
+    def noisy(self, point, v, double=True):
+        found = product(self, point, v)
+        if not self.shown:
+            return found
+        asked.append(double)
+        return found if double else found + off * np.abs(found).max() * rng.random(len(v))
+
+    monkeypatch.setattr(LinearObjective, "hessian_product", noisy)
+    objective, oracle = ranking(n=2000, n_queries=300, C=1.0)
+    result = newton(objective, np.zeros(6), tol=1e-9)
+    assert result.status is Status.CONVERGED
+    assert result.value == pytest.approx(oracle.value(oracle.solve(1.0), 1.0), rel=1e-8)
+    assert not asked[0]
+    assert asked == sorted(asked)  # from some product on all of them
+    assert (asked.count(False) <= 2) == (off == 3.0)
+    assert len(asked) == result.history.hessian_products[-1] <= (14 if off == 3.0 else 9)
+
+
 def test_newton_takes_a_larger_sample_where_one_misleads(monkeypatch):
     """Few rows a variable and a large C: the sample's Hessian says little of the others'."""
     monkeypatch.setattr(hessian_cost, "EXACT_HESSIAN_WORK", 0)

@@ -20,6 +20,9 @@ struct TwoBlocks {
     std::int64_t n_first;
 };
 
+// Where a loop finds the rows: in a core's cache; in memory, in the order in which it takes them, or in another one.
+enum class Where { kNear, kFar, kScattered };
+
 }  // namespace ranksvm
 
 #endif

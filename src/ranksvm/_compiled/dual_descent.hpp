@@ -30,7 +30,7 @@ struct DenseReader {
     DenseReader(const Real *X, int64_t n) : X(X), n(n) {}
 
     RANKSVM_INLINE_METHOD void scores(const int64_t *rows, int64_t start, int64_t stop, const double *w, double *out) const {
-        dense_scores(OneBlock<Real>{X}, n, rows, start, stop, true, w, out);
+        dense_scores(OneBlock<Real>{X}, n, rows, start, stop, Where::kScattered, w, out);
     }
     RANKSVM_INLINE_METHOD void add(const int64_t *rows, int64_t start, int64_t stop, const double *u, double *w) const {
         dense_accumulate(OneBlock<Real>{X}, n, rows, start, stop, stop, u, w);

@@ -260,7 +260,7 @@ struct DenseRows {
     DenseRows(const Real *X, int64_t n) : X(X), n(n), p(static_cast<size_t>(n)), r(static_cast<size_t>(n)) {}
 
     RANKSVM_INLINE_METHOD void scores(const int64_t *rows, int64_t start, int64_t stop, const double *beta, double *out) {
-        dense_scores(OneBlock<Real>{X}, n, rows, start, stop, true, beta, out);
+        dense_scores(OneBlock<Real>{X}, n, rows, start, stop, Where::kScattered, beta, out);
     }
 
     RANKSVM_INLINE_METHOD Products products(const int64_t *rows, int64_t start, int64_t stop, const double *c1,

@@ -6,8 +6,9 @@
 namespace ranksvm::RANKSVM_VARIANT {
 
 template <class Matrix>
-static constexpr DenseLoops<Matrix> kDense = {dense_scores<Matrix>, dense_accumulate<Matrix>, dense_gather<Matrix, double>,
-                                              dense_gather<Matrix, float>};
+static constexpr DenseLoops<Matrix> kDense = {
+    dense_scores<Matrix>,         dense_accumulate<Matrix>,    dense_single_scores<Matrix>, dense_single_accumulate<Matrix>,
+    dense_gather<Matrix, double>, dense_gather<Matrix, float>};
 template <class Real>
 static constexpr ArrayLoops<Real> kArrays = {dense_finite<Real>, dense_largest<Real>};
 template <class Real, class Index>

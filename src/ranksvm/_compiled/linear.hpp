@@ -1,4 +1,5 @@
-// Products of the design matrix with vectors, rows taken where they lie: float32 or float64 storage, float64 sums.
+// Products of the design matrix with vectors, rows taken where they lie: float32 or float64 storage, float64 sums unless the
+// name of a loop has `single`.
 #ifndef RANKSVM_LINEAR_HPP
 #define RANKSVM_LINEAR_HPP
 
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "centre_queries.hpp"
 #include "dense_matrix.hpp"
@@ -34,25 +36,44 @@ RANKSVM_INLINE const Real *row_of(const TwoBlocks<Real> &X, int64_t n, int64_t r
     return row < X.n_first ? X.first + row * n : X.second + (row - X.n_first) * n;
 }
 
-// The last kWidth features of a row again, where n is no multiple of it, count for those that no whole vector has: what
-// multiplies the others is 0. Without w it is 1 for those that count.
-RANKSVM_INLINE Lanes last_lanes(const double *w, int64_t n) {
-    double lanes[kWidth] = {};
-    for (int64_t f = n - n % kWidth; f < n; ++f) lanes[f - (n - kWidth)] = w ? w[f] : 1.0;
-    return lanes_at(lanes);
+// The last features of a row again, as many as a vector holds, where n is no multiple of that, count for those that no whole
+// vector has: what multiplies the others is 0. Without w it is 1 for those that count.
+template <class In>
+RANKSVM_INLINE typename In::Vector last_lanes(const typename In::Number *w, int64_t n) {
+    constexpr int kNumbers = In::kNumbers;
+    typename In::Number lanes[kNumbers] = {};
+    for (int64_t f = n - n % kNumbers; f < n; ++f) lanes[f - (n - kNumbers)] = w ? w[f] : 1;
+    return In::at(lanes);
 }
 
 // Products of rows with w. A row's product does not depend on the rows beside it.
-template <class Real>
-RANKSVM_INLINE void dots(const Real *const *x, const double *w, int64_t n, const Lanes &last, double *out) {
-    Lanes sums[kTogether] = {};
+template <class In, class Real>
+RANKSVM_INLINE void dots(const Real *const *x, const typename In::Number *w, int64_t n, const typename In::Vector &last,
+                         double *out) {
+    constexpr int kNumbers = In::kNumbers;
+    typename In::Vector sums[kTogether] = {};
     int64_t f = 0;
-    for (; f + kWidth <= n; f += kWidth) {
-        const Lanes at = lanes_at(w + f);
-        for (int r = 0; r < kTogether; ++r) sums[r] = sums[r] + lanes_at(x[r] + f) * at;
+    for (; f + kNumbers <= n; f += kNumbers) {
+        const typename In::Vector at = In::at(w + f);
+        for (int r = 0; r < kTogether; ++r) sums[r] = sums[r] + In::at(x[r] + f) * at;
     }
     if (f < n)
-        for (int r = 0; r < kTogether; ++r) sums[r] = sums[r] + lanes_at(x[r] + (n - kWidth)) * last;
+        for (int r = 0; r < kTogether; ++r) sums[r] = sums[r] + In::at(x[r] + (n - kNumbers)) * last;
+    sums_of(sums, out);
+}
+
+// The same numbers, of one row after the other.
+template <class In, class Real>
+RANKSVM_INLINE void dots_in_turn(const Real *const *x, const typename In::Number *w, int64_t n,
+                                 const typename In::Vector &last, double *out) {
+    constexpr int kNumbers = In::kNumbers;
+    typename In::Vector sums[kTogether];
+    for (int r = 0; r < kTogether; ++r) {
+        typename In::Vector sum = {};
+        int64_t f = 0;
+        for (; f + kNumbers <= n; f += kNumbers) sum = sum + In::at(x[r] + f) * In::at(w + f);
+        sums[r] = f < n ? sum + In::at(x[r] + (n - kNumbers)) * last : sum;
+    }
     sums_of(sums, out);
 }
 
@@ -65,29 +86,52 @@ RANKSVM_INLINE void short_dots(const Real *const *x, const double *w, int64_t n,
     sums_of(sums, out);
 }
 
-template <class Matrix>
-RANKSVM_INLINE void dense_scores(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far,
-                                 const double *w, double *out_range) {
+template <class In, class Matrix>
+RANKSVM_INLINE void scores_of_rows(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, Where where,
+                                   const typename In::Number *w, double *out_range) {
     using Real = typename Matrix::Value;
-    // The processor's own prefetching keeps no more than a core's share of the memory busy, and none for rows in disorder.
+    // The processor's own prefetching keeps no more than a core's share of the memory busy while sums are in float64, and
+    // none for rows in disorder. With sums in float32 it does better where rows are read as they lie.
+    const bool in_turn = In::kInTurn && where == Where::kFar, fetched = where != Where::kNear && !in_turn;
     constexpr int64_t kAhead = 16;
     const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real)), last = stop - 1;
-    const Lanes end = n < kWidth ? Lanes() : last_lanes(w, n);
+    const typename In::Vector end = n < In::kNumbers ? typename In::Vector() : last_lanes<In>(w, n);
     for (int64_t t = start; t < stop; t += kTogether) {
         const Real *x[kTogether];
         double products[kTogether];
         for (int r = 0; r < kTogether; ++r) x[r] = row_of(X, n, row_at(rows, std::min(t + r, last)));
-        for (int r = 0; far && r < kTogether; ++r) {
+        for (int r = 0; fetched && r < kTogether; ++r) {
             const Real *ahead = row_of(X, n, row_at(rows, std::min(t + kAhead + r, last)));
             const char *later = reinterpret_cast<const char *>(ahead);
             for (int64_t byte = 0; byte < row_bytes; byte += 64) RANKSVM_PREFETCH(later + byte);
         }
-        if (n < kWidth)
+        if (n >= In::kNumbers && in_turn)
+            dots_in_turn<In>(x, w, n, end, products);
+        else if (n >= In::kNumbers)
+            dots<In>(x, w, n, end, products);
+        else if constexpr (In::kNumbers == kWidth)
             short_dots(x, w, n, products);
-        else
-            dots(x, w, n, end, products);
         std::copy_n(products, std::min<int64_t>(kTogether, stop - t), out_range + (t - start));
     }
+}
+
+template <class Matrix>
+RANKSVM_INLINE void dense_scores(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, Where where,
+                                 const double *w, double *out_range) {
+    scores_of_rows<InDouble>(X, n, rows, start, stop, where, w, out_range);
+}
+
+// The same in the precision of the rows, where they are long enough for its vectors.
+template <class Matrix>
+RANKSVM_INLINE void dense_single_scores(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, Where where,
+                                        const double *w, double *out_range) {
+    if constexpr (std::is_same<typename Matrix::Value, float>::value) {
+        if (n >= kSingleWidth) {
+            const Vector<float> rounded(w, w + n);
+            return scores_of_rows<InSingle>(X, n, rows, start, stop, where, rounded.data(), out_range);
+        }
+    }
+    scores_of_rows<InDouble>(X, n, rows, start, stop, where, w, out_range);
 }
 
 // Sums over so many rows are made by themselves before they are added to others: with all rows in one sum, round-off would
@@ -95,25 +139,28 @@ RANKSVM_INLINE void dense_scores(Matrix X, int64_t n, const int64_t *rows, int64
 constexpr int64_t kSumRows = 512, kFewRows = 64;
 
 // The sum of u_r x_r over kTogether rows, of the features from f on.
-template <class Real>
-RANKSVM_INLINE Lanes weighted_sum(const Real *const *x, const double *u, int64_t f) {
+template <class In, class Real>
+RANKSVM_INLINE typename In::Vector weighted_sum(const Real *const *x, const typename In::Number *u, int64_t f) {
     // two sums, so that an addition need not wait for all before it
-    Lanes even = u[0] * lanes_at(x[0] + f), odd = u[1] * lanes_at(x[1] + f);
+    typename In::Vector even = u[0] * In::at(x[0] + f), odd = u[1] * In::at(x[1] + f);
     for (int r = 2; r < kTogether; r += 2) {
-        even = even + u[r] * lanes_at(x[r] + f);
-        odd = odd + u[r + 1] * lanes_at(x[r + 1] + f);
+        even = even + u[r] * In::at(x[r] + f);
+        odd = odd + u[r + 1] * In::at(x[r + 1] + f);
     }
     return even + odd;
 }
 
 // out += sum of u_t x_t; rows with u_t = 0 (documents in no violating pair) are not read. As many rows from `fetched` on, but
 // none from `fetch_stop` on, are fetched meanwhile: the next rows that a pass reads. (700,080 x 136: 0.93 to 0.95 of its time.)
-template <class Matrix>
+template <class In, class Matrix>
 RANKSVM_INLINE void accumulate_rows(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, int64_t fetched,
-                                    int64_t fetch_stop, const double *u_range, double *RANKSVM_RESTRICT out) {
+                                    int64_t fetch_stop, const double *u_range,
+                                    typename In::Number *RANKSVM_RESTRICT out) {
     using Real = typename Matrix::Value;
+    using Number = typename In::Number;
+    constexpr int kNumbers = In::kNumbers;
     const int64_t row_bytes = n * static_cast<int64_t>(sizeof(Real));
-    const Lanes end = n < kWidth ? Lanes() : last_lanes(nullptr, n);
+    const typename In::Vector end = n < kNumbers ? typename In::Vector() : last_lanes<In>(nullptr, n);
     int64_t t = start;
     while (t < stop) {
         for (const int64_t until = std::min(fetched + kTogether, fetch_stop); fetched < until; ++fetched) {
@@ -121,42 +168,61 @@ RANKSVM_INLINE void accumulate_rows(Matrix X, int64_t n, const int64_t *rows, in
             for (int64_t byte = 0; byte < row_bytes; byte += 64) RANKSVM_PREFETCH_LATER(later + byte);
         }
         const Real *x[kTogether];
-        double u[kTogether];
+        Number u[kTogether];
         int filled = 0;
         for (; t < stop && filled < kTogether; ++t)
             if (u_range[t - start] != 0.0) {
                 x[filled] = row_of(X, n, row_at(rows, t));
-                u[filled++] = u_range[t - start];
+                u[filled++] = static_cast<Number>(u_range[t - start]);
             }
         if (filled == 0) return;
-        for (int r = filled; r < kTogether; ++r) x[r] = x[0], u[r] = 0.0;
+        for (int r = filled; r < kTogether; ++r) x[r] = x[0], u[r] = 0;
         int64_t f = 0;
-        for (; f + kWidth <= n; f += kWidth) put_lanes(out + f, lanes_at(out + f) + weighted_sum(x, u, f));
-        if (f < n && n >= kWidth) {
-            f = n - kWidth;
-            put_lanes(out + f, lanes_at(out + f) + weighted_sum(x, u, f) * end);
+        for (; f + kNumbers <= n; f += kNumbers) put_lanes(out + f, In::at(out + f) + weighted_sum<In>(x, u, f));
+        if (f < n && n >= kNumbers) {
+            f = n - kNumbers;
+            put_lanes(out + f, In::at(out + f) + weighted_sum<In>(x, u, f) * end);
         } else {
             for (; f < n; ++f) {
-                double sum = 0.0;
-                for (int r = 0; r < kTogether; ++r) sum += u[r] * static_cast<double>(x[r][f]);
+                Number sum = 0;
+                for (int r = 0; r < kTogether; ++r) sum += u[r] * static_cast<Number>(x[r][f]);
                 out[f] += sum;
             }
         }
     }
 }
 
+// The same with sums of kSumRows rows, each made by itself.
+template <class In, class Matrix>
+RANKSVM_INLINE void accumulate_sums(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+                                    int64_t fetch_stop, const double *u_range, double *RANKSVM_RESTRICT out) {
+    Vector<typename In::Number> memory(static_cast<size_t>(n));
+    typename In::Number *RANKSVM_RESTRICT sum = memory.data();
+    for (int64_t at = start; at < stop; at += kSumRows) {
+        std::fill_n(sum, n, typename In::Number(0));
+        accumulate_rows<In>(X, n, rows, at, std::min(at + kSumRows, stop), stop + (at - start), fetch_stop,
+                            u_range + (at - start), sum);
+        for (int64_t f = 0; f < n; ++f) out[f] += sum[f];
+    }
+}
+
 template <class Matrix>
 RANKSVM_INLINE void dense_accumulate(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
                                      int64_t fetch_stop, const double *u_range, double *RANKSVM_RESTRICT out) {
-    if (stop - start < kFewRows) return accumulate_rows(X, n, rows, start, stop, stop, fetch_stop, u_range, out);
-    Vector<double> memory(static_cast<size_t>(n));
-    double *RANKSVM_RESTRICT sum = memory.data();
-    for (int64_t at = start; at < stop; at += kSumRows) {
-        std::fill_n(sum, n, 0.0);
-        accumulate_rows(X, n, rows, at, std::min(at + kSumRows, stop), stop + (at - start), fetch_stop, u_range + (at - start),
-                        sum);
-        for (int64_t f = 0; f < n; ++f) out[f] += sum[f];
+    if (stop - start < kFewRows)
+        accumulate_rows<InDouble>(X, n, rows, start, stop, stop, fetch_stop, u_range, out);
+    else
+        accumulate_sums<InDouble>(X, n, rows, start, stop, fetch_stop, u_range, out);
+}
+
+// The same with sums of kSumRows rows in the precision of the rows, where they are long enough for its vectors.
+template <class Matrix>
+RANKSVM_INLINE void dense_single_accumulate(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop,
+                                            int64_t fetch_stop, const double *u_range, double *RANKSVM_RESTRICT out) {
+    if constexpr (std::is_same<typename Matrix::Value, float>::value) {
+        if (n >= kSingleWidth) return accumulate_sums<InSingle>(X, n, rows, start, stop, fetch_stop, u_range, out);
     }
+    dense_accumulate(X, n, rows, start, stop, fetch_stop, u_range, out);
 }
 
 template <class Real>

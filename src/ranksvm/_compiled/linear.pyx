@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Products of a dense or CSR design matrix with vectors, over ranges of rows: float64 sums whatever the storage.
+"""Products of a dense or CSR design matrix with vectors, over ranges of rows: in float64 unless asked otherwise.
 
 ``rows`` maps positions to rows of X (None where they are the same); ``*_range`` arrays hold the positions
 ``start .. stop`` only. The GIL is released.
@@ -14,6 +14,11 @@ from ranksvm._compiled.instruction_set cimport chosen
 from ranksvm._compiled.passes cimport RowProducts, new_products
 
 cdef extern from "dense_matrix.hpp" namespace "ranksvm" nogil:
+    enum class Where:
+        kNear
+        kFar
+        kScattered
+
     cppclass OneBlock[Real]:
         const Real *values
 
@@ -51,11 +56,15 @@ cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
         int64_t n
         const int64_t *rows
         int64_t n_positions
-        cbool far
+        Where where
         @staticmethod
         void scores(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
         void accumulate(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        @staticmethod
+        void single_scores(const void *, int64_t, int64_t, const double *, double *) except + nogil
+        @staticmethod
+        void single_accumulate(const void *, int64_t, int64_t, const double *, double *) except + nogil
         @staticmethod
         void gather(const void *, int64_t, int64_t, double *, int64_t) except + nogil
         @staticmethod
@@ -76,8 +85,8 @@ cdef extern from "row_products.hpp" namespace "ranksvm" nogil:
         @staticmethod
         void gather_single(const void *, int64_t, int64_t, float *, int64_t) except + nogil
 
-# Rows of no more bytes than this are read from a core's cache: prefetching them took a tenth of the time of a pass.
-cdef int64_t NEAR_BYTES = 1 << 21
+# Rows of no more bytes than this are read from a core's cache.
+NEAR_BYTES = 1 << 21
 
 # As in linear.hpp: how many rows are summed up by themselves, how few are not; additions of one of the former, where four
 # rows or more are added up first.
@@ -105,6 +114,17 @@ cdef const int64_t *_map(const int64_t[::1] rows):
     return &rows[0]
 
 
+cdef Where _where(const int64_t[::1] rows, int64_t n_bytes):
+    cdef int64_t i
+    cdef cbool ascending = True
+    if n_bytes <= <int64_t>NEAR_BYTES:
+        return Where.kNear
+    if rows is not None:
+        for i in range(rows.shape[0] - 1):
+            ascending &= rows[i] < rows[i + 1]
+    return Where.kFar if ascending else Where.kScattered
+
+
 cdef OneBlock[real] _one(const real[:, ::1] X):
     cdef OneBlock[real] block
     block.values = &X[0, 0]
@@ -119,8 +139,11 @@ cdef TwoBlocks[real] _two(const real[:, ::1] X, const real[:, ::1] second):
     return blocks
 
 
-def dense_products(const real[:, ::1] X, const int64_t[::1] rows):
-    """``X[rows] w`` and ``X[rows]' u`` of a dense matrix, for a pass over the rows."""
+def dense_products(const real[:, ::1] X, const int64_t[::1] rows, cbool in_double=True):
+    """``X[rows] w`` and ``X[rows]' u`` of a dense matrix, for a pass over the rows.
+
+    Sums are in float64, or without ``in_double`` in float32 where X is and its rows fill a vector.
+    """
     if rows is not None:
         need_places("rows", rows, X.shape[0])
     cdef RowProducts products = new_products(
@@ -131,15 +154,16 @@ def dense_products(const real[:, ::1] X, const int64_t[::1] rows):
     own.n = X.shape[1]
     own.rows = _map(rows)
     own.n_positions = products.n_positions
-    own.far = products.n_positions * X.shape[1] * <int64_t>sizeof(real) > NEAR_BYTES
-    products.table.scores = DenseRows[OneBlock[real]].scores
-    products.table.accumulate = DenseRows[OneBlock[real]].accumulate
+    own.where = _where(rows, products.n_positions * X.shape[1] * <int64_t>sizeof(real))
+    products.table.scores = DenseRows[OneBlock[real]].scores if in_double else DenseRows[OneBlock[real]].single_scores
+    products.table.accumulate = (
+        DenseRows[OneBlock[real]].accumulate if in_double else DenseRows[OneBlock[real]].single_accumulate)
     products.table.gather = DenseRows[OneBlock[real]].gather
     products.table.gather_single = DenseRows[OneBlock[real]].gather_single
     return products
 
 
-def two_block_products(const real[:, ::1] X, const real[:, ::1] second, const int64_t[::1] rows):
+def two_block_products(const real[:, ::1] X, const real[:, ::1] second, const int64_t[::1] rows, cbool in_double=True):
     """The same for rows in two arrays: those of ``second`` are numbered after those of ``X``."""
     cdef int64_t n_rows = X.shape[0] + second.shape[0]
     need("a row of second", second.shape[1], X.shape[1])
@@ -153,9 +177,10 @@ def two_block_products(const real[:, ::1] X, const real[:, ::1] second, const in
     own.n = X.shape[1]
     own.rows = _map(rows)
     own.n_positions = products.n_positions
-    own.far = True  # listed pairs take their rows in disorder
-    products.table.scores = DenseRows[TwoBlocks[real]].scores
-    products.table.accumulate = DenseRows[TwoBlocks[real]].accumulate
+    own.where = Where.kScattered  # listed pairs take their rows in disorder
+    products.table.scores = DenseRows[TwoBlocks[real]].scores if in_double else DenseRows[TwoBlocks[real]].single_scores
+    products.table.accumulate = (
+        DenseRows[TwoBlocks[real]].accumulate if in_double else DenseRows[TwoBlocks[real]].single_accumulate)
     products.table.gather = DenseRows[TwoBlocks[real]].gather
     products.table.gather_single = DenseRows[TwoBlocks[real]].gather_single
     return products

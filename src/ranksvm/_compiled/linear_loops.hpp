@@ -15,11 +15,15 @@ using std::int64_t;
 
 template <class Matrix>
 struct DenseLoops {
-    // `far`: whether X is larger than a core's cache
-    void (*scores)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, bool far, const double *w,
+    void (*scores)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, Where where, const double *w,
                    double *out_range);
     void (*accumulate)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, int64_t fetch_stop,
                        const double *u_range, double *out);
+    // the same in float32 where X and its rows allow it
+    void (*single_scores)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, Where where,
+                          const double *w, double *out_range);
+    void (*single_accumulate)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, int64_t fetch_stop,
+                              const double *u_range, double *out);
     void (*gather)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, double *out_range,
                    int64_t n_columns);
     void (*gather_single)(Matrix X, int64_t n, const int64_t *rows, int64_t start, int64_t stop, float *out_range,

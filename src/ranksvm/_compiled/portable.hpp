@@ -50,6 +50,8 @@ constexpr int kWidth = 4;
 #else
 constexpr int kWidth = 2;
 #endif
+// And as many floats.
+constexpr int kSingleWidth = 2 * kWidth;
 #if defined(__GNUC__)
 typedef double Lanes __attribute__((vector_size(8 * kWidth), aligned(8), may_alias));
 RANKSVM_INLINE Lanes lanes_at(const double *p) { return *reinterpret_cast<const Lanes *>(p); }
@@ -65,38 +67,54 @@ RANKSVM_INLINE Lanes lanes_at(const float *p) {
 #endif
 }
 RANKSVM_INLINE void put_lanes(double *p, const Lanes &a) { *reinterpret_cast<Lanes *>(p) = a; }
+typedef float SingleLanes __attribute__((vector_size(4 * kSingleWidth), aligned(4), may_alias));
+RANKSVM_INLINE SingleLanes single_lanes_at(const float *p) { return *reinterpret_cast<const SingleLanes *>(p); }
+RANKSVM_INLINE void put_lanes(float *p, const SingleLanes &a) { *reinterpret_cast<SingleLanes *>(p) = a; }
 #else
-struct Lanes {
-    double v[kWidth];
-    double operator[](int c) const { return v[c]; }
+template <class Number, int n>
+struct Values {
+    Number v[n];
+    Number operator[](int c) const { return v[c]; }
 };
+using Lanes = Values<double, kWidth>;
+using SingleLanes = Values<float, kSingleWidth>;
 template <class Real>
 RANKSVM_INLINE Lanes lanes_at(const Real *p) {
     Lanes out;
     for (int c = 0; c < kWidth; ++c) out.v[c] = static_cast<double>(p[c]);
     return out;
 }
-RANKSVM_INLINE void put_lanes(double *p, const Lanes &a) {
-    for (int c = 0; c < kWidth; ++c) p[c] = a.v[c];
-}
-RANKSVM_INLINE Lanes operator+(const Lanes &a, const Lanes &b) {
-    Lanes out;
-    for (int c = 0; c < kWidth; ++c) out.v[c] = a.v[c] + b.v[c];
+RANKSVM_INLINE SingleLanes single_lanes_at(const float *p) {
+    SingleLanes out;
+    for (int c = 0; c < kSingleWidth; ++c) out.v[c] = p[c];
     return out;
 }
-RANKSVM_INLINE Lanes operator-(const Lanes &a, const Lanes &b) {
-    Lanes out;
-    for (int c = 0; c < kWidth; ++c) out.v[c] = a.v[c] - b.v[c];
+template <class Number, int n>
+RANKSVM_INLINE void put_lanes(Number *p, const Values<Number, n> &a) {
+    for (int c = 0; c < n; ++c) p[c] = a.v[c];
+}
+template <class Number, int n>
+RANKSVM_INLINE Values<Number, n> operator+(const Values<Number, n> &a, const Values<Number, n> &b) {
+    Values<Number, n> out;
+    for (int c = 0; c < n; ++c) out.v[c] = a.v[c] + b.v[c];
     return out;
 }
-RANKSVM_INLINE Lanes operator*(const Lanes &a, const Lanes &b) {
-    Lanes out;
-    for (int c = 0; c < kWidth; ++c) out.v[c] = a.v[c] * b.v[c];
+template <class Number, int n>
+RANKSVM_INLINE Values<Number, n> operator-(const Values<Number, n> &a, const Values<Number, n> &b) {
+    Values<Number, n> out;
+    for (int c = 0; c < n; ++c) out.v[c] = a.v[c] - b.v[c];
     return out;
 }
-RANKSVM_INLINE Lanes operator*(double factor, const Lanes &a) {
-    Lanes out;
-    for (int c = 0; c < kWidth; ++c) out.v[c] = factor * a.v[c];
+template <class Number, int n>
+RANKSVM_INLINE Values<Number, n> operator*(const Values<Number, n> &a, const Values<Number, n> &b) {
+    Values<Number, n> out;
+    for (int c = 0; c < n; ++c) out.v[c] = a.v[c] * b.v[c];
+    return out;
+}
+template <class Number, int n>
+RANKSVM_INLINE Values<Number, n> operator*(Number factor, const Values<Number, n> &a) {
+    Values<Number, n> out;
+    for (int c = 0; c < n; ++c) out.v[c] = factor * a.v[c];
     return out;
 }
 #endif

@@ -14,15 +14,25 @@ struct DenseRows {
     int64_t n;
     const int64_t *rows;
     int64_t n_positions;
-    bool far;  // larger than a core's cache
+    Where where;
 
     static void scores(const void *context, int64_t start, int64_t stop, const double *w, double *v_range) {
         const DenseRows &own = *static_cast<const DenseRows *>(context);
-        own.loops->scores(own.X, own.n, own.rows, start, stop, own.far, w, v_range);
+        own.loops->scores(own.X, own.n, own.rows, start, stop, own.where, w, v_range);
     }
     static void accumulate(const void *context, int64_t start, int64_t stop, const double *u_range, double *total) {
         const DenseRows &own = *static_cast<const DenseRows *>(context);
-        own.loops->accumulate(own.X, own.n, own.rows, start, stop, own.far ? own.n_positions : stop, u_range, total);
+        const int64_t fetch_stop = own.where == Where::kNear ? stop : own.n_positions;
+        own.loops->accumulate(own.X, own.n, own.rows, start, stop, fetch_stop, u_range, total);
+    }
+    static void single_scores(const void *context, int64_t start, int64_t stop, const double *w, double *v_range) {
+        const DenseRows &own = *static_cast<const DenseRows *>(context);
+        own.loops->single_scores(own.X, own.n, own.rows, start, stop, own.where, w, v_range);
+    }
+    static void single_accumulate(const void *context, int64_t start, int64_t stop, const double *u_range, double *total) {
+        const DenseRows &own = *static_cast<const DenseRows *>(context);
+        const int64_t fetch_stop = own.where == Where::kScattered ? own.n_positions : stop;
+        own.loops->single_accumulate(own.X, own.n, own.rows, start, stop, fetch_stop, u_range, total);
     }
     static void gather(const void *context, int64_t start, int64_t stop, double *out, int64_t n_columns) {
         const DenseRows &own = *static_cast<const DenseRows *>(context);

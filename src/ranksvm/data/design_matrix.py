@@ -33,8 +33,9 @@ SHARED_VALUES = 1 << 20
 class RowProducts(Protocol):
     """Products with some rows of features, numbered by position.
 
-    The methods work on the positions ``start .. stop``, and arrays named ``*_range`` hold only these. All sums are in
-    float64. Those of a compiled class (`ranksvm._compiled.passes.RowProducts`) run within a pass over all rows.
+    The methods work on the positions ``start .. stop``, and arrays named ``*_range`` hold only these. Sums are in
+    float64 unless the caller allowed others. Those of a compiled class (`ranksvm._compiled.passes.RowProducts`) run
+    within a pass over all rows.
     """
 
     def scores(self, start: int, stop: int, w: np.ndarray, v_range: np.ndarray) -> None:
@@ -48,7 +49,7 @@ class DesignMatrix(Protocol):
     """Rows of features, read without copying.
 
     ``rows`` maps positions to rows (None if they are the same); the methods work on the positions ``start .. stop``,
-    and arrays named ``*_range`` hold only these. All sums are in float64.
+    and arrays named ``*_range`` hold only these. All sums are in float64 unless the caller allows others.
 
     Examples
     --------
@@ -64,8 +65,8 @@ class DesignMatrix(Protocol):
     dense: bool
     dtype: Any  # of the features as they are stored
 
-    def products(self, rows: np.ndarray | None = None) -> RowProducts:
-        """``X w`` and ``X' u`` of the rows at these positions."""
+    def products(self, rows: np.ndarray | None = None, double: bool = True) -> RowProducts:
+        """``X w`` and ``X' u`` of the rows at these positions; unless ``double``, sums may be in the features' type."""
 
     def accumulate_squares(
         self, rows: np.ndarray | None, start: int, stop: int, u_range: np.ndarray, out: np.ndarray
@@ -117,8 +118,8 @@ class DenseDesign:
         self.n_features = X.shape[1]
         self.row_bytes = max(1, X.shape[1] * X.itemsize)
 
-    def products(self, rows=None):
-        return linear.dense_products(self.X, rows)
+    def products(self, rows=None, double=True):
+        return linear.dense_products(self.X, rows, double)
 
     def accumulate_squares(self, rows, start, stop, u_range, out):
         block = np.empty((stop - start, self.n_features))
@@ -176,8 +177,8 @@ class TwoBlockDesign:
         self.n_features = X.shape[1]
         self.row_bytes = max(1, X.shape[1] * X.dtype.itemsize)
 
-    def products(self, rows=None):
-        return linear.two_block_products(self.X.first, self.X.second, rows)
+    def products(self, rows=None, double=True):
+        return linear.two_block_products(self.X.first, self.X.second, rows, double)
 
     def accumulate_squares(self, rows, start, stop, u_range, out):
         block = np.empty((stop - start, self.n_features))
@@ -226,7 +227,7 @@ class SparseDesign:
         self.dtype = data.dtype
         self.row_bytes = max(1.0, X.nnz / max(1, X.shape[0]) * (data.itemsize + indices.itemsize))
 
-    def products(self, rows=None):
+    def products(self, rows=None, double=True):
         return linear.sparse_products(*self._csr, rows)
 
     def accumulate_squares(self, rows, start, stop, u_range, out):

@@ -71,8 +71,8 @@ class _Asked:
     def along(self, a: PointAt, b: PointAt, alphas: np.ndarray, width: float | None) -> np.ndarray:
         return np.stack(self.term.along(self.at(a), self.at(b), alphas, width))
 
-    def curvature_product(self, point: PointAt, v: np.ndarray) -> np.ndarray:
-        return self.term.curvature_product(self.at(point), v)
+    def curvature_product(self, point: PointAt, v: np.ndarray, double: bool) -> np.ndarray:
+        return self.term.curvature_product(self.at(point), v, double)
 
     def curvature(self, point: PointAt, fraction: float, seed: int, double: bool) -> np.ndarray:
         return self.term.curvature(self.at(point), fraction, seed, double)

@@ -141,8 +141,11 @@ class DataTerm(Protocol):
     def between(self, a: Any, b: Any, alpha: float, width: float | None) -> Any:
         """The loss and its gradient at one position on the segment from a to b, in one reduction."""
 
-    def curvature_product(self, at: Any, v: np.ndarray) -> np.ndarray:
-        """``X' H X v``, H the Hessian of the loss with respect to the scores, in one reduction."""
+    def curvature_product(self, at: Any, v: np.ndarray, double: bool = True) -> np.ndarray:
+        """``X' H X v``, H the Hessian of the loss with respect to the scores, in one reduction.
+
+        Unless ``double``, sums over the values of a row, and over some hundreds of rows, may be in float32.
+        """
 
     def curvature(self, at: Any, fraction: float, seed: int, double: bool = True) -> np.ndarray:
         """``X' H X``, or its estimate from a fraction of the rows, shape (n_variables, n_variables).

@@ -204,8 +204,8 @@ class DeviceTerm:
 
     # -- curvature ---------------------------------------------------------------------------------------------------
 
-    def curvature_product(self, at: DevicePoint, v: np.ndarray) -> np.ndarray:
-        """``X' H X v``."""
+    def curvature_product(self, at: DevicePoint, v: np.ndarray, double: bool = True) -> np.ndarray:
+        """``X' H X v``; all sums in float64."""
         if not self.n_rows:
             return np.zeros(self.n_variables)
         gradient = self._results.part(LOSS_COLUMNS, self._results.size)

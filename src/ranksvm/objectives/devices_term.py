@@ -97,9 +97,9 @@ class DevicesTerm:
 
     # -- curvature ---------------------------------------------------------------------------------------------------
 
-    def curvature_product(self, at: DevicesPoint, v: np.ndarray) -> np.ndarray:
+    def curvature_product(self, at: DevicesPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
         """``X' H X v``."""
-        return self._sum(lambda part, own: part.curvature_product(own, v), at)
+        return self._sum(lambda part, own: part.curvature_product(own, v, double), at)
 
     def curvature(self, at: DevicesPoint, fraction: float, seed: int, double: bool = True) -> np.ndarray:
         """``X' H X``, or its estimate from a fraction of the rows of each part."""

@@ -52,7 +52,7 @@ class ComputedDesign:
         self.row_bytes = 4.0 * max(1, features.n_features)
         self._last = threading.local()
 
-    def products(self, rows=None):
+    def products(self, rows=None, double=True):
         return _ComputedProducts(self, rows)
 
     def accumulate_squares(self, rows, start, stop, u_range, out):

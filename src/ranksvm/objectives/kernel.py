@@ -276,7 +276,7 @@ class KernelObjective(SmoothedObjective):
 
     # -- curvature ---------------------------------------------------------------------------------------------------
 
-    def hessian_product(self, point: KernelPoint, v: np.ndarray) -> np.ndarray:
+    def hessian_product(self, point: KernelPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
         """``v + C H Q v``."""
         return self.vector(v[0] + self.C * self._curvature_product(point, v[1]))
 
@@ -377,7 +377,7 @@ class CoefficientObjective(KernelObjective):
         """``u'v``."""
         return float(u @ v)
 
-    def hessian_product(self, point: KernelPoint, v: np.ndarray) -> np.ndarray:
+    def hessian_product(self, point: KernelPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
         """``Q (v + C H Q v)``."""
         Qv = self.matrix.product(v)
         return self.matrix.product(v + self.C * self._curvature_product(point, Qv))

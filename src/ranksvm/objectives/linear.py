@@ -20,6 +20,9 @@ REFINEMENT = 5.0
 SHARE_AT_ZERO = 0.45
 # Hessians of fewer products of two features, which take less than 0.2 ms, save nothing by float32.
 SINGLE_WORK = 1 << 22
+# Products are in float32 where its round-off is this part of each entry of the diagonal, or less.
+SINGLE_ERROR = 1e-2
+SINGLE_EPSILON = float(np.finfo(np.float32).eps)
 # Every sample is drawn with this seed, so that fits are reproducible.
 SEED = 0
 
@@ -122,6 +125,7 @@ class LinearObjective(SmoothedObjective):
         # whether explicit Hessians have all digits of float64
         self._double = term.n_rows * term.n_variables**2 < SINGLE_WORK
         self._curvature: np.ndarray | None = None  # Hessian of the loss at the last call of `hessian`
+        self._suffices: bool | None = None  # whether products with it may be in float32, once that has been asked
 
     @property
     def hessian_cost(self) -> float:
@@ -184,6 +188,7 @@ class LinearObjective(SmoothedObjective):
         """Switch to another C; the value and gradient of a point are updated without a pass over X."""
         self.C = C
         self._reduced = None
+        self._suffices = None
         if point is not None:
             point.reweight(C)
 
@@ -227,9 +232,9 @@ class LinearObjective(SmoothedObjective):
 
     # -- curvature ---------------------------------------------------------------------------------------------------
 
-    def hessian_product(self, point: LinearPoint, v: np.ndarray) -> np.ndarray:
-        """``v + C X' H X v``."""
-        total = self.term.curvature_product(point.at, v)
+    def hessian_product(self, point: LinearPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
+        """``v + C X' H X v``; unless ``double`` with sums in float32, if their round-off changes it little."""
+        total = self.term.curvature_product(point.at, v, double or not self._single_suffices())
         total *= self.C
         total += v
         return total
@@ -261,6 +266,7 @@ class LinearObjective(SmoothedObjective):
             The Hessian.
         """
         self._curvature = self.term.curvature(at, self.hessian_fraction, SEED, self._double)
+        self._suffices = None
         return self._weigh_hessian(self._curvature)
 
     def earlier_hessian(self) -> np.ndarray | None:
@@ -278,6 +284,18 @@ class LinearObjective(SmoothedObjective):
 
     def _refined_fraction(self) -> float:
         return min(part_of_rows(REFINEMENT * self.hessian_fraction), self.term.most_fraction)
+
+    def _single_suffices(self) -> bool:
+        """Whether float32 has digits enough for products with the last Hessian.
+
+        They are made of rows, whose round-off counts, and the Hessian of their differences, which may be far smaller.
+        """
+        if self._curvature is None or not self.shown:  # the sizes of all rows are not worth finding for a sample
+            return False
+        if self._suffices is None:
+            allowed = SINGLE_ERROR * (1.0 / self.C + self._curvature.diagonal()) / (SINGLE_EPSILON * self.term.weight)
+            self._suffices = bool((self.term.sizes().largest <= np.sqrt(allowed)).all())
+        return self._suffices
 
     def _weigh_hessian(self, curvature: np.ndarray) -> np.ndarray:
         hessian = self.C * curvature

@@ -215,9 +215,9 @@ class PartitionedTerm:
 
     # -- curvature ---------------------------------------------------------------------------------------------------
 
-    def curvature_product(self, at: PartitionedPoint, v: np.ndarray) -> np.ndarray:
+    def curvature_product(self, at: PartitionedPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
         """``X' H X v``, in one round."""
-        return self._reduce("curvature_product", at.at, v)
+        return self._reduce("curvature_product", at.at, v, double)
 
     def curvature(self, at: PartitionedPoint, fraction: float, seed: int, double: bool = True) -> np.ndarray:
         """``X' H X`` of a fraction of the rows, or of the whole sample if that is less."""

@@ -81,8 +81,8 @@ class Objective(Protocol):
     def between(self, point: Any, trial: Any, alpha: float) -> Any:
         """The point at ``alpha`` on the segment."""
 
-    def hessian_product(self, point: Any, v: np.ndarray) -> np.ndarray:
-        """Hessian at a point times a vector."""
+    def hessian_product(self, point: Any, v: np.ndarray, double: bool = True) -> np.ndarray:
+        """Hessian at a point times a vector; unless ``double``, float32 may do where it holds the Hessian well."""
 
     def release(self, point: Any) -> None:
         """Mark a point as no longer needed."""

@@ -33,6 +33,8 @@ TRUSTED_SLOPE = 0.5
 CG_PRODUCTS = 20
 # A step takes so many products, however good the preconditioner is.
 FEW_PRODUCTS = 2
+# For conjugate gradients that stop at this tolerance or above it, products in float32 do, unless a step was poor.
+SINGLE_TOLERANCE = 0.01
 
 
 def newton(
@@ -125,6 +127,7 @@ def by_hessians(
     begun = monitor.n_iter + 1  # iterations before
     n_before = monitor.n_products  # products before the present Hessian
     n_avoidable = 0  # products that Hessians of more rows might have saved
+    trusts_single = True  # whether float32 may do in products
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point)
         if point is not before:  # another objective, of another curvature
@@ -145,11 +148,13 @@ def by_hessians(
         # Conjugate gradients stop when more accuracy would not help, given the last step's nonlinearity or the goal.
         goal = float(np.sqrt(objective.goal(point, monitor.tol) / objective.gap(point)))
         tolerance = max(SAMPLE_ACCURACY * min(reduction, 1.0), 0.5 * goal)
-        exact = fresh and objective.hessian_fraction >= 1.0
+        exact, single = fresh and objective.hessian_fraction >= 1.0, False
         if exact or ((fresh or first) and trusted and tolerance >= SAMPLE_ACCURACY):
             step = -solved
         else:
-            inexact = _inexact_step(objective, point, precondition, min(tolerance, 0.5 * SAMPLE_ACCURACY), monitor)
+            tolerance = min(tolerance, 0.5 * SAMPLE_ACCURACY)
+            single = trusts_single and tolerance >= SINGLE_TOLERANCE
+            inexact = _inexact_step(objective, point, precondition, tolerance, not single, monitor)
             step = inexact.step
             n_avoidable += max(0, inexact.n_products - FEW_PRODUCTS)
             # a Hessian of so few rows or digits hardly helps, or one of more costs no more than it would have saved
@@ -163,8 +168,9 @@ def by_hessians(
         solved = solve(point.gradient)
         slope_after = objective.inner(point.gradient, solved)
         reduction = float(np.sqrt(slope_after / slope_before)) if slope_before > 0.0 else 0.0
-        if exact and reduction > POOR_REDUCTION:  # it may lack digits
-            misled = objective.refine()
+        if reduction > POOR_REDUCTION:  # they may lack digits
+            trusts_single = trusts_single and not single
+            misled = objective.refine() if exact else misled
     return monitor.result(point, status)
 
 
@@ -217,11 +223,12 @@ def _inexact_step(
     point: Point,
     precondition: Callable[[np.ndarray], np.ndarray],
     tolerance: float,
+    double: bool,
     monitor: Monitor,
 ) -> NewtonStep:
     """Conjugate gradients on the exact Hessian, preconditioned by an approximate one."""
     newton_step = conjugate_gradient(
-        lambda v: objective.hessian_product(point, v),
+        lambda v: objective.hessian_product(point, v, double),
         point.gradient,
         precondition,
         objective.inner,
