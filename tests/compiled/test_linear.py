@@ -146,6 +146,18 @@ def test_centring_takes_the_mean_row_of_each_query():
     np.testing.assert_allclose(out, X - X.mean(axis=0), atol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_centring_leaves_nothing_of_a_constant_column(dtype):
+    """Sums of 1.5e9 + 0.1 are rounded, and so would be their mean: time stamps in seconds are such features."""
+    X = np.random.default_rng(0).integers(-9, 9, (61, 10)).astype(dtype)
+    X[:, 3] = 1.5e9 + 0.1
+    X[:, 5] += 2**20
+    expected = X.astype(np.float64) - X.astype(np.float64).mean(axis=0)
+    linear.centre_queries(np.array([0, 61], dtype=np.int64), 0, 1, X)
+    np.testing.assert_array_equal(X[:, 3], 0.0)
+    np.testing.assert_allclose(np.delete(X, 3, axis=1), np.delete(expected, 3, axis=1), atol=1e-5)
+
+
 def test_what_is_stored_as_it_should_be_is_not_copied():
     X = np.zeros((4, 3), dtype=np.float32)
     assert as_design_matrix(X).X is X

@@ -2,6 +2,7 @@
 
 import logging
 import pickle
+import warnings
 
 import joblib
 import numpy as np
@@ -421,3 +422,17 @@ def test_predict_before_fit_and_with_other_features():
         RankSVM().save("never written")
     with pytest.raises(ValueError, match="expecting 4 features"):
         fit(X, y, qid).predict(X[:, :3])
+
+
+@pytest.mark.parametrize("constant", [1.0, 1e8, 1.5e9])
+def test_a_large_constant_column_changes_nothing(constant):
+    """Such as time stamps: in a Hessian of float32 products their round-off must not be larger than all else."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 64)).astype(np.float32)
+    y = np.digitize(X @ rng.normal(size=64) / 8 + rng.normal(size=len(X)), [-1, 0, 1.5])
+    X[:, 0], qid = constant, np.repeat(np.arange(500), 60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate includes what round-off may hide
+        model, without = RankSVM(C=1.0).fit(X, y, qid=qid), RankSVM(C=1.0).fit(X[:, 1:], y, qid=qid)
+    np.testing.assert_allclose(model.coef_.ravel()[1:], without.coef_.ravel(), rtol=1e-3, atol=1e-5)
+    assert abs(model.coef_.ravel()[0]) < 1e-2

@@ -12,21 +12,28 @@ namespace ranksvm::RANKSVM_VARIANT {
 
 using std::int64_t;
 
-// Rows of each query less their mean: L annihilates constants, so a Hessian is the same and loses no digits.
+// Rows of each query less their mean: L annihilates constants, so a Hessian is the same and loses no digits. They are taken
+// relative to the query's first row before the mean is: a column that is constant in the query becomes 0 exactly, whatever its
+// size.
 template <class Real>
 static void centre_queries(const int64_t *pointers, int64_t first_query, int64_t last_query, int64_t n, Real *X_range) {
-    Vector<Real> mean(static_cast<std::size_t>(n));
+    Vector<Real> first_memory(static_cast<std::size_t>(n)), mean_memory(static_cast<std::size_t>(n));
     const int64_t origin = pointers[first_query];
     for (int64_t q = first_query; q < last_query; ++q) {
         const int64_t m = pointers[q + 1] - pointers[q];
         Real *X = X_range + (pointers[q] - origin) * n;
-        Real *RANKSVM_RESTRICT centre = mean.data();
-        std::fill_n(centre, n, Real(0));
+        Real *RANKSVM_RESTRICT first = first_memory.data(), *RANKSVM_RESTRICT mean = mean_memory.data();
+        if (m > 0) std::copy_n(X, n, first);
+        std::fill_n(mean, n, Real(0));
         for (int64_t i = 0; i < m; ++i)
-            for (int64_t f = 0; f < n; ++f) centre[f] += X[i * n + f];
-        for (int64_t f = 0; f < n; ++f) centre[f] /= static_cast<Real>(m);
+            for (int64_t f = 0; f < n; ++f) {
+                const Real difference = X[i * n + f] - first[f];
+                X[i * n + f] = difference;
+                mean[f] += difference;
+            }
+        for (int64_t f = 0; f < n; ++f) mean[f] /= static_cast<Real>(m);
         for (int64_t i = 0; i < m; ++i)
-            for (int64_t f = 0; f < n; ++f) X[i * n + f] -= centre[f];
+            for (int64_t f = 0; f < n; ++f) X[i * n + f] -= mean[f];
     }
 }
 

@@ -293,7 +293,8 @@ class LinearObjective(SmoothedObjective):
         if self._curvature is None or not self.shown:  # the sizes of all rows are not worth finding for a sample
             return False
         if self._suffices is None:
-            allowed = SINGLE_ERROR * (1.0 / self.C + self._curvature.diagonal()) / (SINGLE_EPSILON * self.term.weight)
+            diagonal = np.maximum(self._curvature.diagonal(), 0.0)  # round-off may make it negative
+            allowed = SINGLE_ERROR * (1.0 / self.C + diagonal) / (SINGLE_EPSILON * self.term.weight)
             self._suffices = bool((self.term.sizes().largest <= np.sqrt(allowed)).all())
         return self._suffices
 
