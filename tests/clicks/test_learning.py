@@ -37,21 +37,21 @@ def slow_pairs(log, data, p, rule):
     for start, stop in zip(log.pointers[:-1], log.pointers[1:], strict=True):
         for i in range(start, stop):
             for j in range(start, stop):
-                skipped = log.rank[j] < log.rank[i] and not log.clicked[j]
-                if log.clicked[i] and i != j and (rule == "shown" or skipped):
+                skipped = not log.clicked[j] and (rule == "shown" or log.rank[j] < log.rank[i])
+                if log.clicked[i] and i != j and (rule == "shown_all" or skipped):
                     key = int(rows[i]), int(rows[j])
                     found[key] = found.get(key, 0.0) + 1.0 / p[log.rank[i] - 1]
     return found
 
 
-@pytest.mark.parametrize("rule", ["shown", "skip_above"])
+@pytest.mark.parametrize("rule", ["shown", "shown_all", "skip_above"])
 def test_pairs_against_loops(data, log, bias, rule):
     some = log.impressions(np.arange(log.n_impressions) < 200)
-    p = bias.propensity if rule == "shown" else np.ones(5)
-    pairs, weight = click_pairs(some, data, bias if rule == "shown" else None, rule=rule, normalize=False)
-    expected = slow_pairs(some, data, p, rule)
+    used = None if rule == "skip_above" else bias
+    pairs, weight = click_pairs(some, data, used, rule=rule, normalize=False)
+    expected = slow_pairs(some, data, np.ones(5) if used is None else used.propensity, rule)
     assert dict(zip(map(tuple, pairs.tolist()), weight.tolist(), strict=True)) == pytest.approx(expected)
-    normal = click_pairs(some, data, bias if rule == "shown" else None, rule=rule)
+    normal = click_pairs(some, data, used, rule=rule)
     np.testing.assert_allclose(normal.weight, weight / weight.mean())
     assert (pairs[:, 0] != pairs[:, 1]).all()
 
@@ -116,6 +116,7 @@ def test_weights_undo_position_bias():
         (RankSVM(), {"Cs": [0.01, 1.0], "metric": "mean_relevant_rank"}),
         (KernelRankSVM(kernel="rbf", gamma=0.1), {"Cs": [0.01, 0.1]}),
         (SOLARRanker(random_state=0), {"Cs": [0.01, 0.1]}),
+        (SOLARRanker(random_state=0), {"Cs": [0.01, 0.1], "rule": "shown_all"}),
     ],
 )
 def test_fit_from_clicks(data, log, bias, estimator, options):

@@ -8,7 +8,7 @@ import ranksvm
 from ranksvm.data import pairs_from_clicks
 from ranksvm.exceptions import DataError, OptionError
 
-RULES = ("skip_above", "last_click_skip_above")
+RULES = ("shown", "shown_all", "skip_above", "last_click_skip_above")
 
 
 def rules_written_out(qid, rank, clicked, rule, click_time=None):
@@ -21,7 +21,8 @@ def rules_written_out(qid, rank, clicked, rule, click_time=None):
             clicks = [max(clicks, key=lambda row: (0 if click_time is None else click_time[row], rank[row]))]
         for click in clicks:
             for row in rows:
-                if not clicked[row] and rank[row] < rank[click]:
+                skipped = not clicked[row] and (rule == "shown" or rank[row] < rank[click])
+                if row != click and (rule == "shown_all" or skipped):
                     pairs.append([click, row])
     return pairs
 
@@ -46,6 +47,15 @@ def test_equals_the_rules_written_out(log, rule):
     assert pairs.shape == (len(pairs), 2)
     assert pairs.flags.c_contiguous
     assert pairs.tolist() == rules_written_out(qid, rank, clicked, rule)
+
+
+@given(log=logs(), rule=st.sampled_from(RULES))
+def test_one_impression_needs_no_id(log, rule):
+    qid, rank, clicked, _ = log
+    pairs = pairs_from_clicks(None, rank, clicked, rule=rule)
+    assert pairs.dtype == np.int64
+    assert pairs.flags.c_contiguous
+    assert pairs.tolist() == rules_written_out([0] * len(qid), rank, clicked, rule)
 
 
 @given(log=logs())
@@ -78,7 +88,7 @@ def test_only_the_order_of_ranks_and_the_names_of_impressions_count(log, rule):
 def test_the_example_of_joachims():
     clicked = np.zeros(10, dtype=bool)
     clicked[[0, 2, 6]] = True
-    first = pairs_from_clicks(None, np.arange(1, 11), clicked)
+    first = pairs_from_clicks(None, np.arange(1, 11), clicked, rule="skip_above")
     assert (first + 1).tolist() == [[3, 2], [7, 2], [7, 4], [7, 5], [7, 6]]
     last = pairs_from_clicks(None, np.arange(1, 11), clicked, rule="last_click_skip_above")
     assert (last + 1).tolist() == [[7, 2], [7, 4], [7, 5], [7, 6]]
@@ -88,9 +98,15 @@ def test_the_example_of_joachims():
     assert (latest + 1).tolist() == [[3, 2]]
 
 
-@pytest.mark.parametrize("clicked", [[True, True, False, False], [False] * 4, []])
-@pytest.mark.parametrize("rule", RULES)
-def test_no_skip_above_a_click_gives_no_pairs(clicked, rule):
+@pytest.mark.parametrize(
+    ("clicked", "rule"),
+    [
+        *(([True, True, False, False], rule) for rule in RULES[2:]),
+        *((clicked, rule) for rule in RULES for clicked in ([False] * 4, [])),
+        ([True] * 3, "shown"),
+    ],
+)
+def test_clicks_that_prefer_nothing_give_no_pairs(clicked, rule):
     pairs = pairs_from_clicks([1] * len(clicked), range(len(clicked)), clicked, rule=rule)
     assert pairs.shape == (0, 2)
     assert pairs.dtype == np.int64
@@ -98,7 +114,8 @@ def test_no_skip_above_a_click_gives_no_pairs(clicked, rule):
 
 def test_large_integer_ranks_keep_all_their_digits():
     base = 1 << 60
-    assert pairs_from_clicks([1, 1], [base + 1, base], [True, False]).tolist() == [[0, 1]]
+    pairs = pairs_from_clicks([1, 1], [base + 1, base], [True, False], rule="skip_above")
+    assert pairs.tolist() == [[0, 1]]
 
 
 def test_columns_of_a_data_frame():
@@ -121,8 +138,8 @@ def test_is_a_name_of_the_package():
 @pytest.mark.parametrize(
     ("log", "options", "error", "message"),
     [
-        (([1, 1], [1, 2], [1, 0]), {"rule": "skip"}, OptionError, "rule must be one of 'skip_above', 'last_click"),
-        (([1], [1], [1]), {"click_time": [3]}, OptionError, "rule='skip_above' does not use it"),
+        (([1, 1], [1, 2], [1, 0]), {"rule": "skip"}, OptionError, "rule must be one of 'shown', 'shown_all', 'skip"),
+        (([1], [1], [1]), {"click_time": [3]}, OptionError, "rule='shown' does not use it"),
         (([1, 1, 1], [1, 2], [1, 0]), {}, DataError, "qid has 3 entries"),
         (([1, 1], [1, 2, 3], [1, 0]), {}, DataError, "rank has 3 entries but clicked has 2"),
         (([1, 1], [[1, 2]], [1, 0]), {}, DataError, r"rank must be one-dimensional, got shape \(1, 2\)"),

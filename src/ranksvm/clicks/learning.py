@@ -17,7 +17,7 @@ from ranksvm.metrics.counterfactual import CounterfactualEstimate, estimate
 
 __all__ = ["ClickPairs", "ClickValidation", "click_pairs", "fit_from_clicks", "relevance"]
 
-_RULES = ("shown", "skip_above")
+_RULES = ("shown", "shown_all", "skip_above")
 # C times the sum of the weights of all pairs, so that it means the same for any number of clicks
 _BUDGETS = 10.0 ** np.arange(6)
 # Share of the queries on which values of C are compared.
@@ -54,11 +54,12 @@ def click_pairs(
 ) -> ClickPairs:
     """Preferences of users: clicked documents over others, each click weighted by 1 / propensity.
 
-    With ``rule="shown"`` and the right propensities the expectation of the weighted sum over pairs is that over the
-    relevant documents and all others of their lists, whatever the ranks (Joachims, Swaminathan & Schnabel, "Unbiased
-    learning-to-rank with biased feedback", WSDM 2017, section 5: PropensitySVM-rank, whose loss for one click on
-    document i is the sum of the hinges of ``s_i - s_j`` over the other documents j, divided by the propensity). Equal
-    pairs of many impressions are added up.
+    Let document i have relevance r_i, the probability of a click once examined, and be shown at a rank with propensity
+    p_i. With the right propensities and ``rule="shown"``, the expected weight of the pair (i, j) in an impression is
+    ``r_i (1 - p_j r_j)``: a user who clicked on both prefers neither. With ``rule="shown_all"`` it is ``r_i``, whatever
+    the ranks (Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, section 5:
+    PropensitySVM-rank, whose loss for one click on document i is the sum of the hinges of ``s_i - s_j`` over the other
+    documents j, divided by the propensity). Equal pairs of many impressions are added up.
 
     Parameters
     ----------
@@ -68,9 +69,9 @@ def click_pairs(
         The documents; labels are not used.
     bias : PositionBias, "log" or None
         Propensities of the ranks; ``"log"``: those of the log's rows. None: every click weighs 1 (naive).
-    rule : {"shown", "skip_above"}, default "shown"
-        Over which documents of its impression a clicked one is preferred: all others, clicked ones too, or those above
-        it without a click (`pairs_from_clicks`), which needs no propensities.
+    rule : {"shown", "shown_all", "skip_above"}, default "shown"
+        Over which documents of its impression a clicked one is preferred: those without a click, all others, or those
+        above it without a click, which needs no propensities (`pairs_from_clicks`).
     normalize : bool, default True
         Whether weights are divided by their mean, the self-normalised form (Swaminathan & Joachims, NeurIPS 2015): for
         one log this is another value of C, but C then means the same for any number of clicks and any factor of the
@@ -115,7 +116,7 @@ def click_pairs(
         )
     found: tuple[np.ndarray, np.ndarray] | None = None
     for block in log.blocks():
-        pairs, weight = _pairs_of(block, bias) if rule == "shown" else _skips_of(block)
+        pairs, weight = _pairs_of(block, bias, rule)
         rows = block.rows(data)
         key = rows[pairs[:, 0]] * data.n_rows + rows[pairs[:, 1]]
         parts = (
@@ -255,7 +256,7 @@ def fit_from_clicks(
     form : {"pairs", "relevance"}, default "pairs"
         ``"pairs"``: `click_pairs`. ``"relevance"``: labels from `relevance` with ``pair_weighting="label_gap"``, for
         trust bias and for very many pairs. Online rankers take pairs.
-    rule : {"shown", "skip_above"}, default "shown"
+    rule : {"shown", "shown_all", "skip_above"}, default "shown"
         As for `click_pairs`. ``"skip_above"`` uses the propensities in the validation only.
     Cs : array-like of float, optional
         Values of C. None: 1, 10, ... 1e5 over the sum of the weights of the pairs (online rankers: 2^-8, 2^-6, ...
@@ -319,8 +320,8 @@ def fit_from_clicks(
 
 def _learner(estimator: Any, data: RankingData, bias: Any, form: str, rule: str) -> "_PairLearner":
     if hasattr(estimator, "partial_fit_pairs"):
-        if form != "pairs" or rule != "shown":
-            raise OptionError("online rankers learn from pairs of documents shown: form='pairs', rule='shown'.")
+        if form != "pairs":
+            raise OptionError("online rankers learn from pairs of documents: leave form='pairs'.")
         return _OnlineLearner(estimator, data, bias, rule)
     if form == "pairs":
         return _PairLearner(estimator, data, bias, rule)
@@ -339,7 +340,11 @@ class _PairLearner:
 
     def problem(self, log: Any) -> Any:
         """What is learnt from a log, for any C."""
-        return click_pairs(log, self._data, None if self._rule == "skip_above" else self._bias, rule=self._rule)
+        return click_pairs(log, self._data, self._bias_of_pairs, rule=self._rule)
+
+    @property
+    def _bias_of_pairs(self) -> Any:
+        return None if self._rule == "skip_above" else self._bias
 
     def scale(self, problem: Any) -> float:
         """Sum of the weights of the pairs."""
@@ -400,7 +405,7 @@ class _OnlineLearner(_PairLearner):
         """For each impression with clicks its rows, and pairs of these with weights."""
         found = []
         rows, starts = log.rows(self._data), log.pointers
-        pairs, weight = _pairs_of(log, self._bias)
+        pairs, weight = _pairs_of(log, self._bias_of_pairs, self._rule)
         weight = weight / weight.mean() if len(weight) else weight
         # pairs are in the order of the rows preferred
         impression = log.impression[pairs[:, 0]]
@@ -427,24 +432,10 @@ class _OnlineLearner(_PairLearner):
         return model
 
 
-def _pairs_of(log: Any, bias: Any) -> tuple[np.ndarray, np.ndarray]:
+def _pairs_of(log: Any, bias: Any, rule: str) -> tuple[np.ndarray, np.ndarray]:
     """Rows of a block of a log (clicked, other one of its impression), and 1 / propensity of the click."""
-    clicked = np.flatnonzero(log.clicked)
-    sizes = np.diff(log.pointers)
-    impression = log.impression[clicked]
-    others = sizes[impression] - 1
-    weight = 1.0 / propensities(log, bias)[clicked]
-    preferred = np.repeat(clicked, others)
-    stops = np.cumsum(others)
-    place = np.arange(len(preferred)) - np.repeat(stops - others, others)
-    other = np.repeat(log.pointers[:-1][impression], others) + place
-    other += other >= preferred  # past the clicked row itself
-    return np.column_stack((preferred, other)), np.repeat(weight, others)
-
-
-def _skips_of(log: Any) -> tuple[np.ndarray, np.ndarray]:
-    pairs = pairs_from_clicks(log.impression, log.rank, log.clicked)
-    return pairs, np.ones(len(pairs))
+    pairs = pairs_from_clicks(log.impression, log.rank, log.clicked, rule=rule)
+    return pairs, (1.0 / propensities(log, bias))[pairs[:, 0]]
 
 
 def _added_up(key: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

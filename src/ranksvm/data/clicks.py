@@ -10,23 +10,25 @@ from ranksvm.exceptions import DataError, OptionError
 
 __all__ = ["clicked_flags", "pairs_from_clicks"]
 
-_RULES = ("skip_above", "last_click_skip_above")
+_RULES = ("shown", "shown_all", "skip_above", "last_click_skip_above")
 
 
-def pairs_from_clicks(
-    qid: Any, rank: Any, clicked: Any, *, rule: str = "skip_above", click_time: Any = None
-) -> np.ndarray:
+def pairs_from_clicks(qid: Any, rank: Any, clicked: Any, *, rule: str = "shown", click_time: Any = None) -> np.ndarray:
     """Pairs (preferred, other) of rows implied by a user's clicks on a displayed ranking.
 
     A row is one document that was shown in one impression (one answer to one query). Let an impression show its
-    documents at ranks r, and let K be the rows clicked on. The rules of Joachims et al. (2005), assume that a user who
-    clicked on a document has seen, and skipped, the unclicked ones above it:
+    documents at ranks r, and let K be the rows clicked on. The rules prefer a clicked document
 
-    - ``"skip_above"``, Click > Skip Above, also the rule of Joachims (2002):
-      ``{(i, j): i in K, j not in K, r_j < r_i}``.
-    - ``"last_click_skip_above"``, Last Click > Skip Above: the subset of these pairs where i is the last click of its
-      impression. With ``click_time`` this is the latest click, as in the paper; without it, the lowest one, as for a
-      user who reads from the top.
+    - ``"shown"``: to every document shown without a click, ``{(i, j): i in K, j not in K}``. Documents near the top are
+      clicked more often because users look there. Weight each pair by 1 / propensity of the rank of i to correct this.
+    - ``"shown_all"``: to every other document, clicked or not, ``{(i, j): i in K, j != i}``, the pairs of
+      PropensitySVM-rank (Joachims, Swaminathan & Schnabel 2017). They need the same weights.
+    - ``"skip_above"``, Click > Skip Above, also the rule of Joachims (2002): to the documents above it without a click,
+      ``{(i, j): i in K, j not in K, r_j < r_i}``. The rule assumes that the user has seen and skipped them, so that it
+      needs no weights. It never says that a document belongs on top: a ranker that learns from its own lists unlearns.
+    - ``"last_click_skip_above"``, Last Click > Skip Above (Joachims et al. 2005): the subset of these pairs where i is
+      the last click of its impression. With ``click_time`` this is the latest click, as in the paper; without it, the
+      lowest one, as for a user who reads from the top.
 
     Time O(n log n + pairs) for n rows, O(n + pairs) if the rows of each impression are contiguous with ascending ranks;
     memory O(n + pairs).
@@ -42,7 +44,7 @@ def pairs_from_clicks(
     clicked : array-like of bool, shape (n_rows,)
         Whether the row was clicked on; 0 and 1 are accepted. Numbers of clicks are refused, because the rules do not
         distinguish two clicks from one: pass ``clicks > 0``.
-    rule : {"skip_above", "last_click_skip_above"}, default="skip_above"
+    rule : {"shown", "shown_all", "skip_above", "last_click_skip_above"}, default="shown"
         Which pairs to take.
     click_time : array-like of shape (n_rows,), optional
         When the row was clicked on: numbers or ``datetime64``; values for other rows are ignored. Of two clicks at the
@@ -52,8 +54,8 @@ def pairs_from_clicks(
     -------
     pairs : ndarray of int64, shape (n_pairs, 2)
         Row numbers (preferred, other): impressions in the order in which they first appear; within each, preferred
-        documents from the top, and for each of these the other documents from the top. No rows if no click has a skip
-        above it.
+        documents from the top, and for each of these the other documents from the top. No rows if no click prefers
+        anything.
 
     Raises
     ------
@@ -68,20 +70,27 @@ def pairs_from_clicks(
     T. Joachims, "Optimizing search engines using clickthrough data", KDD 2002, Algorithm 1.
     T. Joachims, L. Granka, B. Pan, H. Hembrooke, G. Gay, "Accurately interpreting clickthrough data as implicit
     feedback", SIGIR 2005, Strategies 1 and 2.
+    T. Joachims, A. Swaminathan, T. Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, section 5.
 
     Examples
     --------
+    Four documents were shown and the first and third clicked on:
+
+    >>> pairs = pairs_from_clicks(None, rank=range(1, 5), clicked=[1, 0, 1, 0])
+    >>> (pairs + 1).tolist()
+    [[1, 2], [1, 4], [3, 2], [3, 4]]
+
     Seven documents were shown and the first, third and seventh clicked on, as in Joachims (2002):
 
-    >>> pairs = pairs_from_clicks(None, rank=range(1, 8), clicked=[1, 0, 1, 0, 0, 0, 1])
-    >>> (pairs + 1).tolist()
+    >>> clicked = [1, 0, 1, 0, 0, 0, 1]
+    >>> (pairs_from_clicks(None, range(1, 8), clicked, rule="skip_above") + 1).tolist()
     [[3, 2], [7, 2], [7, 4], [7, 5], [7, 6]]
 
     If rows of a log refer to rows of X, the pairs are mapped in the same way:
 
-    >>> row_of_X = np.array([40, 41, 42, 43, 44, 45, 46])
+    >>> row_of_X = np.array([40, 41, 42, 43])
     >>> row_of_X[pairs][0].tolist()
-    [42, 41]
+    [40, 41]
     """
     if rule not in _RULES:
         raise OptionError(f"rule must be one of {', '.join(map(repr, _RULES))}, got {rule!r}.")
@@ -89,10 +98,10 @@ def pairs_from_clicks(
         raise OptionError(f"click_time is for rule='last_click_skip_above'; rule={rule!r} does not use it.")
     clicked = clicked_flags(clicked)
     rank = _ranks(rank, len(clicked))
-    if qid is None and rule == "skip_above":
+    if qid is None and rule != "last_click_skip_above":
         order = np.argsort(rank, kind="stable")
         if not (rank[order[1:]] == rank[order[:-1]]).any():
-            return _skips_above_in_one(order, clicked[order])
+            return _pairs_in_one(order, clicked[order], rule)
     queries = Queries.from_qid(qid, len(clicked))
     query, rows = _from_the_top(queries, rank)
     clicked = clicked[rows]
@@ -100,34 +109,51 @@ def pairs_from_clicks(
     if rule == "last_click_skip_above":
         time = None if click_time is None else _times(click_time, clicked, rows)
         preferred = _last_of_each(preferred, query, time)
-    return _skips_above(preferred, rows, clicked, queries.pointers[query[preferred]])
+    of_click = query[preferred]
+    stop = queries.pointers[of_click + 1] if rule in ("shown", "shown_all") else preferred
+    candidates = np.ones(len(rows), dtype=bool) if rule == "shown_all" else ~clicked
+    return _pairs_within(preferred, rows, candidates, queries.pointers[of_click], stop)
 
 
-def _skips_above_in_one(rows: np.ndarray, clicked: np.ndarray) -> np.ndarray:
-    """`_skips_above` for all clicks of one impression, with a third of the calls: services learn from single ones."""
-    places, skips = np.flatnonzero(clicked), rows[~clicked]
+def _pairs_in_one(rows: np.ndarray, clicked: np.ndarray, rule: str) -> np.ndarray:
+    """`_pairs_within` for one impression, with a third of the calls: services learn from single ones."""
+    places = np.flatnonzero(clicked)
+    others = rows if rule == "shown_all" else rows[~clicked]
+    if rule != "skip_above":
+        pairs = np.empty((len(places) * len(others), 2), dtype=np.int64)
+        pairs[:, 0] = np.repeat(rows[places], len(others))
+        pairs[:, 1] = np.tile(others, len(places))
+        return _of_two_rows(pairs) if rule == "shown_all" else pairs
     counts = places - np.arange(len(places))
     pairs = np.empty((int(counts.sum()), 2), dtype=np.int64)
     pairs[:, 0] = np.repeat(rows[places], counts)
-    pairs[:, 1] = np.concatenate([skips[:count] for count in counts.tolist()]) if len(counts) else 0
+    pairs[:, 1] = np.concatenate([others[:count] for count in counts.tolist()]) if len(counts) else 0
     return pairs
 
 
-def _skips_above(preferred: np.ndarray, rows: np.ndarray, clicked: np.ndarray, top: np.ndarray) -> np.ndarray:
-    """All pairs of preferred positions with the unclicked ones from their impression's top down to them.
+def _pairs_within(
+    preferred: np.ndarray, rows: np.ndarray, candidates: np.ndarray, start: np.ndarray, stop: np.ndarray
+) -> np.ndarray:
+    """All pairs of preferred positions with the candidates between their own start and stop.
 
-    They are counted first, then filled in: the skips above position t have the numbers ``before[top] .. before[t]``.
+    They are counted first, then filled in: the candidates in ``start .. stop`` have the numbers ``before[start] ..
+    before[stop]``.
     """
-    skips = np.flatnonzero(~clicked)
-    before = np.concatenate(([0], np.cumsum(~clicked)))
-    first = before[top]
-    counts = before[preferred] - first
+    others = np.flatnonzero(candidates)
+    before = np.concatenate(([0], np.cumsum(candidates)))
+    first = before[start]
+    counts = before[stop] - first
     stops = np.cumsum(counts)
     pairs = np.empty((int(stops[-1]) if len(stops) else 0, 2), dtype=np.int64)
     pairs[:, 0] = np.repeat(rows[preferred], counts)
-    # number of the pair, minus that of the first pair of its preferred row, plus that row's first skip
-    pairs[:, 1] = rows[skips[np.arange(len(pairs)) + np.repeat(first - (stops - counts), counts)]]
-    return pairs
+    # number of the pair, minus that of the first pair of its preferred row, plus that row's first candidate
+    pairs[:, 1] = rows[others[np.arange(len(pairs)) + np.repeat(first - (stops - counts), counts)]]
+    return _of_two_rows(pairs) if candidates[preferred].any() else pairs
+
+
+def _of_two_rows(pairs: np.ndarray) -> np.ndarray:
+    """The pairs without those of a row with itself."""
+    return pairs[pairs[:, 0] != pairs[:, 1]]
 
 
 def _from_the_top(queries: Queries, rank: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
