@@ -229,3 +229,18 @@ def test_plot(data):
     display = log.plot()
     assert len(display.ax_.lines) == 2
     assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["x", "y"]
+
+
+def test_documents_without_ids_are_places_in_their_query():
+    """A service that ranks documents without ids calls them "0", "1", ... as they were sent."""
+    data = RankingData(np.zeros((5, 1)), np.zeros(5), [7, 3, 7, 7, 3])
+    log = ClickLog(["7", "7", "7", "3", "3"], ["2", "0", "1", "0", "1"], [1, 2, 3, 1, 2], [1, 0, 0, 0, 1])
+    assert log.rows(data).tolist() == [3, 0, 2, 1, 4]
+    one = RankingData(np.zeros((3, 1)), np.zeros(3))
+    assert log.impressions(np.array([True, False])).rows(one).tolist() == [2, 0, 1]
+    with pytest.raises(DataError, match="no document '2' in query '3'"):
+        ClickLog(["3"], ["2"], [1], [1]).rows(data)
+    with pytest.raises(DataError, match="no document '0' in query '9'"):
+        ClickLog(["9"], ["0"], [1], [1]).rows(data)
+    with pytest.raises(DataError, match="places in their query, from 0, but one is 'shoe'"):
+        ClickLog(["3"], ["shoe"], [1], [1]).rows(data)

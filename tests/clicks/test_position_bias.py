@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from ranksvm import RankingData, make_ranking
 from ranksvm.clicks import ClickLog, PositionBias, position_bias, simulate_clicks
 from ranksvm.clicks.counts import ClickCounts
-from ranksvm.clicks.rank_pairs import against, fitted
+from ranksvm.clicks.rank_pairs import against, fitted, fitted_power
 from ranksvm.exceptions import DataError, OptionError
 
 RANKS = np.arange(1, 7)
@@ -245,3 +245,51 @@ def test_plot():
     assert len(display.ax_.lines) == 3
     assert "0.5" in repr(bias)
     assert "clip_bias" in bias.to_csv().splitlines()[0]
+
+
+def wins_of(propensity, relevance):
+    """Expected clicks of pairs of ranks on documents that were shown as often at each."""
+    p = np.asarray(propensity)
+    wins = np.outer(p, np.full(len(p), relevance * 500.0))
+    np.fill_diagonal(wins, 0.0)
+    return wins
+
+
+@pytest.mark.parametrize("eta", [0.0, 0.5, 1.0, 2.0])
+def test_a_power_curve_is_the_most_likely_one(eta):
+    from scipy.optimize import minimize_scalar
+
+    k = np.arange(1.0, 9.0)
+    exact = wins_of(k**-eta, 0.4)
+    noisy = np.random.default_rng(0).poisson(exact).astype(float)
+    assert fitted_power(exact[None]) == pytest.approx([eta], abs=1e-9)
+
+    def loss(eta):
+        log_p = -eta * np.log(k)
+        return (noisy * np.logaddexp(0.0, log_p[None, :] - log_p[:, None])).sum()
+
+    expected = minimize_scalar(loss, bracket=(0.0, 2.0), tol=1e-10).x
+    assert fitted_power(np.stack([noisy, exact])) == pytest.approx([expected, eta], abs=1e-6)
+
+
+@pytest.mark.parametrize(("method", "swap"), [("harvest", "none"), ("swap", "adjacent")])
+def test_a_power_curve_needs_few_clicks(method, swap):
+    data = make_ranking(n_queries=100, n_docs=10, n_features=3, random_state=0)
+    log = simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, 3_000, swap=swap, random_state=0)
+    found = position_bias(log, method, curve="power", random_state=0)
+    assert found.identified
+    assert found.low[9] < 0.1 < found.high[9] < 0.2
+    eta = -np.log(found.propensity[1:]) / np.log(np.arange(2, 11))
+    assert eta == pytest.approx(eta[0])
+    assert found.method == f"{method}, power curve"
+
+
+def test_a_power_curve_without_comparable_clicks():
+    log = ClickLog([0, 0, 1, 1], [0, 1, 2, 3], [1, 2, 1, 2], [1, 0, 0, 1], ranker=["a", "a", "b", "b"])
+    with pytest.raises(DataError, match="no document was shown at two ranks and clicked on"):
+        position_bias(log, curve="power")
+    log = ClickLog([0, 0, 0, 0], [0, 1, 1, 0], [1, 2, 1, 2], [1, 0, 0, 1], ranker=["a", "a", "b", "b"])
+    assert "fewer than 100" in position_bias(log, curve="power", n_bootstrap=0).diagnosis[0]
+    for options in ({"method": "em"}, {"trust": True}):
+        with pytest.raises(OptionError, match="curve='power' is for"):
+            position_bias(log, curve="power", **options)

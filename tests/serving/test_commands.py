@@ -8,6 +8,7 @@ import pytest
 import ranksvm
 from command_runner import command_runner
 from ranksvm.cli import main
+from ranksvm.serving.click_learning import ClickLearning, curve
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Settings
 from ranksvm.serving.records import Entry, Kind
@@ -131,3 +132,50 @@ def test_old_events_are_removed_and_their_space_is_given_back(tmp_path):
     assert "0.0 MB" not in run("vacuum", path).stdout
     run("replay", path)
     assert "no such store" in run("vacuum", tmp_path / "other.db", code=1).output
+
+
+def click_learning(path):
+    """How the service of a store learns from clicks, after all of its log."""
+    store = open_store(str(path))
+    learner = Learner(store, Schedule(1000, 0.0))
+    while learner.step():
+        pass
+    learner.close()
+    found = begin(store, None, None, at=0.0).click_learning
+    store.close()
+    return found
+
+
+def test_how_clicks_are_learned_from_is_chosen_and_changed(tmp_path, started):
+    store, bias = tmp_path / "events.db", tmp_path / "bias.json"
+    run("serve", "--n-features", 3, "--store", store)
+    assert click_learning(store) == ClickLearning("shown", **curve("estimated"))
+    ranksvm.clicks.PositionBias([1.0, 0.4]).save(bias)
+    run("serve", "--store", store, "--bias", bias)
+    assert click_learning(store).propensity == [1.0, 0.4]
+    run("serve", "--store", store, "--click-rule", "skip-above")
+    found = click_learning(store)
+    assert (found.rule, found.propensity) == ("skip_above", [1.0, 0.4])
+    run("serve", "--store", store)
+    assert click_learning(store) == found
+    run("serve", "--store", store, "--bias", "power:0.5", "--click-rule", "shown")
+    assert click_learning(store) == ClickLearning("shown", **curve("power", 0.5))
+    opened = open_store(str(store))
+    assert opened.head[0] == 3  # only changes are in the log
+    opened.close()
+    ranksvm.clicks.PositionBias([1.0, 0.4], offset=[0.0, 0.1]).save(bias)
+    assert "without --trust" in run("serve", "--store", store, "--bias", bias, code=2).output
+    assert "does not exist" in run("serve", "--store", store, "--bias", "steep", code=2).output
+
+
+def test_fair_pairs_bring_their_rule(tmp_path, started):
+    run("serve", "--n-features", 3, "--explore", "fair-pairs", "--store", tmp_path / "events.db")
+    assert click_learning(tmp_path / "events.db").rule == "fair_pairs"
+
+
+def test_an_old_store_gets_the_rule_of_today(tmp_path, started):
+    store = open_store(str(tmp_path / "events.db"))
+    begin(store, {CHAMPION: ranksvm.SOLARRanker()}, Settings(["f1"]), at=0.0, click_learning=ClickLearning())
+    store.close()
+    run("serve", "--store", tmp_path / "events.db")
+    assert click_learning(tmp_path / "events.db") == ClickLearning("shown", **curve("estimated"))

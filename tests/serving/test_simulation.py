@@ -10,7 +10,8 @@ from command_runner import command_runner
 from ranksvm.cli import main
 from ranksvm.clicks import attractiveness
 from ranksvm.serving.learner import Schedule
-from ranksvm.serving.simulation import Connection, each_query, position_clicks, simulate
+from ranksvm.serving.records import Kind
+from ranksvm.serving.simulation import USERS, Connection, each_query, simulate
 
 from .http_service import Running
 
@@ -75,11 +76,19 @@ def test_features_are_sent_in_their_own_precision(service):
         assert event.shown.query == str(made.qid[0])
 
 
-def test_clicks_are_sent(data, service):
-    shown = run(f"127.0.0.1:{service.port}", data, "--drift", "sudden", "--passes", 2).output
-    assert "60 queries, as they were shown" in shown
-    assert "clicks (position model)" in shown
+@pytest.mark.parametrize("users", USERS)
+def test_clicks_are_sent(data, service, users):
+    address = f"127.0.0.1:{service.port}"
+    shown = run(address, data, "--clicks", users, "--drift", "sudden", "--passes", 2).output
+    assert "60 queries as they were shown, by their true labels" in shown
+    assert f"clicks ({users} model)" in shown
+    assert "The service, by clicks, corrected for position" in shown
+    assert "dcg@10 [95 % interval]" in shown
     assert service.store.head[0] == 60
+    clicks = service.client().get("/v1/models")[1]["clicks"]
+    report = json.loads(run(address, data, "--clicks", users, "--json", "--quiet").stdout)
+    assert report["by_clicks"]["estimates"]["shown"]["rankings"] == 90
+    assert clicks["estimates"]["shown"]["rankings"] == 60
 
 
 def test_what_is_no_service_is_told(data, service):
@@ -90,10 +99,19 @@ def test_what_is_no_service_is_told(data, service):
     assert "the body has 4 features, and the model 3" in run(f"127.0.0.1:{service.port}", data, code=1).output
 
 
-def test_clicks_follow_the_position_model():
-    random, attraction, rank = np.random.default_rng(0), np.array([0.9, 0.1, 0.6]), np.array([0, 1, 2])
-    share = np.mean([position_clicks(attraction, rank, random) for _ in range(20_000)], axis=0)
-    assert share == pytest.approx([0.9, 0.1 / 2, 0.6 / 3], abs=0.01)
+def test_clicks_are_on_the_documents_that_users_like(data, service):
+    one = ranksvm.read_letor(data)
+    queries = (
+        (query, (np.arange(query.n_rows) == 3).astype(float)) for query, _ in each_query(one, passes=9, drift="none")
+    )
+    connection = Connection(f"127.0.0.1:{service.port}")
+    for found in simulate(connection, queries, feedback="cascade", metrics="ndcg@10"):
+        last = found.last
+    connection.close()
+    entries = (found.entry for found in service.store.entries(0, last))
+    clicked = [entry.says["clicks"] for entry in entries if entry.kind is Kind.FEEDBACK]
+    assert max(map(len, clicked)) == 1  # the first click ends a cascade
+    assert sum("3" in clicks for clicks in clicked) > 0.4 * len(clicked)
 
 
 def test_drift_rotates_the_features():
@@ -102,9 +120,9 @@ def test_drift_rotates_the_features():
     for drift in ("none", "sudden", "gradual"):
         found = list(each_query(data, passes=2, drift=drift))
         rotated[drift] = []
-        for number, (query, attraction) in enumerate(found):
+        for number, (query, gain) in enumerate(found):
             rows = data.queries.rows(number % 10)
-            assert np.array_equal(attraction, attractiveness(data)[rows])
+            assert np.array_equal(gain, attractiveness(data, 0.0)[rows])
             rotated[drift].append(not np.array_equal(query.X, data.X[rows]))
             expected = np.roll(data.X[rows], 1, axis=1) if rotated[drift][-1] else data.X[rows]
             assert np.array_equal(query.X, expected)

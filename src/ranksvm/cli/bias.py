@@ -21,7 +21,14 @@ from ranksvm.cli.tables import count, number, print_json, print_table
     type=Name(["harvest", "swap", "em"]),
     default="harvest",
     show_default=True,
-    help="From several rankers' lists; from ranks exchanged at random; by expectation maximisation.",
+    help="From several rankers' lists; from ranks exchanged at random; by expectation maximization.",
+)
+@click.option(
+    "--curve",
+    type=Name(["free", "power"]),
+    default="free",
+    show_default=True,
+    help="A propensity for each rank, or a power of the rank, for small logs.",
 )
 @click.option("--trust", is_flag=True, help="Estimate trust bias, too: an offset for each rank.")
 @click.option("--ranks", type=click.IntRange(min=2), metavar="N", help="Only the first N ranks.  [default: all]")
@@ -68,6 +75,7 @@ def bias_command(log: Path, **options: Any) -> None:
             open_log(log),
             options["method"],
             data=data,
+            curve=options["curve"],
             trust=options["trust"],
             n_ranks=options["ranks"],
             n_bootstrap=options["bootstrap"],

@@ -7,12 +7,35 @@ import click
 
 from ranksvm.cli.errors import debug_option, warn
 from ranksvm.cli.online_options import learner_options, make_learner
-from ranksvm.cli.options import EXISTING_FILE, Number, quiet_option
+from ranksvm.cli.options import EXISTING_FILE, Name, Number, quiet_option
 from ranksvm.cli.progress import Progress
 
 if TYPE_CHECKING:
+    from ranksvm.serving.click_learning import ClickLearning
     from ranksvm.serving.learning import Settings
     from ranksvm.serving.service import Service
+    from ranksvm.serving.store import Store
+
+# As `serving.click_learning.RULES`, which is not imported to show the help.
+RULES = ("shown", "shown_all", "fair_pairs", "skip_above", "last_click_skip_above")
+
+
+class Propensities(click.ParamType):
+    """A file of `PositionBias`, or the name of a curve; converted to what it changes in a `ClickLearning`."""
+
+    name = "propensities"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from ranksvm.clicks import PositionBias
+        from ranksvm.serving.click_learning import curve, given
+
+        if value == "estimate":
+            return curve("estimated")
+        name, _, eta = value.partition(":")
+        if name == "power":
+            number = Number().convert(eta or "1", param, ctx)
+            return curve("power", number)
+        return given(PositionBias.load(EXISTING_FILE.convert(value, param, ctx)))
 
 
 @click.command("serve", short_help="Rank over HTTP, and learn from feedback.")
@@ -30,13 +53,28 @@ if TYPE_CHECKING:
 @click.option("--insecure", is_flag=True, help="Answer other machines without API keys (`ranksvm keys`).")
 @click.option(
     "--explore",
-    type=click.Choice(["none", "epsilon", "team-draft"]),
+    type=click.Choice(["none", "epsilon", "fair-pairs", "team-draft"]),
     default="none",
     show_default=True,
-    help="Show some random orders, or interleave with the challenger.",
+    help="Show some random orders, exchange neighbors at random, or interleave with the challenger.",
 )
 @click.option(
     "--epsilon", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Chance of a random order."
+)
+@click.option(
+    "--click-rule",
+    type=Name(list(RULES)),
+    help="Over which documents a clicked one is preferred: all that were shown without a click (shown) or at all "
+    "(shown-all), its neighbor in random order (fair-pairs), or those above it.  "
+    "[default: as the store has it; in a new one shown, and fair-pairs with --explore fair-pairs]",
+)
+@click.option(
+    "--bias",
+    type=Propensities(),
+    metavar="FILE|NAME",
+    help="Propensities of the ranks, for clicks: a file of `ranksvm bias`; power (1/rank) or power:ETA (1/rank^ETA); "
+    "or estimate: 1/rank^ETA, with ETA estimated from the store as it grows.  "
+    "[default: as the store has it; in a new one estimate]",
 )
 @click.option("--every", type=click.IntRange(min=1), default=1000, show_default=True, help="Feedback between versions.")
 @click.option("--seconds", type=Number(), default=0.5, show_default=True, help="Longest time between versions.")
@@ -110,6 +148,7 @@ def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
     import time
 
     from ranksvm.exceptions import OptionError
+    from ranksvm.serving.click_learning import ClickLearning
     from ranksvm.serving.learner import Schedule, begin
     from ranksvm.serving.learner_process import LearnerProcess
     from ranksvm.serving.requests import Limits
@@ -121,11 +160,13 @@ def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
     try:
         if store.checkpoint() is None:
             models, settings = _beginning(ctx, options)
-            begin(store, models, settings, at=time.time())
+            begin(store, models, settings, at=time.time(), click_learning=ClickLearning(**_click_learning(options)))
         elif options["model"] is not None or options["challenger"] is not None:
             warn(f"{options['store']} has models already: it continues with these, not with --model or --challenger.")
-        if options["explore"] == "team-draft" and "challenger" not in begin(store, None, None, at=0.0).models:
+        learning = begin(store, None, None, at=0.0)
+        if options["explore"] == "team-draft" and "challenger" not in learning.models:
             raise OptionError("team-draft needs a second model: --challenger, when the store is new.")
+        _change_click_learning(store, learning.click_learning, options)
         schedule = Schedule(options["every"], options["seconds"], retain_days=options["retain"])
         return Service(
             store,
@@ -142,6 +183,33 @@ def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
     except BaseException:
         store.close()
         raise
+
+
+def _click_learning(options: dict[str, Any]) -> dict[str, Any]:
+    """How a new store learns from clicks."""
+    from ranksvm.serving.click_learning import curve
+
+    rule = options["click_rule"] or ("fair_pairs" if options["explore"] == "fair-pairs" else "shown")
+    return {"rule": rule, **(options["bias"] or curve("estimated"))}
+
+
+def _change_click_learning(store: "Store", now: "ClickLearning", options: dict[str, Any]) -> None:
+    """Have a store learn from clicks as the options say, from here on."""
+    import time
+
+    import msgspec
+
+    from ranksvm.serving.records import Entry, Kind
+
+    says = {} if options["click_rule"] is None else {"rule": options["click_rule"]}
+    bias = options["bias"]
+    # an estimate goes on from where it is
+    if bias is not None and not (bias["source"] == now.source == "estimated"):
+        says |= bias
+    if now.source == "none":  # an old store, whose rule was to prefer a clicked document to those above it
+        says = _click_learning(options)
+    if any(getattr(now, name) != value for name, value in says.items()):
+        store.append([Entry(Kind.CLICK_LEARNING, None, msgspec.msgpack.encode(says, order="sorted"), time.time())])
 
 
 def _beginning(ctx: click.Context, options: dict[str, Any]) -> "tuple[dict[str, Any], Settings]":

@@ -21,10 +21,11 @@ _EVERY = 100
 @click.argument("data", type=EXISTING_FILE)
 @click.option(
     "--clicks",
-    type=click.Choice(["position", "none"]),
+    type=click.Choice(["position", "trust", "cascade", "none"]),
     default="position",
     show_default=True,
-    help="Users look at rank r with probability 1/r, and click the more the higher the label; none: labels are sent.",
+    help="Users examine rank r with probability 1/r (position), also trust the first ranks (trust), or read down to "
+    "their first click (cascade); the higher the label, the more they click. none: labels are sent.",
 )
 @click.option(
     "--drift",
@@ -53,7 +54,8 @@ _EVERY = 100
 def simulate_command(url: str, data: Path, **options: Any) -> None:
     """Have the service at URL rank every query of DATA, and send it the clicks of simulated users.
 
-    The metrics are those of the rankings as they were shown, by the true labels.
+    It prints the metrics of the rankings as they were shown, by the true labels, and the estimates that the service has
+    made from clicks alone, over all rankings that it ever made.
 
     \b
     Examples:
@@ -82,6 +84,7 @@ def simulate_command(url: str, data: Path, **options: Any) -> None:
                 if number_ % _EVERY == 0:
                     means = ", ".join(f"{name} {number(mean)}" for name, mean in found.metrics.means.items())
                     progress.iteration(f"{queries(number_)}: {means}")
+            overview = _learned(connection, 0 if found is None else found.last)
         finally:
             connection.close()
     assert found is not None
@@ -95,14 +98,17 @@ def simulate_command(url: str, data: Path, **options: Any) -> None:
         "clicks": found.n_clicks,
         "last": found.last,
         "metrics": found.metrics.means,
+        "by_clicks": overview["clicks"],
         "seconds": found.seconds,
     }
     if options["as_json"]:
         print_json(report)
         return
     rows_ = [[name, number(mean)] for name, mean in report["metrics"].items()]
-    print_table(["metric", "mean"], rows_, title=f"{data}: {queries(report['queries'])}, as they were shown")
+    title = f"{data}: {queries(report['queries'])} as they were shown, by their true labels"
+    print_table(["metric", "mean"], rows_, title=title)
     click.echo()
+    _show_estimates(report["by_clicks"])
     print_facts(
         [
             ("feedback", "labels" if feedback == "labels" else f"{count(found.n_clicks)} clicks ({feedback} model)"),
@@ -110,3 +116,28 @@ def simulate_command(url: str, data: Path, **options: Any) -> None:
             ("time", seconds(found.seconds)),
         ]
     )
+
+
+def _learned(connection: Any, last: int) -> dict[str, Any]:
+    """The overview of the service, after it has learned from the last feedback, or after 10 seconds."""
+    import time
+
+    for _ in range(100):
+        overview = connection.ask("GET", "/v1/models")
+        if overview["learning"]["position"] >= last:
+            break
+        time.sleep(0.1)
+    return overview
+
+
+def _show_estimates(clicks: dict[str, Any]) -> None:
+    """Quality of the models by clicks."""
+    if not clicks["estimates"]:
+        return
+    rows = [
+        [name, f"{number(found['mean'])} [{number(found['low'])}, {number(found['high'])}]", count(found["rankings"])]
+        for name, found in clicks["estimates"].items()
+    ]
+    heading = f"{clicks['metric']} [95 % interval]"
+    print_table(["model", heading, "rankings"], rows, title="The service, by clicks, corrected for position")
+    click.echo()

@@ -348,8 +348,9 @@ class ClickLog(Tabular):
         Parameters
         ----------
         data : RankingData
-            The documents. If they have ids, a document of the log is found by its query and its id; else the
-            documents of the log are row numbers of the data.
+            The documents. If they have ids, a document of the log is found by its query and its id. If not, the
+            documents of the log are row numbers of the data; or, as text, places in their query from 0: a service that
+            was asked to rank documents without ids calls them "0", "1", ...
 
         Returns
         -------

@@ -17,6 +17,8 @@ def rows_of(log: Any, data: RankingData) -> np.ndarray:
     queries = data.queries
     # query of the data, by the code of the log
     query = _places(queries.ids, log.query_ids)
+    if data.docid is None and log.document_ids.dtype.kind in "UST":
+        return _rows_by_place(log, query if data.qid is not None else np.zeros_like(query), queries)
     if data.docid is None:
         rows = _row_numbers(log, data.n_rows)
         if data.qid is not None:
@@ -53,6 +55,23 @@ def _places(known: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     names, asked = ([str(value) for value in ids.tolist()] if text else ids.tolist() for ids in (known, wanted))
     place = {value: number for number, value in enumerate(names)}
     return np.array([place.get(value, -1) for value in asked], dtype=np.int64)
+
+
+def _rows_by_place(log: Any, query: np.ndarray, queries: Any) -> np.ndarray:
+    """Rows of documents that are called "0", "1", ... in each query, as a service calls documents without ids."""
+    names = log.document_ids.tolist()
+    wrong = next((name for name in names if not (name.isascii() and name.isdecimal())), None)
+    if wrong is not None:
+        raise DataError(
+            f"the data have no document ids, so the documents of the log must be row numbers of the data, or text with "
+            f"their places in their query, from 0, but one is {wrong!r}."
+        )
+    place, own = np.array([int(name) for name in names])[log.document], query[log.query]
+    missing = (own < 0) | (place >= queries.sizes[own])
+    if missing.any():
+        _refuse(log, int(missing.argmax()), int(missing.sum()))
+    position = queries.pointers[own] + place
+    return position if queries.order is None else queries.order[position]
 
 
 def _row_numbers(log: Any, n_rows: int) -> np.ndarray:

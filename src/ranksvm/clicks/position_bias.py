@@ -10,7 +10,16 @@ from ranksvm.clicks._expectation import maximised
 from ranksvm.clicks._trust import affine, moments
 from ranksvm.clicks.bias import PositionBias
 from ranksvm.clicks.counts import ClickCounts
-from ranksvm.clicks.rank_pairs import FEW_CLICKS, against, comparable, connected, fitted, harvested, swapped
+from ranksvm.clicks.rank_pairs import (
+    FEW_CLICKS,
+    against,
+    comparable,
+    connected,
+    fitted,
+    fitted_power,
+    harvested,
+    swapped,
+)
 from ranksvm.data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.click_weights import check_log
@@ -18,6 +27,7 @@ from ranksvm.metrics.click_weights import check_log
 __all__ = ["position_bias"]
 
 _METHODS = ("harvest", "swap", "em")
+_CURVES = ("free", "power")
 
 
 def position_bias(
@@ -25,6 +35,7 @@ def position_bias(
     method: str = "harvest",
     *,
     data: RankingData | None = None,
+    curve: str = "free",
     trust: bool = False,
     n_ranks: int | None = None,
     n_bootstrap: int = 200,
@@ -68,6 +79,10 @@ def position_bias(
         How to estimate.
     data : RankingData, optional
         Features for ``"em"``.
+    curve : {"free", "power"}, default "free"
+        ``"free"``: a propensity of its own for each rank. ``"power"``, for ``"harvest"`` and ``"swap"``: ``k ** -eta``
+        for one exponent eta, by the same likelihood. A small log suffices for it, and no rank is left unidentified;
+        but it is only as right as that curve.
     trust : bool, default False
         Whether to estimate trust bias too, for ``"harvest"`` and ``"swap"``: slope and offset of the click rate at rank
         k as an affine function of that of the same document at rank 1, from documents seen at both, by moments that
@@ -108,6 +123,7 @@ def position_bias(
     check_log(log)
     check(
         method=one_of(method, _METHODS),
+        curve=one_of(curve, _CURVES),
         n_bootstrap=count(n_bootstrap, 0),
         trust=flag(trust),
         n_ranks=None if n_ranks is None else count(n_ranks),
@@ -116,18 +132,21 @@ def position_bias(
         raise OptionError(f"confidence must lie between 0 and 1, got {confidence!r}.")
     if method == "em" and trust:
         raise OptionError("trust=True needs documents seen at rank 1 and below: use method 'harvest' or 'swap'.")
+    if curve == "power" and (method == "em" or trust):
+        raise OptionError("curve='power' is for the methods 'harvest' and 'swap' without trust=True.")
     if method != "em" and data is not None:
         raise OptionError(f"data is for method 'em'; method={method!r} does not use features.")
     counts = ClickCounts.of(log, n_ranks)
     _check_identifiable(counts, method)
     rng = np.random.default_rng(random_state)
-    tables, diagnosis, estimate = _estimator(counts, method, trust, log, data)
+    tables, diagnosis, estimate = _estimator(counts, method, curve, trust, log, data)
     found, offset = estimate(np.ones((1, tables)))
     samples = None
     if n_bootstrap:
         weights = rng.multinomial(tables, np.full(tables, 1.0 / tables), size=n_bootstrap).astype(np.float64)
         samples = estimate(weights)
-    return _result(found[0], None if offset is None else offset[0], samples, counts, method, confidence, diagnosis)
+    name = method if curve == "free" else f"{method}, power curve"
+    return _result(found[0], None if offset is None else offset[0], samples, counts, name, confidence, diagnosis)
 
 
 # Weights of groups of queries, shape (n_samples, n_groups), to propensities and offsets, shape (n_samples, n_ranks)
@@ -135,7 +154,7 @@ Estimate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray | None]]
 
 
 def _estimator(
-    counts: ClickCounts, method: str, trust: bool, log: Any, data: RankingData | None
+    counts: ClickCounts, method: str, curve: str, trust: bool, log: Any, data: RankingData | None
 ) -> tuple[int, list[str], Estimate]:
     """Number of groups of queries, what is not identified, and the estimate for given weights of the groups."""
     by_document = counts.by_document() if counts.has_base_rank else counts
@@ -156,6 +175,8 @@ def _estimator(
             return (weights @ shown.reshape(len(shown), -1)).reshape(-1, *shown.shape[1:])
 
     wins = table_of(np.ones((1, len(shown))))[0]
+    if curve == "power":
+        return len(shown), _check_power(wins), lambda weights: (_power_curve(table_of(weights)), None)
     linked = connected(wins)
     if counts.n_ranks > 1 and linked.sum() < 2:
         raise DataError(
@@ -165,9 +186,11 @@ def _estimator(
     diagnosis = [] if linked.all() else [_unlinked(linked)]
     few = linked & (comparable(wins) < FEW_CLICKS)
     if few.any():
+        times = np.ceil(FEW_CLICKS / comparable(wins)[few].min())
         diagnosis.append(
             f"{_ranks(few)} {'rests' if few.sum() == 1 else 'rest'} on fewer than {FEW_CLICKS} comparable clicks each: "
-            "propensities there are rough, and clicks may get far too much weight."
+            "propensities there are rough, and clicks may get far too much weight. A log about "
+            f"{times:.0f} times as long would have enough; a power curve (curve='power', --curve power) needs fewer."
         )
 
     def estimate(weights: np.ndarray) -> tuple[np.ndarray, None]:
@@ -177,6 +200,23 @@ def _estimator(
         return out, None
 
     return len(shown), diagnosis, estimate
+
+
+def _check_power(wins: np.ndarray) -> list[str]:
+    """What limits a power curve; DataError if there is nothing to fit it to."""
+    clicks = float(comparable(wins).sum())
+    if not clicks:
+        raise DataError(
+            "no document was shown at two ranks and clicked on: a power curve cannot be fitted. More rankers, ranks "
+            "exchanged at random, or more traffic for the same queries would identify it."
+        )
+    if clicks < FEW_CLICKS:
+        return [f"The curve rests on {clicks:.0f} comparable clicks, fewer than {FEW_CLICKS}: it is rough."]
+    return []
+
+
+def _power_curve(wins: np.ndarray) -> np.ndarray:
+    return np.arange(1.0, wins.shape[-1] + 1.0) ** -fitted_power(wins)[..., np.newaxis]
 
 
 def _by_moments(counts: ClickCounts) -> tuple[int, list[str], Estimate]:
@@ -266,7 +306,9 @@ def _check_identifiable(counts: ClickCounts, method: str) -> None:
     if method == "harvest" and len(counts.rankers) == 1:
         raise DataError(
             f"all lists come from one ranker, {next(iter(counts.rankers))!r}: harvesting compares the ranks that "
-            "several rankers gave to one document. Use swaps, or expectation maximisation with features."
+            "several rankers, or several versions of a model that learns, gave to one document. Show the same queries "
+            "once more after the ranking changed (one more pass of `ranksvm simulate`), exchange ranks at random "
+            "(method 'swap'), or use expectation maximization with features (method 'em')."
         )
     if method == "swap" and not counts.has_base_rank:
         raise DataError("the log has no base_rank, the rank before ranks were exchanged at random: swaps need it.")

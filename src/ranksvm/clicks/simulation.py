@@ -12,7 +12,7 @@ from ranksvm.data import Queries, RankingData
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError, OptionError
 
-__all__ = ["attractiveness", "simulate_clicks"]
+__all__ = ["attractiveness", "clicks_on_lists", "simulate_clicks"]
 
 # Impressions simulated at a time: 16 MB for lists of ten.
 _BLOCK = 200_000
@@ -135,7 +135,7 @@ def simulate_clicks(
         else:
             rows, base = _swapped(rows, swap, rng)
         severity = eta + drift * (start + np.arange(size)) / max(1, n_impressions - 1)
-        clicked = _clicks(model, np.where(rows >= 0, gain[rows], 0.0), rows >= 0, severity, noise, rng)
+        clicked = clicks_on_lists(model, np.where(rows >= 0, gain[rows], 0.0), rows >= 0, severity, noise, rng)
         parts.append((start + np.arange(size), query, who, rows, base, clicked))
     time, query, who, rows, base, clicked = (np.concatenate(column) for column in zip(*parts, strict=True))
     return _log(data, list(rankers), time, query, who, rows, base if swap != "none" else None, clicked)
@@ -246,9 +246,31 @@ def _explored(
     return rows, place + 1
 
 
-def _clicks(
+def clicks_on_lists(
     model: str, gain: np.ndarray, there: np.ndarray, severity: np.ndarray, noise: float, rng: np.random.Generator
 ) -> np.ndarray:
+    """Clicks of users on lists, by a model of `simulate_clicks`.
+
+    Parameters
+    ----------
+    model : str
+        "position", "cascade" or "trust".
+    gain : ndarray of shape (n_lists, n_ranks)
+        Relevance g of the document at each rank, from the top.
+    there : ndarray of bool, shape (n_lists, n_ranks)
+        Whether there is a document: lists may be shorter.
+    severity : ndarray of shape (n_lists,)
+        Severity eta of position bias.
+    noise : float
+        Probability of a click on an examined document without relevance.
+    rng : Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_lists, n_ranks)
+        The clicks.
+    """
     rank = np.arange(1, gain.shape[1] + 1)
     attractive = noise + (1.0 - noise) * gain
     if model == "cascade":

@@ -546,7 +546,7 @@ class OnlineRows:
         return OnlineRows(self._X[rows].toarray()), place[: len(preferred)], place[len(preferred) :]
 
 
-def learn_checked_pairs(ranker: OnlineRanker, X: Any, pairs: np.ndarray) -> bool:
+def learn_checked_pairs(ranker: OnlineRanker, X: Any, pairs: np.ndarray, weight: np.ndarray | None = None) -> bool:
     """`OnlineRanker.partial_fit_pairs` without its checks, which take a third of its time.
 
     Parameters
@@ -557,6 +557,8 @@ def learn_checked_pairs(ranker: OnlineRanker, X: Any, pairs: np.ndarray) -> bool
         Features, known to be valid.
     pairs : ndarray of int64, shape (n_pairs, 2)
         Rows (preferred, other) of X.
+    weight : ndarray of float64, shape (n_pairs,), optional
+        Weights of the pairs, known to be valid; None: 1.
 
     Returns
     -------
@@ -572,5 +574,5 @@ def learn_checked_pairs(ranker: OnlineRanker, X: Any, pairs: np.ndarray) -> bool
     """
     if ranker._is_new() or X.shape[1] != ranker.n_features_in_:
         return False
-    ranker._learn_pairs(X, *pairs.T)
+    ranker._learn_pairs(X, pairs[:, 0], pairs[:, 1], weight)
     return True

@@ -1,5 +1,6 @@
 """The click log of a service: lists that it has shown, and the clicks that it was told of."""
 
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
@@ -16,7 +17,7 @@ __all__ = ["click_log"]
 _EVENTS = 10_000
 
 
-def click_log(store: Any, *, policy: str | None = None) -> ClickLog:
+def click_log(store: Any, *, policy: str | None = None, newest: int | None = None) -> ClickLog:
     """The impressions and clicks in the store of a service, which may be running.
 
     An impression is one ranking that was requested. Feedback that has labels or preferences says nothing about clicks,
@@ -31,9 +32,12 @@ def click_log(store: Any, *, policy: str | None = None) -> ClickLog:
     ----------
     store : str, path-like or Store
         Path of an SQLite file, ``postgresql://...``, or an open store.
-    policy : {"greedy", "epsilon", "team-draft"}, optional
+    policy : {"greedy", "epsilon", "team-draft", "fair-pairs"}, optional
         Only rankings of this policy. Team-draft interleaving is judged by ``interleaving_credits(click_log(store,
-        policy="team-draft"), names=("challenger", "champion"))``. None: all.
+        policy="team-draft"), names=("challenger", "champion"))``. With "fair-pairs" the log has a ``base_rank``, for
+        ``position_bias(log, "swap")``. None: all.
+    newest : int, optional
+        Only rankings among this number of events, the newest of the store. None: all.
 
     Returns
     -------
@@ -54,7 +58,7 @@ def click_log(store: Any, *, policy: str | None = None) -> ClickLog:
     """
     opened = store if isinstance(store, Store) else open_store(str(store), create=False)
     try:
-        found = _read(opened, policy)
+        found = _read(opened, policy, "" if newest is None else opened.event_before(newest))
     finally:
         if opened is not store:
             opened.close()
@@ -75,13 +79,14 @@ def click_log(store: Any, *, policy: str | None = None) -> ClickLog:
         [document in there for shown_first, there in zip(documents, clicked, strict=True) for document in shown_first],
         impression=each_row(ids),
         ranker=list(chain.from_iterable(map(_rankers, shown))),
+        base_rank=_base_ranks(shown) if policy == "fair-pairs" else None,
         time=each_row(at),
     )
 
 
-def _read(store: Store, policy: str | None) -> list[tuple[str, float, Shown, frozenset[str]]]:
-    """Id, time, ranking and clicks of the events that say something about clicks."""
-    found, last = [], ""
+def _read(store: Store, policy: str | None, last: str) -> list[tuple[str, float, Shown, frozenset[str]]]:
+    """Id, time, ranking and clicks of the events after one that say something about clicks."""
+    found = []
     while events := store.answers(last, _EVENTS):
         for id, at, shown, entry in events:
             clicks = _clicks(entry)
@@ -97,6 +102,11 @@ def _clicks(entry: Entry | None) -> frozenset[str] | None:
         return frozenset()
     clicks = entry.says.get("clicks")
     return None if clicks is None else frozenset(clicks)
+
+
+def _base_ranks(shown: Iterable[Shown]) -> np.ndarray:
+    """Rank, from 1, of each document before neighbors were exchanged."""
+    return np.concatenate([np.asarray(one.base_rank) + 1 for one in shown])
 
 
 def _rankers(shown: Shown) -> list[str]:

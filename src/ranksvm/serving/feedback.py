@@ -3,8 +3,8 @@
 import msgspec
 import numpy as np
 
-from ranksvm.data.clicks import pairs_from_clicks
 from ranksvm.exceptions import DataError
+from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.records import Entry, Kind, LogEntry
 
 __all__ = ["Feedback", "Lesson", "content_of", "in_words", "lesson_of", "misfit"]
@@ -42,19 +42,25 @@ class Lesson(msgspec.Struct):
     Parameters
     ----------
     X : ndarray of shape (n_documents, n_features)
-        Features of the documents that feedback speaks about.
-    y : ndarray of float64, shape (n_documents,), or None
-        Their labels, or whether they were clicked on; None for preferences, which have no metric.
+        Features of the documents that the feedback is about.
     rank : ndarray of int64, shape (n_documents,)
         The ranks at which they were shown, from 0.
+    y : ndarray of float64, shape (n_documents,), or None
+        Their labels, if the feedback has labels.
+    clicked : ndarray of bool, shape (n_documents,), or None
+        Whether they were clicked on, if the feedback has clicks.
     pairs : ndarray of int64, shape (n_pairs, 2), or None
-        Rows (preferred, other); None where the labels imply the pairs.
+        Rows (preferred, other); None if the labels imply the pairs.
+    weight : ndarray of float64, shape (n_pairs,), or None
+        Weights of the pairs; None: 1.
     """
 
     X: np.ndarray
-    y: np.ndarray | None
     rank: np.ndarray
-    pairs: np.ndarray | None
+    y: np.ndarray | None = None
+    clicked: np.ndarray | None = None
+    pairs: np.ndarray | None = None
+    weight: np.ndarray | None = None
 
 
 def content_of(given: Feedback) -> bytes:
@@ -107,28 +113,30 @@ def _named(given: Feedback) -> list[str]:
     return [*labelled, *(given.clicks or ()), *(id for pair in given.preferences or () for id in pair)]
 
 
-def lesson_of(found: LogEntry) -> Lesson:
-    """What a model learns from feedback, or from its absence: all labels are then 0."""
-    event = found.answered
+def lesson_of(entry: LogEntry, click_learning: ClickLearning) -> Lesson:
+    """What a model learns from feedback. An event that was not answered in time has labels of 0, and no click."""
+    event = entry.answered
     assert event is not None
-    rank = np.empty(len(event.shown.order), dtype=np.int64)
-    rank[event.shown.order] = np.arange(len(rank))
-    if found.entry.kind is Kind.UNANSWERED:
-        return Lesson(event.X, np.zeros(len(rank)), rank, None)
-    given = _content_decoder.decode(found.entry.content)
-    rows = {document: row for row, document in enumerate(event.shown.documents)}
+    shown = event.shown
+    rank = np.empty(len(shown.order), dtype=np.int64)
+    rank[shown.order] = np.arange(len(rank))
+    if entry.entry.kind is Kind.UNANSWERED:
+        return Lesson(event.X, rank, np.zeros(len(rank)), np.zeros(len(rank), dtype=bool))
+    given = _content_decoder.decode(entry.entry.content)
+    rows = {document: row for row, document in enumerate(shown.documents)}
     if given.preferences is not None:
         pairs = np.array([[rows[id] for id in pair] for pair in given.preferences], dtype=np.int64).reshape(-1, 2)
-        return Lesson(event.X, None, rank, pairs)
+        return Lesson(event.X, rank, pairs=pairs)
     if given.clicks is not None:
         clicked = np.zeros(len(rank), dtype=bool)
         clicked[[rows[id] for id in given.clicks]] = True
-        return Lesson(event.X, clicked.astype(np.float64), rank, pairs_from_clicks(None, rank, clicked))
+        pairs, weight = click_learning.pairs(rank, clicked, shown.first_pair)
+        return Lesson(event.X, rank, clicked=clicked, pairs=pairs, weight=weight)
     if isinstance(given.labels, dict):
         own = np.sort([rows[id] for id in given.labels])
-        y = np.array([given.labels[event.shown.documents[row]] for row in own], dtype=np.float64)
-        return Lesson(event.X[own], y, rank[own], None)
-    return Lesson(event.X, np.asarray(given.labels, dtype=np.float64), rank, None)
+        y = np.array([given.labels[shown.documents[row]] for row in own], dtype=np.float64)
+        return Lesson(event.X[own], rank[own], y)
+    return Lesson(event.X, rank, np.asarray(given.labels, dtype=np.float64))
 
 
 def in_words(entry: Entry) -> str:

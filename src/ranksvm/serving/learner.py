@@ -11,8 +11,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ranksvm.exceptions import OptionError, StoreError
+from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.learning import Learning, Settings
+from ranksvm.serving.measures import click_metric
 from ranksvm.serving.models import settled
+from ranksvm.serving.propensities import estimated
 from ranksvm.serving.records import Entry, Kind
 from ranksvm.serving.store import Store
 
@@ -66,7 +69,14 @@ class Served(NamedTuple):
     models: Mapping[str, Any]
 
 
-def begin(store: Store, models: Mapping[str, Any] | None, settings: Settings | None, *, at: float) -> Learning:
+def begin(
+    store: Store,
+    models: Mapping[str, Any] | None,
+    settings: Settings | None,
+    *,
+    at: float,
+    click_learning: ClickLearning = ClickLearning("shown", "estimated"),  # noqa: B008 (immutable)
+) -> Learning:
     """What the newest checkpoint of a store holds; a new store gets a first one.
 
     Parameters
@@ -79,11 +89,13 @@ def begin(store: Store, models: Mapping[str, Any] | None, settings: Settings | N
         The settings of a new store.
     at : float
         The time, in seconds since 1970.
+    click_learning : ClickLearning, optional
+        How a new store learns from clicks at first.
 
     Returns
     -------
     Learning
-        What was learnt.
+        What was learned.
 
     Raises
     ------
@@ -94,7 +106,7 @@ def begin(store: Store, models: Mapping[str, Any] | None, settings: Settings | N
         return Learning.from_bytes(found.state)
     if models is None or settings is None:
         raise OptionError("the store is new: give the model to begin with, --model or --learner.")
-    learning = Learning({name: settled(model) for name, model in models.items()}, settings)
+    learning = Learning({name: settled(model) for name, model in models.items()}, settings, click_learning)
     # None: another process began at the same time, with the same models or its own
     store.save_checkpoint(0, learning.to_bytes(), at=at, after=0, kept=True)
     newest = store.checkpoint()
@@ -133,6 +145,7 @@ class Learner:
         self.summary: dict[str, Any] = {}
         self._learning: Learning | None = None
         self._version = 0
+        self._estimated = 0  # sequence number of the newest estimate of propensities, which waits for its turn
         self._leased = self._saved = self._cleaned = -float("inf")
         self._stop, self._wake = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -192,6 +205,8 @@ class Learner:
         for entry in found:
             self._learning.apply(entry, self._store)
         unsaved += len(found)
+        if self._learning.needs_estimate and self._learning.position >= self._estimated:
+            self._estimate()
         due = now - self._saved >= self._schedule.seconds or self._stop.is_set()
         if unsaved >= self._schedule.every or (unsaved and due):
             self._save(now)
@@ -268,6 +283,12 @@ class Learner:
             at = time.time()
             self._store.append([Entry(Kind.UNANSWERED, id, msgspec.msgpack.encode({}), at) for id in late])
 
+    def _estimate(self) -> None:
+        """Write an estimate of the propensities to the log; it counts from its turn there, in a replay as well."""
+        content = msgspec.msgpack.encode(estimated(self._store), order="deterministic")
+        (receipt,) = self._store.append([Entry(Kind.CLICK_LEARNING, None, content, time.time())])
+        self._estimated = receipt.seq
+
     def _clean(self, now: float) -> None:
         days = self._schedule.retain_days
         if days is None or now - self._cleaned < 3600.0:
@@ -279,13 +300,21 @@ class Learner:
 
 
 def summary(learning: Learning) -> dict[str, Any]:
-    """What is shown of a learning: measures with their histories, wins, refits, what was skipped."""
+    """What is shown of a learning: measures with their histories, wins, refits, and what was skipped."""
+    click_name, _ = click_metric(learning.settings.metric)
     return {
         "metric": learning.settings.metric,
         "position": learning.position,
         "measures": {
             name: {"queries": measure.n_queries, "mean": measure.mean, "history": measure.history()}
             for name, measure in learning.measures.items()
+            if measure.mean is not None
+        },
+        "clicks": {
+            "metric": click_name,
+            "rule": learning.click_learning.rule,
+            "propensities": learning.click_learning.described(),
+            "estimates": {name: estimate.summary() for name, estimate in learning.estimates.items() if estimate.clicks},
         },
         "team_draft": learning.wins.verdict(),
         "skipped": learning.skipped,

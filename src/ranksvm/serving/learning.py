@@ -1,4 +1,4 @@
-"""What a service has learnt: a function of its log, to the bit, however the log was divided between processes."""
+"""What a service has learned: a function of its log, to the bit, however the log was divided between processes."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -8,8 +8,9 @@ import numpy as np
 
 from ranksvm._features import feature_labels
 from ranksvm.exceptions import StoreError
+from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.feedback import Lesson, lesson_of
-from ranksvm.serving.measures import Measure, Wins
+from ranksvm.serving.measures import ClickEstimate, Measure, Wins, click_metric
 from ranksvm.serving.models import learn, learns, model_bytes, model_from, scores
 from ranksvm.serving.records import Kind, LogEntry
 from ranksvm.serving.store import Store
@@ -33,7 +34,7 @@ class Settings(msgspec.Struct, frozen=True):
     names : list of str
         Names of the features, in the order of the models' columns.
     metric : str
-        Metric of the measures.
+        Metric of the measures by labels. Clicks estimate DCG with the same cutoff.
     refit_every : int
         A champion that cannot learn from single queries is fitted again after this number of entries.
     refit_window : int
@@ -57,6 +58,10 @@ class _State(msgspec.Struct):
     skipped: int
     reason: str | None
     verdicts: list[Any]
+    # as the first stores learned from clicks; later ones say how
+    click_learning: ClickLearning = ClickLearning()
+    estimates: dict[str, Any] | None = None
+    estimate_at: int = 0
 
 
 class Learning:
@@ -71,12 +76,17 @@ class Learning:
         Name -> model; "champion" is the one that ranks. The dict and the models are changed.
     settings : Settings
         What learning depends on besides the log.
+    click_learning : ClickLearning, optional
+        How clicks are learned from until the log says otherwise.
     """
 
-    def __init__(self, models: dict[str, Any], settings: Settings):
-        self.models, self.settings = models, settings
+    def __init__(self, models: dict[str, Any], settings: Settings, click_learning: ClickLearning = ClickLearning()):  # noqa: B008 (immutable)
+        self.models, self.settings, self.click_learning = models, settings, click_learning
         self.position = 0
         self.measures = {name: Measure(settings.metric) for name in (SHOWN, *models)}
+        _, cutoff = click_metric(settings.metric)
+        self.estimates = {name: ClickEstimate(cutoff) for name in (SHOWN, *models)}
+        self._estimate_at = click_learning.next_estimate(0)  # number of rankings with clicks
         self.wins = Wins()
         self.skipped = 0  # entries that nothing could be learnt from
         self.reason: str | None = None  # why, the last time
@@ -107,34 +117,55 @@ class Learning:
             raise StoreError(f"the log continues with entry {found.seq}, but {self.position + 1} was expected.")
         if found.entry.kind is Kind.ACTIVATION:
             self._activate(found, store)
+        elif found.entry.kind is Kind.CLICK_LEARNING:
+            self.click_learning = self.click_learning.changed(found.entry.says)
+            self._estimate_at = self.click_learning.next_estimate(self.rankings_with_clicks)
         elif found.answered is None:
             raise StoreError(f"the log has entry {found.seq}, but not the event {found.entry.event} that it answers.")
         else:
             refit = self._refit(found, store)
-            self._learn(found, lesson_of(found))
+            self._learn(found, lesson_of(found, self.click_learning))
             if refit is not None:
                 self._judge(found.seq, refit)
         self.position = found.seq
 
     def _learn(self, found: LogEntry, lesson: Lesson) -> None:
         assert found.answered is not None
-        if lesson.y is not None:
-            self.measures[SHOWN].add(lesson.y, -lesson.rank.astype(np.float64))
+        self._measure(SHOWN, lesson, lambda: -lesson.rank.astype(np.float64))
         teams = found.answered.shown.teams
-        if teams is not None and lesson.y is not None and lesson.pairs is not None:
+        if teams is not None and lesson.clicked is not None:
             clicked = np.zeros(len(teams), dtype=bool)
-            clicked[lesson.rank[lesson.y > 0]] = True
+            clicked[lesson.rank[lesson.clicked]] = True
             self.wins.add(teams, clicked)
         for name, model in self.models.items():
-            # An entry that cannot be learnt from must not stop all that follow; the same is skipped in every replay.
+            # An entry that cannot be learned from must not stop all that follow; the same is skipped in every replay.
             try:
-                if lesson.y is not None:
-                    self.measures[name].add(lesson.y, scores(model, lesson.X))
+                self._measure(name, lesson, lambda model=model: scores(model, lesson.X))  # type: ignore[misc]
                 if learns(model):
                     learn(model, lesson)  # a model that refuses is as it was before
             except (ValueError, ArithmeticError) as error:
                 self.skipped += name == CHAMPION
                 self.reason = f"entry {found.seq}: {error}"
+
+    def _measure(self, name: str, lesson: Lesson, score: Callable[[], np.ndarray]) -> None:
+        """Add a ranking to the measures by labels, or to the estimates from clicks; preferences have no metric."""
+        if lesson.y is None and lesson.clicked is None:
+            return
+        values = score()
+        if lesson.y is not None:
+            self.measures[name].add(lesson.y, values)
+        if lesson.clicked is not None:
+            self.estimates[name].add(values, lesson.clicked, self.click_learning.propensities(lesson.rank))
+
+    @property
+    def rankings_with_clicks(self) -> int:
+        """Number of rankings that were answered with clicks, or not at all."""
+        return self.estimates[SHOWN].rankings
+
+    @property
+    def needs_estimate(self) -> bool:
+        """Whether it is time to estimate propensities from the store."""
+        return self.click_learning.source == "estimated" and self.rankings_with_clicks >= self._estimate_at
 
     def _activate(self, found: LogEntry, store: Store) -> None:
         said = found.entry.says
@@ -152,7 +183,7 @@ class Learning:
         from ranksvm.serving.refits import refitted  # it imports SciPy
 
         after = max(0, found.seq - settings.refit_window)
-        return refitted(self.models[CHAMPION], store, after, found.seq, settings.metric)
+        return refitted(self.models[CHAMPION], store, after, found.seq, settings.metric, self.click_learning)
 
     def _judge(self, seq: int, refit: "Refit") -> None:
         if refit.model is not None:
@@ -173,6 +204,9 @@ class Learning:
             self.skipped,
             self.reason,
             self.verdicts,
+            self.click_learning,
+            {name: estimate.state for name, estimate in self.estimates.items()},
+            self._estimate_at,
         )
         return msgspec.msgpack.encode(state)
 
@@ -180,10 +214,14 @@ class Learning:
     def from_bytes(cls, content: bytes, load: Callable[[bytes], Any] = model_from) -> "Learning":
         """The learning that `to_bytes` was called on."""
         state = msgspec.msgpack.decode(content, type=_State)
-        learning = cls({name: load(model) for name, model in state.models.items()}, state.settings)
-        learning.position = state.position
+        models = {name: load(model) for name, model in state.models.items()}
+        learning = cls(models, state.settings, state.click_learning)
+        learning.position, learning._estimate_at = state.position, state.estimate_at
         metric = state.settings.metric
         learning.measures = {name: Measure(metric, stored) for name, stored in state.measures.items()}
+        _, cutoff = click_metric(metric)
+        for name, stored in (state.estimates or {}).items():
+            learning.estimates[name] = ClickEstimate(cutoff, stored)
         learning.wins = Wins(state.wins)
         learning.skipped, learning.reason, learning.verdicts = state.skipped, state.reason, state.verdicts
         return learning

@@ -1,4 +1,4 @@
-"""How well models rank queries that they have not learnt from: means so far, and their history in bounded memory."""
+"""How well models rank queries that they have not learned from: means so far, and their history in bounded memory."""
 
 import math
 from typing import Any
@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 
 from ranksvm.clicks.sequential import win_interval
-from ranksvm.metrics import CumulativeMetrics
+from ranksvm.metrics import CumulativeMetrics, parse_metric
 
-__all__ = ["Measure", "Wins"]
+__all__ = ["ClickEstimate", "Measure", "Wins", "click_metric", "click_value"]
 
 # Points of a history; then two neighbouring ones become one.
 _MOST_POINTS = 400
 # Queries between the first points.
 _FIRST_BLOCK = 16
+# Half the width of a normal 95 % interval, in standard errors.
+_Z = 1.959964
 
 
 class Measure:
@@ -82,7 +84,93 @@ class Measure:
         values = np.where(np.diff(weights, prepend=0.0) > 0, values, means)
         spread = np.cumsum(values**2) - np.cumsum(values) ** 2 / blocks
         error = np.sqrt(np.maximum(spread, 0.0) / np.maximum(blocks - 1, 1) / blocks)
-        return list(zip(n_queries.astype(int).tolist(), means.tolist(), (1.96 * error).tolist(), strict=True))
+        return list(zip(n_queries.astype(int).tolist(), means.tolist(), (_Z * error).tolist(), strict=True))
+
+
+class ClickEstimate:
+    """Mean DCG@k of a model over the rankings so far, estimated from clicks with inverse propensities.
+
+    A ranking adds the sum over its clicked documents of ``1 / (p log2(1 + g))``, for the propensity p of the rank at
+    which the document was shown, and the rank g <= k that the model gives it. With the right propensities the mean is
+    unbiased for any model, whatever order was shown (Joachims, Swaminathan & Schnabel, WSDM 2017). Every ranking is
+    measured before the model learns from it, so that differences from the mean are martingale differences, and the
+    normal interval is valid.
+
+    Parameters
+    ----------
+    cutoff : int or None
+        The largest rank that counts; None: all do.
+    state : dict, optional
+        State of an earlier estimate, to continue from.
+    """
+
+    def __init__(self, cutoff: int | None, state: dict[str, Any] | None = None):
+        self._cutoff = cutoff
+        self._sums = [0.0, 0.0, 0.0, 0.0]  # rankings, clicks, values, their squares
+        self._block, self._points = _FIRST_BLOCK, []
+        if state is not None:
+            self._sums, self._block, self._points = state["sums"], state["block"], state["points"]
+
+    def add(self, scores: np.ndarray, clicked: np.ndarray, propensity: np.ndarray) -> None:
+        """Add a ranking: the model's scores, the clicks, and the propensities of the ranks that were shown."""
+        value = click_value(self._cutoff, scores, clicked, propensity)
+        added = 1.0, float(clicked.sum()), value, value * value
+        self._sums = [total + one for total, one in zip(self._sums, added, strict=True)]
+        if self._sums[0] % self._block == 0:
+            self._points.append([self._sums[0], *self._sums[2:]])
+            if len(self._points) >= _MOST_POINTS:
+                self._points, self._block = self._points[1::2], 2 * self._block
+
+    @property
+    def rankings(self) -> int:
+        """Number of rankings."""
+        return int(self._sums[0])
+
+    @property
+    def clicks(self) -> int:
+        """Number of clicks."""
+        return int(self._sums[1])
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """All that a later estimate needs, as numbers, lists and dicts."""
+        return {"sums": self._sums, "block": self._block, "points": self._points}
+
+    def summary(self) -> dict[str, Any]:
+        """Mean and 95 % interval, and the history: number of rankings, mean, and half the width of the interval."""
+        rankings, clicks, *values = self._sums
+        mean, half = _normal(rankings, *values)
+        return {
+            "rankings": int(rankings),
+            "clicks": int(clicks),
+            "mean": mean,
+            "low": mean - half,
+            "high": mean + half,
+            "history": [(int(n), *_normal(n, total, square)) for n, total, square in self._points],
+        }
+
+
+def click_metric(metric: str) -> tuple[str, int | None]:
+    """The metric that clicks estimate beside a metric by labels, DCG with the same cutoff: its name, and the cutoff."""
+    cutoff = getattr(parse_metric(metric), "cutoff", None)
+    return "dcg" if cutoff is None else f"dcg@{cutoff}", cutoff
+
+
+def click_value(cutoff: int | None, scores: np.ndarray, clicked: np.ndarray, propensity: np.ndarray) -> float:
+    """DCG of a ranking by its scores, estimated from the clicks: see `ClickEstimate`. Ties keep the row order."""
+    (rows,) = np.nonzero(clicked)
+    own = scores[rows, np.newaxis]
+    earlier = np.arange(len(scores)) < rows[:, np.newaxis]
+    rank = 1.0 + ((scores > own) | ((scores == own) & earlier)).sum(axis=1)
+    gain = 1.0 / (propensity[rows] * np.log2(1.0 + rank))
+    return float(gain.sum() if cutoff is None else gain[rank <= cutoff].sum())
+
+
+def _normal(n: float, total: float, square: float) -> tuple[float, float]:
+    """Mean, and half the width of its 95 % interval; 0 for a single value."""
+    mean = total / n
+    variance = max(square / n - mean * mean, 0.0) / max(n - 1.0, 1.0)
+    return mean, _Z * math.sqrt(variance)
 
 
 class Wins:

@@ -130,15 +130,15 @@ def learn(model: Any, lesson: Lesson) -> None:
     ranker, X = steps_of(model)[-1], _transformed(model, lesson.X)
     if lesson.pairs is None:
         ranker.partial_fit(X, lesson.y)
-    elif X is not lesson.X or not _learn_again(ranker, X, lesson.pairs):
-        ranker.partial_fit_pairs(X, lesson.pairs)
+    elif X is not lesson.X or not _learn_again(ranker, X, lesson.pairs, lesson.weight):
+        ranker.partial_fit_pairs(X, lesson.pairs, lesson.weight)
 
 
-def _learn_again(ranker: Any, X: np.ndarray, pairs: np.ndarray) -> bool:
+def _learn_again(ranker: Any, X: np.ndarray, pairs: np.ndarray, weight: np.ndarray | None) -> bool:
     """Learn from what was ranked, which has been checked then; False if the ranker cannot."""
     from ranksvm.estimators.online_ranker import learn_checked_pairs  # a process that only ranks does without
 
-    return learn_checked_pairs(ranker, X, pairs)
+    return learn_checked_pairs(ranker, X, pairs, weight)
 
 
 def explained_by(model: Any, X: np.ndarray, names: list[str]) -> Any:

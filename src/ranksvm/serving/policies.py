@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Choice", "epsilon", "greedy", "team_draft"]
+__all__ = ["Choice", "epsilon", "fair_pairs", "greedy", "team_draft"]
 
 
 class Choice(NamedTuple):
@@ -20,12 +20,18 @@ class Choice(NamedTuple):
         Probability with which the document at each rank was there, from the top.
     teams : list of str, or None
         Model that contributed the document at each rank.
+    first_pair : int or None
+        Rank, from 0, at which the pairs of neighbors in random order begin.
+    base_rank : list of int, or None
+        Rank, from 0, that the document at each rank had before neighbors were exchanged.
     """
 
     order: np.ndarray
     policy: str = "greedy"
     propensities: np.ndarray | None = None
     teams: list[str] | None = None
+    first_pair: int | None = None
+    base_rank: list[int] | None = None
 
 
 def greedy(scores: np.ndarray) -> Choice:
@@ -39,6 +45,20 @@ def epsilon(scores: np.ndarray, chance: float, random: np.random.Generator) -> C
     order = random.permutation(len(scores)) if random.random() < chance else best
     propensities = np.full(len(scores), chance / len(scores)) + (1.0 - chance) * (order == best)
     return Choice(order, "epsilon", propensities)
+
+
+def fair_pairs(scores: np.ndarray, random: np.random.Generator) -> Choice:
+    """`greedy`, with neighbors in random order.
+
+    The ranks are divided into pairs of neighbors, from rank 1 or from rank 2, with probability 1/2 each; each pair is
+    exchanged with probability 1/2 (FairPairs: Radlinski & Joachims, AAAI 2006).
+    """
+    first = int(random.integers(2))
+    base = np.arange(len(scores))
+    upper = np.arange(first, len(scores) - 1, 2)
+    swapped = upper[random.random(len(upper)) < 0.5]
+    base[swapped], base[swapped + 1] = swapped + 1, swapped
+    return Choice(greedy(scores).order[base], "fair-pairs", first_pair=first, base_rank=base.tolist())
 
 
 def team_draft(champion: np.ndarray, challenger: np.ndarray, random: np.random.Generator) -> Choice:

@@ -47,11 +47,15 @@ class Shown(msgspec.Struct, frozen=True, omit_defaults=True):
     query : str, optional
         Name of the query.
     policy : str
-        What chose the order: "greedy", "epsilon" or "team-draft".
+        What chose the order: "greedy", "epsilon", "team-draft" or "fair-pairs".
     propensities : list of float, optional
         Probability with which the document at each rank was shown there, from the top.
     teams : list of str, optional
         Name of the model that contributed the document at each rank, from the top.
+    first_pair : int, optional
+        With "fair-pairs": rank, from 0, at which the pairs of neighbors in random order begin.
+    base_rank : list of int, optional
+        With "fair-pairs": rank, from 0, that the document at each rank had before neighbors were exchanged.
     """
 
     documents: list[str]
@@ -63,6 +67,8 @@ class Shown(msgspec.Struct, frozen=True, omit_defaults=True):
     policy: str = "greedy"
     propensities: list[float] | None = None
     teams: list[str] | None = None
+    first_pair: int | None = None
+    base_rank: list[int] | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,7 @@ class Kind(enum.StrEnum):
     FEEDBACK = "feedback"
     UNANSWERED = "unanswered"  # no feedback came in time: the default labels
     ACTIVATION = "activation"  # an earlier model, or a challenger, becomes the champion
+    CLICK_LEARNING = "click-learning"  # from here on, clicks are learned from in another way
 
 
 @dataclass(frozen=True)

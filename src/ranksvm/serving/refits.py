@@ -8,7 +8,10 @@ from ranksvm._steps import steps_of
 from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import compare, evaluate
+from ranksvm.metrics.t_test import t_test
+from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.feedback import Lesson, lesson_of
+from ranksvm.serving.measures import click_metric, click_value
 from ranksvm.serving.models import scores
 from ranksvm.serving.records import Kind
 from ranksvm.serving.store import Store
@@ -29,8 +32,11 @@ class Refit(NamedTuple):
     reason: str
 
 
-def refitted(champion: Any, store: Store, after: int, until: int, metric: str) -> Refit:
+def refitted(champion: Any, store: Store, after: int, until: int, metric: str, click_learning: ClickLearning) -> Refit:
     """Fit a champion again to entries of the log, and compare both on the last fifth of them.
+
+    If the last fifth has labels, the metric is compared, by a randomization test of paired differences, query by query;
+    otherwise DCG with the same cutoff, estimated from the clicks (`ClickEstimate`), by a paired t-test.
 
     Parameters
     ----------
@@ -41,49 +47,85 @@ def refitted(champion: Any, store: Store, after: int, until: int, metric: str) -
     after, until : int
         The entries: from the one after ``after`` to ``until``.
     metric : str
-        What the models are compared by: a randomisation test of paired differences, query by query.
+        The metric by labels.
+    click_learning : ClickLearning
+        How clicks are learned from.
 
     Returns
     -------
     Refit
         The new model, if it is better.
     """
-    lessons = [lesson for lesson in _lessons(store, after, until) if lesson.y is not None]
+    lessons = [
+        lesson
+        for lesson in _lessons(store, after, until, click_learning)
+        if lesson.y is not None or lesson.clicked is not None
+    ]
     n_held_out = int(_HELD_OUT * len(lessons))
     if n_held_out < 2:
         return Refit(None, f"{len(lessons)} answers with labels or clicks are too few to fit and to compare.")
     known, new = lessons[:-n_held_out], lessons[-n_held_out:]
     try:
         model = _fitted(champion, known)
-    except (DataError, OptionError) as error:
+        labeled = [lesson for lesson in new if lesson.y is not None]
+        if labeled:
+            name, before, now, p_value = _compared_by_labels(champion, model, labeled, metric)
+        else:
+            name, before, now, p_value = _compared_by_clicks(champion, model, new, metric, click_learning)
+    except (DataError, OptionError) as error:  # also if no query has a value
         return Refit(None, f"the fit failed: {error}")
-    y, qid = _stacked(new)
-    before, now = (
-        evaluate(y, np.concatenate([scores(one, lesson.X) for lesson in new]), qid=qid, metrics=metric)
-        for one in (champion, model)
-    )
-    try:
-        found = compare(before, now, metric)
-    except DataError as error:  # no query has a value
-        return Refit(None, str(error))
-    values = f"{metric} {found.mean_b:.4f} against {found.mean_a:.4f}, p = {found.p_value:.3g}, {len(new)} queries"
-    if found.difference > 0 and found.p_value <= _P_VALUE:
+    values = f"{name} {now:.4f} against {before:.4f}, p = {p_value:.3g}, {len(labeled or new)} queries"
+    if now > before and p_value <= _P_VALUE:
         return Refit(model, f"better on held-out queries: {values}")
     return Refit(None, f"not better on held-out queries: {values}")
 
 
-def _lessons(store: Store, after: int, until: int) -> list[Lesson]:
-    found = []
+def _compared_by_labels(
+    champion: Any, model: Any, lessons: list[Lesson], metric: str
+) -> tuple[str, float, float, float]:
+    """Metric, means of the champion and the model, and p-value of the difference."""
+    y, qid = np.concatenate([lesson.y for lesson in lessons if lesson.y is not None]), _qid(lessons)
+    before, now = (
+        evaluate(y, np.concatenate([scores(one, lesson.X) for lesson in lessons]), qid=qid, metrics=metric)
+        for one in (champion, model)
+    )
+    comparison = compare(before, now, metric)
+    return metric, comparison.mean_a, comparison.mean_b, comparison.p_value
+
+
+def _compared_by_clicks(
+    champion: Any, model: Any, lessons: list[Lesson], metric: str, click_learning: ClickLearning
+) -> tuple[str, float, float, float]:
+    """The same, for DCG estimated from clicks."""
+    name, cutoff = click_metric(metric)
+    values = np.array(
+        [
+            [
+                click_value(cutoff, scores(one, lesson.X), lesson.clicked, click_learning.propensities(lesson.rank))
+                for lesson in lessons
+                if lesson.clicked is not None
+            ]
+            for one in (champion, model)
+        ]
+    )
+    *_, p_value = t_test(values[1] - values[0], 0.95)
+    return f"{name} by clicks", float(values[0].mean()), float(values[1].mean()), float(p_value)
+
+
+def _lessons(store: Store, after: int, until: int, click_learning: ClickLearning) -> list[Lesson]:
+    lessons = []
     while after < until and (part := store.entries(after, _PART, until=until)):
-        found += [lesson_of(entry) for entry in part if entry.entry.kind is Kind.FEEDBACK and entry.answered]
+        lessons += [
+            lesson_of(entry, click_learning) for entry in part if entry.entry.kind is Kind.FEEDBACK and entry.answered
+        ]
         after = part[-1].seq
-    return found
+    return lessons
 
 
-def _stacked(lessons: list[Lesson]) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and queries of all documents."""
+def _qid(lessons: list[Lesson]) -> np.ndarray:
+    """Query of all documents."""
     sizes = [len(lesson.X) for lesson in lessons]
-    return np.concatenate([lesson.y for lesson in lessons]), np.repeat(np.arange(len(sizes)), sizes)
+    return np.repeat(np.arange(len(sizes)), sizes)
 
 
 def _fitted(champion: Any, lessons: list[Lesson]) -> Any:
@@ -91,7 +133,7 @@ def _fitted(champion: Any, lessons: list[Lesson]) -> Any:
     from sklearn.base import clone
 
     model = clone(champion)
-    y, qid = _stacked(lessons)
+    qid = _qid(lessons)
     X = np.concatenate([lesson.X for lesson in lessons])
     *steps, ranker = steps_of(model)
     for step in steps:
@@ -100,19 +142,22 @@ def _fitted(champion: Any, lessons: list[Lesson]) -> Any:
         by_query = isinstance(step, QueryMinMaxScaler | QueryStandardScaler)
         X = step.fit(X, qid=qid).transform(X, qid=qid) if by_query else step.fit_transform(X)
     if all(lesson.pairs is None for lesson in lessons):
-        ranker.fit(X, y, qid=qid)
+        ranker.fit(X, np.concatenate([lesson.y for lesson in lessons if lesson.y is not None]), qid=qid)
     else:
-        ranker.fit(X, qid=qid, pairs=_pairs(lessons))
+        pairs, weight = _pairs(lessons)
+        ranker.fit(X, qid=qid, pairs=pairs, pair_weight=weight)
     return model
 
 
-def _pairs(lessons: list[Lesson]) -> np.ndarray:
-    pairs, first = [], 0
+def _pairs(lessons: list[Lesson]) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of rows of all documents, and their weights."""
+    pairs, weights, first = [], [], 0
     for lesson in lessons:
         own = lesson.pairs
         if own is None:
             assert lesson.y is not None
             own = np.argwhere(lesson.y[:, None] > lesson.y[None, :])
         pairs.append(own + first)
+        weights.append(np.ones(len(own)) if lesson.weight is None else lesson.weight)
         first += len(lesson.X)
-    return np.concatenate(pairs)
+    return np.concatenate(pairs), np.concatenate(weights)

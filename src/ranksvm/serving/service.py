@@ -40,7 +40,7 @@ class Options(msgspec.Struct, frozen=True):
     Parameters
     ----------
     explore : str
-        "none", "epsilon" or "team-draft".
+        "none", "epsilon", "fair-pairs" or "team-draft".
     epsilon : float
         Chance of a random order, for "epsilon".
     limits : Limits
@@ -113,6 +113,8 @@ class Service:
             choice.policy,
             None if choice.propensities is None else choice.propensities.tolist(),
             choice.teams,
+            choice.first_pair,
+            choice.base_rank,
         )
         event = Event(event_id(), time.time(), shown, request.X.tobytes())
         _ = event.digest  # here: in the writer's thread the pause of the interpreter's lock in it costs milliseconds
@@ -123,6 +125,8 @@ class Service:
     def _choice(self, values: np.ndarray, models: Any, X: np.ndarray) -> policies.Choice:
         if self.options.explore == "epsilon":
             return policies.epsilon(values, self.options.epsilon, self._random)
+        if self.options.explore == "fair-pairs":
+            return policies.fair_pairs(values, self._random)
         if self.options.explore == "team-draft" and "challenger" in models:
             return policies.team_draft(values, scores(models["challenger"], X), self._random)
         return policies.greedy(values)

@@ -10,12 +10,18 @@ from urllib.parse import urlencode, urlsplit
 import numpy as np
 
 from ranksvm.clicks import attractiveness
+from ranksvm.clicks.simulation import clicks_on_lists
 from ranksvm.data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import CumulativeMetrics
 from ranksvm.serving.requests import FLOAT32, JSON
 
-__all__ = ["Connection", "Simulated", "each_query", "position_clicks", "simulate"]
+__all__ = ["USERS", "Connection", "Simulated", "each_query", "simulate"]
+
+# Models of users that answer with clicks; see `ranksvm.clicks.simulate_clicks`.
+USERS = ("position", "trust", "cascade")
+# Probability of a click on an examined document without relevance.
+_NOISE = 0.1
 
 
 class Connection:
@@ -107,9 +113,9 @@ def simulate(
     connection : Connection
         The service.
     queries : iterator of (RankingData, ndarray)
-        One query each, with labels, and the probabilities of clicks on its documents, once they are examined.
+        One query each, with labels, and the relevance of its documents, from 0 to 1.
     feedback : str
-        "labels", or "position": clicks by `position_clicks`.
+        "labels", or one of `USERS`: who clicks.
     metrics : str
         What is measured.
     in_step : bool, default False
@@ -124,17 +130,19 @@ def simulate(
     """
     random, start = np.random.default_rng(random_state), time.perf_counter()
     cumulative, n_clicks, last = CumulativeMetrics(metrics), 0, 0
-    for data, attraction in queries:
+    for data, gain in queries:
         ranking = _ranked(connection, data)
-        order = np.array([int(id) for id in ranking["order"]])
+        row = {id: number for number, id in enumerate(_ids(data))}
+        order = np.array([row[id] for id in ranking["order"]])
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         cumulative.add(data.y, -rank.astype(np.float64))
         said: dict[str, Any] = {"labels": data.y.tolist()}
-        if feedback == "position":
-            clicked = position_clicks(attraction, rank, random)
+        if feedback != "labels":
+            there = np.ones((1, len(order)), dtype=bool)
+            (clicked,) = clicks_on_lists(feedback, gain[order][np.newaxis], there, np.ones(1), _NOISE, random)
             n_clicks += int(clicked.sum())
-            said = {"clicks": [str(row) for row in np.flatnonzero(clicked)]}
+            said = {"clicks": [ranking["order"][place] for place in np.flatnonzero(clicked)]}
         last = connection.ask("POST", f"/v1/events/{ranking['event']}/feedback", said)["seq"]
         while in_step and connection.ask("GET", "/v1/models")["learning"]["position"] < last:
             time.sleep(0.002)
@@ -142,33 +150,23 @@ def simulate(
 
 
 def _ranked(connection: Connection, data: RankingData) -> dict[str, Any]:
-    """The service's ranking of a query; its features are sent in their own precision, which the model then sees."""
+    """The service's ranking of a query; its features are sent in their own precision, which the model then sees.
+
+    With ids of documents they are sent as JSON, in float64.
+    """
     X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
     query = {} if data.qid is None else {"query": str(data.qid[0])}
+    if data.docid is not None:
+        return connection.ask("POST", "/v1/rank", {"matrix": X.astype(np.float64).tolist(), "ids": _ids(data), **query})
     if X.dtype == np.float32:
         path = "/v1/rank?" + urlencode({"features": X.shape[1], **query})
         return connection.ask("POST", path, X.astype("<f4").tobytes())
     return connection.ask("POST", "/v1/rank", {"matrix": X.astype(np.float64).tolist(), **query})
 
 
-def position_clicks(attraction: np.ndarray, rank: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Clicks by the position model of `ranksvm.clicks.simulate_clicks`, on a ranking that is just being shown.
-
-    Parameters
-    ----------
-    attraction : ndarray of shape (n_documents,)
-        Probability of a click on each document, if it is examined.
-    rank : ndarray of int64, shape (n_documents,)
-        Ranks, from 0; that of rank r is examined with probability ``1 / (r + 1)``.
-    random : Generator
-        The users.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_documents,)
-        Whether each document is clicked on.
-    """
-    return random.random(len(rank)) < attraction / (rank + 1.0)
+def _ids(data: RankingData) -> list[str]:
+    """Ids of the documents of a query: those of the data, or, as the service calls them, their row numbers."""
+    return [str(id) for id in (range(data.n_rows) if data.docid is None else data.docid.tolist())]
 
 
 def each_query(data: RankingData, *, passes: int, drift: str) -> Iterator[tuple[RankingData, np.ndarray]]:
@@ -186,9 +184,9 @@ def each_query(data: RankingData, *, passes: int, drift: str) -> Iterator[tuple[
     Yields
     ------
     tuple of RankingData and ndarray
-        A query, and the probability of a click on each of its documents, once it is examined.
+        A query, and the relevance of its documents, from 0 to 1: the g of `ranksvm.clicks.simulate_clicks`.
     """
-    random, attraction = np.random.default_rng(0), attractiveness(data)
+    random, gain = np.random.default_rng(0), attractiveness(data, 0.0)
     n_queries, number = passes * data.queries.n_queries, 0
     for _ in range(passes):
         for _, rows in data.queries:
@@ -197,5 +195,5 @@ def each_query(data: RankingData, *, passes: int, drift: str) -> Iterator[tuple[
             if random.random() < chance:
                 X = one.X if isinstance(one.X, np.ndarray) else one.X.toarray()
                 one = RankingData(np.roll(X, 1, axis=1), one.y, one.qid, one.docid, one.feature_names)
-            yield one, attraction[rows]
+            yield one, gain[rows]
             number += 1

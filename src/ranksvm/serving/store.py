@@ -217,6 +217,8 @@ class Store:
         self, cursor: Cursor, entry: Entry, known: "_Known", now: float
     ) -> tuple[Receipt | None, bytes | None]:
         """Why an entry is not stored, None if it is, and the digest of its event."""
+        if entry.kind is Kind.CLICK_LEARNING:
+            return None, None
         if entry.event is None:
             statement = "UPDATE checkpoints SET kept = 1 WHERE version = ? RETURNING 1"
             found = cursor.run(statement, entry.says["version"])
@@ -320,6 +322,12 @@ class Store:
             )
             for id, at, shown, kind, content, answered in rows
         ]
+
+    def event_before(self, newest: int) -> str:
+        """Id of the event before a number of the newest ones; "" if there are not more than these."""
+        with self._database.reading() as cursor:
+            rows = cursor.run("SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET ?", newest)
+        return rows[0][0] if rows else ""
 
     def unanswered(self, limit: int) -> list[str]:
         """Ids of events that have waited for feedback for too long, the oldest first; none where they are ignored."""

@@ -1,0 +1,150 @@
+"""How a service learns from clicks: the rule that turns clicks into pairs, and the propensities that weight them."""
+
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+
+from ranksvm.data.clicks import pairs_from_clicks
+from ranksvm.exceptions import DataError, OptionError
+
+__all__ = ["RULES", "ClickLearning", "curve", "fair_pairs", "given"]
+
+RULES = ("shown", "shown_all", "fair_pairs", "skip_above", "last_click_skip_above")
+# Fields of a ClickLearning whose propensities are not estimated yet.
+_CURVE: dict[str, Any] = {"eta": 1.0, "propensity": None, "rankings": 0, "note": None}
+# Smallest propensity that counts, so that no click weighs more than 20 times a click at rank 1. Simulated users of
+# three kinds were learned from about as well with 10 and 40 in place of 20.
+_CLIP = 0.05
+# Rankings after which propensities are estimated for the first time, the factor to the next estimate, and the largest
+# number of rankings between two estimates.
+_FIRST, _GROWTH, _MOST_BETWEEN = 250, 1.5, 10_000
+
+
+class ClickLearning(msgspec.Struct, frozen=True):
+    """How clicks are learned from. The log of a store records every change, so that a replay makes the same pairs.
+
+    Parameters
+    ----------
+    rule : str
+        Which pairs a click makes. "shown": the clicked document over every document shown without a click, with weight
+        ``clip / max(p_k, clip)`` for the propensity p_k of its rank k. "shown_all": the same, over every other document
+        shown. "fair_pairs": of two neighbors that were shown
+        in random order, the lower one if it alone was clicked on (Radlinski & Joachims, "Minimally invasive
+        randomization for collecting unbiased preferences from clickthrough logs", AAAI 2006). "skip_above" and
+        "last_click_skip_above": see `ranksvm.data.clicks.pairs_from_clicks`. The last three weight all pairs 1.
+    source : str
+        Where propensities come from: "power" (``k ** -eta``), "given" (a file), or "estimated": ``k ** -eta``, with eta
+        estimated again and again from the clicks in the store. "none": the store is older than this choice.
+    eta : float
+        Exponent of the power curve.
+    propensity : list of float, optional
+        With "given": the propensity of each rank from 1; lower ranks have the last one.
+    rankings : int
+        Number of rankings that eta was estimated from; 0 before the first estimate.
+    note : str, optional
+        Why eta could not be estimated.
+    """
+
+    rule: str = "skip_above"
+    source: str = "none"
+    eta: float = 1.0
+    propensity: list[float] | None = None
+    rankings: int = 0
+    note: str | None = None
+
+    def changed(self, says: dict[str, Any]) -> Self:
+        """These settings after an entry of the log changed some of them."""
+        return msgspec.structs.replace(self, **says)
+
+    def propensities(self, rank: np.ndarray) -> np.ndarray:
+        """Propensity of each rank, counted from 0; at least 0.05."""
+        if self.propensity is None:
+            return np.maximum((rank + 1.0) ** -self.eta, _CLIP)
+        table = np.asarray(self.propensity)
+        return np.maximum(table[np.minimum(rank, len(table) - 1)], _CLIP)
+
+    def pairs(
+        self, rank: np.ndarray, clicked: np.ndarray, first_pair: int | None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Pairs (preferred, other) of documents that the clicks on a ranking make, and their weights; None: 1.
+
+        Parameters
+        ----------
+        rank : ndarray of int64, shape (n_documents,)
+            Rank of each document, from 0.
+        clicked : ndarray of bool, shape (n_documents,)
+            Whether it was clicked on.
+        first_pair : int or None
+            Rank, from 0, of the first document of the first pair of neighbors that were shown in random order; None if
+            the ranking had no such pairs.
+
+        Returns
+        -------
+        tuple of ndarray of int64, shape (n_pairs, 2), and ndarray of float64, shape (n_pairs,), or None
+            The pairs and their weights.
+        """
+        if self.rule == "fair_pairs":
+            return fair_pairs(rank, clicked, first_pair), None
+        pairs = pairs_from_clicks(None, rank, clicked, rule=self.rule)
+        if self.rule not in ("shown", "shown_all"):
+            return pairs, None
+        return pairs, _CLIP / self.propensities(rank[pairs[:, 0]])
+
+    def next_estimate(self, rankings: int) -> int:
+        """Number of rankings at which eta is estimated next, after an estimate at ``rankings`` of them."""
+        return max(_FIRST, min(int(_GROWTH * rankings), rankings + _MOST_BETWEEN))
+
+    def described(self) -> dict[str, Any]:
+        """The propensities, as plain values for JSON."""
+        return {
+            "source": self.source,
+            "eta": None if self.propensity is not None else self.eta,
+            "rankings": self.rankings,
+            "values": self.propensities(np.arange(10)).tolist(),
+            "note": self.note,
+        }
+
+
+def fair_pairs(rank: np.ndarray, clicked: np.ndarray, first_pair: int | None) -> np.ndarray:
+    """Pairs (preferred, other) of neighbors in random order: the lower document if only it was clicked on.
+
+    Each order of two neighbors is as likely as the other. So whichever document is better is preferred more often, as
+    long as users look at both or at the upper one alone; nothing has to be known of propensities.
+    """
+    if first_pair is None:
+        return np.empty((0, 2), dtype=np.int64)
+    order = np.argsort(rank)
+    upper, lower = order[first_pair:-1:2], order[first_pair + 1 :: 2]
+    chosen = clicked[lower] & ~clicked[upper]
+    return np.column_stack((lower[chosen], upper[chosen]))
+
+
+def curve(source: str, eta: float = 1.0) -> dict[str, Any]:
+    """What the propensities ``k ** -eta`` change in a `ClickLearning`; ``source`` is "power" or "estimated"."""
+    return {"source": source, **_CURVE, "eta": eta}
+
+
+def given(bias: Any) -> dict[str, Any]:
+    """What the propensities of a `PositionBias` change in a `ClickLearning`.
+
+    Raises
+    ------
+    OptionError
+        With trust bias, for which clicks would get negative weights.
+    DataError
+        When the propensity of a rank is not known.
+    """
+    if bias.offset is not None:
+        raise OptionError(
+            "the propensities come with trust bias (an offset for each rank), from which a service cannot learn: "
+            "estimate them without --trust."
+        )
+    if not bias.identified:
+        rank = int(np.isnan(bias.propensity).argmax()) + 1
+        raise DataError(
+            f"the propensity of rank {rank} is not known: estimate those of the ranks above (ranksvm bias --ranks "
+            f"{rank - 1}), or a curve for all ranks (ranksvm bias --curve power)."
+        )
+    known = {"propensity": bias.propensity.tolist(), "rankings": bias.n_impressions}
+    return {"source": "given", **_CURVE, **known}

@@ -1,0 +1,301 @@
+"""Learning from clicks: pairs and weights of each rule, estimates by clicks, and propensities in the log."""
+
+import msgspec
+import numpy as np
+import pytest
+
+import ranksvm
+from ranksvm import metrics
+from ranksvm.clicks import ClickLog, PositionBias
+from ranksvm.clicks.simulation import clicks_on_lists
+from ranksvm.data.clicks import pairs_from_clicks
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.serving.click_learning import ClickLearning, curve, fair_pairs, given
+from ranksvm.serving.learner import Learner, Schedule, begin
+from ranksvm.serving.learning import CHAMPION, Learning, Settings
+from ranksvm.serving.measures import ClickEstimate, click_value
+from ranksvm.serving.policies import fair_pairs as fair_pairs_order, greedy
+from ranksvm.serving.propensities import estimated
+from ranksvm.serving.records import Entry, Event, Kind, Shown
+from ranksvm.serving.replay import replay
+from ranksvm.serving.store import open_store
+
+from .conftest import feedback
+
+SHOWN = ClickLearning("shown", **curve("power"))
+
+
+def some_lists(n_lists=40, n_documents=9):
+    """Ranks, clicks and scores of random lists."""
+    rng = np.random.default_rng(0)
+    for _ in range(n_lists):
+        yield rng.permutation(n_documents), rng.random(n_documents) < 0.3, rng.integers(0, 5, n_documents).astype(float)
+
+
+# -- pairs and weights -------------------------------------------------------------------------------------------------
+
+
+def test_a_click_counts_over_every_document_without_one_by_its_propensity():
+    for rank, clicked, _ in some_lists():
+        pairs, weight = SHOWN.pairs(rank, clicked, None)
+        expected = {
+            (i, j): 1.0 / 20 * min(rank[i] + 1.0, 20.0)
+            for i in np.flatnonzero(clicked)
+            for j in np.flatnonzero(~clicked)
+        }
+        assert dict(zip(map(tuple, pairs.tolist()), weight.tolist(), strict=True)) == pytest.approx(expected)
+
+
+def test_weights_are_clipped():
+    rank, clicked = np.arange(100), np.arange(100) == 99
+    pairs, weight = SHOWN.pairs(rank, clicked, None)
+    assert len(pairs) == 99
+    assert (weight == 1.0).all()
+    assert SHOWN.propensities(rank).min() == 0.05
+
+
+@pytest.mark.parametrize("rule", ["shown_all", "skip_above", "last_click_skip_above"])
+def test_the_other_rules_are_those_of_the_library(rule):
+    learning = ClickLearning(rule, **curve("power"))
+    for rank, clicked, _ in some_lists():
+        pairs, weight = learning.pairs(rank, clicked, None)
+        assert np.array_equal(pairs, pairs_from_clicks(None, rank, clicked, rule=rule))
+        if rule == "shown_all":
+            assert weight == pytest.approx((rank[pairs[:, 0]] + 1.0) / 20)
+        else:
+            assert weight is None
+
+
+def test_fair_pairs_prefer_the_lower_neighbor_if_it_alone_was_clicked_on():
+    for rank, clicked, _ in some_lists():
+        for first in (0, 1):
+            order = np.argsort(rank)
+            expected = [
+                [order[k + 1], order[k]]
+                for k in range(first, len(order) - 1, 2)
+                if clicked[order[k + 1]] and not clicked[order[k]]
+            ]
+            assert fair_pairs(rank, clicked, first).tolist() == expected
+    assert fair_pairs(rank, clicked, None).shape == (0, 2)
+
+
+def test_neighbors_are_exchanged_with_equal_chances():
+    random, scores = np.random.default_rng(0), np.array([3.0, 2.0, 1.0, 0.5, 0.1])
+    above = np.zeros((5, 5))
+    for _ in range(4_000):
+        choice = fair_pairs_order(scores, random)
+        best = greedy(scores).order
+        assert np.array_equal(choice.order, best[choice.base_rank])
+        for k in range(choice.first_pair, 4, 2):
+            above[tuple(choice.order[k : k + 2])] += 1
+    for document in range(4):
+        upper, lower = above[document, document + 1], above[document + 1, document]
+        assert upper + lower == pytest.approx(2_000, abs=150)
+        assert upper == pytest.approx(lower, abs=150)
+    assert len(fair_pairs_order(np.array([1.0]), random).order) == 1
+
+
+# -- propensities ------------------------------------------------------------------------------------------------------
+
+
+def test_given_propensities():
+    learning = ClickLearning().changed(given(PositionBias([1.0, 0.5, 0.01])))
+    assert learning.propensities(np.arange(5)).tolist() == [1.0, 0.5, 0.05, 0.05, 0.05]
+    assert learning.described()["source"] == "given"
+    with pytest.raises(OptionError, match="without --trust"):
+        given(PositionBias([1.0, 0.5], offset=[0.0, 0.1]))
+    with pytest.raises(DataError, match=r"rank 2 is not known.*--ranks 1.*--curve power"):
+        given(PositionBias([1.0, np.nan]))
+
+
+def test_estimates_become_rarer():
+    at, learning = [0], ClickLearning(**curve("estimated"))
+    for _ in range(20):
+        at.append(learning.next_estimate(at[-1]))
+    assert at[1:4] == [250, 375, 562]
+    assert max(np.diff(at)) <= 10_000
+
+
+# -- estimates ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cutoff", [None, 3])
+def test_the_value_of_a_ranking_is_the_estimate_of_the_library(cutoff):
+    name = "dcg" if cutoff is None else f"dcg@{cutoff}"
+    for rank, clicked, scores in some_lists():
+        by_rank = np.argsort(rank)
+        log = ClickLog([0] * 9, np.arange(9)[by_rank], np.arange(1, 10), clicked[by_rank])
+        data = ranksvm.RankingData(np.zeros((9, 1)), np.zeros(9), [0] * 9)
+        expected = metrics.estimate(log, scores, name, PositionBias.power(9).clipped(0.05), data=data)[name]
+        assert click_value(cutoff, scores, clicked, SHOWN.propensities(rank)) == pytest.approx(expected)
+
+
+def test_an_estimate_continues_from_its_state():
+    whole, parts, values = ClickEstimate(3), ClickEstimate(3), []
+    for number, (rank, clicked, scores) in enumerate(some_lists(100)):
+        propensity = SHOWN.propensities(rank)
+        whole.add(scores, clicked, propensity)
+        parts.add(scores, clicked, propensity)
+        values.append(click_value(3, scores, clicked, propensity))
+        if number % 7 == 0:
+            parts = ClickEstimate(3, msgspec.msgpack.decode(msgspec.msgpack.encode(parts.state)))
+    assert parts.state == whole.state
+    found = whole.summary()
+    half = 1.96 * np.std(values, ddof=1) / 10
+    assert (found["rankings"], found["mean"]) == (100, pytest.approx(np.mean(values)))
+    assert (found["high"] - found["low"]) / 2 == pytest.approx(half, rel=1e-3)
+    n, mean, _ = found["history"][-1]
+    assert (n, mean) == (96, pytest.approx(np.mean(values[:96])))
+
+
+def test_a_history_of_estimates_has_bounded_memory():
+    estimate = ClickEstimate(None)
+    for _ in range(16 * 800):
+        estimate.add(np.array([2.0, 1.0]), np.array([True, False]), np.ones(2))
+    history = estimate.summary()["history"]
+    assert 200 <= len(history) <= 400
+    assert history[-1][1:] == (1.0, 0.0)
+
+
+# -- the log of a service ----------------------------------------------------------------------------------------------
+
+
+class Users:
+    """A service without HTTP, in step: each list is learned from before the next one is made."""
+
+    def __init__(self, path, model, n_features, click_learning, explore="none", schedule=None):
+        self.store = open_store(str(path))
+        settings = Settings([f"f{j + 1}" for j in range(n_features)])
+        begin(self.store, {CHAMPION: model}, settings, at=0.0, click_learning=click_learning)
+        self.learner = Learner(self.store, schedule or Schedule(10**6, 1e9))
+        self.learner.step(now=0.0)
+        self._random, self._explore, self._number = np.random.default_rng(1), explore, 0
+
+    @property
+    def learning(self):
+        return self.learner._learning
+
+    def ask(self, X, gain, query, users="position", noise=0.05):
+        """Rank documents, and answer with the clicks of a user."""
+        from ranksvm.serving.models import scores
+
+        values = scores(self.learning.models[CHAMPION], X)
+        choice = fair_pairs_order(values, self._random) if self._explore == "fair-pairs" else greedy(values)
+        there = np.ones((1, len(X)), dtype=bool)
+        (clicked,) = clicks_on_lists(users, gain[choice.order][None], there, np.ones(1), noise, self._random)
+        self._number += 1
+        names = [str(row) for row in range(len(X))]
+        more = {"first_pair": choice.first_pair, "base_rank": choice.base_rank, "policy": choice.policy}
+        shown = Shown(names, choice.order.tolist(), self._number, X.shape[1], X.dtype.str, query, **more)
+        event = Event(f"e{self._number:08d}", float(self._number), shown, X.tobytes())
+        self.store.append([event, feedback(event.id, {"clicks": [names[row] for row in choice.order[clicked]]})])
+        while self.learner.step(now=0.0):
+            pass
+
+    def close(self):
+        self.learner.close()
+        self.store.close()
+
+
+def gains(data):
+    top = data.y.max()
+    return (2.0**data.y - 1) / (2.0**top - 1)
+
+
+@pytest.mark.parametrize("explore", ["none", "fair-pairs"])
+def test_propensities_are_estimated_and_a_replay_has_the_same_bits(tmp_path, explore):
+    data = ranksvm.make_ranking(n_queries=20, n_docs=10, n_features=3, random_state=0)
+    gain = gains(data)
+    start = ClickLearning("shown", **curve("estimated"))
+    restless = ranksvm.SOLARRanker(C=10.0, random_state=0)  # documents change their ranks again and again
+    users = Users(tmp_path / "events.db", restless, 3, start, explore)
+    for _ in range(60):
+        for number, (_, rows) in enumerate(data.queries):
+            users.ask(data.X[rows], gain[rows], str(number))
+    found = users.learning.click_learning
+    assert found.source == "estimated"
+    assert found.note is None
+    assert found.rankings >= 800
+    assert found.eta == pytest.approx(1.0, abs=0.25)
+    kinds = [entry.entry.kind for entry in users.store.entries(0, 10_000)]
+    assert kinds.count(Kind.CLICK_LEARNING) == 4  # after 250, 375, 562 and 843 rankings
+    users.close()
+    store = open_store(str(tmp_path / "events.db"))
+    again = replay(store).learning
+    assert again.to_bytes() == store.checkpoint().state
+    assert again.click_learning == found
+    store.close()
+
+
+def test_without_repeated_queries_there_is_a_note(tmp_path):
+    users = Users(
+        tmp_path / "events.db", ranksvm.SOLARRanker(random_state=0), 3, ClickLearning("shown", **curve("estimated"))
+    )
+    random = np.random.default_rng(0)
+    for number in range(251):
+        users.ask(random.normal(size=(5, 3)), np.array([0.9, 0, 0, 0, 0]), str(number))
+    found = users.learning.click_learning
+    assert (found.eta, found.rankings) == (1.0, 0)
+    assert "no document was shown at two ranks" in found.note
+    assert "no document was shown at two ranks" in estimated(users.store)["note"]
+    users.close()
+
+
+def test_an_old_store_learns_as_it_did_until_it_is_told(tmp_path):
+    """Checkpoints of the first stores say nothing of clicks."""
+    store = open_store(str(tmp_path / "events.db"))
+    begin(store, {CHAMPION: ranksvm.SOLARRanker(random_state=0)}, Settings(["f1", "f2", "f3"]), at=0.0)
+    state = msgspec.msgpack.decode(store.checkpoint().state)
+    old = {name: value for name, value in state.items() if name not in ("click_learning", "estimates", "estimate_at")}
+    with store._database.writing() as cursor:
+        cursor.run("UPDATE checkpoints SET state = ?", msgspec.msgpack.encode(old))
+    learning = Learning.from_bytes(store.checkpoint().state)
+    assert (learning.click_learning.rule, learning.click_learning.source) == ("skip_above", "none")
+    assert not learning.needs_estimate
+    says = msgspec.msgpack.encode({"rule": "shown", **curve("estimated")})
+    store.append([Entry(Kind.CLICK_LEARNING, None, says, 0.0)])
+    learner = Learner(store, Schedule(1, 0.0))
+    learner.step()
+    assert learner._learning.click_learning == ClickLearning("shown", **curve("estimated"))
+    learner.close()
+    assert replay(store).learning.click_learning.rule == "shown"
+    store.close()
+
+
+# -- serving from clicks converges -------------------------------------------------------------------------------------
+
+
+def passes_of(tmp_path, users, explore="none", rule="shown", order=2):
+    """NDCG@10 by labels after each of eight passes, as a share of what labels give."""
+    data = ranksvm.make_ranking(n_queries=200, n_docs=20, n_features=10, random_state=0)
+    gain, source = gains(data), "estimated" if rule == "shown" else "power"
+    model = ranksvm.SOLARRanker(order=order, random_state=0)
+    by_labels = ranksvm.SOLARRanker(order=order, random_state=0)
+    store = Users(tmp_path / f"{users}.db", model, 10, ClickLearning(rule, **curve(source)), explore)
+    shares = []
+    for _ in range(8):
+        for number, (_, rows) in enumerate(data.queries):
+            store.ask(data.X[rows], gain[rows], str(number), users)
+        by_labels.partial_fit(data.X, data.y, qid=data.qid)
+        by_clicks, best = (
+            metrics.evaluate(data.y, one.predict(data.X), data.qid, "ndcg@10")["ndcg@10"]
+            for one in (store.learning.models[CHAMPION], by_labels)
+        )
+        shares.append(by_clicks / best)
+    store.close()
+    return np.array(shares)
+
+
+@pytest.mark.parametrize("users", ["position", "trust", "cascade"])
+def test_serving_from_clicks_converges(tmp_path, users):
+    shares = passes_of(tmp_path, users)
+    assert shares[-1] >= 0.97
+    assert (shares[3:] >= 0.93).all()
+
+
+def test_serving_converges_by_fair_pairs(tmp_path):
+    assert passes_of(tmp_path, "position", "fair-pairs", "fair_pairs")[-1] >= 0.95
+
+
+def test_the_rule_of_before_does_not_converge(tmp_path):
+    assert (passes_of(tmp_path, "position", rule="skip_above")[3:] < 0.93).sum() >= 3
