@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from online_oracle import SolarFirst, SolarSecond, pairs_in_order
 from ranksvm import SOLARRanker, make_ranking
+from ranksvm.exceptions import OptionError
 
 ORACLES = {
     "first": (lambda n: SolarFirst(n, 0.02), {"order": 1, "C": 0.02}),
@@ -115,3 +116,29 @@ def test_the_second_order_beats_the_first_on_features_of_different_scale():
         for order in (1, 2)
     }
     assert scores[2] > scores[1]
+
+
+@pytest.mark.parametrize("options", [{"order": 1}, {"order": 2}, {"order": 2, "covariance": "diagonal"}], ids=str)
+def test_forgetting_keeps_the_ranking_and_makes_room(options):
+    data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    ranker = SOLARRanker(**options, C=0.1, gamma=10.0, random_state=0).fit(data.X, data.y, qid=data.qid)
+    weights, before = ranker.coef_.copy(), ranker.rank(data.X, qid=data.qid)
+    covariance = None if options["order"] == 1 else ranker.covariance_.copy()
+    assert ranker.forget(0.25) is ranker
+    assert np.array_equal(ranker.coef_, 0.25 * weights)
+    after = ranker.rank(data.X, qid=data.qid)
+    assert all(np.array_equal(before[query], after[query]) for query in before)
+    if covariance is not None:
+        initial = np.ones(4) if options.get("covariance") else np.eye(4)
+        np.testing.assert_allclose(ranker.covariance_, 0.25 * covariance + 0.75 * initial, rtol=1e-12)
+        np.testing.assert_array_equal(ranker.forget(0.0).covariance_, initial)
+    assert not ranker.forget(0.0).coef_.any()
+
+
+def test_what_cannot_be_forgotten():
+    assert not hasattr(SOLARRanker().forget(0.5), "weights_")  # nothing was learned yet
+    for keep in (-0.1, 1.5, "half", True, float("nan")):
+        with pytest.raises(OptionError, match="keep must be between 0 and 1"):
+            SOLARRanker().forget(keep)
+    with pytest.raises(OptionError, match="mean of past weights"):
+        SOLARRanker(average=True).learn_one_query([[1.0], [0.0]], [1, 0]).forget(0.5)

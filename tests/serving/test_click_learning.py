@@ -1,26 +1,32 @@
 """Learning from clicks: pairs and weights of each rule, estimates by clicks, and propensities in the log."""
 
+import sys
+from pathlib import Path
+
 import msgspec
 import numpy as np
 import pytest
 
 import ranksvm
 from ranksvm import metrics
-from ranksvm.clicks import ClickLog, PositionBias
-from ranksvm.clicks.simulation import clicks_on_lists
+from ranksvm.clicks import ClickLog, PositionBias, attractiveness
 from ranksvm.data.clicks import pairs_from_clicks
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.serving.click_learning import ClickLearning, curve, fair_pairs, given
+from ranksvm.serving.drift import DriftDetector, error_of
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Learning, Settings
 from ranksvm.serving.measures import ClickEstimate, click_value
 from ranksvm.serving.policies import fair_pairs as fair_pairs_order, greedy
 from ranksvm.serving.propensities import estimated
-from ranksvm.serving.records import Entry, Event, Kind, Shown
+from ranksvm.serving.records import Entry, Kind
 from ranksvm.serving.replay import replay
 from ranksvm.serving.store import open_store
 
-from .conftest import feedback
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+from _click_passes import InStep, by_clicks, by_labels, tutorial_data
+
+sys.path.pop(0)
 
 SHOWN = ClickLearning("shown", **curve("power"))
 
@@ -160,55 +166,13 @@ def test_a_history_of_estimates_has_bounded_memory():
 # -- the log of a service ----------------------------------------------------------------------------------------------
 
 
-class Users:
-    """A service without HTTP, in step: each list is learned from before the next one is made."""
-
-    def __init__(self, path, model, n_features, click_learning, explore="none", schedule=None):
-        self.store = open_store(str(path))
-        settings = Settings([f"f{j + 1}" for j in range(n_features)])
-        begin(self.store, {CHAMPION: model}, settings, at=0.0, click_learning=click_learning)
-        self.learner = Learner(self.store, schedule or Schedule(10**6, 1e9))
-        self.learner.step(now=0.0)
-        self._random, self._explore, self._number = np.random.default_rng(1), explore, 0
-
-    @property
-    def learning(self):
-        return self.learner._learning
-
-    def ask(self, X, gain, query, users="position", noise=0.05):
-        """Rank documents, and answer with the clicks of a user."""
-        from ranksvm.serving.models import scores
-
-        values = scores(self.learning.models[CHAMPION], X)
-        choice = fair_pairs_order(values, self._random) if self._explore == "fair-pairs" else greedy(values)
-        there = np.ones((1, len(X)), dtype=bool)
-        (clicked,) = clicks_on_lists(users, gain[choice.order][None], there, np.ones(1), noise, self._random)
-        self._number += 1
-        names = [str(row) for row in range(len(X))]
-        more = {"first_pair": choice.first_pair, "base_rank": choice.base_rank, "policy": choice.policy}
-        shown = Shown(names, choice.order.tolist(), self._number, X.shape[1], X.dtype.str, query, **more)
-        event = Event(f"e{self._number:08d}", float(self._number), shown, X.tobytes())
-        self.store.append([event, feedback(event.id, {"clicks": [names[row] for row in choice.order[clicked]]})])
-        while self.learner.step(now=0.0):
-            pass
-
-    def close(self):
-        self.learner.close()
-        self.store.close()
-
-
-def gains(data):
-    top = data.y.max()
-    return (2.0**data.y - 1) / (2.0**top - 1)
-
-
 @pytest.mark.parametrize("explore", ["none", "fair-pairs"])
 def test_propensities_are_estimated_and_a_replay_has_the_same_bits(tmp_path, explore):
     data = ranksvm.make_ranking(n_queries=20, n_docs=10, n_features=3, random_state=0)
-    gain = gains(data)
+    gain = attractiveness(data, 0.0)
     start = ClickLearning("shown", **curve("estimated"))
     restless = ranksvm.SOLARRanker(C=10.0, random_state=0)  # documents change their ranks again and again
-    users = Users(tmp_path / "events.db", restless, 3, start, explore)
+    users = InStep(tmp_path / "events.db", restless, 3, start, explore)
     for _ in range(60):
         for number, (_, rows) in enumerate(data.queries):
             users.ask(data.X[rows], gain[rows], str(number))
@@ -228,7 +192,7 @@ def test_propensities_are_estimated_and_a_replay_has_the_same_bits(tmp_path, exp
 
 
 def test_without_repeated_queries_there_is_a_note(tmp_path):
-    users = Users(
+    users = InStep(
         tmp_path / "events.db", ranksvm.SOLARRanker(random_state=0), 3, ClickLearning("shown", **curve("estimated"))
     )
     random = np.random.default_rng(0)
@@ -236,8 +200,8 @@ def test_without_repeated_queries_there_is_a_note(tmp_path):
         users.ask(random.normal(size=(5, 3)), np.array([0.9, 0, 0, 0, 0]), str(number))
     found = users.learning.click_learning
     assert (found.eta, found.rankings) == (1.0, 0)
-    assert "no document was shown at two ranks" in found.note
-    assert "no document was shown at two ranks" in estimated(users.store)["note"]
+    assert found.note == "no document of a named query was shown at two ranks, and clicked on."
+    assert estimated(users.store) == {"note": found.note}
     users.close()
 
 
@@ -265,37 +229,47 @@ def test_an_old_store_learns_as_it_did_until_it_is_told(tmp_path):
 # -- serving from clicks converges -------------------------------------------------------------------------------------
 
 
-def passes_of(tmp_path, users, explore="none", rule="shown", order=2):
-    """NDCG@10 by labels after each of eight passes, as a share of what labels give."""
-    data = ranksvm.make_ranking(n_queries=200, n_docs=20, n_features=10, random_state=0)
-    gain, source = gains(data), "estimated" if rule == "shown" else "power"
-    model = ranksvm.SOLARRanker(order=order, random_state=0)
-    by_labels = ranksvm.SOLARRanker(order=order, random_state=0)
-    store = Users(tmp_path / f"{users}.db", model, 10, ClickLearning(rule, **curve(source)), explore)
-    shares = []
-    for _ in range(8):
-        for number, (_, rows) in enumerate(data.queries):
-            store.ask(data.X[rows], gain[rows], str(number), users)
-        by_labels.partial_fit(data.X, data.y, qid=data.qid)
-        by_clicks, best = (
-            metrics.evaluate(data.y, one.predict(data.X), data.qid, "ndcg@10")["ndcg@10"]
-            for one in (store.learning.models[CHAMPION], by_labels)
-        )
-        shares.append(by_clicks / best)
-    store.close()
-    return np.array(shares)
+def shares_of_labels(folder, users, explore="none", rule="shown", drift=None):
+    """NDCG@10 by labels after each of eight passes, as a share of what labels give without drift."""
+    learning = ClickLearning(rule, **curve("estimated" if rule == "shown" else "power"), follow_drift=rule == "shown")
+    data = tutorial_data(0)
+    return by_clicks(folder, 2, data, users, learning, explore=explore, drift=drift) / by_labels(2, data)
 
 
 @pytest.mark.parametrize("users", ["position", "trust", "cascade"])
 def test_serving_from_clicks_converges(tmp_path, users):
-    shares = passes_of(tmp_path, users)
+    shares = shares_of_labels(tmp_path, users)
     assert shares[-1] >= 0.97
     assert (shares[3:] >= 0.93).all()
 
 
 def test_serving_converges_by_fair_pairs(tmp_path):
-    assert passes_of(tmp_path, "position", "fair-pairs", "fair_pairs")[-1] >= 0.95
+    assert shares_of_labels(tmp_path, "position", "fair-pairs", "fair_pairs")[-1] >= 0.95
 
 
 def test_the_rule_of_before_does_not_converge(tmp_path):
-    assert (passes_of(tmp_path, "position", rule="skip_above")[3:] < 0.93).sum() >= 3
+    assert (shares_of_labels(tmp_path, "position", rule="skip_above")[3:] < 0.93).sum() >= 3
+
+
+def test_sudden_drift_is_followed_within_a_pass(tmp_path):
+    shares = shares_of_labels(tmp_path, "position", drift=4)
+    assert shares[4] >= 0.93
+
+
+# -- drift -------------------------------------------------------------------------------------------------------------
+
+
+def test_an_increase_of_the_error_is_noticed():
+    random, detector = np.random.default_rng(0), DriftDetector()
+    assert not any(detector.add(error) for error in random.uniform(0.0, 0.3, 2_000).tolist())
+    detector = DriftDetector(msgspec.msgpack.decode(msgspec.msgpack.encode(detector.state)))
+    at = [number for number, error in enumerate(random.uniform(0.2, 0.6, 200).tolist()) if detector.add(error)]
+    assert len(at) == 1
+    assert at[0] < 30
+
+
+def test_errors_are_shares_of_the_weight_of_pairs():
+    scores, pairs = np.array([2.0, 1.0, 1.0]), np.array([[0, 1], [1, 0], [1, 2]])
+    assert error_of(scores, pairs, None) == 0.5
+    assert error_of(scores, pairs, np.array([1.0, 2.0, 1.0])) == 0.625
+    assert error_of(scores, pairs[:0], None) is None

@@ -149,7 +149,7 @@ def click_learning(path):
 def test_how_clicks_are_learned_from_is_chosen_and_changed(tmp_path, started):
     store, bias = tmp_path / "events.db", tmp_path / "bias.json"
     run("serve", "--n-features", 3, "--store", store)
-    assert click_learning(store) == ClickLearning("shown", **curve("estimated"))
+    assert click_learning(store) == ClickLearning("shown", **curve("estimated"), follow_drift=True)
     ranksvm.clicks.PositionBias([1.0, 0.4]).save(bias)
     run("serve", "--store", store, "--bias", bias)
     assert click_learning(store).propensity == [1.0, 0.4]
@@ -158,8 +158,8 @@ def test_how_clicks_are_learned_from_is_chosen_and_changed(tmp_path, started):
     assert (found.rule, found.propensity) == ("skip_above", [1.0, 0.4])
     run("serve", "--store", store)
     assert click_learning(store) == found
-    run("serve", "--store", store, "--bias", "power:0.5", "--click-rule", "shown")
-    assert click_learning(store) == ClickLearning("shown", **curve("power", 0.5))
+    run("serve", "--store", store, "--bias", "power:0.5", "--click-rule", "shown", "--ignore-drift")
+    assert click_learning(store) == ClickLearning("shown", **curve("power", 0.5), follow_drift=False)
     opened = open_store(str(store))
     assert opened.head[0] == 3  # only changes are in the log
     opened.close()
@@ -178,4 +178,4 @@ def test_an_old_store_gets_the_rule_of_today(tmp_path, started):
     begin(store, {CHAMPION: ranksvm.SOLARRanker()}, Settings(["f1"]), at=0.0, click_learning=ClickLearning())
     store.close()
     run("serve", "--store", tmp_path / "events.db")
-    assert click_learning(tmp_path / "events.db") == ClickLearning("shown", **curve("estimated"))
+    assert click_learning(tmp_path / "events.db") == ClickLearning("shown", **curve("estimated"), follow_drift=True)

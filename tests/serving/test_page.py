@@ -32,7 +32,8 @@ def running(tmp_path_factory):
         X = rng.normal(size=(6, 3))
         ranking = client.rank(X.tolist(), f"{MARKUP}q{number}")
         best = str(int(np.argmax(X @ [1.0, -1.0, 0.5])))
-        assert client.feedback(ranking["event"], clicks=[best])[0] == 202
+        said = {"clicks": [best]} if number % 2 else {"labels": {best: 1, str((int(best) + 1) % 6): 0}}
+        assert client.feedback(ranking["event"], **said)[0] == 202
     end = time.monotonic() + 20
     while client.get("/v1/models")[1]["position"] < 40:
         assert time.monotonic() < end
@@ -67,15 +68,19 @@ def test_everything_is_shown_and_markup_is_text(page):
     assert page.title() == "ranksvm service"
     facts = page.locator("#facts").text_content()
     assert "SOLARRanker" in facts
-    assert "learnt from40" in facts
+    assert "learned from40" in facts
     assert page.locator("#event-rows tr").count() == 10
     assert "<script>document" in page.locator("#event-rows").text_content()
-    assert [text for text in page.locator("#means td:first-child").all_text_contents()] == [
-        "shown",
-        "champion",
-        "challenger",
-    ]
-    assert page.locator("#curve path").count() == 6
+    for table, curve in (("#means", "#curve"), ("#estimates", "#click-curve")):
+        assert page.locator(f"{table} td:first-child").all_text_contents() == ["shown", "champion", "challenger"]
+        assert page.locator(f"{curve} path").count() == 6
+        texts = page.locator(f"{curve} text").all_text_contents()
+        assert {"0", "5", "10", "15"} <= set(texts)  # the first point of a curve is after 16 queries
+        assert {"ndcg@10", "queries"} <= set(texts) or {"dcg@10", "rankings"} <= set(texts)
+    assert page.locator("#by-clicks h2").text_content() == "DCG@10 by clicks, corrected for position"
+    assert page.locator("#by-labels h2").text_content() == "NDCG@10 by labels"
+    assert "Propensities: 1 / rank^1.00" in page.locator("#propensities").text_content()
+    assert not page.locator("#no-feedback").is_visible()
     assert "Interleaved rankings: the champion won" in page.locator("#experiment").text_content()
 
 
@@ -96,7 +101,7 @@ def test_features_are_searched(page):
     page.get_by_label("Search features").fill("AGE")
     assert page.locator("#weight-rows tr").count() == 1
     assert page.locator("#found").text_content() == "1 of 3 features"
-    assert page.locator("#weight-rows meter").count() == 1
+    assert page.locator("#weight-rows .signs svg").count() == 1
 
 
 def test_pause_stops_the_requests(page):

@@ -76,6 +76,12 @@ class Propensities(click.ParamType):
     "or estimate: 1/rank^ETA, with ETA estimated from the store as it grows.  "
     "[default: as the store has it; in a new one estimate]",
 )
+@click.option(
+    "--follow-drift/--ignore-drift",
+    default=None,
+    help="Whether SOLAR forgets when clicks begin to contradict it.  "
+    "[default: as the store has it; in a new one it forgets]",
+)
 @click.option("--every", type=click.IntRange(min=1), default=1000, show_default=True, help="Feedback between versions.")
 @click.option("--seconds", type=Number(), default=0.5, show_default=True, help="Longest time between versions.")
 @click.option(
@@ -190,7 +196,8 @@ def _click_learning(options: dict[str, Any]) -> dict[str, Any]:
     from ranksvm.serving.click_learning import curve
 
     rule = options["click_rule"] or ("fair_pairs" if options["explore"] == "fair-pairs" else "shown")
-    return {"rule": rule, **(options["bias"] or curve("estimated"))}
+    propensities = options["bias"] or curve("estimated")
+    return {"rule": rule, **propensities, "follow_drift": options["follow_drift"] is not False}
 
 
 def _change_click_learning(store: "Store", now: "ClickLearning", options: dict[str, Any]) -> None:
@@ -202,6 +209,8 @@ def _change_click_learning(store: "Store", now: "ClickLearning", options: dict[s
     from ranksvm.serving.records import Entry, Kind
 
     says = {} if options["click_rule"] is None else {"rule": options["click_rule"]}
+    if options["follow_drift"] is not None:
+        says["follow_drift"] = options["follow_drift"]
     bias = options["bias"]
     # an estimate goes on from where it is
     if bias is not None and not (bias["source"] == now.source == "estimated"):

@@ -1,6 +1,6 @@
 """SOLARRanker: online learning to rank with closed-form updates."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -8,6 +8,7 @@ import ranksvm._compiled.online as online
 from ranksvm import _options
 from ranksvm._registry import storable
 from ranksvm._schema import Array, Plain, Schema
+from ranksvm.estimators.locks import lock_of
 from ranksvm.estimators.online_ranker import OnlineRanker, OnlineRows
 from ranksvm.exceptions import ModelFileError, OptionError
 
@@ -147,6 +148,48 @@ class SOLARRanker(OnlineRanker):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def forget(self, keep: float = 0.0) -> Self:
+        """Keep only a share of what was learned: ``keep w``, and for the second order ``keep S + (1 - keep) I``.
+
+        The ranking stays the same as long as ``keep`` is above 0. But what is learned from now on counts ``1 / keep``
+        times as much relative to the past, for instance after relevance has changed.
+
+        Parameters
+        ----------
+        keep : float, default 0.0
+            The share, in [0, 1].
+
+        Returns
+        -------
+        self
+            The estimator.
+
+        Raises
+        ------
+        OptionError
+            When ``keep`` is not in [0, 1], or with ``average=True``: the mean of past weights cannot forget.
+
+        Examples
+        --------
+        >>> from ranksvm import SOLARRanker
+        >>> ranker = SOLARRanker(C=0.5).learn_one_query([[1.0, 0.0], [0.0, 1.0]], [1, 0])
+        >>> before = ranker.coef_.copy()
+        >>> bool((ranker.forget(0.25).coef_ == 0.25 * before).all())
+        True
+        """
+        if isinstance(keep, bool) or not isinstance(keep, int | float) or not 0.0 <= keep <= 1.0:
+            raise OptionError(f"keep must be between 0 and 1, got {keep!r}.")
+        if self.average:
+            raise OptionError("with average=True the model is the mean of past weights, which cannot forget.")
+        if self._is_new():
+            return self
+        with lock_of(self):
+            self.weights_ *= keep
+            if self._covariance_ is not None:
+                self._covariance_ *= keep
+                self._covariance_ += (1.0 - keep) * self._initial_covariance(len(self.weights_))
+        return self
+
     @property
     def covariance_(self) -> np.ndarray:
         """S, shape (n_features, n_features), or its diagonal; only for the second order."""
@@ -193,10 +236,10 @@ class SOLARRanker(OnlineRanker):
 
     def _begin(self, n_features: int) -> None:
         self.fitted_params_ = self._params_now()
-        self._covariance_ = None
-        if self.order == 2:
-            full = self.covariance == "full"
-            self._covariance_ = np.eye(n_features).reshape(-1) if full else np.ones(n_features)
+        self._covariance_ = self._initial_covariance(n_features) if self.order == 2 else None
+
+    def _initial_covariance(self, n_features: int) -> np.ndarray:
+        return np.eye(n_features).reshape(-1) if self.covariance == "full" else np.ones(n_features)
 
     def _learn(self, rows: OnlineRows, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> None:
         method, parameter = online.SOLAR_FIRST, self.C

@@ -44,6 +44,9 @@ class ClickLearning(msgspec.Struct, frozen=True):
         Number of rankings that eta was estimated from; 0 before the first estimate.
     note : str, optional
         Why eta could not be estimated.
+    follow_drift : bool
+        Whether SOLAR keeps little of what it learned when clicks begin to contradict it (`drift.DriftDetector`), and
+        most of it when propensities are estimated again.
     """
 
     rule: str = "skip_above"
@@ -52,6 +55,7 @@ class ClickLearning(msgspec.Struct, frozen=True):
     propensity: list[float] | None = None
     rankings: int = 0
     note: str | None = None
+    follow_drift: bool = False
 
     def changed(self, says: dict[str, Any]) -> Self:
         """These settings after an entry of the log changed some of them."""

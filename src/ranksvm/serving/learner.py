@@ -25,6 +25,8 @@ logger = logging.getLogger("ranksvm.serving")
 
 # Entries read at a time.
 _PART = 256
+# Seconds between two looks at the files of the store, and between two removals of old events.
+_TIDY, _CLEAN = 30.0, 3600.0
 
 
 class Schedule(NamedTuple):
@@ -75,7 +77,7 @@ def begin(
     settings: Settings | None,
     *,
     at: float,
-    click_learning: ClickLearning = ClickLearning("shown", "estimated"),  # noqa: B008 (immutable)
+    click_learning: ClickLearning = ClickLearning("shown", "estimated", follow_drift=True),  # noqa: B008 (immutable)
 ) -> Learning:
     """What the newest checkpoint of a store holds; a new store gets a first one.
 
@@ -146,7 +148,7 @@ class Learner:
         self._learning: Learning | None = None
         self._version = 0
         self._estimated = 0  # sequence number of the newest estimate of propensities, which waits for its turn
-        self._leased = self._saved = self._cleaned = -float("inf")
+        self._leased = self._saved = self._cleaned = self._tidied = -float("inf")
         self._stop, self._wake = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self.served: Served
@@ -290,8 +292,11 @@ class Learner:
         self._estimated = receipt.seq
 
     def _clean(self, now: float) -> None:
+        if now - self._tidied >= _TIDY:
+            self._tidied = now
+            self._store.tidy()
         days = self._schedule.retain_days
-        if days is None or now - self._cleaned < 3600.0:
+        if days is None or now - self._cleaned < _CLEAN:
             return
         self._cleaned = now
         removed = self._store.remove_before(time.time() - 86_400.0 * days, spare=self.settings.refit_window)
@@ -314,6 +319,7 @@ def summary(learning: Learning) -> dict[str, Any]:
             "metric": click_name,
             "rule": learning.click_learning.rule,
             "propensities": learning.click_learning.described(),
+            "drifts": learning.drifts[::-1],
             "estimates": {name: estimate.summary() for name, estimate in learning.estimates.items() if estimate.clicks},
         },
         "team_draft": learning.wins.verdict(),

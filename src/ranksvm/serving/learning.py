@@ -9,6 +9,7 @@ import numpy as np
 from ranksvm._features import feature_labels
 from ranksvm.exceptions import StoreError
 from ranksvm.serving.click_learning import ClickLearning
+from ranksvm.serving.drift import KEPT, KEPT_BY_ESTIMATE, DriftDetector, error_of, forget
 from ranksvm.serving.feedback import Lesson, lesson_of
 from ranksvm.serving.measures import ClickEstimate, Measure, Wins, click_metric
 from ranksvm.serving.models import learn, learns, model_bytes, model_from, scores
@@ -22,7 +23,7 @@ __all__ = ["CHAMPION", "SHOWN", "Learning", "Settings"]
 
 CHAMPION = "champion"
 SHOWN = "shown"  # what was shown is measured, too
-# Refits whose verdicts are kept.
+# Number of verdicts on refits, and of drifts, that are kept.
 _VERDICTS = 20
 
 
@@ -62,6 +63,8 @@ class _State(msgspec.Struct):
     click_learning: ClickLearning = ClickLearning()
     estimates: dict[str, Any] | None = None
     estimate_at: int = 0
+    detectors: dict[str, list[float]] | None = None
+    drifts: list[int] | None = None
 
 
 class Learning:
@@ -87,6 +90,8 @@ class Learning:
         _, cutoff = click_metric(settings.metric)
         self.estimates = {name: ClickEstimate(cutoff) for name in (SHOWN, *models)}
         self._estimate_at = click_learning.next_estimate(0)  # number of rankings with clicks
+        self._detectors = {name: DriftDetector() for name in models}
+        self.drifts: list[int] = []  # entries at which the champion was found to be contradicted, the newest last
         self.wins = Wins()
         self.skipped = 0  # entries that nothing could be learnt from
         self.reason: str | None = None  # why, the last time
@@ -118,7 +123,11 @@ class Learning:
         if found.entry.kind is Kind.ACTIVATION:
             self._activate(found, store)
         elif found.entry.kind is Kind.CLICK_LEARNING:
-            self.click_learning = self.click_learning.changed(found.entry.says)
+            says = found.entry.says
+            self.click_learning = self.click_learning.changed(says)
+            if self.click_learning.follow_drift and says.get("rankings"):
+                for model in self.models.values():
+                    forget(model, KEPT_BY_ESTIMATE)
             self._estimate_at = self.click_learning.next_estimate(self.rankings_with_clicks)
         elif found.answered is None:
             raise StoreError(f"the log has entry {found.seq}, but not the event {found.entry.event} that it answers.")
@@ -142,6 +151,7 @@ class Learning:
             try:
                 self._measure(name, lesson, lambda model=model: scores(model, lesson.X))  # type: ignore[misc]
                 if learns(model):
+                    self._follow_drift(found.seq, name, lesson)
                     learn(model, lesson)  # a model that refuses is as it was before
             except (ValueError, ArithmeticError) as error:
                 self.skipped += name == CHAMPION
@@ -156,6 +166,17 @@ class Learning:
             self.measures[name].add(lesson.y, values)
         if lesson.clicked is not None:
             self.estimates[name].add(values, lesson.clicked, self.click_learning.propensities(lesson.rank))
+
+    def _follow_drift(self, seq: int, name: str, lesson: Lesson) -> None:
+        """Have a model forget if clicks contradict it more and more; its order of documents stays the same."""
+        if not self.click_learning.follow_drift or lesson.clicked is None or lesson.pairs is None:
+            return
+        model = self.models[name]
+        error = error_of(scores(model, lesson.X), lesson.pairs, lesson.weight)
+        if error is not None and self._detectors[name].add(error):
+            forget(model, KEPT)
+            if name == CHAMPION:
+                self.drifts = [*self.drifts, seq][-_VERDICTS:]
 
     @property
     def rankings_with_clicks(self) -> int:
@@ -207,6 +228,8 @@ class Learning:
             self.click_learning,
             {name: estimate.state for name, estimate in self.estimates.items()},
             self._estimate_at,
+            {name: detector.state for name, detector in self._detectors.items()},
+            self.drifts,
         )
         return msgspec.msgpack.encode(state)
 
@@ -222,6 +245,9 @@ class Learning:
         _, cutoff = click_metric(metric)
         for name, stored in (state.estimates or {}).items():
             learning.estimates[name] = ClickEstimate(cutoff, stored)
+        for name, stored in (state.detectors or {}).items():
+            learning._detectors[name] = DriftDetector(stored)
+        learning.drifts = state.drifts or []
         learning.wins = Wins(state.wins)
         learning.skipped, learning.reason, learning.verdicts = state.skipped, state.reason, state.verdicts
         return learning

@@ -31,9 +31,9 @@ def estimated(store: Store) -> dict[str, Any]:
         except DataError:
             log, method = click_log(store, newest=_NEWEST), "harvest"
         bias = position_bias(log, method, curve="power", n_bootstrap=0)
-    except DataError as error:
-        return {"note": str(error)}
+    except DataError:  # a message for users of the library
+        return {"note": "no document of a named query was shown at two ranks, and clicked on."}
     if bias.diagnosis:
-        return {"note": " ".join(bias.diagnosis)}
+        return {"note": "clicks on documents that were shown at several ranks are still too few."}
     eta = 0.0 if bias.n_ranks < 2 else float(np.log(bias.propensity[0] / bias.propensity[1]) / np.log(2.0))
     return {"eta": min(max(eta, 0.0), _STEEPEST), "rankings": log.n_impressions, "note": None}

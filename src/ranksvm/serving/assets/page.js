@@ -57,12 +57,12 @@ function showFacts(now) {
   const facts = [
     ["model", now.model],
     ["version that ranks", counted(now.serving)],
-    ["learnt from", counted(now.learning.position)],
+    ["learned from", counted(now.learning.position)],
     ["learning lag", counted(now.learning.lag)],
     ["this process", now.learning.here ? "learns" : "follows"],
     ["log", size(now.store.bytes)],
     ["waiting for the disk", counted(now.store.waiting)],
-    ["not learnt from", counted(now.skipped)],
+    ["not learned from", counted(now.skipped)],
   ];
   $("facts").replaceChildren(...facts.map(([name, value]) => {
     const one = element("div");
@@ -75,35 +75,80 @@ function showFacts(now) {
 }
 
 function showMeans(now) {
-  $("metric").textContent = now.metric;
   const names = Object.keys(now.measures);
+  $("metric").textContent = now.metric.toUpperCase();
+  $("by-labels").hidden = !names.length;
   fill($("means"), names.map(name => {
     const { queries, mean, history } = now.measures[name];
     const half = history.length ? history[history.length - 1][2] : null;
     return row(cell(name), number(counted(queries)), number(shown(mean)), number(half ? `± ${shown(half)}` : "–"));
   }));
-  drawCurves(names.map(name => [name, now.measures[name].history]));
+  drawCurves($("curve"), names.map(name => [name, now.measures[name].history]), "queries", now.metric, 1);
   const said = names.map(name => `${name} ${shown(now.measures[name].mean)}`).join(", ");
-  $("curve-text").textContent = `Mean ${now.metric} by number of queries. Now: ${said}.`;
+  $("curve-text").textContent = `Mean ${now.metric} by number of queries with labels. Now: ${said}.`;
 }
 
-function drawCurves(curves) {
-  const [left, right, top, bottom] = [44, 550, 12, 226];
+function showEstimates({ clicks }) {
+  const names = Object.keys(clicks.estimates);
+  $("click-metric").textContent = clicks.metric.toUpperCase();
+  $("by-clicks").hidden = !names.length;
+  fill($("estimates"), names.map(name => {
+    const { rankings, clicks: n, mean, low, high } = clicks.estimates[name];
+    return row(cell(name), number(counted(rankings)), number(counted(n)), number(shown(mean)), number(`${shown(low)} to ${shown(high)}`));
+  }));
+  drawCurves($("click-curve"), names.map(name => [name, clicks.estimates[name].history]), "rankings", clicks.metric, Infinity);
+  const said = names.map(name => `${name} ${shown(clicks.estimates[name].mean)}`).join(", ");
+  $("click-curve-text").textContent = `Estimated ${clicks.metric} by number of rankings. Now: ${said}.`;
+  $("propensities").textContent = `${propensities(clicks.propensities)} ${drifts(clicks.drifts)}`;
+}
+
+function propensities({ source, eta, rankings, values, note }) {
+  const curve = eta === null ? values.slice(0, 5).map(value => value.toFixed(2)).join(", ") + ", …" : `1 / rank^${eta.toFixed(2)}`;
+  const origin = {
+    estimated: rankings ? `estimated from ${counted(rankings)} rankings` : "until there are clicks enough to estimate it",
+    given: "from a file",
+  }[source] || "as set";
+  return `Propensities: ${curve}, ${origin}.${note ? ` No newer estimate: ${note}` : ""}`;
+}
+
+function drifts(entries) {
+  if (!entries.length) return "";
+  return `Clicks contradicted the champion at entry ${entries.map(counted).join(", ")} of the log; it then forgot most of what it had learned.`;
+}
+
+// Round steps: 1, 2 or 5 times a power of ten, about four between two numbers.
+function ticks(low, high) {
+  const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].find(factor => factor * power >= raw) * power;
+  const found = [];
+  for (let at = Math.ceil(low / step - 1e-9); at * step <= high * (1 + 1e-9); at += 1) found.push(at * step + 0); // not -0
+  return [found, Math.max(0, -Math.floor(Math.log10(step) + 1e-9))];
+}
+
+function drawCurves(svg, curves, unit, metric, largest) {
+  const [left, right, top, bottom] = [56, 550, 26, 226];
   const points = curves.flatMap(([, history]) => history);
   const parts = [];
   if (points.length) {
     const most = Math.max(...points.map(point => point[0]));
     const low = Math.max(0, Math.min(...points.map(([, mean, half]) => mean - half)));
-    const high = Math.min(1, Math.max(...points.map(([, mean, half]) => mean + half)));
+    const high = Math.min(largest, Math.max(...points.map(([, mean, half]) => mean + half)));
     const spread = Math.max(high - low, 0.01);
     const x = queries => left + (right - left) * queries / most;
     const y = mean => bottom - (bottom - top) * Math.min(1, Math.max(0, (mean - low) / spread));
-    for (const share of [0, 0.5, 1]) {
-      const level = low + share * spread;
+    const [levels, digits] = ticks(low, low + spread);
+    for (const level of levels) {
       parts.push(drawn("line", { class: "axis", x1: left, x2: right, y1: y(level), y2: y(level) }));
-      parts.push(drawn("text", { x: left - 6, y: y(level) + 4, "text-anchor": "end" }, level.toFixed(2)));
+      parts.push(drawn("text", { x: left - 6, y: y(level) + 4, "text-anchor": "end" }, level.toFixed(digits)));
     }
-    parts.push(drawn("text", { x: right, y: bottom + 18, "text-anchor": "end" }, `${counted(most)} queries`));
+    const narrow = matchMedia("(max-width: 40rem)").matches;
+    for (const n of narrow ? [0, most] : ticks(0, most)[0]) {
+      parts.push(drawn("line", { class: "axis", x1: x(n), x2: x(n), y1: bottom, y2: bottom + 5 }));
+      parts.push(drawn("text", { x: x(n), y: bottom + 20, "text-anchor": "middle" }, counted(n)));
+    }
+    parts.push(drawn("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }));
+    parts.push(drawn("text", { x: (left + right) / 2, y: bottom + 38, "text-anchor": "middle" }, unit));
+    parts.push(drawn("text", { x: left - 50, y: top - 12 }, metric));
     const ends = [];
     curves.forEach(([name, history], place) => {
       if (!history.length) return;
@@ -114,18 +159,18 @@ function drawCurves(curves) {
       parts.push(drawn("path", { class: `s${place % 3}`, d: `M${line}` }));
       ends.push([name, y(history[history.length - 1][1])]);
     });
-    // names beside the ends of the lines, one below the other
+    // names at the ends of the lines, one below the other
     ends.sort((one, other) => one[1] - other[1]);
-    const height = matchMedia("(max-width: 40rem)").matches ? 20 : 14; // of a letter, by page.css
+    const height = narrow ? 20 : 14; // of a letter, by page.css
     let last = -Infinity;
     for (const [name, place] of ends) {
       last = Math.max(place + 4, last + height);
       parts.push(drawn("text", { x: right + 6, y: last }, name));
     }
   } else {
-    parts.push(drawn("text", { x: left, y: 120 }, "There is no feedback with labels or clicks yet."));
+    parts.push(drawn("text", { x: left, y: 120 }, `The curve begins after 16 ${unit}.`));
   }
-  $("curve").replaceChildren(...parts);
+  svg.replaceChildren(...parts);
 }
 
 function showWeights() {
@@ -133,8 +178,12 @@ function showWeights() {
   const found = weights.filter(one => one.feature.toLowerCase().includes(wanted));
   const most = Math.max(1e-300, ...weights.map(one => Math.abs(one.weight)));
   fill($("weight-rows"), found.map(one => {
-    const bar = element("td");
-    bar.append(element("meter", "", { min: 0, max: most, value: Math.abs(one.weight), "aria-label": `size of ${one.feature}` }));
+    const bar = element("td", "", { class: "signs" });
+    const size = Math.abs(one.weight) / most, sign = one.weight < 0 ? "negative" : "positive";
+    const picture = drawn("svg", { viewBox: "-1 0 2 1", preserveAspectRatio: "none", role: "img", "aria-label": `${one.feature}: ${sign}` });
+    picture.append(drawn("rect", { class: sign, x: one.weight < 0 ? -size : 0, y: 0.15, width: size, height: 0.7 }));
+    picture.append(drawn("line", { class: "zero", x1: 0, x2: 0, y1: 0, y2: 1 }));
+    bar.append(picture);
     return row(cell(one.feature), number(short(one.weight)), bar, number(short(one.moved)));
   }));
   $("found").textContent = `${found.length} of ${weights.length} features`;
@@ -143,7 +192,11 @@ function showWeights() {
 
 function showExperiments(now) {
   const { champion, challenger, ties, share, interval, better } = now.team_draft;
-  const kinds = { none: "Nothing is explored.", epsilon: "Random orders are shown now and then." };
+  const kinds = {
+    none: "Nothing is explored.",
+    epsilon: "Random orders are shown now and then.",
+    "fair-pairs": "Neighbors are exchanged at random.",
+  };
   let text = kinds[now.explore] || "";
   if (now.explore === "team-draft" || champion + challenger + ties > 0) {
     const verdict = better ? `The ${better} is better.` : "Neither is better so far.";
@@ -221,6 +274,8 @@ async function refresh() {
     weights = now.weights;
     showFacts(now);
     showMeans(now);
+    showEstimates(now);
+    $("no-feedback").hidden = !$("by-labels").hidden || !$("by-clicks").hidden;
     showWeights();
     showExperiments(now);
     showVersions(now);
