@@ -39,6 +39,7 @@ TABLES = {
     "clicks_learning": "| made | labels |",
     "clicks_folds": "| made | whole |",
     "serving": "| feedback, 256 connections |",
+    "serving_clicks": "| SOLAR-II | position | FairPairs |",
 }
 
 

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import ranksvm
 from ranksvm import (
     CommitteePerceptronRanker,
     PairwisePerceptronRanker,
@@ -22,7 +23,7 @@ from ranksvm import (
     persistence,
 )
 from ranksvm.estimators.online_ranker import learn_checked_pairs
-from ranksvm.exceptions import DataError, OptionError
+from ranksvm.exceptions import DataError, ModelFileError, OptionError
 
 RANKERS = {
     "solar-1": SOLARRanker(1, C=0.01, average=True, random_state=3),
@@ -455,3 +456,18 @@ def test_prank_learns_after_very_many_queries():
     model.counts_[3] = 2.0**32 + 5
     model.partial_fit([[0.0], [1.0], [2.0]], [2, 1, 0], qid=[1, 1, 1])
     assert model.n_queries_ == 2**32 + 6
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_model_that_saw_wild_values_can_be_stored(tmp_path, order):
+    data = make_ranking(n_queries=5, n_docs=6, n_features=3, random_state=0)
+    ranker = SOLARRanker(order=order, random_state=0)
+    ranker.partial_fit(data.X, data.y, qid=data.qid).partial_fit(data.X * 1e14, data.y, qid=data.qid)
+    assert ranker.cumulative_loss_ > 2.0**63
+    ranksvm.save(ranker, tmp_path / "model.rsvm")
+    again = ranksvm.load(tmp_path / "model.rsvm")
+    assert again.counts_.tolist() == ranker.counts_.tolist()
+    ranker.counts_[0] = 2.0**63
+    ranksvm.save(ranker, tmp_path / "many.rsvm")
+    with pytest.raises(ModelFileError, match=r"below 2\^63"):
+        ranksvm.load(tmp_path / "many.rsvm")

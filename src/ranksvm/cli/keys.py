@@ -23,7 +23,8 @@ from ranksvm.cli.tables import print_json, print_table
 def keys_command(store: str, add: str | None, scopes: str, revoke: str | None, as_json: bool) -> None:
     """List the API keys of the service whose log is in STORE, make one, or revoke one.
 
-    A running service follows within seconds. With at least one key every request needs one.
+    A running service follows within seconds. As soon as a key was made, every request needs one, also after the last
+    one was revoked.
 
     \b
     Examples:
@@ -39,6 +40,7 @@ def keys_command(store: str, add: str | None, scopes: str, revoke: str | None, a
         key = None if add is None else add_key(opened, add, scopes.split(","))
         if revoke is not None and not opened.remove_key(revoke):
             raise OptionError(f"{store} has no key {revoke!r}.")
+        had_keys = opened.had_keys()
         known = [(name, allowed.split(",")) for name, _, allowed in opened.api_keys()]
     finally:
         opened.close()
@@ -50,4 +52,7 @@ def keys_command(store: str, add: str | None, scopes: str, revoke: str | None, a
     elif known:
         print_table(["key", "scopes"], [[name, ", ".join(allowed)] for name, allowed in known], left=2)
     else:
-        click.echo("No keys: only requests from this machine are answered.", err=True)
+        text = "No keys: only requests from this machine are answered."
+        if had_keys:
+            text = "No keys are left, so that nobody has access: make one with --add, or serve with --insecure."
+        click.echo(text, err=True)

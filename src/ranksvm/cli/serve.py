@@ -52,6 +52,12 @@ class Propensities(click.ParamType):
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any that is free.")
 @click.option("--insecure", is_flag=True, help="Answer other machines without API keys (`ranksvm keys`).")
 @click.option(
+    "--allowed-host",
+    multiple=True,
+    metavar="NAME",
+    help="Name of this machine that requests without API keys may use, besides localhost; may be repeated.",
+)
+@click.option(
     "--explore",
     type=click.Choice(["none", "epsilon", "fair-pairs", "team-draft"]),
     default="none",
@@ -184,6 +190,7 @@ def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
                 options["rate"],
                 options["insecure"],
                 wait,
+                tuple(name.lower() for name in options["allowed_host"]),
             ),
         )
     except BaseException:

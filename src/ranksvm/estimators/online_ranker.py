@@ -24,7 +24,7 @@ from ranksvm.estimators.linear_ranker import LinearRanker
 from ranksvm.estimators.locks import lock_of
 from ranksvm.estimators.ranker import all_or_nothing
 from ranksvm.estimators.undo import as_before_if_refused, undone_if_not_finite
-from ranksvm.exceptions import OptionError
+from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.problems.evaluation import evaluation_sets
 from ranksvm.problems.evaluation_rounds import EvaluationRounds, checked_callbacks, checked_patience
 
@@ -48,7 +48,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     _fitted_schema: ClassVar[Schema] = {
         "weights_": Array("n_features"),
         "lag_": Array("n_features", nullable=True),
-        "counts_": Array(4, least=0.0, most=2.0**63),
+        "counts_": Array(4, least=0.0),
         "seed_": Number(integer=True, least=0, most=np.iinfo(np.int32).max),
         "evals_result_": Trace(required=False),
         "best_iteration_": Number(integer=True, least=1, nullable=True, required=False),
@@ -395,6 +395,13 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         return int(self.counts_[3])
 
     # -- for subclasses ----------------------------------------------------------------------------------------------
+
+    def _check_loaded(self) -> None:
+        """Refuse numbers of pairs, updates and queries that are no integers of 64 bits; the loss has no limit."""
+        super()._check_loaded()
+        counts = getattr(self, "counts_", np.zeros(4))
+        if (counts[[0, 1, 3]] >= 2.0**63).any():
+            raise ModelFileError(f"counts_ is {counts.tolist()}: numbers of pairs and queries are below 2^63.")
 
     def _check_options(self) -> None:
         """Refuse invalid hyper-parameters."""

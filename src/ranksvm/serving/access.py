@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import ipaddress
 import secrets
 import time
 from collections import OrderedDict
@@ -18,8 +19,13 @@ _MOST_CLIENTS = 10_000
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine."""
-    return host.strip("[]").lower() in ("localhost", "::1") or host.startswith("127.")
+    """Whether a host is this machine: "localhost", or an address of it. Other names may point anywhere."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def add_key(store: Store, name: str, scopes: list[str]) -> str:
@@ -59,25 +65,29 @@ def _hash(key: str) -> bytes:
 
 
 class Keys:
-    """The API keys of a store; without any, everything is allowed, to this machine.
+    """The API keys of a store. As long as none was ever made, everything is allowed, to this machine.
 
     Parameters
     ----------
     store : Store
         The store.
+    insecure : bool, default False
+        Whether everything is also allowed after the last key was revoked.
     """
 
-    def __init__(self, store: Store):
-        self._store = store
+    def __init__(self, store: Store, insecure: bool = False):
+        self._store, self._insecure = store, insecure
         self._known: list[tuple[str, bytes, frozenset[str]]] = []
         self.reload()
 
     def reload(self) -> None:
         """Read the keys again."""
         self._known = [(name, hash, frozenset(scopes.split(","))) for name, hash, scopes in self._store.api_keys()]
+        self._ever = bool(self._known) or self._store.had_keys()
 
     def __bool__(self) -> bool:
-        return bool(self._known)
+        """Whether requests need a key."""
+        return bool(self._known) or (self._ever and not self._insecure)
 
     def check(self, authorization: str | None, scope: str) -> str | None:
         """The name of the key of a request that has a scope; None if no keys exist.
@@ -99,15 +109,19 @@ class Keys:
         Problem
             When there is no key, it is unknown, or it lacks the scope.
         """
-        if not self._known:
+        if not self:
             return None
         kind, _, key = (authorization or "").partition(" ")
         given, found = _hash(key.strip()), None
         for name, hash, scopes in self._known:  # all of them, whichever fits
             if hmac.compare_digest(hash, given):
                 found = name, scopes
-        if kind.lower() != "bearer" or found is None:
+        if found is None or kind.lower() != "bearer":
             text = "an API key is needed: Authorization: Bearer KEY."
+            if kind.lower() == "bearer" and key.strip():
+                text = "the API key is not known: it is mistyped, or was revoked."
+            if not self._known:
+                text = "all API keys were revoked, so that nobody has access: ranksvm keys STORE --add NAME makes one."
             raise Problem(401, "no-key", text, {"WWW-Authenticate": "Bearer"})
         name, scopes = found
         if scope not in scopes:

@@ -145,16 +145,20 @@ class _API:
         """Refuse what is not allowed."""
         service, headers = self._service, request.headers
         host = headers.get("host", "")
-        if not service.keys and not service.options.insecure and not is_loopback(urlsplit(f"//{host}").hostname or ""):
+        if not service.keys and not service.options.insecure and not self._is_own(_host_name(host)):
             # a page of another site whose name was made to point to this machine
-            raise Problem(403, "host", "without API keys only this machine is answered, by a local name.")
+            text = "without API keys only this machine is answered, by a local name, or one of --allowed-host."
+            raise Problem(403, "host", text)
         origin = headers.get("origin")
-        if request.method == "POST" and origin is not None and urlsplit(origin).netloc != host:
+        if request.method == "POST" and origin is not None and origin.partition("//")[2] != host:
             raise Problem(403, "origin", "requests from pages of other sites are refused.")
         if scope is None:
             return
         name = service.keys.check(headers.get("authorization"), scope)
         service.rate.check(name or (request.client.host if request.client else ""))
+
+    def _is_own(self, name: str) -> bool:
+        return is_loopback(name) or name.lower() in self._service.options.allowed_hosts
 
     async def refresh_for_ever(self) -> None:
         """Follow changes that other processes make."""
@@ -272,7 +276,7 @@ class _API:
 
     async def asset(self, request: HTTPRequest) -> Response:
         """The page, and its files."""
-        name = request.url.path.removeprefix("/")
+        name = request.scope["path"].removeprefix("/")  # not request.url, which is made of the header Host
         content = resources.files("ranksvm.serving").joinpath("assets", name or "page.html").read_bytes()
         return Response(content, headers=_HEADERS, media_type=f"{_ASSETS[name]}; charset=utf-8")
 
@@ -306,6 +310,14 @@ class _API:
 
 def _json(content: Any, status: int = 200) -> Response:
     return Response(msgspec.json.encode(content), status, media_type=JSON)
+
+
+def _host_name(host: str) -> str:
+    """The name or address in a header Host, without its port; "" if it makes no sense."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def _media_type(request: HTTPRequest) -> str:

@@ -49,6 +49,8 @@ class Options(msgspec.Struct, frozen=True):
         Requests per second and client.
     insecure : bool
         Whether other machines are answered without API keys.
+    allowed_hosts : tuple of str
+        Names of this machine that requests without API keys may use, besides "localhost" and its addresses.
     reward_wait : float or None
         Seconds in which feedback is taken.
     """
@@ -59,6 +61,7 @@ class Options(msgspec.Struct, frozen=True):
     rate: float | None = None
     insecure: bool = False
     reward_wait: float | None = None
+    allowed_hosts: tuple[str, ...] = ()
 
 
 class Service:
@@ -77,7 +80,7 @@ class Service:
     def __init__(self, store: Store, learner: LearnerProcess | Learner, options: Options):
         self.store, self.learner, self.options = store, learner, options
         self.writer = Writer(store, on_entries=learner.wake)
-        self.keys, self.rate = Keys(store), Rate(options.rate)
+        self.keys, self.rate = Keys(store, options.insecure), Rate(options.rate)
         self.settings = self.learner.settings
         self._random = np.random.default_rng(secrets.randbits(128))
         self._versions: OrderedDict[int, dict[str, Any]] = OrderedDict()

@@ -519,13 +519,20 @@ class Store:
     def add_key(self, name: str, hash: bytes, scopes: str) -> bool:
         """Store the hash of an API key; False if the name is taken."""
         with self._turn, self._database.writing() as cursor:
+            cursor.run("INSERT INTO meta VALUES ('keys', 1, NULL) ON CONFLICT DO NOTHING")
             statement = "INSERT INTO keys VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING 1"
             return bool(cursor.run(statement, name, hash, scopes))
 
     def remove_key(self, name: str) -> bool:
         """Remove an API key; False if there is none of that name."""
         with self._turn, self._database.writing() as cursor:
+            cursor.run("INSERT INTO meta VALUES ('keys', 1, NULL) ON CONFLICT DO NOTHING")  # a store of before
             return bool(cursor.run("DELETE FROM keys WHERE name = ? RETURNING 1", name))
+
+    def had_keys(self) -> bool:
+        """Whether an API key was ever made."""
+        with self._database.reading() as cursor:
+            return bool(cursor.run("SELECT 1 FROM meta WHERE name = 'keys'"))
 
     def api_keys(self) -> list[tuple[str, bytes, str]]:
         """Names, hashes and scopes of the API keys."""
