@@ -227,7 +227,7 @@ def scale(worlds: dict[str, World], smoke: bool) -> str:
         log = simulate_clicks(world.train, world.rankers, n, n_ranks=N_RANKS, random_state=0)
         n_rows, n_clicks = log.n_rows, int(log.clicked.sum())
         path, cache = Path(folder) / "log.parquet", Path(folder) / "train.rsd"
-        log.write(path)
+        log.save(path)
         del log
         world.train.save(cache)
         for how in ("memory", "blocks"):

@@ -76,7 +76,7 @@ def run(folder: Path, n_impressions: int, plot: Path | None) -> None:
     """The six steps."""
     data = make_ranking(n_queries=200, n_docs=20, n_features=8, random_state=0)
     old = old_rankers(data)
-    simulate_clicks(data, old, n_impressions, random_state=1).write(folder / "log.parquet")
+    simulate_clicks(data, old, n_impressions, random_state=1).save(folder / "log.parquet")
 
     log = ClickLog.read(folder / "log.parquet")
     print(log)

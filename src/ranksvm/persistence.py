@@ -260,7 +260,8 @@ def _encode_object(obj: Any, where: str, prefix: str, arrays: dict[str, np.ndarr
     try:
         _check_fitted(obj, fitted)  # what `load` would refuse is not written
     except SchemaError as error:
-        raise OptionError(f"{where} cannot be stored: {error}. Data of your own are for the notes.") from error
+        advice = "Keep other data in the notes of the file: save(..., notes={...})."
+        raise OptionError(f"{where} cannot be stored: {error}. {advice}") from error
     return encoded
 
 

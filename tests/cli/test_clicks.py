@@ -22,7 +22,7 @@ def files(folder, tmp_path_factory):
     path = tmp_path_factory.mktemp("clicks")
     data = read_letor(folder / "train.txt")
     log = simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 4]}, 4_000, n_ranks=6, random_state=0)
-    log.write(path / "log.parquet")
+    log.save(path / "log.parquet")
     position_bias(log).save(path / "bias.json")
     return path
 
@@ -91,7 +91,7 @@ def test_a_person_sees_tables(ranksvm, folder, files, model, tmp_path):
 
 def test_swaps_and_features(ranksvm_json, folder, tmp_path):
     data = read_letor(folder / "train.txt")
-    simulate_clicks(data, data.X[:, 0], 2_000, n_ranks=4, swap="top", random_state=0).write(tmp_path / "log.csv")
+    simulate_clicks(data, data.X[:, 0], 2_000, n_ranks=4, swap="top", random_state=0).save(tmp_path / "log.csv")
     found = ranksvm_json("bias", tmp_path / "log.csv", "--method", "swap", "--bootstrap", "0")
     assert found["method"] == "swap"
     assert found["low"] is None
@@ -108,9 +108,9 @@ def test_a_plot(ranksvm, files, tmp_path):
 def test_wrong_usage(ranksvm, folder, files, model, tmp_path):
     train, log, bias = folder / "train.txt", files / "log.parquet", files / "bias.json"
     wrong = {
-        "--bias is about a click log": ["evaluate", train, "-m", model, "--bias", bias],
+        "--bias needs a click log": ["evaluate", train, "-m", model, "--bias", bias],
         "--clicks needs the propensities": ["evaluate", train, "-m", model, "--clicks", log],
-        "--estimator is about a click log": ["evaluate", train, "-m", model, "--estimator", "dr"],
+        "--estimator needs a click log": ["evaluate", train, "-m", model, "--estimator", "dr"],
         "give --model or --scores": ["evaluate", train, "--clicks", log, "--bias", bias],
         "no option about labels": [
             *("evaluate", train, "-m", model, "--clicks", log, "--bias", bias, "--convention", "letor")
@@ -150,5 +150,5 @@ def test_bad_files(ranksvm, folder, files, model, tmp_path):
     arguments = ["evaluate", folder / "train.txt", "-m", model, "--clicks", files / "log.parquet", "--bias"]
     assert "is not a file of PositionBias.save" in ranksvm(*arguments, tmp_path / "other.json", code=1).stderr
     one = ClickLog([1, 1], [0, 1], [1, 2], [0, 1], ranker=["a", "a"])
-    one.write(tmp_path / "one.parquet")
+    one.save(tmp_path / "one.parquet")
     assert "all lists come from one ranker" in ranksvm("bias", tmp_path / "one.parquet", code=1).stderr

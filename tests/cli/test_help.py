@@ -52,3 +52,10 @@ def test_every_command_has_a_summary_and_the_common_options(name):
 def test_every_option_says_what_it_does(name):
     silent = [option.name for option in command(name).params if isinstance(option, click.Option) and not option.help]
     assert not silent
+
+
+def test_serve_says_nothing_of_what_only_online_has():
+    with click.Context(command("serve"), info_name="serve") as ctx:
+        text = command("serve").get_help(ctx)
+    assert "--levels" in text
+    assert not re.search(r"--resume|\bTRAIN\b", text)

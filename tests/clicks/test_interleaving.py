@@ -167,7 +167,7 @@ def test_what_is_refused():
     with pytest.raises(DataError, match="at least one"):
         compare_credits([])
     log = ClickLog(["q", "q"], [0, 1], [1, 2], [0, 1], ranker=["A", "C"])
-    with pytest.raises(DataError, match="a document is of 'C'"):
+    with pytest.raises(DataError, match="a document has the team 'C'"):
         interleaving_credits(log)
     with pytest.raises(DataError, match="the log has no ranker"):
         interleaving_credits(ClickLog(["q"], [0], [1], [1]))

@@ -68,7 +68,7 @@ def test_relevance_against_loops(data, log):
 
 
 def test_files_give_the_same(data, log, bias, tmp_path):
-    log.write(tmp_path / "log.parquet")
+    log.save(tmp_path / "log.parquet")
     blocks = ClickLog.scan(tmp_path / "log.parquet", block_rows=1_000)
     for found, expected in zip(click_pairs(blocks, data, bias), click_pairs(log, data, bias), strict=True):
         np.testing.assert_allclose(found, expected)

@@ -71,7 +71,7 @@ def test_statistics_by_rank():
         ([("i", "a", "d1", 1, 0), ("i", "a", "d2", 3, 0)], "impression 'i' shows no document at rank 2"),
         ([("i", "a", "d1", 2, 0), ("i", "a", "d2", 3, 0)], "impression 'i' shows no document at rank 1"),
         ([("i", "a", "d1", 1, 0), ("i", "a", "d2", 1, 0)], "impression 'i' shows two documents at rank 1"),
-        ([("i", "a", "d1", 1, 0), ("i", "b", "d2", 2, 0)], "impression 'i' is of two queries, 'a' and 'b'"),
+        ([("i", "a", "d1", 1, 0), ("i", "b", "d2", 2, 0)], "impression 'i' has rows of two queries, 'a' and 'b'"),
         ([("i", "a", "d1", 1, 0), ("i", "a", "d1", 2, 0)], "impression 'i' shows document 'd1' twice"),
         ([("i", "a", "d1", 1, 2)], "clicked is 2 in row 0"),
         ([("i", "a", "d1", 0, 1)], "rank is 0 in row 0"),
@@ -134,7 +134,7 @@ def test_frames(library):
 def test_files(data, tmp_path, suffix):
     log = simulate_clicks(data, {"x": data.X[:, 0], "y": data.X[:, 1]}, 200, n_ranks=4, swap="top", random_state=0)
     path = tmp_path / f"log{suffix}"
-    log.write(path)
+    log.save(path)
     back = ClickLog.read(path)
     assert contents(back) == contents(log)
     assert back.base_rank.tolist() == log.base_rank.tolist()
@@ -148,7 +148,7 @@ def test_a_file_in_blocks(data, tmp_path, monkeypatch):
 
     monkeypatch.setattr(log_file, "_BATCH", 37)
     log = simulate_clicks(data, data.X[:, 0], 100, n_ranks=5, random_state=0)
-    log.write(tmp_path / "log.parquet")
+    log.save(tmp_path / "log.parquet")
     blocks = list(ClickLog.scan(tmp_path / "log.parquet", block_rows=50))
     assert len(blocks) > 5
     assert [row for block in blocks for row in contents(block)] == contents(log)

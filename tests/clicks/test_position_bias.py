@@ -130,7 +130,7 @@ def test_trust_bias(data, rankers):
 
 def test_blocks_of_a_file_give_the_same(data, rankers, tmp_path):
     log = simulate_clicks(data, rankers, 5_000, n_ranks=5, random_state=0)
-    log.write(tmp_path / "log.parquet")
+    log.save(tmp_path / "log.parquet")
     whole = position_bias(log, n_bootstrap=20)
     blocks = position_bias(ClickLog.scan(tmp_path / "log.parquet", block_rows=3_000), n_bootstrap=20)
     np.testing.assert_allclose(blocks.propensity, whole.propensity, rtol=1e-10)

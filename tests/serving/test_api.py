@@ -161,7 +161,7 @@ def test_a_rollback_makes_an_earlier_model_the_champion(service, client):
         ({"matrix": []}, "application/json", 422, "no documents"),
         ({"matrix": [[1, 2]]}, "application/json", 422, "row 0 of the matrix has 2 features, and the model 3"),
         ({"matrix": [[1, 2, 3]], "ids": ["a", "b"]}, "application/json", 422, "2 ids for 1 rows"),
-        ({"matrix": [[1, 2, 3]] * 2, "ids": ["a", "a"]}, "application/json", 422, "'a' is there twice"),
+        ({"matrix": [[1, 2, 3]] * 2, "ids": ["a", "a"]}, "application/json", 422, "has document 'a' twice"),
         ({"matrix": [[1, 2, "x"]]}, "application/json", 422, "matrix"),
         ({"matrix": [[1, 2, 10**400]]}, "application/json", 422, ""),
         (b'{"matrix": [[1, 2, 1e999]]}', "application/json", 422, ""),
@@ -337,7 +337,10 @@ def test_feedback_that_comes_too_late(tmp_path, monkeypatch):
     now = time.time() + 31.0
     monkeypatch.setattr(running.store._database, "now", lambda cursor: now)
     status, problem = client.feedback(event, clicks=[])
-    assert (status, problem["detail"]) == (410, f"the event {event} takes feedback for 30 seconds, which are over.")
+    assert (status, problem["detail"]) == (
+        410,
+        f"the event {event} took feedback for 30 seconds, and that time has passed.",
+    )
     until(lambda: client.get("/v1/models")[1]["learning"]["position"] == 1)
     assert client.get("/v1/events")[1]["events"][0]["feedback"] == "none in time"
     running.stop()
@@ -425,6 +428,9 @@ def test_metrics_and_description(client):
     assert "ranksvm_version 1.0" in text
     described = client.get("/openapi.json")[1]
     assert described["openapi"] == "3.1.0"
+    feedback = described["components"]["schemas"]["Feedback"]["properties"]
+    assert "seconds since 1970" in feedback["at"]["description"]
+    assert "left out" in feedback["labels"]["description"]
     assert set(described["paths"]["/v1/events/{event}/feedback"]["post"]["responses"]) >= {"202", "200", "404", "409"}
 
 

@@ -122,7 +122,7 @@ def traffic(tmp_path_factory):
     store.append(events)
     store.append(answers)
     store.close()
-    log.write(folder / "log.parquet")
+    log.save(folder / "log.parquet")
     return folder, data, log
 
 
@@ -154,7 +154,7 @@ def test_commands_read_a_store(traffic, tmp_path):
 
 def test_the_log_of_a_store_can_be_written(traffic, tmp_path):
     folder, _, log = traffic
-    click_log(folder / "events.db").write(tmp_path / "log.parquet")
+    click_log(folder / "events.db").save(tmp_path / "log.parquet")
     assert ClickLog.read(tmp_path / "log.parquet").n_rows == log.n_rows
 
 

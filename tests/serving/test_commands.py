@@ -93,7 +93,7 @@ def test_other_machines_need_keys_or_consent(tmp_path, started):
 
 def test_keys_are_made_listed_and_revoked(tmp_path):
     store = tmp_path / "events.db"
-    assert "No keys" in run("keys", store).output
+    assert "no keys" in run("keys", store).output
     made = json.loads(run("keys", store, "--add", "shop", "--json").stdout)
     assert made["key"].startswith("rsvm_")
     assert run("keys", store, "--add", "operator", "--scopes", "read,admin").stdout.startswith("rsvm_")
@@ -102,7 +102,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path):
         {"name": "shop", "scopes": ["rank", "feedback"]},
     ]
     assert "a key 'shop' already" in run("keys", store, "--add", "shop", code=2).output
-    assert "no scope" in run("keys", store, "--add", "x", "--scopes", "all", code=2).output
+    assert "not a scope" in run("keys", store, "--add", "x", "--scopes", "all", code=2).output
     run("keys", store, "--revoke", "shop")
     assert "no key 'shop'" in run("keys", store, "--revoke", "shop", code=2).output
     opened = open_store(str(store))
@@ -131,7 +131,7 @@ def test_old_events_are_removed_and_their_space_is_given_back(tmp_path):
     assert found["bytes"] == path.stat().st_size < found["bytes_before"] / 3
     assert "0.0 MB" not in run("vacuum", path).stdout
     run("replay", path)
-    assert "no such store" in run("vacuum", tmp_path / "other.db", code=1).output
+    assert "no such file" in run("vacuum", tmp_path / "other.db", code=1).output
 
 
 def click_learning(path):

@@ -51,7 +51,7 @@ def test_a_log_is_checked(path):
     shown = run(path).output
     assert "1 to 12; every digest is right" in shown
     assert "1 on the way, with the same bytes" in shown
-    assert "entries 0 to 12, not until 13" in run(path, "--until", 13, code=2).output
+    assert "between 0 and 12, got 13" in run(path, "--until", 13, code=2).output
     store = open_store(str(path))
     with store._database.writing() as cursor:
         cursor.run("UPDATE entries SET at = 5, content = X'80' WHERE seq = 3")
@@ -60,5 +60,5 @@ def test_a_log_is_checked(path):
 
 
 def test_what_is_no_store_is_refused(tmp_path):
-    assert "there is no such store" in run(tmp_path / "none.db", code=1).output
+    assert "there is no such file" in run(tmp_path / "none.db", code=1).output
     assert not (tmp_path / "none.db").exists()

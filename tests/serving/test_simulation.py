@@ -92,7 +92,7 @@ def test_clicks_are_sent(data, service, users):
 
 
 def test_what_is_no_service_is_told(data, service):
-    assert "no address" in run("ftp://x", data, code=2).output
+    assert "not the address" in run("ftp://x", data, code=2).output
     assert run("http://127.0.0.1:9", data, code=1).output
     wide = ranksvm.make_ranking(n_queries=2, n_docs=3, n_features=4, random_state=0)
     ranksvm.write_letor(data, wide.X, wide.y, wide.qid)

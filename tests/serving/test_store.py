@@ -262,7 +262,7 @@ def test_another_schema_is_refused(store, url):
 
 
 def test_files_that_are_no_stores_are_refused(tmp_path):
-    with pytest.raises(StoreError, match="no such store"):
+    with pytest.raises(StoreError, match="no such file"):
         open_store(str(tmp_path / "none.db"), create=False)
     (tmp_path / "text").write_text("text" * 100)
     with pytest.raises(StoreError, match="not an SQLite file"):
@@ -306,7 +306,7 @@ def test_a_full_disk_and_a_lock_are_told(tmp_path):
     assert outcomes(store, event(1)) == [Outcome.STORED]
     other.execute("BEGIN")
     other.execute("SELECT count(*) FROM events").fetchall()
-    with pytest.raises(StoreError, match=r"another process reads .*events\.db"):
+    with pytest.raises(StoreError, match=r"another process is reading .*events\.db"):
         store.vacuum()
     other.execute("COMMIT")
     store.vacuum()

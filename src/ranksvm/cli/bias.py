@@ -21,7 +21,7 @@ from ranksvm.cli.tables import count, number, print_json, print_table
     type=Name(["harvest", "swap", "em"]),
     default="harvest",
     show_default=True,
-    help="From several rankers' lists; from ranks exchanged at random; by expectation maximization.",
+    help="By lists of several rankers, by ranks exchanged at random, or by expectation maximization.",
 )
 @click.option(
     "--curve",
@@ -30,7 +30,7 @@ from ranksvm.cli.tables import count, number, print_json, print_table
     show_default=True,
     help="A propensity for each rank, or a power of the rank, for small logs.",
 )
-@click.option("--trust", is_flag=True, help="Estimate trust bias, too: an offset for each rank.")
+@click.option("--trust", is_flag=True, help="Also estimate trust bias: an offset for each rank.")
 @click.option("--ranks", type=click.IntRange(min=2), metavar="N", help="Only the first N ranks.  [default: all]")
 @click.option("--features", type=EXISTING_FILE, metavar="DATA", help="Features of the documents, for --method em.")
 @click.option(

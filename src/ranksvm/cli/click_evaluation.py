@@ -65,7 +65,7 @@ def estimator_options(command: Callable) -> Callable:
 def check_clicks(options: dict[str, Any]) -> None:
     """Refuse half of a log and its propensities."""
     if options["clicks"] is None and options["bias"] is not None:
-        raise click.UsageError("--bias is about a click log: give --clicks.")
+        raise click.UsageError("--bias needs a click log: give --clicks as well.")
     if options["clicks"] is not None and options["bias"] is None:
         raise click.UsageError("--clicks needs the propensities of its ranks: give --bias (see `ranksvm bias`).")
 

@@ -130,7 +130,7 @@ def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: An
         return
     for name in ("estimator", "clip"):
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name} is about a click log: give --clicks.")
+            raise click.UsageError(f"--{name} needs a click log: give --clicks as well.")
 
     _settle(inputs, options)
     _refuse_without_use(ctx, options)

@@ -52,7 +52,7 @@ def keys_command(store: str, add: str | None, scopes: str, revoke: str | None, a
     elif known:
         print_table(["key", "scopes"], [[name, ", ".join(allowed)] for name, allowed in known], left=2)
     else:
-        text = "No keys: only requests from this machine are answered."
+        text = "There are no keys: the service answers only requests from its own machine."
         if had_keys:
             text = "No keys are left, so that nobody has access: make one with --add, or serve with --insecure."
         click.echo(text, err=True)

@@ -70,7 +70,7 @@ class _OnlineCommand(click.Command):
 
 @click.command("online", cls=_OnlineCommand, short_help="Learn from a stream, query by query.")
 @click.argument("train", type=EXISTING_FILE)
-@learner_options
+@learner_options(levels="default: those of --resume, or in TRAIN, read twice")
 @click.option(
     "-o",
     "--output",

@@ -1,4 +1,4 @@
-"""Learners of ``ranksvm online``, and the options that each of them has."""
+"""Learners of ``ranksvm online`` and ``ranksvm serve``, and the options that each of them has."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from ranksvm.cli.options import Number, flag, list_option
+from ranksvm.cli.options import Number, all_options, flag, list_option
 
 __all__ = ["LEARNERS", "learner_options", "make_learner"]
 
@@ -45,8 +45,8 @@ class _Levels(click.ParamType):
             self.fail(f"{value!r} is not a list of labels, such as 0,1,2.", param, ctx)
 
 
-def learner_options(command: Callable) -> Callable:
-    """The choice of a learner, and its parameters."""
+def learner_options(*, levels: str) -> Callable[[Callable], Callable]:
+    """The choice of a learner, and its parameters; ``levels`` says what the command does without ``--levels``."""
     options = [
         click.option(
             "--learner",
@@ -87,7 +87,7 @@ def learner_options(command: Callable) -> Callable:
             "--levels",
             type=_Levels(),
             metavar="L,L,...",
-            help="For prank: all labels that may occur.  [default: those of --resume, or in TRAIN, read twice]",
+            help=f"For prank: all labels that may occur.  [{levels}]",
         ),
         click.option(
             "--random-state",
@@ -98,9 +98,7 @@ def learner_options(command: Callable) -> Callable:
             help="Seed of the order of the pairs of a query.",
         ),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return all_options(*options)
 
 
 def make_learner(ctx: click.Context, options: dict[str, Any]) -> Any:

@@ -44,7 +44,7 @@ class Propensities(click.ParamType):
     "--model", type=EXISTING_FILE, metavar="MODEL", help="Model that a new store begins with.  [default: by --learner]"
 )
 @click.option("--challenger", type=EXISTING_FILE, metavar="MODEL", help="Second model of a new store, to compare.")
-@learner_options
+@learner_options(levels="required")
 @click.option(
     "--n-features", type=click.IntRange(min=1), metavar="N", help="Number of features of a model that is new."
 )

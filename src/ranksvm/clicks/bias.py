@@ -247,7 +247,7 @@ class PositionBias(Tabular):
         try:
             content = json.loads(text)
             if content.pop("ranksvm") != _MARK or content.pop("version") > _VERSION:
-                raise ValueError("it is of another kind, or of a newer version")
+                raise ValueError("it has another format, or a newer version of ranksvm wrote it")
             content["diagnosis"] = tuple(content.get("diagnosis", ()))
             for field in ("propensity", "offset", "low", "high", "offset_low", "offset_high"):
                 if content.get(field) is not None:

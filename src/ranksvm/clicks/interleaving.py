@@ -281,7 +281,9 @@ def _sides(log: Any, names: tuple[Any, Any]) -> np.ndarray:
         raise DataError("the log has no ranker, which names the team of each document.")
     unknown = [name for name in log.ranker_names if name not in names]
     if unknown or len(set(names)) != 2:
-        raise DataError(f"the teams are {names[0]!r} and {names[1]!r}, but a document is of {(unknown or names)[0]!r}.")
+        raise DataError(
+            f"the teams are {names[0]!r} and {names[1]!r}, but a document has the team {(unknown or names)[0]!r}."
+        )
     side = np.array([1.0 if name == names[0] else -1.0 for name in log.ranker_names])
     return side[log.ranker]
 

@@ -260,8 +260,8 @@ class ClickLog(Tabular):
 
         return ClickLogFile(path, columns, block_rows)
 
-    def write(self, path: Any) -> None:
-        """Write Parquet, or CSV or TSV if the name of the file says so.
+    def save(self, path: Any) -> None:
+        """Write the log to a file: Parquet, or CSV or TSV if the name of the file says so.
 
         Parameters
         ----------
@@ -429,7 +429,7 @@ class ClickLog(Tabular):
         if len(mixed):
             found = int(np.searchsorted(self.pointers, mixed[0] + 1, side="right")) - 1
             one, other = self.query_ids[self.query[mixed[0] : mixed[0] + 2]].tolist()
-            raise DataError(f"{name(found)} is of two queries, {one!r} and {other!r}: it must be of one.")
+            raise DataError(f"{name(found)} has rows of two queries, {one!r} and {other!r}: it must have one query.")
         key = self.impression.astype(np.int64) * len(self.document_ids) + self.document
         key.sort()
         twice = np.flatnonzero(key[1:] == key[:-1])

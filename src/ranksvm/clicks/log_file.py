@@ -145,7 +145,7 @@ class ClickLogFile:
 
 
 def write_log(path: Any, log: ClickLog) -> None:
-    """Write a log; see `ClickLog.write`."""
+    """Write a log; see `ClickLog.save`."""
     pa = _pyarrow()
     columns = {
         "impression": pa.array(log.impression),

@@ -94,7 +94,7 @@ def _check_query(log: Any, rows: np.ndarray, query: np.ndarray, numbers: np.ndar
         row = int(wrong.argmax())
         name = log.query_ids[log.query[row] : log.query[row] + 1].tolist()[0]
         raise DataError(
-            f"the log shows row {rows[row]} of the data for query {name!r}, but that row is of another query."
+            f"the log shows row {rows[row]} of the data for query {name!r}, but that row belongs to another query."
         )
 
 

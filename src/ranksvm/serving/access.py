@@ -52,7 +52,7 @@ def add_key(store: Store, name: str, scopes: list[str]) -> str:
     """
     for scope in scopes:
         if scope not in SCOPES:
-            raise OptionError(f"{scope!r} is no scope: choose from {', '.join(SCOPES)}.")
+            raise OptionError(f"{scope!r} is not a scope: choose from {', '.join(SCOPES)}.")
     key = f"rsvm_{secrets.token_urlsafe(32)}"
     if not store.add_key(name, _hash(key), ",".join(scopes)):
         raise OptionError(f"there is a key {name!r} already: revoke it first.")

@@ -147,7 +147,7 @@ class _API:
         host = headers.get("host", "")
         if not service.keys and not service.options.insecure and not self._is_own(_host_name(host)):
             # a page of another site whose name was made to point to this machine
-            text = "without API keys only this machine is answered, by a local name, or one of --allowed-host."
+            text = "a service without API keys answers only its own machine, as localhost or by an --allowed-host."
             raise Problem(403, "host", text)
         origin = headers.get("origin")
         if request.method == "POST" and origin is not None and origin.partition("//")[2] != host:
@@ -190,11 +190,11 @@ class _API:
         if receipt.outcome is Outcome.MISFIT:
             raise Problem(422, "feedback", str(receipt.reason))
         if receipt.outcome is Outcome.CONFLICT:
-            raise Problem(409, "conflict", f"the event {event} has other feedback, with the number {receipt.seq}.")
+            raise Problem(409, "conflict", f"the event {event} has other feedback already, entry {receipt.seq}.")
         if receipt.outcome is Outcome.EXPIRED:
             limit = self._service.options.reward_wait
             wait = f"{limit:g} seconds" if limit else "a limited time"
-            raise Problem(410, "expired", f"the event {event} takes feedback for {wait}, which are over.")
+            raise Problem(410, "expired", f"the event {event} took feedback for {wait}, and that time has passed.")
         if receipt.outcome is Outcome.UNKNOWN:
             raise _unknown(event)
         new = receipt.outcome is Outcome.STORED
@@ -286,7 +286,7 @@ class _API:
         # other types can be sent by forms and scripts of other sites without asking
         body = await self._body(request)
         if _media_type(request) != JSON:
-            raise Problem(415, "media-type", f"the body has to be {JSON}.")
+            raise Problem(415, "media-type", f"the type of the body must be {JSON}.")
         return body
 
     async def _body(self, request: HTTPRequest) -> bytes:
@@ -304,7 +304,7 @@ class _API:
                     raise too_large
                 parts.append(part)
         except ClientDisconnect:
-            raise Problem(400, "malformed", "the body is not complete.") from None
+            raise Problem(400, "malformed", "the body ended early: the connection was closed.") from None
         return b"".join(parts)
 
 
@@ -326,7 +326,7 @@ def _media_type(request: HTTPRequest) -> str:
 
 def _number(text: str, name: str, least: int, most: int) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most):
-        raise Problem(422, name, f"{name} is a whole number from {least} to {most}.")
+        raise Problem(422, name, f"{name} must be a whole number from {least} to {most}.")
     return int(text)
 
 

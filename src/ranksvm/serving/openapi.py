@@ -30,6 +30,15 @@ _RECEIPT = {
         "status": {"enum": ["accepted", "duplicate"]},
     },
 }
+# What the fields of feedback mean, which the types do not say.
+_OF_FEEDBACK = {
+    "labels": "Relevance by document id, or a list in the order of the request. Documents that the object does not "
+    "list are left out: nothing is learnt from them, and they are in no metric.",
+    "clicks": "Ids of the documents that were clicked on. Documents that are not listed were shown and not clicked on.",
+    "preferences": "Pairs of ids, the preferred document first. Nothing is learnt from documents in no pair.",
+    "at": "When it was observed, by the clock of the client: seconds since 1970-01-01 UTC, or ISO 8601 text. It is "
+    "stored, but neither checked nor used to learn.",
+}
 _OBJECT = {"type": "object"}
 # What every address may answer: not allowed, from another site, too many, the store out of reach.
 _ALWAYS = (401, 403, 429, 503)
@@ -53,6 +62,8 @@ def openapi() -> dict[str, Any]:
     types = (RankRequest, Ranking, Feedback, Activation)
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     rank, ranking, feedback, activation = schemas
+    for name, text in _OF_FEEDBACK.items():
+        components["Feedback"]["properties"][name]["description"] = text
     query = _parameter("query", "query", "Name of the query, for bodies that are not JSON.", {"type": "string"})
     width = _parameter(
         "features",

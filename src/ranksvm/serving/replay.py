@@ -66,7 +66,7 @@ def replay(store: Store, *, until: int | None = None, tell: Callable[[int, int],
         raise StoreError("the store has no checkpoint: no service has used it yet.")
     until = last if until is None else until
     if not base.position <= until <= last:
-        raise OptionError(f"the log can be replayed until entries {base.position} to {last}, not until {until}.")
+        raise OptionError(f"the last entry of a replay must be between {base.position} and {last}, got {until}.")
     positions = {found.position: found.version for found in store.checkpoints()[::-1]}
     learning, digest, compared = Learning.from_bytes(base.state), base.digest, []
     while learning.position < until and (part := store.entries(learning.position, _PART, until=until)):
@@ -84,7 +84,7 @@ def replay(store: Store, *, until: int | None = None, tell: Callable[[int, int],
     if learning.position != until:
         raise StoreError(f"the log was altered: entry {learning.position + 1} is missing.")
     if until == last and digest != head:
-        raise StoreError("the log was altered: its last digest is not that of its head.")
+        raise StoreError("the log was altered: its last digest differs from the one that the store keeps for it.")
     return Replay(learning, base.position + 1, compared, time.perf_counter() - start)
 
 

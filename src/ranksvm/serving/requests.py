@@ -169,7 +169,7 @@ def parsed(kind: str, body: bytes, query: str | None, names: list[str], limits: 
     if kind == JSON:
         given, X = _rank_request(body)
         if query is not None:
-            raise Problem(422, "two-queries", "a request in JSON names its query in the body, not in the address.")
+            raise Problem(422, "two-queries", "a body of JSON has the query: leave ?query= out of the address.")
         if (given.documents is None) == (given.matrix is None):
             raise Problem(422, "documents", "a request has documents or a matrix: exactly one of them.")
         if given.documents is not None:
@@ -233,10 +233,10 @@ def _check_text(request: Request, limits: Limits) -> None:
     if len(set(request.documents)) < len(request.documents):
         seen: set[str] = set()
         twice = next(id for id in request.documents if id in seen or seen.add(id))  # type: ignore[func-returns-value]
-        raise Problem(422, "duplicate-document", f"the document {twice!r} is there twice.")
+        raise Problem(422, "duplicate-document", f"the request has document {twice!r} twice.")
     longest = max(map(len, request.documents))
     if max(longest, len(request.query or "")) > limits.text:
-        raise Problem(422, "too-long", f"ids and names of queries have {limits.text} characters at most.")
+        raise Problem(422, "too-long", f"ids and names of queries must not have more than {limits.text} characters.")
 
 
 def _of_documents(documents: list[Document], query: str | None, names: list[str], limits: Limits) -> Request:

@@ -38,7 +38,7 @@ class Connection:
     def __init__(self, url: str, key: str | None = None):
         parts = urlsplit(url if "//" in url else f"//{url}")
         if not parts.hostname or parts.scheme not in ("", "http", "https"):
-            raise OptionError(f"{url!r} is no address of a service, such as http://localhost:8765.")
+            raise OptionError(f"{url!r} is not the address of a service, such as http://localhost:8765.")
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self.url = url
         self._connection = kind(parts.hostname, parts.port, timeout=60)
@@ -66,7 +66,7 @@ class Connection:
         try:
             found = json.loads(text)
         except ValueError:
-            raise DataError(f"{self.url} is no learning service: it answers {answer.status} without JSON.") from None
+            raise DataError(f"{self.url} is not a learning service: it answered {answer.status}, not JSON.") from None
         if answer.status >= 400:
             raise DataError(f"{self.url} answers {answer.status}: {found.get('detail', found)}")
         return found

@@ -46,7 +46,7 @@ class SQLiteDatabase:
         self._own = threading.local()
         self._all: list[sqlite3.Connection] = []
         if not create and not os.path.exists(path):
-            raise StoreError(f"{path}: there is no such store.")
+            raise StoreError(f"{path}: there is no such file.")
         with self._errors():
             connection = self._connection()
             ((application,),) = connection.execute("PRAGMA application_id").fetchall()
@@ -100,7 +100,7 @@ class SQLiteDatabase:
             # the copy is in the write-ahead log until here
             ((busy, _, _),) = self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if busy:
-            raise StoreError(f"another process reads {self.path}, which stays as large until this is run again.")
+            raise StoreError(f"another process is reading {self.path}, which stays as large: try again later.")
 
     def close(self) -> None:
         """Close all connections."""

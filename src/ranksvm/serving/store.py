@@ -146,7 +146,7 @@ class Store:
         with self._database.reading() as cursor:
             exists = self._database.has_tables(cursor)
         if not exists and not create:
-            raise StoreError(f"{name} is not the store of a ranksvm service: it has no log.")
+            raise StoreError(f"{name} is not the store of a ranksvm service: it lacks the tables of one.")
         if not exists:
             self._create()
         with self._database.reading() as cursor:
