@@ -117,7 +117,7 @@ def test_a_replay_rebuilds_any_model(lite):
         direct.partial_fit(DATA.X[rows], DATA.y[rows])
     past = replay(lite, until=9).learning.models[CHAMPION]
     assert past.coef_.tobytes() == direct.coef_.tobytes()
-    with pytest.raises(OptionError, match="entries 0 to 20, not until 21"):
+    with pytest.raises(OptionError, match="between 0 and 20, got 21"):
         replay(lite, until=21)
 
 
