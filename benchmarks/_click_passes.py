@@ -7,7 +7,7 @@ import numpy as np
 import ranksvm
 from ranksvm import metrics
 from ranksvm.clicks import attractiveness
-from ranksvm.clicks.simulation import clicks_on_lists
+from ranksvm.clicks.simulation import clicks_on_lists, examination
 from ranksvm.serving import policies
 from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.feedback import Feedback, content_of
@@ -67,8 +67,9 @@ class InStep:
         """Rank documents with a relevance between 0 and 1, and answer with the clicks of a user."""
         values = scores(self.learning.models[CHAMPION], X)
         choice = policies.fair_pairs(values, self._random) if self._explore == "fair-pairs" else policies.greedy(values)
-        there = np.ones((1, len(X)), dtype=bool)
-        (clicked,) = clicks_on_lists(users, gain[choice.order][None], there, np.ones(1), noise, self._random)
+        gains = gain[choice.order][np.newaxis]
+        examined, there = examination(users, gains, np.ones(1), noise), np.ones_like(gains, dtype=bool)
+        (clicked,) = clicks_on_lists(users, gains, there, examined, noise, self._random)
         self._number += 1
         names = [str(row) for row in range(len(X))]
         more = {"first_pair": choice.first_pair, "base_rank": choice.base_rank, "policy": choice.policy}

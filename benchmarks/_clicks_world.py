@@ -58,7 +58,7 @@ class World:
         return self.best(RankSVM(C=one / n_pairs).fit(train.X, train.y, qid=train.qid) for one in BUDGETS)
 
     def by_pairs(self, log: ClickLog, bias: PositionBias | None, rule: str = "shown") -> np.ndarray:
-        """PropensitySVM-rank, or Click > Skip Above."""
+        """Clicks over documents shown without one, or over those above."""
         pairs, weight = click_pairs(log, self.train, bias, rule=rule)
         X, qid = self.train.X, self.train.qid
         return self.best(

@@ -34,7 +34,7 @@ def test_numbers_of_clicks_stand_for_a_log(modules):
     clicks = counts_module.Clicks(lists, shown, np.bincount(place, log.clicked, lists.n_lists * 10)[counted])
     for bias in (None, PositionBias.power(10)):
         pairs, weight = clicks.pairs(None if bias is None else bias.propensity)
-        expected = click_pairs(log, world.train, bias, normalize=False)
+        expected = click_pairs(log, world.train, bias, rule="shown_all", normalize=False)
         np.testing.assert_array_equal(pairs, expected.pairs)
         np.testing.assert_allclose(weight, expected.weight)
     bias = position_bias(log, n_bootstrap=0)

@@ -87,6 +87,8 @@ def test_a_person_sees_tables(ranksvm, folder, files, model, tmp_path):
     assert "metric (dr)" in text
     assert "mean_relevant_rank" in text
     assert "of equal weight" in text
+    assert "never shown by a" in text
+    assert "there the estimate rests on predicted relevance alone" in text
 
 
 def test_swaps_and_features(ranksvm_json, folder, tmp_path):

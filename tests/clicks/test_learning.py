@@ -32,7 +32,16 @@ def bias():
     return PositionBias.power(5)
 
 
-def slow_pairs(log, data, p, rule):
+def slow_weights(log, data, bias):
+    """1 over the mean exposure of each row, over the impressions of its query."""
+    rows, shown = log.rows(data), np.zeros(data.n_rows)
+    for row, rank in zip(rows, log.rank, strict=True):
+        shown[row] += bias.propensity[rank - 1]
+    n = np.bincount(data.queries.numbers()[rows[log.pointers[:-1]]], minlength=data.queries.n_queries)
+    return {row: 1 / max(shown[row] / n[data.queries.numbers()[row]], bias.clip) for row in np.unique(rows).tolist()}
+
+
+def slow_pairs(log, data, weights, rule):
     rows, found = log.rows(data), {}
     for start, stop in zip(log.pointers[:-1], log.pointers[1:], strict=True):
         for i in range(start, stop):
@@ -40,20 +49,29 @@ def slow_pairs(log, data, p, rule):
                 skipped = not log.clicked[j] and (rule == "shown" or log.rank[j] < log.rank[i])
                 if log.clicked[i] and i != j and (rule == "shown_all" or skipped):
                     key = int(rows[i]), int(rows[j])
-                    found[key] = found.get(key, 0.0) + 1.0 / p[log.rank[i] - 1]
+                    found[key] = found.get(key, 0.0) + weights.get(key[0], 1.0)
     return found
 
 
 @pytest.mark.parametrize("rule", ["shown", "shown_all", "skip_above"])
-def test_pairs_against_loops(data, log, bias, rule):
+@pytest.mark.parametrize("clip", [0.0, 0.3])
+def test_pairs_against_loops(data, log, bias, rule, clip):
     some = log.impressions(np.arange(log.n_impressions) < 200)
-    used = None if rule == "skip_above" else bias
+    used = None if rule == "skip_above" else bias.clipped(clip)
     pairs, weight = click_pairs(some, data, used, rule=rule, normalize=False)
-    expected = slow_pairs(some, data, np.ones(5) if used is None else used.propensity, rule)
+    expected = slow_pairs(some, data, {} if used is None else slow_weights(some, data, used), rule)
     assert dict(zip(map(tuple, pairs.tolist()), weight.tolist(), strict=True)) == pytest.approx(expected)
     normal = click_pairs(some, data, used, rule=rule)
     np.testing.assert_allclose(normal.weight, weight / weight.mean())
     assert (pairs[:, 0] != pairs[:, 1]).all()
+
+
+def test_a_click_in_the_lists_of_one_ranker_weighs_one_over_the_propensity(data, bias):
+    log = simulate_clicks(data, data.X[:, 0], 500, n_ranks=5, random_state=0)
+    pairs, weight = click_pairs(log, data, bias, rule="shown_all", normalize=False)
+    # each click prefers its document to four others
+    expected = np.bincount(log.rows(data)[log.clicked], 4 / bias.at(log.rank[log.clicked]), data.n_rows)
+    np.testing.assert_allclose(np.bincount(pairs[:, 0], weight, data.n_rows), expected)
 
 
 def test_relevance_against_loops(data, log):
@@ -65,6 +83,9 @@ def test_relevance_against_loops(data, log):
     found = relevance(log, data, bias)
     assert np.flatnonzero(~np.isnan(found)).tolist() == sorted(exposed)
     np.testing.assert_allclose(found[sorted(exposed)], [clicks[row] / exposed[row] for row in sorted(exposed)])
+    n = np.bincount(data.queries.numbers()[log.rows(data)[log.pointers[:-1]]])[data.queries.numbers()]
+    limited = [clicks[row] / max(exposed[row], 0.3 * n[row]) for row in sorted(exposed)]
+    np.testing.assert_allclose(relevance(log, data, bias.clipped(0.3))[sorted(exposed)], limited)
 
 
 def test_files_give_the_same(data, log, bias, tmp_path):

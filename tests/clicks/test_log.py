@@ -91,9 +91,11 @@ def test_bad_columns():
         ClickLog(["a"], ["d"], [1, 2], [0])
     with pytest.raises(DataError, match="document has 2 entries"):
         ClickLog(["a"], ["d", "e"], [1], [0])
-    for wrong in (0.0, 1.5):
-        with pytest.raises(DataError, match=rf"propensity is {wrong} in row 0.* must be in \(0, 1\]"):
+    for wrong in (-0.5, 1.5):
+        with pytest.raises(DataError, match=rf"propensity is {wrong} in row 0.* must be in \[0, 1\]"):
             ClickLog(["a"], ["d"], [1], [0], propensity=[wrong])
+    with pytest.raises(DataError, match=r"propensity is 0.0 in row 0.* in \(0, 1\], since it was clicked on"):
+        ClickLog(["a"], ["d"], [1], [1], propensity=[0.0])
     with pytest.raises(DataError, match="begins at rank 2"):
         ClickLog(["a"], ["d"], [2], [0])
     with pytest.raises(OptionError, match="n_ranks"):

@@ -59,6 +59,27 @@ def test_the_cascade(data):
     check_rates(*rates(log, data), expected)
 
 
+@pytest.mark.parametrize("model", ["position", "cascade", "trust"])
+def test_propensities_are_those_of_the_users(data, model):
+    options = {"model": model, "n_ranks": 6, "swap": "shuffle", "noise": 0.0, "drift": 0.5, "random_state": 1}
+    plain = simulate_clicks(data, data.X[:, 0], 60_000, **options)
+    log = simulate_clicks(data, data.X[:, 0], 60_000, propensities=True, **options)
+    assert plain.propensity is None
+    np.testing.assert_array_equal(log.clicked, plain.clicked)
+    if model == "trust":
+        np.testing.assert_allclose(log.propensity, log.rank ** -(1.0 + 0.5 * log.time / 59_999))
+        return
+    a = attractiveness(data, 0.0)[log.rows(data)]
+    for rank in range(1, 7):
+        here = log.rank == rank
+        p, clicks = log.propensity[here] * a[here], log.clicked[here]
+        assert abs(clicks.sum() - p.sum()) <= 4.5 * np.sqrt((p * (1 - p)).sum()) + 1e-6
+    if model == "cascade":
+        below = np.flatnonzero((a == 1.0) & (log.rank < 6)) + 1
+        assert len(below) > 0
+        assert not log.propensity[below].any()
+
+
 def test_lists_follow_the_rankers(data):
     model = RankSVM(C=1.0).fit(data.X, data.y, qid=data.qid)
     log = simulate_clicks(data, {"svm": model, "first": data.X[:, 0]}, 300, n_ranks=4, random_state=0)

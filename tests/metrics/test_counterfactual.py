@@ -6,6 +6,7 @@ import pytest
 from ranksvm import make_ranking, metrics
 from ranksvm.clicks import ClickLog, PositionBias, attractiveness, simulate_clicks
 from ranksvm.exceptions import DataError, OptionError
+from ranksvm.metrics._ranking_values import ranking_value
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +53,9 @@ def truth(data, scores):
 
 @pytest.mark.parametrize("estimator", ["ips", "dr"])
 def test_the_truth_is_found(data, new, log, estimator):
-    names = NAMES if estimator == "ips" else ["dcg@3", "dcg", "mean_relevant_rank"]
-    found = metrics.estimate(log, new, names, BIAS, data=data, estimator=estimator, confidence=0.999)
+    found = metrics.estimate(log, new, NAMES, BIAS, data=data, estimator=estimator, confidence=0.999)
     expected = truth(data, new)
-    for name in names:
+    for name in NAMES:
         low, high = found.intervals[name]
         assert low <= expected[name] <= high
         assert found[name] == pytest.approx(expected[name], rel=0.06)
@@ -63,26 +63,124 @@ def test_the_truth_is_found(data, new, log, estimator):
     assert naive["dcg"] < 0.6 * expected["dcg"]
 
 
-def test_inverse_propensities_against_loops(data, new, log):
+def slow_relevance(log, data, bias, clip=0.0):
+    """Exposure and relevance of each document of each query, impression by impression, document by document."""
+    rows, shown, gain, impressions = log.rows(data), {}, {}, {}
+    for start, stop in zip(log.pointers[:-1], log.pointers[1:], strict=True):
+        query = int(data.queries.numbers()[rows[start]])
+        impressions[query] = impressions.get(query, 0) + 1
+        for place in range(start, stop):
+            row, rank = int(rows[place]), log.rank[place] - 1
+            offset = 0.0 if bias.offset is None else bias.offset[rank]
+            shown[row] = shown.get(row, 0.0) + bias.propensity[rank]
+            gain[row] = gain.get(row, 0.0) + log.clicked[place] - offset
+    exposure, r = np.zeros(data.n_rows), np.zeros(data.n_rows)
+    for row, total in shown.items():
+        n = impressions[int(data.queries.numbers()[row])]
+        exposure[row] = total / n
+        r[row] = gain[row] / n / max(exposure[row], clip)
+    n = np.array([impressions.get(query, 0) for query in range(data.queries.n_queries)], dtype=float)
+    return n, exposure, r
+
+
+def slow_metric(name, rank, r, rows):
+    """One metric of one query."""
+    kind, _, depth = name.partition("@")
+    rows = [row for row in rows[np.argsort(rank[rows])] if rank[row] <= int(depth or 10**9)]
+    if kind == "mrr":
+        values, not_above = 0.0, 1.0
+        for row in rows:
+            values += r[row] * not_above / rank[row]
+            not_above *= 1 - r[row]
+        return values
+    return sum(r[row] * (rank[row] if kind == "mean_relevant_rank" else 1 / np.log2(1 + rank[row])) for row in rows)
+
+
+@pytest.mark.parametrize("offset", [None, [0.0, 0.05, 0.02]])
+@pytest.mark.parametrize("clip", [0.0, 0.3])
+def test_policy_aware_estimates_against_loops(data, new, offset, clip):
+    """Lists of three of six documents by two rankers: exposures are means over the impressions of both."""
+    log = simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, 300, n_ranks=3, random_state=0)
+    bias = PositionBias([1.0, 0.5, 0.4], offset=offset)
+    n, exposure, r = slow_relevance(log, data, bias, clip)
+    assert 0.1 < (exposure == 0).mean() < 0.9
+    rank = new_ranks(data, new)
+    found = metrics.estimate(log, new, NAMES, bias.clipped(clip), data=data)
+    by_query = {name: np.array([slow_metric(name, rank, r, rows) for _, rows in data.queries]) for name in NAMES}
+    by_query["relevant"] = np.array([r[rows].sum() for _, rows in data.queries])
+    for name in NAMES[:3]:
+        assert found[name] == pytest.approx(n @ by_query[name] / 300)
+    ratio = n @ by_query["mean_relevant_rank"] / (n @ by_query["relevant"])
+    assert found["mean_relevant_rank"] == pytest.approx(ratio)
+    normal = metrics.estimate(log, new, "dcg@3", bias, data=data, estimator="snips", clip=clip)
+    assert normal["dcg@3"] == pytest.approx(n @ by_query["dcg@3"] / (n @ by_query["relevant"]))
+    # the mean over the queries of their sums, each as far from the mean as its impressions say
+    parts = n * (by_query["dcg@3"] - found["dcg@3"])
+    half = 1.959964 * np.sqrt((parts**2).sum() * len(n) / (len(n) - 1)) / 300
+    whole = metrics.estimate(log, new, "dcg@3", bias.clipped(clip), data=data, unit="query")
+    assert whole.intervals["dcg@3"] == pytest.approx((found["dcg@3"] - half, found["dcg@3"] + half))
+
+
+def test_intervals_of_impressions_against_loops(data, new):
+    log = simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, 200, n_ranks=3, random_state=0)
+    bias = PositionBias.power(3)
+    n, exposure, r = slow_relevance(log, data, bias)
+    rank, rows, number = new_ranks(data, new), log.rows(data), data.queries.numbers()
+    found = metrics.estimate(log, new, "dcg@5", bias, data=data)
+    value = np.array([slow_metric("dcg@5", rank, r, own) for _, own in data.queries])
+    mean = (log.clicked.sum()) / bias.at(log.rank).sum()
+    total = 0.0
+    for start, stop in zip(log.pointers[:-1], log.pointers[1:], strict=True):
+        query, within = number[rows[start]], 0.0
+        for place in range(start, stop):
+            row, p, click = rows[place], bias.propensity[log.rank[place] - 1], log.clicked[place]
+            seen = n[query] * exposure[row]
+            others = (seen * r[row] - click + mean) / (seen - p + 1.0)
+            within += (click - p * others) / exposure[row] / np.log2(1 + rank[row]) * (rank[row] <= 5)
+        total += (value[query] - found["dcg@5"]) ** 2 + (1 - 1 / n[query]) * within**2
+    half = 1.959964 * np.sqrt(total * 200 / 199) / 200
+    assert found.intervals["dcg@5"] == pytest.approx((found["dcg@5"] - half, found["dcg@5"] + half))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_derivatives_by_differences(data, new, name):
+    """What a document adds to a metric, and so to the interval, against a small change of its relevance."""
+    kind, _, depth = name.partition("@")
+    rank, query, n_queries = new_ranks(data, new), data.queries.numbers(), data.queries.n_queries
+    r = np.random.default_rng(0).random(data.n_rows)
+
+    def total(relevance):
+        return ranking_value(kind, int(depth) if depth else None, rank, relevance, query, n_queries)
+
+    for row in range(12):
+        step = np.zeros(data.n_rows)
+        step[row] = 1e-5
+        change = (total(r + step).value - total(r - step).value).sum() / 2e-5
+        assert total(r).slope[row] == pytest.approx(change, abs=1e-8)
+
+
+def test_lists_without_data_against_loops(data, new, log):
+    """The new ranker reorders what each impression showed: every click counts 1 / propensity of its own rank."""
     some = log.impressions(np.arange(log.n_impressions) < 300)
-    rank, rows = new_ranks(data, new), some.rows(data)
+    values = new[some.rows(data)]
     dcg, reciprocal, relevant, ranks = [], [], 0.0, 0.0
     for start, stop in zip(some.pointers[:-1], some.pointers[1:], strict=True):
         estimates = some.clicked[start:stop] / (1 / some.rank[start:stop])
-        g = rank[rows[start:stop]]
+        order = np.argsort(-values[start:stop], kind="stable")
+        g = np.empty(stop - start)
+        g[order] = np.arange(1, stop - start + 1)
         dcg.append((estimates / np.log2(1 + g) * (g <= 3)).sum())
-        order = np.argsort(g)
         not_above = np.concatenate(([1.0], np.cumprod(1 - estimates[order])[:-1]))
         reciprocal.append((estimates[order] * not_above / g[order] * (g[order] <= 2)).sum())
         relevant += estimates.sum()
         ranks += (estimates * g).sum()
-    found = metrics.estimate(some, new, ["dcg@3", "mrr@2", "mean_relevant_rank"], BIAS, data=data)
+    found = metrics.estimate(some, values, ["dcg@3", "mrr@2", "mean_relevant_rank"], BIAS)
     assert found["dcg@3"] == pytest.approx(np.mean(dcg))
     assert found["mrr@2"] == pytest.approx(np.mean(reciprocal))
     assert found["mean_relevant_rank"] == pytest.approx(ranks / relevant)
     half = 1.959964 * np.std(dcg, ddof=1) / np.sqrt(300)
     assert found.intervals["dcg@3"] == pytest.approx((np.mean(dcg) - half, np.mean(dcg) + half))
-    normal = metrics.estimate(some, new, "dcg@3", BIAS, data=data, estimator="snips")
+    normal = metrics.estimate(some, values, "dcg@3", BIAS, estimator="snips")
     assert normal["dcg@3"] == pytest.approx(sum(dcg) / relevant)
     weights = some.rank[some.clicked].astype(float)
     assert found.effective_clicks == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
@@ -90,6 +188,45 @@ def test_inverse_propensities_against_loops(data, new, log):
     top = np.sort(weights)[::-1]
     count = 0.01 * len(weights)
     assert found.top_share == pytest.approx(top[0] * max(count, 1.0) / weights.sum(), rel=1e-9)
+    assert np.isnan(found.unseen_share)
+    assert found.unseen_by_ranker == {}
+
+
+@pytest.mark.parametrize("n_ranks", [3, 6])
+def test_two_rankers_estimate_each_other(data, new, n_ranks):
+    """Documents that one ranker does not show count by their exposure in the lists of both."""
+    rankers = {"a": data.X[:, 0], "b": data.X[:, 1], "c": new}
+    log = simulate_clicks(data, rankers, 30_000, n_ranks=n_ranks, random_state=0)
+    for scores in rankers.values():
+        found = metrics.estimate(log, scores, "dcg@3", BIAS, data=data, confidence=0.999)
+        low, high = found.intervals["dcg@3"]
+        assert found.unseen_share < 0.25
+        assert low <= truth(data, scores)["dcg@3"] <= high
+
+
+def test_what_was_never_shown(data, new):
+    """Shares of the discounts of the first ten ranks: of documents in no list, and in no list of each ranker."""
+    rankers = {"a": data.X[:, 0], "b": data.X[:, 1]}
+    log = simulate_clicks(data, rankers, 4_000, n_ranks=2, random_state=0)
+    rows, rank = log.rows(data), new_ranks(data, new)
+    n = np.bincount(data.queries.numbers()[rows[log.pointers[:-1]]])[data.queries.numbers()]
+    weight = n / np.log2(1 + rank)
+    missing = {
+        name: weight[~np.isin(np.arange(data.n_rows), rows[log.ranker == code])].sum() / weight.sum()
+        for code, name in enumerate(log.ranker_names)
+    }
+    found = metrics.estimate(log, new, "dcg@3", BIAS, data=data)
+    assert found.unseen_by_ranker == pytest.approx(missing)
+    assert found.unseen_share == pytest.approx(weight[~np.isin(np.arange(data.n_rows), rows)].sum() / weight.sum())
+    assert 0 < found.unseen_share < min(missing.values())
+    assert f"{100 * found.unseen_share:.1f} % unseen" in repr(found)
+    assert repr(found).endswith("DCG and MRR are lower bounds.")
+    whole = metrics.estimate(simulate_clicks(data, rankers, 4_000, random_state=0), new, "dcg@3", BIAS, data=data)
+    assert whole.unseen_by_ranker == {"a": 0.0, "b": 0.0}
+    assert whole.note == ""
+    assert repr(whole).endswith("0.0 % unseen)")
+    for estimator, words in (("snips", "they are left out"), ("dr", "rests on predicted relevance alone")):
+        assert words in metrics.estimate(log, new, "dcg@3", BIAS, data=data, estimator=estimator).note
 
 
 def test_self_normalised_estimates_ignore_the_scale_of_propensities(data, new, log):
@@ -142,10 +279,14 @@ def test_files_give_the_same(data, new, log, tmp_path):
     some = log.impressions(np.arange(log.n_impressions) < 2_000)
     some.write(tmp_path / "log.parquet")
     blocks = ClickLog.scan(tmp_path / "log.parquet", block_rows=1_500)
-    for options in ({}, {"estimator": "dr"}, {"unit": "query"}):
+    for options in ({}, {"estimator": "dr"}, {"unit": "query"}, {"estimator": "snips"}):
         one, other = (metrics.estimate(part, new, "dcg@3", BIAS, data=data, **options) for part in (some, blocks))
         assert one["dcg@3"] == pytest.approx(other["dcg@3"])
         assert one.intervals["dcg@3"] == pytest.approx(other.intervals["dcg@3"])
+        assert one.unseen_by_ranker == pytest.approx(other.unseen_by_ranker)
+    lists = new[some.rows(data)]
+    one, other = (metrics.estimate(part, lists, "dcg@3", BIAS) for part in (some, blocks))
+    assert one.intervals["dcg@3"] == pytest.approx(other.intervals["dcg@3"])
 
 
 def test_queries_as_units_have_wider_intervals(data, new, log):
@@ -154,12 +295,6 @@ def test_queries_as_units_have_wider_intervals(data, new, log):
         low, high = metrics.estimate(log, new, "dcg", BIAS, data=data, unit=unit).intervals["dcg"]
         widths.append(high - low)
     assert widths[1] > 2 * widths[0]
-
-
-def test_scores_of_the_rows_of_the_log(data, new, log):
-    inside = metrics.estimate(log, new[log.rows(data)], "dcg@3", BIAS)
-    assert inside["dcg@3"] == pytest.approx(metrics.estimate(log, new, "dcg@3", BIAS, data=data)["dcg@3"])
-    assert np.isnan(inside.unseen_share)
 
 
 def test_clipping(data, new, log):

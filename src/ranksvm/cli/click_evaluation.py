@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["check_clicks", "click_options", "evaluate_clicks", "estimator_options", "open_log", "pairs_of_clicks"]
 
 _METRICS = "dcg@10,mean_relevant_rank"
+# rankers of a log with a row of their own in the table
+_MOST_RANKERS = 6
 # the first bytes of a database of SQLite
 _SQLITE = b"SQLite format 3\0"
 
@@ -57,7 +59,7 @@ def estimator_options(command: Callable) -> Callable:
             "--clip",
             type=click.FloatRange(0, 1),
             metavar="P",
-            help="With --clicks: propensities below P count as P.",
+            help="With --clicks: mean exposures of documents below P count as P.",
         ),
     )(command)
 
@@ -112,15 +114,26 @@ def evaluate_clicks(ctx: click.Context, data: Path, options: dict[str, Any]) -> 
         return
     first = next(iter(results.values()))
     rows = [[name, *(_cell(found, name) for found in results.values())] for name in first.means]
+    rows += _unseen_rows(list(results.values()))
     title = (
         f"{options['clicks']}: {count(first.n_impressions)} impressions, {count(first.n_clicks)} clicks, worth "
         f"{count(round(first.effective_clicks))} of equal weight"
     )
     print_table([f"metric ({first.estimator})", *results], rows, title=title)
     for name, found in results.items():
-        if found.unseen_share > 0:
-            share = 100 * found.unseen_share
-            click.echo(f"{name}: no list ever showed {share:.1f} % of the documents on its first ten ranks.")
+        if found.note:
+            click.echo(f"{name}: {found.note}")
+
+
+def _unseen_rows(results: "list[CounterfactualEstimate]") -> list[list[str]]:
+    """Share of the first ten ranks that no list showed, and that each of a few rankers never showed."""
+    rows = [["never shown", *(f"{100 * found.unseen_share:.1f} %" for found in results)]]
+    rankers = list(results[0].unseen_by_ranker)
+    if 1 < len(rankers) <= _MOST_RANKERS:
+        for ranker in rankers:
+            shares = (100 * found.unseen_by_ranker[ranker] for found in results)
+            rows.append([f"never shown by {ranker}", *(f"{share:.1f} %" for share in shares)])
+    return rows
 
 
 def _cell(found: "CounterfactualEstimate", name: str) -> str:

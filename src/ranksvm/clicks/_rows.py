@@ -26,15 +26,16 @@ def ranks(name: str, values: Any, n_rows: int) -> np.ndarray:
     return numbers.astype(np.int32)
 
 
-def propensities(values: Any, n_rows: int) -> np.ndarray:
-    """Probabilities in (0, 1]."""
+def propensities(values: Any, clicked: np.ndarray) -> np.ndarray:
+    """Probabilities in [0, 1], above 0 where a user clicked."""
     numbers = numeric_column("propensity", values)
-    check_one_per_row("propensity", numbers, n_rows, "clicked")
-    wrong = (numbers <= 0.0) | (numbers > 1.0)
+    check_one_per_row("propensity", numbers, len(clicked), "clicked")
+    wrong = (numbers < 0.0) | (numbers > 1.0) | (clicked & (numbers == 0.0))
     if wrong.any():
         row = int(wrong.argmax())
+        range_ = "in (0, 1], since it was clicked on" if clicked[row] else "in [0, 1]"
         raise DataError(
-            f"propensity is {numbers[row]} in row {row} (from 0): the probability of being examined must be in (0, 1]."
+            f"propensity is {numbers[row]} in row {row} (from 0): the probability of being examined must be {range_}."
         )
     return numbers
 

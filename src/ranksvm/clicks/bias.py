@@ -48,7 +48,8 @@ class PositionBias(Tabular):
     diagnosis : tuple of str
         What the data do not tell, in sentences; empty if all is well.
     clip : float, default 0.0
-        Propensities below count as this: `clipped`.
+        Propensities below count as this: `clipped`. Where documents have several ranks, in `metrics.estimate`,
+        `click_pairs` and `relevance`, it limits their mean exposures instead.
 
     Raises
     ------
@@ -121,7 +122,7 @@ class PositionBias(Tabular):
 
     @property
     def clip_bias(self) -> np.ndarray:
-        """Relative bias that clipping causes at each rank: relevance there counts ``1 + clip_bias`` times."""
+        """Relative bias that clipping causes at each rank: a document shown there counts ``1 + clip_bias`` times."""
         return self.propensity / np.maximum(self.propensity, self.clip) - 1.0
 
     def clipped(self, clip: float) -> "PositionBias":
@@ -161,6 +162,26 @@ class PositionBias(Tabular):
         """
         return np.maximum(self._of(rank, self.propensity), self.clip)
 
+    def offset_at(self, rank: Any) -> np.ndarray:
+        """Offset of each row; 0 without trust bias.
+
+        Parameters
+        ----------
+        rank : array-like of int
+            Ranks, from 1.
+
+        Returns
+        -------
+        ndarray of float64
+            The offsets.
+
+        Raises
+        ------
+        DataError
+            When a rank is not known.
+        """
+        return np.zeros(np.shape(rank)) if self.offset is None else self._of(rank, self.offset)
+
     def relevance(self, rank: Any, clicked: Any) -> np.ndarray:
         """Estimate of the relevance of each row from its click: ``(click - offset) / propensity``.
 
@@ -178,10 +199,7 @@ class PositionBias(Tabular):
         ndarray of float64
             The estimates.
         """
-        values = np.asarray(clicked, dtype=np.float64)
-        if self.offset is not None:
-            values = values - self._of(rank, self.offset)
-        return values / self.at(rank)
+        return (np.asarray(clicked, dtype=np.float64) - self.offset_at(rank)) / self.at(rank)
 
     def _of(self, rank: Any, values: np.ndarray) -> np.ndarray:
         rank = np.asarray(rank)

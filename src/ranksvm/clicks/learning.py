@@ -12,8 +12,9 @@ from ranksvm.data import RankingData, pairs_from_clicks
 from ranksvm.data.frames import take_rows
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
-from ranksvm.metrics.click_weights import check_bias, check_log, propensities, relevances
+from ranksvm.metrics.click_weights import check_bias, check_log
 from ranksvm.metrics.counterfactual import CounterfactualEstimate, estimate
+from ranksvm.metrics.exposures import exposures
 
 __all__ = ["ClickPairs", "ClickValidation", "click_pairs", "fit_from_clicks", "relevance"]
 
@@ -52,14 +53,18 @@ class ClickPairs(NamedTuple):
 def click_pairs(
     log: Any, data: RankingData, bias: Any = None, *, rule: str = "shown", normalize: bool = True
 ) -> ClickPairs:
-    """Preferences of users: clicked documents over others, each click weighted by 1 / propensity.
+    """Preferences of users: clicked documents over others, each click weighted by 1 / exposure.
 
-    Let document i have relevance r_i, the probability of a click once examined, and be shown at a rank with propensity
-    p_i. With the right propensities and ``rule="shown"``, the expected weight of the pair (i, j) in an impression is
-    ``r_i (1 - p_j r_j)``: a user who clicked on both prefers neither. With ``rule="shown_all"`` it is ``r_i``, whatever
-    the ranks (Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, section 5:
-    PropensitySVM-rank, whose loss for one click on document i is the sum of the hinges of ``s_i - s_j`` over the other
-    documents j, divided by the propensity). Equal pairs of many impressions are added up.
+    The exposure of a document is the mean, over the impressions of its query and whichever ranker made them, of the
+    propensity of the rank at which it was shown, 0 where it was not shown (Oosterhuis & de Rijke, "Policy-aware
+    unbiased learning to rank for top-k rankings", SIGIR 2020). It is the propensity of the rank if all lists show the
+    document there. Equal pairs of many impressions are added up.
+
+    Let document i have relevance r_i, the probability of a click once examined, and let all lists of a query show the
+    same documents. With the right propensities and ``rule="shown_all"``, the expected weight of the pair (i, j) is r_i
+    for each impression, whatever the ranks (for lists of one ranker this is PropensitySVM-rank of Joachims, Swaminathan
+    & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, section 5). With ``rule="shown"``
+    impressions with clicks on both documents do not count, because they prefer neither.
 
     Parameters
     ----------
@@ -68,7 +73,8 @@ def click_pairs(
     data : RankingData
         The documents; labels are not used.
     bias : PositionBias, "log" or None
-        Propensities of the ranks; ``"log"``: those of the log's rows. None: every click weighs 1 (naive).
+        Propensities of the ranks; ``"log"``: those of the log's rows. None: every click weighs 1 (naive). Its ``clip``
+        limits exposures.
     rule : {"shown", "shown_all", "skip_above"}, default "shown"
         Over which documents of its impression a clicked one is preferred: those without a click, all others, or those
         above it without a click, which needs no propensities (`pairs_from_clicks`).
@@ -115,10 +121,11 @@ def click_pairs(
             "fit_from_clicks(..., form='relevance') does."
         )
     found: tuple[np.ndarray, np.ndarray] | None = None
+    click_weight = _click_weight(log, data, bias)
     for block in log.blocks():
-        pairs, weight = _pairs_of(block, bias, rule)
         rows = block.rows(data)
-        key = rows[pairs[:, 0]] * data.n_rows + rows[pairs[:, 1]]
+        pairs = rows[pairs_from_clicks(block.impression, block.rank, block.clicked, rule=rule)]
+        key, weight = pairs[:, 0] * data.n_rows + pairs[:, 1], click_weight[pairs[:, 0]]
         parts = (
             (key, weight)
             if found is None
@@ -135,10 +142,11 @@ def click_pairs(
 def relevance(log: Any, data: RankingData, bias: Any = None) -> np.ndarray:
     """Relevance of documents by their clicks: the sum of ``click - offset`` over the sum of propensities.
 
-    It estimates the probability of a click once examined, with far less variance than a mean of clicks over
-    propensities, and corrects trust bias, which has an offset (the affine correction of Vardasbi, Oosterhuis & de
-    Rijke, CIKM 2020). Learn from it with ``RankSVM(pair_weighting="label_gap")``, which never lists pairs: of two
-    documents the better one is preferred, by the difference of both.
+    Sums are over the impressions of the query, whichever ranker made them. They estimate the probability of a click
+    once examined, with far less variance than a mean of clicks over propensities, and correct trust bias, which has an
+    offset (the affine correction of Vardasbi, Oosterhuis & de Rijke, CIKM 2020). Learn from it with
+    ``RankSVM(pair_weighting="label_gap")``, which never lists pairs: of two documents the better one is preferred, by
+    the difference of both.
 
     Parameters
     ----------
@@ -147,12 +155,13 @@ def relevance(log: Any, data: RankingData, bias: Any = None) -> np.ndarray:
     data : RankingData
         The documents; labels are not used.
     bias : PositionBias, "log" or None
-        Propensities of the ranks; ``"log"``: those of the log's rows. None: none, which gives click rates.
+        Propensities of the ranks; ``"log"``: those of the log's rows. None: none, which gives click rates. With a
+        ``clip`` the sum of propensities is at least ``clip`` times the number of impressions of the query.
 
     Returns
     -------
     ndarray of float64, shape (n_rows,)
-        One value for each row of the data; NaN where the log never showed it.
+        One value for each row of the data; NaN where no user could see it.
 
     Raises
     ------
@@ -171,12 +180,8 @@ def relevance(log: Any, data: RankingData, bias: Any = None) -> np.ndarray:
     """
     check_log(log)
     check_bias(bias)
-    clicks, exposed = np.zeros(data.n_rows), np.zeros(data.n_rows)
-    for block in log.blocks():
-        rows, propensity = block.rows(data), propensities(block, bias)
-        clicks += np.bincount(rows, relevances(block, bias) * propensity, data.n_rows)
-        exposed += np.bincount(rows, propensity, data.n_rows)
-    return np.divide(clicks, exposed, out=np.full(data.n_rows, np.nan), where=exposed > 0)
+    sums = exposures(log, data, bias)
+    return np.where(sums.exposure > 0, sums.per_exposure(sums.gain), np.nan)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -405,7 +410,8 @@ class _OnlineLearner(_PairLearner):
         """For each impression with clicks its rows, and pairs of these with weights."""
         found = []
         rows, starts = log.rows(self._data), log.pointers
-        pairs, weight = _pairs_of(log, self._bias_of_pairs, self._rule)
+        pairs = pairs_from_clicks(log.impression, log.rank, log.clicked, rule=self._rule)
+        weight = _click_weight(log, self._data, self._bias_of_pairs)[rows[pairs[:, 0]]]
         weight = weight / weight.mean() if len(weight) else weight
         # pairs are in the order of the rows preferred
         impression = log.impression[pairs[:, 0]]
@@ -432,10 +438,9 @@ class _OnlineLearner(_PairLearner):
         return model
 
 
-def _pairs_of(log: Any, bias: Any, rule: str) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a block of a log (clicked, other one of its impression), and 1 / propensity of the click."""
-    pairs = pairs_from_clicks(log.impression, log.rank, log.clicked, rule=rule)
-    return pairs, (1.0 / propensities(log, bias))[pairs[:, 0]]
+def _click_weight(log: Any, data: RankingData, bias: Any) -> np.ndarray:
+    """Weight of a click on each row of the data."""
+    return np.ones(data.n_rows) if bias is None else exposures(log, data, bias).click_weight
 
 
 def _added_up(key: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -44,7 +44,7 @@ class ClickLog(Tabular):
         Rank that the document would have had if ranks had not been exchanged at random, for ``position_bias(log,
         "swap")``.
     propensity : array-like of shape (n_rows,), optional
-        Probability, in (0, 1], that the row was examined, if it is known.
+        Probability, in [0, 1], that the row was examined, if it is known. No click is possible where it is 0.
     time : array-like of shape (n_rows,), optional
         When it was shown: numbers or ``datetime64``.
 
@@ -73,7 +73,7 @@ class ClickLog(Tabular):
     ------
     DataError
         When lengths differ, an id is missing, ranks have gaps or ties, an impression has two queries or shows a
-        document twice, or a propensity is not in (0, 1].
+        document twice, or a propensity is not in [0, 1], or is 0 where there was a click.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class ClickLog(Tabular):
         for name, values in ids.items():
             check_one_per_row(name, values.codes, n_rows, "clicked")
         self.base_rank = None if base_rank is None else ranks("base_rank", base_rank, n_rows)
-        self.propensity = None if propensity is None else propensities(propensity, n_rows)
+        self.propensity = None if propensity is None else propensities(propensity, self.clicked)
         self.time = None if time is None else times(time, n_rows)
         self.pointers, self.order, names = impressions(impression, self.rank, n_rows)
         if self.order is not None:

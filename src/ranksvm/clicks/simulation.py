@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._options import check, count, not_negative, one_of
+from ranksvm._options import check, count, flag, not_negative, one_of
 from ranksvm.clicks._codes import Coded
 from ranksvm.clicks.log import ClickLog
 from ranksvm.data import Queries, RankingData
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError, OptionError
 
-__all__ = ["attractiveness", "clicks_on_lists", "simulate_clicks"]
+__all__ = ["attractiveness", "clicks_on_lists", "examination", "simulate_clicks"]
 
 # Impressions simulated at a time: 16 MB for lists of ten.
 _BLOCK = 200_000
@@ -33,6 +33,7 @@ def simulate_clicks(
     drift: float = 0.0,
     swap: str = "none",
     query_popularity: Any = None,
+    propensities: bool = False,
     random_state: Any = None,
 ) -> ClickLog:
     """Clicks of simulated users on rankings of labelled documents.
@@ -80,6 +81,10 @@ def simulate_clicks(
         some time; its ``base_rank`` may lie below the list.
     query_popularity : array-like of shape (n_queries,), optional
         How often each query is asked, relative to the others, in the order of their first rows. None: equally often.
+    propensities : bool, default False
+        Whether the log has the true probability that each row was examined, which ``bias="log"`` uses. In a cascade it
+        is the probability that no document above was clicked on, 0 below a document that everybody clicks on. For
+        trust bias it does not tell the offset of a rank.
     random_state : int, Generator or None, default None
         Source of randomness.
 
@@ -109,6 +114,7 @@ def simulate_clicks(
         n_ranks=count(n_ranks),
         model=one_of(model, _MODELS),
         swap=one_of(swap, _SWAPS),
+        propensities=flag(propensities),
         eta=not_negative(eta),
         noise=not_negative(noise),
     )
@@ -135,10 +141,13 @@ def simulate_clicks(
         else:
             rows, base = _swapped(rows, swap, rng)
         severity = eta + drift * (start + np.arange(size)) / max(1, n_impressions - 1)
-        clicked = clicks_on_lists(model, np.where(rows >= 0, gain[rows], 0.0), rows >= 0, severity, noise, rng)
-        parts.append((start + np.arange(size), query, who, rows, base, clicked))
-    time, query, who, rows, base, clicked = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return _log(data, list(rankers), time, query, who, rows, base if swap != "none" else None, clicked)
+        gains = np.where(rows >= 0, gain[rows], 0.0)
+        examined = examination(model, gains, severity, noise)
+        clicked = clicks_on_lists(model, gains, rows >= 0, examined, noise, rng)
+        parts.append((start + np.arange(size), query, who, rows, base, clicked, examined))
+    time, query, who, rows, base, clicked, examined = (np.concatenate(column) for column in zip(*parts, strict=True))
+    optional = base if swap != "none" else None, examined if propensities else None
+    return _log(data, list(rankers), time, query, who, rows, clicked, *optional)
 
 
 def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | None = None) -> np.ndarray:
@@ -246,8 +255,33 @@ def _explored(
     return rows, place + 1
 
 
+def examination(model: str, gain: np.ndarray, severity: np.ndarray, noise: float) -> np.ndarray:
+    """Probability that each rank is examined, shape (n_lists, n_ranks), by a model of `simulate_clicks`.
+
+    Parameters
+    ----------
+    model : str
+        "position", "cascade" or "trust".
+    gain : ndarray of shape (n_lists, n_ranks)
+        Relevance g of the document at each rank, from the top.
+    severity : ndarray of shape (n_lists,)
+        Severity eta of position bias.
+    noise : float
+        Probability of a click on an examined document without relevance.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_lists, n_ranks)
+        The probabilities.
+    """
+    if model != "cascade":
+        return np.arange(1, gain.shape[1] + 1) ** -severity[:, None]
+    passed = np.cumprod(1.0 - (noise + (1.0 - noise) * gain), axis=1)
+    return np.column_stack((np.ones(len(gain)), passed[:, :-1]))
+
+
 def clicks_on_lists(
-    model: str, gain: np.ndarray, there: np.ndarray, severity: np.ndarray, noise: float, rng: np.random.Generator
+    model: str, gain: np.ndarray, there: np.ndarray, examined: np.ndarray, noise: float, rng: np.random.Generator
 ) -> np.ndarray:
     """Clicks of users on lists, by a model of `simulate_clicks`.
 
@@ -259,8 +293,8 @@ def clicks_on_lists(
         Relevance g of the document at each rank, from the top.
     there : ndarray of bool, shape (n_lists, n_ranks)
         Whether there is a document: lists may be shorter.
-    severity : ndarray of shape (n_lists,)
-        Severity eta of position bias.
+    examined : ndarray of shape (n_lists, n_ranks)
+        Probabilities of `examination`.
     noise : float
         Probability of a click on an examined document without relevance.
     rng : Generator
@@ -281,7 +315,6 @@ def clicks_on_lists(
         relevant = 1.0 - (np.minimum(rank, 20) + 1) / 100.0
         other = np.maximum(noise, 0.65 / np.minimum(rank, 10))
         attractive = gain * relevant + (1.0 - gain) * other
-    examined = rank ** -severity[:, None]
     return (rng.random(gain.shape) < examined * attractive) & there
 
 
@@ -292,8 +325,9 @@ def _log(
     query: np.ndarray,
     who: np.ndarray,
     rows: np.ndarray,
-    base: np.ndarray | None,
     clicked: np.ndarray,
+    base: np.ndarray | None,
+    examined: np.ndarray | None,
 ) -> ClickLog:
     there = rows >= 0
     sizes = there.sum(axis=1)
@@ -311,5 +345,6 @@ def _log(
         clicked[there],
         ranker=Coded(np.repeat(who, sizes).astype(np.int32), np.array([str(name) for name in names])),
         base_rank=None if base is None else base[there],
+        propensity=None if examined is None else examined[there],
         time=np.repeat(time, sizes),
     )

@@ -1,156 +1,158 @@
-"""Sums over a click log, block by block: metrics with their errors, weights of clicks, documents that were shown."""
+"""Sums over a click log for estimates of a new ranker: errors, weights of clicks, documents that were never shown."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from ranksvm.data.numeric_column import numeric_column
-from ranksvm.exceptions import DataError
+from ranksvm.metrics.click_weights import gains, propensities, unclipped
+from ranksvm.metrics.exposures import Exposures
 
-__all__ = ["MEAN_RANK", "Support", "Totals", "Weights", "discounts", "one_per_row"]
+__all__ = ["Deviation", "Documents", "Residuals", "Support", "doubly_robust", "inverse_exposure", "weight_facts"]
 
-MEAN_RANK = "mean_relevant_rank"
-
-
-def one_per_row(name: str, values: Any, n_rows: int, owner: str) -> np.ndarray:
-    numbers = numeric_column(name, values)
-    if numbers.shape != (n_rows,):
-        raise DataError(f"{name} has shape {numbers.shape}, but {owner} has {n_rows} rows: they must agree.")
-    return numbers
+# exposure that the mean relevance of all documents counts as, beside the clicks on a document
+_PRIOR = 1.0
+# ranks of the new ranker whose documents should have been shown
+_FIRST = 10
 
 
-def discounts(kind: str, cutoff: int | None, rank: np.ndarray) -> np.ndarray:
-    """What a relevant document at a new rank adds."""
-    if kind == MEAN_RANK:
-        return rank.astype(np.float64)
-    value = 1.0 / np.log2(1.0 + rank) if kind == "dcg" else 1.0 / rank
-    return value if cutoff is None else np.where(rank <= cutoff, value, 0.0)
+@dataclasses.dataclass(frozen=True)
+class Documents:
+    """Estimated relevance of the rows, and its derivative by their sums of clicks."""
+
+    relevance: np.ndarray
+    slope: np.ndarray
 
 
-class Totals:
-    """Sums over units (impressions or queries) of metrics, of relevance, and of their squares and products."""
+def inverse_exposure(sums: Exposures) -> Documents:
+    """Relevance by clicks alone: clicks less offsets, over exposure."""
+    return Documents(sums.per_exposure(sums.gain), sums.per_exposure(np.ones(len(sums.gain))))
 
-    def __init__(self, names: dict[str, tuple[str, int | None]], unit: str):
-        self._names, self._by_query = names, unit == "query"
-        self.n_impressions = 0
-        # columns: one for each metric, relevance, number of impressions
-        self._width = len(names) + 2
-        self._sums = np.zeros((self._width, self._width))
-        self._total = np.zeros(self._width)
-        self._n_units = 0
-        self._queries = np.zeros((0, self._width))
 
-    def add_block(self, block: Any, rank: np.ndarray, relevance: np.ndarray) -> None:
-        """Add the impressions of a block with new ranks and estimates of relevance."""
-        starts = block.pointers[:-1]
-        columns = []
-        for kind, cutoff in self._names.values():
-            terms = discounts(kind, cutoff, rank) * relevance
-            if kind == "mrr":
-                terms = terms * _not_above(block, rank, relevance)
-            columns.append(np.add.reduceat(terms, starts))
-        self.add(block, np.column_stack([*columns, np.add.reduceat(relevance, starts), np.ones(len(starts))]))
+def doubly_robust(sums: Exposures, regression: np.ndarray | None) -> Documents:
+    """A regression of relevance, corrected by the clicks as far as they say something else.
 
-    def add(self, block: Any, values: np.ndarray) -> None:
-        """Add the impressions of a block, a row of values for each."""
-        self.n_impressions += block.n_impressions
-        if not self._by_query:
-            self._add_units(values)
-            return
-        codes = block.query[block.pointers[:-1]]
-        most = max(len(self._queries), int(codes.max()) + 1)
-        sums = [np.bincount(codes, column, most) for column in values.T]
-        self._queries = np.pad(self._queries, ((0, most - len(self._queries)), (0, 0))) + np.column_stack(sums)
+    Without a regression it is the relevance by the clicks, shrunk to the mean of all documents.
+    """
+    slope = sums.per_exposure(np.ones(len(sums.gain)))
+    if regression is None:
+        total = sums.exposure + _PRIOR
+        regression = (sums.gain + _PRIOR * _mean_relevance(sums)) / total
+        relevance = regression + slope * (sums.gain - sums.exposure * regression)
+        return Documents(relevance, np.where(sums.exposure > 0, (1.0 - slope * sums.exposure) / total + slope, 0.0))
+    return Documents(regression + slope * (sums.gain - sums.exposure * regression), slope)
 
-    def _add_units(self, values: np.ndarray) -> None:
-        self._sums += values.T @ values
-        self._total += values.sum(axis=0)
-        self._n_units += len(values)
 
-    def result(self, place: int, ratio: bool, confidence: float) -> tuple[float, tuple[float, float]]:
-        """A metric over relevance or over the number of impressions, and its interval."""
-        if len(self._queries):
-            self._add_units(self._queries[self._queries[:, -1] > 0])
-            self._queries = self._queries[:0]
-        below = -2 if ratio else -1
-        total, size = self._total[place], self._total[below]
-        if not size > 0 or self._n_units == 0:
-            return np.nan, (np.nan, np.nan)
-        value = total / size
-        if self._n_units < 2:
-            return float(value), (np.nan, np.nan)
-        # linearised: the mean of (v - value * w) / mean(w) over the units is 0
-        sums = self._sums
-        square = sums[place, place] - 2 * value * sums[place, below] + value**2 * sums[below, below]
-        error = np.sqrt(max(square, 0.0) * self._n_units / (self._n_units - 1)) / size
+def _mean_relevance(sums: Exposures) -> float:
+    """Mean relevance of what users saw."""
+    return float(sums.gain.sum() / max(float(sums.exposure.sum()), 1e-300))
+
+
+@dataclasses.dataclass(frozen=True)
+class Deviation:
+    """A metric, and how far each query and each document pulls it away from its value.
+
+    Parameters
+    ----------
+    value : float
+        The metric: a sum over impressions divided by ``size``.
+    size : float
+        Number of impressions, or estimated number of relevant documents.
+    query : ndarray of float64, shape (n_queries,)
+        What an impression of the query adds to ``size * value`` beyond its share.
+    row : ndarray of float64, shape (n_rows,)
+        Derivative of ``query`` by the relevance of each row.
+    """
+
+    value: float
+    size: float
+    query: np.ndarray
+    row: np.ndarray
+
+    def interval(self, square: float, n_units: int, confidence: float) -> tuple[float, float]:
+        """Ends of the normal interval, from the sum of the squares over the independent units."""
+        if n_units < 2 or not np.isfinite(self.value):
+            return np.nan, np.nan
+        error = np.sqrt(square * n_units / (n_units - 1)) / self.size
         half = float(ndtri(0.5 + confidence / 2)) * error
-        return float(value), (float(value - half), float(value + half))
+        return float(self.value - half), float(self.value + half)
 
 
-def _not_above(block: Any, rank: np.ndarray, relevance: np.ndarray) -> np.ndarray:
-    """Product of 1 - relevance over the documents of the impression that the new ranker puts above each row."""
-    impression = np.repeat(np.arange(block.n_impressions), np.diff(block.pointers))
-    order = np.lexsort((rank, impression))
-    place = np.arange(len(order)) - np.repeat(block.pointers[:-1], np.diff(block.pointers))
-    table = np.ones((block.n_impressions, int(np.diff(block.pointers).max()) + 1))
-    table[impression, place + 1] = 1.0 - relevance[order]
-    out = np.empty(len(order))
-    out[order] = np.cumprod(table, axis=1)[impression, place]
-    return out
+class Residuals:
+    """Squares of what the clicks of each impression add to estimates, beyond what their query does.
 
+    The error of the estimate of a query is a sum over its impressions: of ``click - offset - propensity r(d)``, times
+    derivatives of the estimate. r(d) is the relevance by the other impressions, shrunk to the mean of all documents.
+    With the impression itself, a document that was shown once would have no error.
+    """
 
-class Weights:
-    """Weights of clicks, as counts of different values."""
+    def __init__(self, sums: Exposures, bias: Any, slopes: list[np.ndarray]):
+        self._sums, self._bias = sums, unclipped(bias)
+        self._mean = _mean_relevance(sums)
+        self._slopes = [slope * sums.impressions_by_row for slope in slopes]
+        # the squares of the deviations of the queries already have the share 1 / impressions of this variance
+        self._share = 1.0 - 1.0 / np.maximum(sums.impressions, 1.0)
+        self.squares = np.zeros(len(slopes))
 
-    def __init__(self) -> None:
-        self._values, self._counts = np.zeros(0), np.zeros(0)
-
-    def add(self, weights: np.ndarray) -> None:
-        """Add those of some clicks."""
-        values, counts = np.unique(weights, return_counts=True)
-        values, counts = np.concatenate((self._values, values)), np.concatenate((self._counts, counts))
-        self._values, place = np.unique(values, return_inverse=True)
-        self._counts = np.bincount(place.reshape(-1), weights=counts, minlength=len(self._values)).astype(np.float64)
-
-    @property
-    def n(self) -> int:
-        """Number of clicks."""
-        return int(self._counts.sum())
-
-    @property
-    def effective(self) -> float:
-        """Effective number of clicks."""
-        total = self._values @ self._counts
-        return float(total**2 / (self._values**2 @ self._counts)) if total > 0 else 0.0
-
-    @property
-    def top_share(self) -> float:
-        """Share of the weight in the top 1 % of the clicks."""
-        if not self.n:
-            return np.nan
-        wanted, total = max(1.0, 0.01 * self.n), self._values @ self._counts
-        counts, values = self._counts[::-1], self._values[::-1]
-        taken = np.minimum(counts, np.maximum(0.0, wanted - np.concatenate(([0.0], np.cumsum(counts)[:-1]))))
-        return float(values @ taken / total)
+    def add(self, block: Any, rows: np.ndarray) -> None:
+        """Add the impressions of a block, whose rows are these of the data."""
+        sums, propensity, gain = self._sums, propensities(block, self._bias), gains(block, self._bias)
+        others = (sums.gain[rows] - gain + _PRIOR * self._mean) / (sums.exposure[rows] - propensity + _PRIOR)
+        residual = gain - propensity * others
+        starts = block.pointers[:-1]
+        share = self._share[sums.query[rows[starts]]]
+        for place, slope in enumerate(self._slopes):
+            self.squares[place] += share @ np.add.reduceat(residual * slope[rows], starts) ** 2
 
 
 class Support:
-    """Which documents some list has shown, and how often each query was asked."""
+    """Which of the first documents of the new ranker users could see, in any list and in the lists of each ranker.
 
-    def __init__(self, data: Any, rank: np.ndarray):
-        self._data, self._rank, self._numbers = data, rank, data.queries.numbers()
-        self._shown = np.zeros(data.n_rows, dtype=bool)
-        self._asked = np.zeros(data.queries.n_queries)
+    Documents count by the DCG discount of their rank and the number of impressions of their query.
+    """
 
-    def add(self, block: Any) -> None:
-        """Add a block of the log."""
-        rows = block.rows(self._data)
-        self._shown[rows] = True
-        self._asked += np.bincount(self._numbers[rows[block.pointers[:-1]]], minlength=len(self._asked))
+    def __init__(self, sums: Exposures, rank: np.ndarray):
+        first = np.flatnonzero(rank <= _FIRST)
+        self._place = np.full(len(rank), -1)
+        self._place[first] = np.arange(len(first))
+        weight = sums.impressions_by_row[first] / np.log2(1.0 + rank[first])
+        self._weight = weight / max(float(weight.sum()), 1e-300)
+        self._exposed = sums.exposure[first] > 0
+        self._shown = np.zeros((0, len(first)), dtype=bool)
+        self._names: list[Any] = []
+
+    def add(self, block: Any, rows: np.ndarray) -> None:
+        """Add the impressions of a block, whose rows are these of the data."""
+        if block.ranker is None:
+            return
+        self._names = block.ranker_names
+        more = len(self._names) - len(self._shown)
+        self._shown = np.pad(self._shown, ((0, more), (0, 0)))
+        place = self._place[rows]
+        first = place >= 0
+        self._shown[block.ranker[first], place[first]] = True
 
     @property
     def unseen_share(self) -> float:
-        """Share of the first ten new ranks, over the impressions, whose documents were never shown."""
-        first = (self._rank <= 10) * self._asked[self._numbers]
-        return float(1.0 - first[self._shown].sum() / first.sum())
+        """Share of the first documents that no user could see."""
+        return float(self._weight @ ~self._exposed)
+
+    @property
+    def unseen_by_ranker(self) -> dict[str, float]:
+        """Share of the first documents that each ranker never showed."""
+        shares = (~self._shown) @ self._weight
+        return {str(name): float(share) for name, share in zip(self._names, shares, strict=True)}
+
+
+def weight_facts(sums: Exposures) -> tuple[int, float, float]:
+    """Number of clicks, effective number, and the share of the weight in the top 1 % of the clicks."""
+    clicked = np.flatnonzero(sums.clicks)
+    weight, counts = sums.click_weight[clicked], sums.clicks[clicked]
+    order = np.argsort(-weight, kind="stable")
+    weight, counts = weight[order], counts[order]
+    n, total = counts.sum(), weight @ counts
+    if not n:
+        return 0, 0.0, np.nan
+    taken = np.clip(max(1.0, 0.01 * n) - (np.cumsum(counts) - counts), 0.0, counts)
+    return int(n), float(total**2 / (weight**2 @ counts)), float(weight @ taken / total)

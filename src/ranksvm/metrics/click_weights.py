@@ -1,4 +1,4 @@
-"""What a click says about relevance: the click less its offset, over the propensity of its rank."""
+"""What a row of a log says: how likely it was examined, and its click less what its rank alone would bring."""
 
 from os import PathLike
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from ranksvm.exceptions import DataError, OptionError
 
-__all__ = ["check_bias", "check_log", "propensities", "relevances"]
+__all__ = ["check_bias", "check_log", "clip_of", "gains", "propensities", "unclipped"]
 
 
 def check_log(log: Any) -> None:
@@ -35,8 +35,17 @@ def propensities(log: Any, bias: Any) -> np.ndarray:
     return bias.at(log.rank)
 
 
-def relevances(log: Any, bias: Any) -> np.ndarray:
-    """Estimate of the relevance of each row of a block from its click."""
-    if bias is None or isinstance(bias, str):
-        return log.clicked / propensities(log, bias)
-    return bias.relevance(log.rank, log.clicked)
+def gains(log: Any, bias: Any) -> np.ndarray:
+    """Click of each row of a block, less the offset of its rank."""
+    clicked = log.clicked.astype(np.float64)
+    return clicked if bias is None or isinstance(bias, str) else clicked - bias.offset_at(log.rank)
+
+
+def clip_of(bias: Any) -> float:
+    """Limit of the exposures; 0 limits nothing."""
+    return 0.0 if bias is None or isinstance(bias, str) else bias.clip
+
+
+def unclipped(bias: Any) -> Any:
+    """The propensities without their limit, which is that of mean exposures."""
+    return bias if bias is None or isinstance(bias, str) else bias.clipped(0.0)

@@ -10,17 +10,27 @@ import numpy as np
 from ranksvm._options import check, one_of
 from ranksvm._plain import plain
 from ranksvm._tabular import Table, Tabular
-from ranksvm.data import Queries
-from ranksvm.exceptions import OptionError
-from ranksvm.metrics._counterfactual_sums import MEAN_RANK, Support, Totals, Weights, one_per_row
-from ranksvm.metrics._doubly_robust import DoublyRobust
-from ranksvm.metrics.click_weights import check_bias, check_log, propensities, relevances
+from ranksvm.data.numeric_column import numeric_column
+from ranksvm.exceptions import DataError, OptionError
+from ranksvm.metrics._counterfactual_sums import (
+    Deviation,
+    Residuals,
+    Support,
+    doubly_robust,
+    inverse_exposure,
+    weight_facts,
+)
+from ranksvm.metrics._ranking_values import MEAN_RANK, ranking_value
+from ranksvm.metrics.click_weights import check_bias, check_log
 from ranksvm.metrics.evaluation import check_confidence
+from ranksvm.metrics.exposures import Exposures, exposures, list_exposures
 
 __all__ = ["CounterfactualEstimate", "estimate"]
 
 _ESTIMATORS = ("ips", "snips", "dr")
 _NAME = re.compile(r"(dcg|mrr)(?:@([1-9][0-9]*))?\Z")
+# an unseen share from which estimates say what is missing: half a percent
+_MATERIAL = 0.005
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -38,15 +48,18 @@ class CounterfactualEstimate(Tabular):
     n_impressions, n_clicks : int
         Size of the log.
     effective_clicks : float
-        ``(sum of w)^2 / (sum of w^2)`` over the weights ``w = 1 / propensity`` of the clicks: as many clicks of equal
-        weight would say as much.
+        ``(sum of w)^2 / (sum of w^2)`` over the weights w of the clicks, 1 over the mean exposure of the document: as
+        many clicks of equal weight would say as much.
     top_share : float
         Share of the weight in the top 1 % of the clicks; near 0.01 if all weigh the same.
     unseen_share : float
-        Share of the first ten ranks of the new ranker, over the impressions, whose documents no list of their query
-        ever showed: what clicks cannot tell. NaN without ``data``.
+        Share of the first ten ranks of the new ranker whose documents no list of their query ever showed: what clicks
+        cannot tell. Ranks count by their DCG discount, queries by their impressions. NaN without ``data``.
+    unseen_by_ranker : dict of str to float
+        Ranker of the log -> the share of these ranks whose documents its lists never showed. Empty without ``data``, or
+        if the log does not name its rankers.
     clip : float
-        Limit of the propensities.
+        Limit of the mean exposures.
     confidence : float
         Level of the intervals.
 
@@ -60,6 +73,12 @@ class CounterfactualEstimate(Tabular):
     >>> low, high = found.intervals["dcg@5"]
     >>> low < found["dcg@5"] < high, found.effective_clicks < found.n_clicks, found.unseen_share
     (True, True, 0.0)
+
+    Lists of five documents leave others unseen:
+
+    >>> short = simulate_clicks(data, data.X[:, 0], 5_000, n_ranks=5, random_state=0)
+    >>> print(metrics.estimate(short, data.X[:, 1], "dcg@5", PositionBias.power(10), data=data).note)
+    No list showed the documents at 50.7 % of the first ten ranks (by DCG discount): DCG and MRR are lower bounds.
     """
 
     means: dict[str, float]
@@ -70,6 +89,7 @@ class CounterfactualEstimate(Tabular):
     effective_clicks: float
     top_share: float
     unseen_share: float
+    unseen_by_ranker: dict[str, float]
     clip: float
     confidence: float
 
@@ -77,6 +97,22 @@ class CounterfactualEstimate(Tabular):
         if metric not in self.means:
             raise OptionError(f"{metric!r} was not estimated: choose from {', '.join(self.means)}.")
         return self.means[metric]
+
+    @property
+    def note(self) -> str:
+        """What documents that were never shown mean for the estimate, in one sentence; empty if they do not matter."""
+        if not self.unseen_share >= _MATERIAL:
+            return ""
+        meaning = {
+            "ips": "DCG and MRR are lower bounds",
+            "snips": "they are left out",
+            "dr": "there the estimate rests on predicted relevance alone",
+        }
+        share = f"{100 * self.unseen_share:.1f} %"
+        return (
+            f"No list showed the documents at {share} of the first ten ranks (by DCG discount): "
+            f"{meaning[self.estimator]}."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; an undefined value is None.
@@ -99,17 +135,18 @@ class CounterfactualEstimate(Tabular):
             f"{self.estimator}, {self.n_impressions:,} impressions, {self.n_clicks:,} clicks (worth "
             f"{self.effective_clicks:,.0f} of equal weight; {100 * self.top_share:.1f} % of the weight in the top 1 %)"
         )
-        return Table(columns, facts)
+        return Table(columns, ". ".join([facts, *filter(None, [self.note.rstrip(".")])]))
 
     def __repr__(self) -> str:
         values = ", ".join(
             f"{name}={value:.4f} [{self.intervals[name][0]:.4f}, {self.intervals[name][1]:.4f}]"
             for name, value in self.means.items()
         )
+        unseen = "" if np.isnan(self.unseen_share) else f", {100 * self.unseen_share:.1f} % unseen"
         return (
             f"CounterfactualEstimate({values}; {self.estimator}, {self.n_impressions} impressions, "
-            f"{self.effective_clicks:.0f} effective of {self.n_clicks} clicks)"
-        )
+            f"{self.effective_clicks:.0f} effective of {self.n_clicks} clicks{unseen})"
+        ) + (f"\n  {self.note}" if self.note else "")
 
 
 def estimate(
@@ -127,36 +164,43 @@ def estimate(
 ) -> CounterfactualEstimate:
     """Quality of a ranker that nobody has used, from clicks on the lists of others.
 
-    Let ``r(d)`` be the relevance of a document: the probability that a user clicks on it once its rank is examined.
-    A click c at rank k estimates it by ``(c - offset_k) / propensity_k`` without bias, if the propensities are right
-    and every document of positive relevance has a positive chance of being shown. With g the rank that the new ranker
-    gives to a document among all of its query:
+    Let ``r(d)`` be the relevance of a document d of a query: the probability that a user clicks on it once its rank is
+    examined. Let the exposure ``rho(d)`` be the mean, over the impressions of the query and whichever ranker made them,
+    of the propensity of the rank at which d was shown, 0 where it was not shown. Then ``r(d)`` is estimated by the mean
+    over the same impressions of ``click - offset`` (0 where it was not shown), divided by ``rho(d)``: the policy-aware
+    estimator (Oosterhuis & de Rijke, "Policy-aware unbiased learning to rank for top-k rankings", SIGIR 2020). It is
+    unbiased if the propensities are right and ``rho(d) > 0``. With g the rank that the new ranker gives to a document
+    among all of its query:
 
     - ``"dcg@k"``: mean over impressions of the sum of ``r(d) / log2(1 + g)`` over ``g <= k``.
     - ``"mrr@k"``: mean of 1 / g of the first relevant document: the sum of ``r(d) / g`` times the product of
       ``1 - r(d')`` over the documents d' above. Unbiased if clicks of an impression are independent given what is
-      shown; its variance grows quickly with k.
+      shown.
     - ``"mean_relevant_rank"``: the sum of ``r(d) g`` over the sum of ``r(d)``, a ratio with every estimator (Joachims,
       Swaminathan & Schnabel, WSDM 2017, section 4, who leave out the denominator).
 
+    Documents that no list of their query showed have no clicks, and count 0: ``unseen_share`` says how much is missing.
+
     Estimators:
 
-    - ``"ips"``: sums of these over the impressions, divided by their number.
+    - ``"ips"``: these means.
     - ``"snips"``: self-normalised (Swaminathan & Joachims, NeurIPS 2015): ``"dcg@k"`` is divided by the estimated
       number of relevant documents, not of impressions. This is another quantity, a mean discount for each relevant
       document, and does not depend on the factor up to which propensities are identified.
     - ``"dr"``: doubly robust (Oosterhuis, "Doubly-robust estimation for correcting position-bias in click feedback for
       unbiased learning to rank", TOIS 2023): r(d) is a regression m(d), plus the mean over the impressions of the query
-      of ``(c - offset_k - propensity_k m(d)) / max(rho(d), clip)``, where rho(d) is the mean propensity of the document
-      in these impressions (0 where it is not shown). Needs ``data``. m is ``relevance``, or for each half of the
-      impressions the click rate over the propensity in the other half, shrunk to the mean of all documents.
+      of ``(click - offset - propensity m(d)) / max(rho(d), clip)``. Needs ``data``. m is ``relevance``, or the clicks
+      over the exposure, shrunk to the mean of all documents. It differs from ``"ips"`` for documents that were never
+      shown, and for those whose exposure is clipped.
 
-    Intervals are normal, for propensities that are known: the uncertainty of estimated ones comes on top.
+    Intervals are normal, for propensities that are known: the uncertainty of estimated ones comes on top. Conditional
+    on the lists shown, the exposures are known numbers. The variance is that of the clicks of an impression around the
+    relevance of its documents, plus that of the queries of the traffic.
 
     Parameters
     ----------
     log : ClickLog or ClickLogFile
-        The log.
+        The log; a file is read twice.
     scores : array-like of shape (n_rows,)
         Score that the new ranker gives to each row of ``data``, or, without it, of the log. Ties are ordered by row.
     metrics : str or iterable of str, default ("dcg@10",)
@@ -164,11 +208,13 @@ def estimate(
     bias : PositionBias, "log" or None
         Propensities of the ranks; ``"log"``: those of the log's rows. None: none, the naive estimate.
     data : RankingData, optional
-        All documents of the queries, which the new ranker ranks. None: it ranks what each impression showed.
+        All documents of the queries, which the new ranker ranks. None: it ranks what each impression showed, and each
+        click is divided by the propensity of its own rank.
     estimator : {"ips", "snips", "dr"}, default "ips"
         How to estimate.
     clip : float, optional
-        Propensities below count as this: less variance, and bias (`PositionBias.clipped`). None: the limit of ``bias``.
+        Mean exposures below count as this: less variance, and bias. None: the limit of ``bias``
+        (`PositionBias.clipped`).
     relevance : array-like of shape (n_rows,), optional
         Predicted relevance of each row of ``data``, for ``"dr"``.
     unit : {"impression", "query"}, default "impression"
@@ -210,35 +256,65 @@ def estimate(
         raise OptionError("estimator='dr' predicts the relevance of all documents of a query: give data=.")
     if relevance is not None and estimator != "dr":
         raise OptionError(f"relevance is the regression of estimator='dr'; {estimator!r} does not use it.")
-    rank = None if data is None else _new_ranks(one_per_row("scores", scores, data.n_rows, "the data"), data.queries)
-    if estimator == "dr":
-        totals = DoublyRobust(log, data, rank, names, bias, relevance, unit).totals()
+    if data is None:
+        sums, group = list_exposures(log, bias)
+        rank = _new_ranks(_one_per_row("scores", scores, len(sums.query), "the log"), sums)
     else:
-        totals = Totals(names, unit)
+        sums = exposures(log, data, bias)
+        group = np.arange(len(sums.impressions))
+        rank = _new_ranks(_one_per_row("scores", scores, data.n_rows, "the data"), sums)
+    if estimator == "dr":
+        given = None if relevance is None else _one_per_row("relevance", relevance, data.n_rows, "the data")
+        documents = doubly_robust(sums, given)
+    else:
+        documents = inverse_exposure(sums)
+    deviations = [
+        _deviation(kind, cutoff, rank, documents.relevance, sums, ratio=kind == MEAN_RANK or estimator == "snips")
+        for kind, cutoff in names.values()
+    ]
+    residuals = Residuals(sums, bias, [one.row * documents.slope for one in deviations])
+    support = None
+    if data is not None:
+        support = Support(sums, rank)
         for block in log.blocks():
-            new = rank[block.rows(data)] if rank is not None else _ranks_in_lists(block, scores)
-            totals.add_block(block, new, relevances(block, bias))
-    weights, support = Weights(), None if rank is None else Support(data, rank)
-    for block in log.blocks():
-        weights.add(1.0 / propensities(block, bias)[block.clicked])
-        if support is not None:
-            support.add(block)
-    means, intervals = {}, {}
-    for place, (name, (kind, _)) in enumerate(names.items()):
-        ratio = kind == MEAN_RANK or estimator == "snips"
-        means[name], intervals[name] = totals.result(place, ratio, confidence)
+            rows = block.rows(data)
+            support.add(block, rows)
+            if unit == "impression":
+                residuals.add(block, rows)
+    if unit == "impression":
+        n_units = int(sums.impressions.sum())
+        squares = residuals.squares + [one.query**2 @ sums.impressions for one in deviations]
+    else:
+        n_units = int(np.count_nonzero(np.bincount(group, sums.impressions)))
+        squares = np.array([(np.bincount(group, sums.impressions * one.query) ** 2).sum() for one in deviations])
+    intervals = [
+        one.interval(float(square), n_units, confidence) for one, square in zip(deviations, squares, strict=True)
+    ]
+    n_clicks, effective, top_share = weight_facts(sums)
     return CounterfactualEstimate(
-        means,
-        intervals,
+        dict(zip(names, [one.value for one in deviations], strict=True)),
+        dict(zip(names, intervals, strict=True)),
         estimator,
-        totals.n_impressions,
-        weights.n,
-        weights.effective,
-        weights.top_share,
+        int(sums.impressions.sum()),
+        n_clicks,
+        effective,
+        top_share,
         np.nan if support is None else support.unseen_share,
-        0.0 if bias is None or isinstance(bias, str) else bias.clip,
+        {} if support is None else support.unseen_by_ranker,
+        sums.clip,
         confidence,
     )
+
+
+def _deviation(
+    kind: str, cutoff: int | None, rank: np.ndarray, relevance: np.ndarray, sums: Exposures, *, ratio: bool
+) -> Deviation:
+    """A metric over the number of impressions, or over that of relevant documents."""
+    value, slope = ranking_value(kind, cutoff, rank, relevance, sums.query, len(sums.impressions))
+    divisor = np.bincount(sums.query, relevance, len(value)) if ratio else np.ones(len(value))
+    size = float(sums.impressions @ divisor)
+    mean = float(sums.impressions @ value) / size if size > 0 else np.nan
+    return Deviation(mean, size, value - mean * divisor, slope - mean if ratio else slope)
 
 
 def _parsed(metrics: str | Iterable[str], estimator: str) -> dict[str, tuple[str, int | None]]:
@@ -255,21 +331,24 @@ def _parsed(metrics: str | Iterable[str], estimator: str) -> dict[str, tuple[str
                 f"unknown metric {name!r}: clicks can estimate dcg, dcg@k, mrr, mrr@k and {MEAN_RANK} (an ideal "
                 "ranking, as NDCG needs, is not known)."
             )
-        if match is not None and match[1] == "mrr" and estimator != "ips":
-            raise OptionError(f"mrr is no sum over documents: there is no estimator={estimator!r} for it, use 'ips'.")
+        if match is not None and match[1] == "mrr" and estimator == "snips":
+            raise OptionError("mrr is no sum over documents: there is no estimator='snips' for it, use 'ips' or 'dr'.")
     if not found:
         raise OptionError(f"no metric is given: choose from dcg@k, mrr@k and {MEAN_RANK}.")
     return found
 
 
-def _new_ranks(scores: np.ndarray, queries: Queries) -> np.ndarray:
+def _one_per_row(name: str, values: Any, n_rows: int, owner: str) -> np.ndarray:
+    numbers = numeric_column(name, values)
+    if numbers.shape != (n_rows,):
+        raise DataError(f"{name} has shape {numbers.shape}, but {owner} has {n_rows} rows: they must agree.")
+    return numbers
+
+
+def _new_ranks(scores: np.ndarray, sums: Exposures) -> np.ndarray:
     """Rank, from 1, of each row within its query."""
-    order = np.lexsort((-scores, queries.numbers()))
+    order = np.lexsort((-scores, sums.query))
+    query = sums.query[order]
     rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order)) - np.repeat(queries.pointers[:-1], queries.sizes) + 1
+    rank[order] = np.arange(len(order)) - np.searchsorted(query, query) + 1
     return rank
-
-
-def _ranks_in_lists(block: Any, scores: Any) -> np.ndarray:
-    values = one_per_row("scores", scores, block.n_rows, "the log")
-    return _new_ranks(values, Queries(block.pointers, None, np.arange(block.n_impressions)))

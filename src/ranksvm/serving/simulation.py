@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 import numpy as np
 
 from ranksvm.clicks import attractiveness
-from ranksvm.clicks.simulation import clicks_on_lists
+from ranksvm.clicks.simulation import clicks_on_lists, examination
 from ranksvm.data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import CumulativeMetrics
@@ -139,8 +139,9 @@ def simulate(
         cumulative.add(data.y, -rank.astype(np.float64))
         said: dict[str, Any] = {"labels": data.y.tolist()}
         if feedback != "labels":
-            there = np.ones((1, len(order)), dtype=bool)
-            (clicked,) = clicks_on_lists(feedback, gain[order][np.newaxis], there, np.ones(1), _NOISE, random)
+            gains = gain[order][np.newaxis]
+            examined = examination(feedback, gains, np.ones(1), _NOISE)
+            (clicked,) = clicks_on_lists(feedback, gains, np.ones_like(gains, dtype=bool), examined, _NOISE, random)
             n_clicks += int(clicked.sum())
             said = {"clicks": [ranking["order"][place] for place in np.flatnonzero(clicked)]}
         last = connection.ask("POST", f"/v1/events/{ranking['event']}/feedback", said)["seq"]
