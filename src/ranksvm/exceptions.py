@@ -16,6 +16,7 @@ __all__ = [
     "ModelFileError",
     "ClusterError",
     "StoreError",
+    "GridEdgeWarning",
     "OneQueryWarning",
     "ScaleWarning",
     "UninformativeWarning",
@@ -186,6 +187,25 @@ class StoreError(RankSVMError, RuntimeError):
     >>> from ranksvm.exceptions import RankSVMError, StoreError
     >>> issubclass(StoreError, RankSVMError)
     True
+    """
+
+
+class GridEdgeWarning(UserWarning):
+    """The best value of a grid is its smallest or largest one: a better one may lie outside.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> from ranksvm.clicks import PositionBias, fit_from_clicks, simulate_clicks
+    >>> from ranksvm.exceptions import GridEdgeWarning
+    >>> data = make_ranking(n_queries=30, n_docs=8, n_features=3, random_state=0)
+    >>> log = simulate_clicks(data, -data.X[:, 0], 3_000, n_ranks=4, random_state=0)
+    >>> with warnings.catch_warnings(record=True) as shown:
+    ...     warnings.simplefilter("always")
+    ...     _ = fit_from_clicks(RankSVM(), data, log, PositionBias.power(4), Cs=[0.0001, 0.01])
+    >>> shown[0].category.__name__
+    'GridEdgeWarning'
     """
 
 

@@ -1,9 +1,9 @@
-"""Pairs and relevance from a log against loops over impressions, and models that learn from them."""
+"""Pairs and relevance from a log against loops over impressions."""
 
 import numpy as np
 import pytest
 
-from ranksvm import KernelRankSVM, RankSVM, RankSVMCV, SOLARRanker, make_ranking, metrics
+from ranksvm import RankSVM, make_ranking, metrics
 from ranksvm.clicks import (
     ClickLog,
     PositionBias,
@@ -128,38 +128,6 @@ def test_weights_undo_position_bias():
     assert quality["weighted"] > 0.9
 
 
-@pytest.mark.parametrize(
-    ("estimator", "options"),
-    [
-        (RankSVM(), {}),
-        (RankSVM(), {"form": "relevance"}),
-        (RankSVM(), {"rule": "skip_above"}),
-        (RankSVM(), {"Cs": [0.01, 1.0], "metric": "mean_relevant_rank"}),
-        (KernelRankSVM(kernel="rbf", gamma=0.1), {"Cs": [0.01, 0.1]}),
-        (SOLARRanker(random_state=0), {"Cs": [0.01, 0.1]}),
-        (SOLARRanker(random_state=0), {"Cs": [0.01, 0.1], "rule": "shown_all"}),
-    ],
-)
-def test_fit_from_clicks(data, log, bias, estimator, options):
-    small = log.impressions(np.arange(log.n_impressions) < 600)
-    found = fit_from_clicks(estimator, data, small, bias, **options)
-    assert len(found.estimates) == len(found.Cs)
-    assert found.model.C == found.C > 0
-    assert found.model.predict(data.X).shape == (data.n_rows,)
-    assert found.to_csv().startswith("C,")
-    if options.get("rule") != "skip_above":
-        value = metrics.evaluate(data.y, found.model.predict(data.X), data.qid, "ndcg@5").means["ndcg@5"]
-        assert value > 0.6
-    if "Cs" in options:
-        assert found.C in options["Cs"]
-
-
-def test_the_chosen_c_is_the_best_estimate(data, log, bias):
-    found = fit_from_clicks(RankSVM(), data, log, bias, Cs=[1e-4, 1e-2, 1.0])
-    best = int(np.argmax([one["dcg@10"] for one in found.estimates]))
-    assert [1e-4, 1e-2, 1.0][best] == found.C
-
-
 def test_what_is_refused(data, log, bias):
     with pytest.raises(OptionError, match="rule must be one of"):
         click_pairs(log, data, rule="above")
@@ -174,20 +142,10 @@ def test_what_is_refused(data, log, bias):
     first = data.qid[0]
     with pytest.raises(NoComparablePairsError, match="no click prefers"):
         click_pairs(ClickLog([first, first], [0, 1], [1, 2], [0, 0]), data)
-    with pytest.raises(DataError, match="needs clicks for 4 queries, and the log has them for 1"):
-        fit_from_clicks(RankSVM(), data, ClickLog([first, first], [0, 1], [1, 2], [0, 1]))
     for use in (position_bias, lambda log: click_pairs(log, data), lambda log: relevance(log, data)):
         with pytest.raises(OptionError, match=r"log must be a ClickLog or a ClickLogFile, got list\."):
             use([1, 2])
         with pytest.raises(OptionError, match=r"got str: read it with ClickLog.read\(path\)"):
             use("log.parquet")
     with pytest.raises(OptionError, match="log must be a ClickLog"):
-        fit_from_clicks(RankSVM(), data, "log.parquet")
-    with pytest.raises(OptionError, match="log must be a ClickLog"):
         metrics.estimate("log.parquet", data.X[:, 0])
-    with pytest.raises(OptionError, match="RankSVMCV has no C"):
-        fit_from_clicks(RankSVMCV(), data, log, bias)
-    with pytest.raises(OptionError, match="online rankers learn from pairs"):
-        fit_from_clicks(SOLARRanker(), data, log, bias, form="relevance")
-    with pytest.raises(OptionError, match="leave pair_weighting out"):
-        fit_from_clicks(RankSVM(pair_weighting="gain_gap"), data, log, bias, form="relevance")

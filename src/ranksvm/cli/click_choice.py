@@ -1,5 +1,6 @@
 """Choice of C by the clicks on held-out queries, where a log is all that is known."""
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -71,20 +72,20 @@ class ClickChoice:
 
         from ranksvm.clicks import PositionBias, fit_from_clicks
         from ranksvm.data import RankingData
+        from ranksvm.exceptions import GridEdgeWarning
 
         options = self._options
         estimator = make_ranker(options, C=1.0, Cs=None, monotone=self._signs)
         data = RankingData(X, train.y, train.qid, train.docid)
         log, bias = open_log(options["clicks"]), PositionBias.load(options["bias"])
         form = "pairs" if bias.offset is None else "relevance"
-        found = fit_from_clicks(estimator, data, log, bias, form=form, Cs=options["Cs"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GridEdgeWarning)  # said below the table, as for labels
+            found = fit_from_clicks(estimator, data, log, bias, form=form, Cs=options["Cs"])
         ends = np.array([one.intervals[found.metric] for one in found.estimates])
         self.ranker_, self.metric_ = found.model, found.metric
         self.mean_scores_ = np.array([one[found.metric] for one in found.estimates])
         self.standard_errors_ = (ends[:, 1] - ends[:, 0]) / (2.0 * _Z)
         self.scores_ = self.mean_scores_[:, np.newaxis]
-        # values that were chosen here are multiples of 1 / the sum of the weights: those of the whole log
-        best = int(np.nanargmax(self.mean_scores_))
-        self.Cs_ = found.Cs * (found.C / found.Cs[best])
-        self.Cs_[best] = found.C
+        self.Cs_ = found.Cs
         return self

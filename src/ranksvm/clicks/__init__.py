@@ -2,11 +2,12 @@
 
 from ranksvm.clicks.bias import PositionBias
 from ranksvm.clicks.interleaving import Interleaving, interleave, interleaving_credits
-from ranksvm.clicks.learning import ClickPairs, ClickValidation, click_pairs, fit_from_clicks, relevance
+from ranksvm.clicks.learning import ClickPairs, click_pairs, relevance
 from ranksvm.clicks.log import ClickLog
 from ranksvm.clicks.position_bias import position_bias
 from ranksvm.clicks.sequential import InterleavingTest, compare_credits
 from ranksvm.clicks.simulation import attractiveness, simulate_clicks
+from ranksvm.clicks.validation import ClickValidation, fit_from_clicks
 
 __all__ = [
     "ClickLog",

@@ -1,0 +1,327 @@
+"""Models with C chosen by the clicks on held-out queries."""
+
+import dataclasses
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ranksvm._options import check, one_of
+from ranksvm._tabular import Table, Tabular
+from ranksvm.clicks.learning import RULES, click_pairs, click_weights, relevance
+from ranksvm.clicks.log_file import ClickLogFile
+from ranksvm.data import RankingData, pairs_from_clicks
+from ranksvm.data.frames import take_rows
+from ranksvm.data.numeric_column import numeric_column
+from ranksvm.exceptions import DataError, GridEdgeWarning, OptionError
+from ranksvm.metrics.click_weights import check_log
+from ranksvm.metrics.counterfactual import CounterfactualEstimate, estimate
+
+__all__ = ["ClickValidation", "fit_from_clicks"]
+
+# C times the sum of the weights of all pairs, so that it means the same for any number of clicks
+_BUDGETS = 10.0 ** np.arange(6)
+# share of the queries on which values of C are compared
+_HELD_OUT = 0.25
+# values beyond an edge of a grid of our own, as long as they are better
+_MOST_BEYOND = 3
+# a gain counts from this share of the width of the interval: small C differ in the last digits of one ranking
+_MATERIAL = 0.02
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ClickValidation(Tabular):
+    """The result of `fit_from_clicks`.
+
+    Parameters
+    ----------
+    model : estimator
+        The model with the chosen C, fitted on the whole log.
+    C : float or None
+        The chosen C; None if the model has none.
+    Cs : ndarray of float64, shape (n_Cs,)
+        The values tried, in ascending order. Values that were not given are those of the sum of the weights of the
+        whole log: fits on part of it had the same product of both.
+    estimates : list of CounterfactualEstimate
+        Quality of each on the clicks of held-out queries.
+    metric : str
+        By which C was chosen.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> from ranksvm.clicks import PositionBias, fit_from_clicks, simulate_clicks
+    >>> data = make_ranking(n_queries=30, n_docs=8, n_features=3, random_state=0)
+    >>> log = simulate_clicks(data, data.X[:, 0], 3_000, random_state=0)
+    >>> found = fit_from_clicks(RankSVM(), data, log, PositionBias.power(8), Cs=[0.001, 0.1])
+    >>> found.Cs.tolist(), found.C in found.Cs, found.metric
+    ([0.001, 0.1], True, 'dcg@10')
+    """
+
+    model: Any
+    C: float | None
+    Cs: np.ndarray
+    estimates: list[CounterfactualEstimate]
+    metric: str
+
+    def _table(self) -> Table:
+        ends = [found.intervals[self.metric] for found in self.estimates]
+        columns = {
+            "C": self.Cs,
+            self.metric: [found.means[self.metric] for found in self.estimates],
+            "low": [low for low, _ in ends],
+            "high": [high for _, high in ends],
+        }
+        return Table(columns, f"C = {self.C:g} has the best {self.metric} on held-out clicks" if self.C else "no C")
+
+
+def fit_from_clicks(
+    estimator: Any,
+    data: RankingData,
+    log: Any,
+    bias: Any = None,
+    *,
+    form: str = "pairs",
+    rule: str = "shown",
+    Cs: Any = None,
+    metric: str = "dcg@10",
+    random_state: Any = 0,
+) -> ClickValidation:
+    """Fit a ranker on a log, with C chosen by clicks alone: counterfactual validation.
+
+    A quarter of the queries is held out. For every C a model is fitted on the clicks of the others, and the quality of
+    its ranking of the held-out queries is estimated by `metrics.estimate` from their clicks, with the same propensities
+    (inverse propensities, ``"ips"``). The best C is used for a fit on the whole log.
+
+    Parameters
+    ----------
+    estimator : RankSVM, KernelRankSVM or SOLARRanker
+        The ranker, not fitted; it is cloned. An online ranker (with ``partial_fit_pairs``) learns from one impression
+        after another, in the order of the log.
+    data : RankingData
+        The documents; labels are not used.
+    log : ClickLog or ClickLogFile
+        The log; a file is read into memory.
+    bias : PositionBias, "log" or None
+        Propensities of the ranks; ``"log"``: those of the log's rows. None: none (naive).
+    form : {"pairs", "relevance"}, default "pairs"
+        ``"pairs"``: `click_pairs`. ``"relevance"``: labels from `relevance` with ``pair_weighting="label_gap"``, for
+        trust bias and for very many pairs. Online rankers take pairs.
+    rule : {"shown", "shown_all", "skip_above"}, default "shown"
+        As for `click_pairs`. ``"skip_above"`` uses the propensities in the validation only.
+    Cs : array-like of float, optional
+        Values of C. None: 1, 10, ... 1e5 over the sum of the weights of the pairs (online rankers: 2^-8, 2^-6, ...
+        2^4), and up to three more if the best one is at an edge.
+    metric : str, default "dcg@10"
+        What to choose by: "dcg@k" or "mean_relevant_rank".
+    random_state : int, Generator or None, default 0
+        Source of the held-out queries.
+
+    Returns
+    -------
+    ClickValidation
+        The model, its C, and what was tried.
+
+    Warns
+    -----
+    GridEdgeWarning
+        When the best C is the smallest or largest one tried.
+
+    Raises
+    ------
+    DataError
+        When the log does not match the data or the propensities, or has clicks for fewer than 4 queries.
+    OptionError
+        When an option is unknown, or the estimator has no C.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> from ranksvm.clicks import fit_from_clicks, position_bias, simulate_clicks
+    >>> data = make_ranking(n_queries=30, n_docs=8, n_features=3, random_state=0)
+    >>> log = simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, 5_000, random_state=0)
+    >>> found = fit_from_clicks(RankSVM(), data, log, position_bias(log))
+    >>> found.model.coef_.shape
+    (3,)
+    """
+    check(form=one_of(form, ("pairs", "relevance")), rule=one_of(rule, RULES))
+    if not hasattr(estimator, "C"):
+        raise OptionError(f"{type(estimator).__name__} has no C to choose: call its fit with click_pairs(...).")
+    check_log(log)
+    log = log.read() if isinstance(log, ClickLogFile) else log
+    learner = _learner(estimator, data, bias, form, rule)
+    queries = np.unique(log.query[log.clicked])
+    if len(queries) < 4:
+        raise DataError(
+            f"a choice of C needs clicks for 4 queries, and the log has them for {len(queries)}: fit a model with a C "
+            f"of your own on {learner.learns_from}."
+        )
+    rng = np.random.default_rng(random_state)
+    held = rng.permutation(queries)[: max(1, round(_HELD_OUT * len(queries)))]
+    of_impression = np.isin(log.query[log.pointers[:-1]], held)
+    learning, validation = log.impressions(~of_impression), log.impressions(of_impression)
+    problem = learner.problem(learning)
+
+    def measured(C: float) -> CounterfactualEstimate:
+        return estimate(validation, learner.fit(problem, C).predict(data.X), metric, bias, data=data)
+
+    values = learner.grid(problem) if Cs is None else np.sort(numeric_column("Cs", Cs).reshape(-1))
+    estimates = [measured(C) for C in values.tolist()]
+    for _ in range(_MOST_BEYOND if Cs is None else 0):
+        if (beyond := _beyond(values, estimates)) is None:
+            break
+        place = 0 if beyond < values[0] else len(values)
+        values = np.insert(values, place, beyond)
+        estimates.insert(place, measured(beyond))
+    whole = learner.problem(log)
+    if Cs is None:  # the C of this sum of weights
+        values = values * (learner.scale(problem) / learner.scale(whole))
+    C = float(values[_best(estimates)])
+    if (beyond := _beyond(values, estimates)) is not None:
+        which, other = ("smallest", "smaller") if beyond < C else ("largest", "larger")
+        low, high = sorted((beyond, C))
+        warnings.warn(
+            f"C = {C:.3g}, the {which} of the {len(values)} values tried, has the best estimate on held-out clicks: "
+            f"{other} ones may be better. Give values beyond it, such as Cs=[{low:.3g}, {high:.3g}].",
+            GridEdgeWarning,
+            stacklevel=2,
+        )
+    return ClickValidation(learner.fit(whole, C), C, values, estimates, next(iter(estimates[0].means)))
+
+
+def _scores(estimates: list[CounterfactualEstimate]) -> np.ndarray:
+    """The estimates of the metric, the larger the better."""
+    name = next(iter(estimates[0].means))
+    return np.array([one.means[name] for one in estimates]) * (-1.0 if name == "mean_relevant_rank" else 1.0)
+
+
+def _best(estimates: list[CounterfactualEstimate]) -> int:
+    return int(np.nanargmax(_scores(estimates)))
+
+
+def _beyond(values: np.ndarray, estimates: list[CounterfactualEstimate]) -> float | None:
+    """The next value beyond an edge, if the estimate there is the best one, and better than its neighbor's."""
+    best = _best(estimates)
+    if len(values) < 2 or 0 < best < len(values) - 1:
+        return None
+    neighbor = 1 if best == 0 else best - 1
+    low, high = next(iter(estimates[best].intervals.values()))
+    scores = _scores(estimates)
+    if not scores[best] - scores[neighbor] > _MATERIAL * (high - low):
+        return None
+    return float(values[best] ** 2 / values[neighbor])
+
+
+def _learner(estimator: Any, data: RankingData, bias: Any, form: str, rule: str) -> "_PairLearner":
+    if hasattr(estimator, "partial_fit_pairs"):
+        if form != "pairs":
+            raise OptionError("online rankers learn from pairs of documents: leave form='pairs'.")
+        return _OnlineLearner(estimator, data, bias, rule)
+    if form == "pairs":
+        return _PairLearner(estimator, data, bias, rule)
+    if getattr(estimator, "pair_weighting", "uniform") not in ("uniform", "label_gap"):
+        raise OptionError("form='relevance' weights pairs by 'label_gap': leave pair_weighting out.")
+    return _RelevanceLearner(estimator, data, bias, rule)
+
+
+class _PairLearner:
+    """Fits on weighted pairs."""
+
+    learns_from = "click_pairs(log, data, bias) (`ranksvm train`: give -C)"
+
+    def __init__(self, estimator: Any, data: RankingData, bias: Any, rule: str):
+        self._estimator, self._data, self._bias, self._rule = estimator, data, bias, rule
+
+    def problem(self, log: Any) -> Any:
+        """What is learnt from a log, for any C."""
+        return click_pairs(log, self._data, self._bias_of_pairs, rule=self._rule)
+
+    @property
+    def _bias_of_pairs(self) -> Any:
+        return None if self._rule == "skip_above" else self._bias
+
+    def scale(self, problem: Any) -> float:
+        """Sum of the weights of the pairs."""
+        return float(problem.weight.sum())
+
+    def grid(self, problem: Any) -> np.ndarray:
+        """Values of C to try."""
+        return _BUDGETS / self.scale(problem)
+
+    def fit(self, problem: Any, C: float) -> Any:
+        """A fitted model."""
+        data = self._data
+        return self._new(C).fit(data.X, qid=data.qid, pairs=problem.pairs, pair_weight=problem.weight)
+
+    def _new(self, C: float, **more: Any) -> Any:
+        from sklearn.base import clone
+
+        return clone(self._estimator).set_params(C=C, **more)
+
+
+class _RelevanceLearner(_PairLearner):
+    """Fits on estimated relevance."""
+
+    learns_from = "relevance(log, data, bias), with pair_weighting='label_gap'"
+
+    def problem(self, log: Any) -> Any:
+        """Rows that were shown, their relevance, and how many impressions their query had."""
+        label = relevance(log, self._data, self._bias)
+        rows = np.flatnonzero(~np.isnan(label))
+        number = self._data.queries.numbers()
+        asked = np.bincount(number[log.rows(self._data)[log.pointers[:-1]]], minlength=self._data.queries.n_queries)
+        weight = asked[number[rows]].astype(np.float64)
+        return rows, label[rows], weight / weight.mean()
+
+    def scale(self, problem: Any) -> float:
+        """Sum of the differences of labels over the pairs, weighted."""
+        rows, label, weight = problem
+        number = self._data.queries.numbers()[rows]
+        order = np.lexsort((label, number))
+        number, label, weight = number[order], label[order], weight[order]
+        sizes = np.bincount(number)[number]
+        place = np.arange(len(number)) - np.searchsorted(number, number)
+        # of m sorted labels, the i-th (from 0) is the larger of i pairs and the smaller of m - 1 - i
+        return float(weight @ (label * (2 * place - sizes + 1)))
+
+    def fit(self, problem: Any, C: float) -> Any:
+        """A fitted model."""
+        rows, label, weight = problem
+        qid = None if self._data.qid is None else self._data.qid[rows]
+        model = self._new(C, pair_weighting="label_gap")
+        return model.fit(take_rows(self._data.X, rows), label, qid=qid, query_weight=weight)
+
+
+class _OnlineLearner(_PairLearner):
+    """Learns from one impression after another."""
+
+    def problem(self, log: Any) -> Any:
+        """For each impression with clicks its rows, and pairs of these with weights."""
+        found = []
+        rows, starts = log.rows(self._data), log.pointers
+        pairs = pairs_from_clicks(log.impression, log.rank, log.clicked, rule=self._rule)
+        weight = click_weights(log, self._data, self._bias_of_pairs)[rows[pairs[:, 0]]]
+        weight = weight / weight.mean() if len(weight) else weight
+        # pairs are in the order of the rows preferred
+        impression = log.impression[pairs[:, 0]]
+        borders = np.searchsorted(impression, np.arange(log.n_impressions + 1))
+        for number in np.flatnonzero(np.diff(borders)).tolist():
+            part = slice(borders[number], borders[number + 1])
+            first, last = starts[number], starts[number + 1]
+            found.append((rows[first:last], pairs[part] - first, weight[part]))
+        return found
+
+    def scale(self, problem: Any) -> float:
+        """C of an online ranker is that of one pair: it does not depend on their number."""
+        return 1.0
+
+    def grid(self, problem: Any) -> np.ndarray:
+        """Values of C to try."""
+        return 2.0 ** np.arange(-8, 5, 2)
+
+    def fit(self, problem: Any, C: float) -> Any:
+        """A model that has seen every impression once."""
+        model = self._new(C)
+        for rows, pairs, weight in problem:
+            model.partial_fit_pairs(take_rows(self._data.X, rows), pairs, weight)
+        return model
