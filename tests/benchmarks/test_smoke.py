@@ -38,6 +38,7 @@ TABLES = {
     "clicks": "| made | 2,000 |",
     "clicks_learning": "| made | labels |",
     "clicks_folds": "| made | whole |",
+    "click_worlds": "| rank dcg@10 |",
     "serving": "| feedback, 256 connections |",
     "serving_clicks": "| SOLAR-II | position | FairPairs |",
 }
