@@ -1,20 +1,13 @@
 """Estimates in a few of the simulated worlds: the truth lies in their intervals as often as they say."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 
 @pytest.fixture(scope="module")
-def results():
-    folder = str(Path(__file__).parents[2] / "benchmarks")
-    sys.path.insert(0, folder)
-    try:
-        import _click_worlds
-    finally:
-        sys.path.remove(folder)
+def results(scripts):
+    import _click_worlds
+
     return [one for world in _click_worlds.worlds(30, (5_000,)) for one in world.estimates()]
 
 

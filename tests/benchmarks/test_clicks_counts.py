@@ -1,8 +1,5 @@
 """Clicks drawn as numbers against a log of impressions: the same pairs, the same propensities."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -10,14 +7,10 @@ from ranksvm.clicks import PositionBias, attractiveness, click_pairs, position_b
 
 
 @pytest.fixture(scope="module")
-def modules():
-    folder = str(Path(__file__).parents[2] / "benchmarks")
-    sys.path.insert(0, folder)
-    try:
-        import _clicks_counts
-        import _clicks_world
-    finally:
-        sys.path.remove(folder)
+def modules(scripts):
+    import _clicks_counts
+    import _clicks_world
+
     return _clicks_world, _clicks_counts
 
 

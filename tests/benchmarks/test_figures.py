@@ -1,7 +1,6 @@
 """Every figure that is quoted is the one measured: no digit can drift, neither here nor there."""
 
 import re
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -10,14 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def scripts():
-    """The scripts of benchmarks/, which import each other."""
-    # a script adds its folder, too; dask, imported later, would take benchmarks/sparse.py for the package of that name
-    before = list(sys.path)
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    yield
-    sys.path[:] = before
+pytestmark = pytest.mark.usefixtures("scripts")
 
 
 @pytest.fixture(scope="module")

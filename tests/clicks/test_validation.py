@@ -10,22 +10,6 @@ from ranksvm.clicks import ClickLog, PositionBias, fit_from_clicks, simulate_cli
 from ranksvm.exceptions import DataError, GridEdgeWarning, OptionError
 
 
-@pytest.fixture(scope="module")
-def data():
-    return make_ranking(n_queries=40, n_docs=7, n_features=4, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def log(data):
-    # documents shown by an ascending and a descending feature: both ends are seen
-    return simulate_clicks(data, {"a": data.X[:, 0], "b": -data.X[:, 1]}, 3_000, n_ranks=5, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def bias():
-    return PositionBias.power(5)
-
-
 @pytest.mark.parametrize(
     ("estimator", "options"),
     [
