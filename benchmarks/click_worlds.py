@@ -45,8 +45,8 @@ def facts(results: Iterable[Result]) -> list[str]:
     chosen = [one for one in results if judged(one)]
     inside = np.array([one["low"] <= target(one) <= one["high"] for one in chosen])
     error = np.array([one["value"] / target(one) - 1.0 for one in chosen])
-    of_world = np.unique([one["world"] for one in chosen], return_inverse=True)[1].reshape(-1)
-    means = np.bincount(of_world, error) / np.bincount(of_world)
+    world = np.unique([one["world"] for one in chosen], return_inverse=True)[1].reshape(-1)
+    means = np.bincount(world, error) / np.bincount(world)
     spread = means.std(ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.nan
     return [
         f"{len(chosen):,}",

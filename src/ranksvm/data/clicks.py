@@ -109,10 +109,10 @@ def pairs_from_clicks(qid: Any, rank: Any, clicked: Any, *, rule: str = "shown",
     if rule == "last_click_skip_above":
         time = None if click_time is None else _times(click_time, clicked, rows)
         preferred = _last_of_each(preferred, query, time)
-    of_click = query[preferred]
-    stop = queries.pointers[of_click + 1] if rule in ("shown", "shown_all") else preferred
+    impression = query[preferred]
+    stop = queries.pointers[impression + 1] if rule in ("shown", "shown_all") else preferred
     candidates = np.ones(len(rows), dtype=bool) if rule == "shown_all" else ~clicked
-    return _pairs_within(preferred, rows, candidates, queries.pointers[of_click], stop)
+    return _pairs_within(preferred, rows, candidates, queries.pointers[impression], stop)
 
 
 def _pairs_in_one(rows: np.ndarray, clicked: np.ndarray, rule: str) -> np.ndarray:
