@@ -92,6 +92,8 @@ def run(folder: Path, n_impressions: int, plot: Path | None) -> None:
         estimate = metrics.estimate(log, values, "dcg@10", bias, data=data)
         low, high = estimate.intervals["dcg@10"]
         print(f"DCG@10 of {name}, from clicks: {estimate['dcg@10']:.3f}, 95 % interval {low:.3f} to {high:.3f}")
+        if estimate.note:
+            print(estimate.note)
     export(found.model, folder / "model.json", to="solr", name="from_clicks")
     print("exported the model for Solr")
 
