@@ -154,3 +154,23 @@ def test_bad_files(ranksvm, folder, files, model, tmp_path):
     one = ClickLog([1, 1], [0, 1], [1, 2], [0, 1], ranker=["a", "a"])
     one.save(tmp_path / "one.parquet")
     assert "all lists come from one ranker" in ranksvm("bias", tmp_path / "one.parquet", code=1).stderr
+
+
+def test_ranks_without_a_propensity_are_left_out(ranksvm, ranksvm_json, folder, files, tmp_path):
+    bias = PositionBias.load(files / "bias.json")
+    PositionBias([*bias.propensity[:4], np.nan, bias.propensity[5]]).save(tmp_path / "some.json")
+    ClickLog.read(files / "log.parquet").top(4).save(tmp_path / "top.parquet")
+    PositionBias(bias.propensity[:4]).save(tmp_path / "top.json")
+    fits = {}
+    for log, propensities in (("log.parquet", "some.json"), ("top.parquet", "top.json")):
+        path = files / log if log == "log.parquet" else tmp_path / log
+        clicks = ["--clicks", path, "--bias", tmp_path / propensities]
+        fits[log] = ranksvm_json("train", folder / "train.txt", *clicks, "-o", tmp_path / "model.rsvm")["C"]
+    assert fits["log.parquet"] == fits["top.parquet"]
+    clicks = ["--clicks", files / "log.parquet", "--bias", tmp_path / "some.json"]
+    result = ranksvm("evaluate", folder / "train.txt", *clicks, "--model", tmp_path / "model.rsvm")
+    assert "does not know the propensity of rank 5: only the first 4 ranks" in result.stderr
+    PositionBias([np.nan, np.nan]).save(tmp_path / "none.json")
+    clicks = ["--clicks", files / "log.parquet", "--bias", tmp_path / "none.json"]
+    refused = ranksvm("evaluate", folder / "train.txt", *clicks, "--model", tmp_path / "model.rsvm", code=2)
+    assert "does not know the propensity of any rank" in refused.output

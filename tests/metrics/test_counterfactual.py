@@ -277,7 +277,7 @@ def test_intervals_cover(data, new):
 
 def test_files_give_the_same(data, new, log, tmp_path):
     some = log.impressions(np.arange(log.n_impressions) < 2_000)
-    some.write(tmp_path / "log.parquet")
+    some.save(tmp_path / "log.parquet")
     blocks = ClickLog.scan(tmp_path / "log.parquet", block_rows=1_500)
     for options in ({}, {"estimator": "dr"}, {"unit": "query"}, {"estimator": "snips"}):
         one, other = (metrics.estimate(part, new, "dcg@3", BIAS, data=data, **options) for part in (some, blocks))

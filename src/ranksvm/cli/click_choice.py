@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ranksvm.cli.click_evaluation import open_log
+from ranksvm.cli.click_evaluation import open_clicks
 from ranksvm.cli.rankers import make_ranker
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ class ClickChoice:
         """Choose C, and fit the model; X are the features of the training data, scaled."""
         import numpy as np
 
-        from ranksvm.clicks import PositionBias, fit_from_clicks
+        from ranksvm.clicks import fit_from_clicks
         from ranksvm.data import RankingData
         from ranksvm.exceptions import GridEdgeWarning
 
         options = self._options
         estimator = make_ranker(options, C=1.0, Cs=None, monotone=self._signs)
         data = RankingData(X, train.y, train.qid, train.docid)
-        log, bias = open_log(options["clicks"]), PositionBias.load(options["bias"])
+        log, bias = open_clicks(options)
         form = "pairs" if bias.offset is None else "relevance"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GridEdgeWarning)  # said below the table, as for labels

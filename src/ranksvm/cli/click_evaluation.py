@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from ranksvm.cli.errors import warn
 from ranksvm.cli.files import load_scorer, model_scores, names_of, read, read_numbers
 from ranksvm.cli.options import EXISTING_FILE, all_options
 from ranksvm.cli.progress import Progress, Stopwatch
@@ -15,10 +16,19 @@ from ranksvm.cli.tables import count, number, print_json, print_table
 if TYPE_CHECKING:
     import numpy as np
 
+    from ranksvm.clicks import PositionBias
     from ranksvm.data import RankingData
     from ranksvm.metrics import CounterfactualEstimate
 
-__all__ = ["check_clicks", "click_options", "evaluate_clicks", "estimator_options", "open_log", "pairs_of_clicks"]
+__all__ = [
+    "check_clicks",
+    "click_options",
+    "evaluate_clicks",
+    "estimator_options",
+    "open_clicks",
+    "open_log",
+    "pairs_of_clicks",
+]
 
 _METRICS = "dcg@10,mean_relevant_rank"
 # rankers of a log with a row of their own in the table
@@ -85,17 +95,34 @@ def open_log(path: Path) -> Any:
     return ClickLog.scan(path)
 
 
+def open_clicks(options: dict[str, Any]) -> "tuple[Any, PositionBias]":
+    """The click log and the propensities of its ranks, without the ranks below the first unknown propensity."""
+    from ranksvm.clicks import ClickLog, PositionBias
+
+    log, bias = open_log(options["clicks"]), PositionBias.load(options["bias"])
+    if bias.identified:
+        return log, bias
+    known = next(place for place, value in enumerate(bias.propensity.tolist()) if value != value)  # NaN
+    if known == 0:
+        raise click.UsageError(f"{options['bias']} does not know the propensity of any rank.")
+    warn(
+        f"{options['bias']} does not know the propensity of rank {known + 1}: only the first {known} ranks of the log "
+        "are used. `ranksvm bias --curve power` estimates all ranks."
+    )
+    return (log if isinstance(log, ClickLog) else log.read()).top(known), bias
+
+
 def pairs_of_clicks(options: dict[str, Any], data: "RankingData") -> "tuple[np.ndarray, np.ndarray]":
     """Weighted pairs of rows of the training data."""
-    from ranksvm.clicks import PositionBias, click_pairs
+    from ranksvm.clicks import click_pairs
 
-    bias = PositionBias.load(options["bias"])
+    log, bias = open_clicks(options)
     if bias.offset is not None:
         raise click.UsageError(
             "with trust bias clicks do not become pairs. Only `ranksvm train` can learn from them then, from relevance "
             "that it estimates, with C chosen by clicks: without -C, --valid with a range, --gamma-range or --low-rank."
         )
-    return click_pairs(open_log(options["clicks"]), data, bias)
+    return click_pairs(log, data, bias)
 
 
 def evaluate_clicks(ctx: click.Context, data: Path, options: dict[str, Any]) -> None:
@@ -142,12 +169,11 @@ def _cell(found: "CounterfactualEstimate", name: str) -> str:
 
 
 def _results(data: Path, metrics: Any, options: dict[str, Any]) -> "dict[str, CounterfactualEstimate]":
-    from ranksvm.clicks import PositionBias
     from ranksvm.metrics import estimate
 
     models = [load_scorer(path) for path in options["models"]]
     names = iter(names_of([*options["models"], *options["score_files"]]))
-    bias, log = PositionBias.load(options["bias"]), open_log(options["clicks"])
+    log, bias = open_clicks(options)
     how = {"estimator": options["estimator"], "clip": options["clip"]}
     found = {}
     with Progress(options["quiet"]) as progress:

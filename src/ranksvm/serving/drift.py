@@ -10,9 +10,11 @@ __all__ = ["KEPT", "KEPT_BY_ESTIMATE", "DriftDetector", "error_of", "forget"]
 
 # The error has to be above its mean by more than this, ...
 _TOLERANCE = 0.03
-# ... and the sum of what is above, over the rankings since the sum was lowest, has to reach this. Measured with
-# simulated users (benchmarks/serving_clicks.py): a sudden change is noticed after 10 to 130 rankings.
-_THRESHOLD = 3.0
+# ... and the sum of what is above, since the sum was lowest, has to reach ``v L / (2 t)`` for the variance v of the
+# errors and the tolerance t: a random walk without drift ever gets there with a probability near exp(-L).
+_LOG_CHANCE = 8.0
+# Rankings before which nothing is noticed: their variance is not known well.
+_FEWEST = 50
 # Share of a model that stays when drift is noticed.
 KEPT = 0.03
 # Share that stays when propensities are estimated: what was learned before had worse ones. Without it, trust-biased
@@ -30,17 +32,20 @@ class DriftDetector:
     """
 
     def __init__(self, state: list[float] | None = None):
-        self.state = [0.0, 0.0, 0.0, 0.0] if state is None else state  # rankings, mean error, sum, lowest sum
+        # rankings, their mean error, sum of squared deviations from it, sum of what is above, its lowest value
+        self.state = [0.0] * 5 if state is None else state
 
     def add(self, error: float) -> bool:
         """Add the error of a ranking, between 0 and 1; True if there is drift, and the detector begins anew."""
-        n, mean, total, lowest = self.state
+        n, mean, squares, total, lowest = self.state
         n += 1.0
-        mean += (error - mean) / n
+        deviation = error - mean
+        mean += deviation / n
+        squares += deviation * (error - mean)
         total += error - mean - _TOLERANCE
         lowest = min(lowest, total)
-        drift = total - lowest > _THRESHOLD
-        self.state = [0.0, 0.0, 0.0, 0.0] if drift else [n, mean, total, lowest]
+        drift = n > _FEWEST and total - lowest > squares / n * _LOG_CHANCE / (2.0 * _TOLERANCE)
+        self.state = [0.0] * 5 if drift else [n, mean, squares, total, lowest]
         return drift
 
 
