@@ -329,26 +329,3 @@ def test_a_server_that_restarts_is_found_again(postgres):
     receipts = store.append([event(2), feedback("e000001")])
     assert [receipt.seq for receipt in receipts] == [0, 1]
     store.close()
-
-
-def test_a_large_write_ahead_log_is_copied_into_the_file(tmp_path):
-    path = tmp_path / "events.db"
-    store, log = open_store(str(path)), tmp_path / "events.db-wal"
-    features = np.random.default_rng(0).bytes(1 << 20)
-    shown = Shown(["a"], [0], 1, 1 << 17, "<f8")
-    for number in range(6):
-        store.append([Event(f"e{number:06d}", 0.0, shown, features)])
-    assert log.stat().st_size > 6 << 20
-    assert store.size() == path.stat().st_size
-    reader = open_store(str(path))
-    with reader._database.reading() as cursor:  # somebody reads: later
-        cursor.run("SELECT COUNT(*) FROM events")
-        store.append([Event("e9", 0.0, shown, features)])
-        store.tidy()
-        assert log.stat().st_size > 6 << 20
-    reader.close()
-    store.tidy()
-    assert log.stat().st_size == 0
-    assert store.size() == path.stat().st_size > 7 << 20
-    assert len(store.recent_events(10)) == 7
-    store.close()

@@ -25,8 +25,8 @@ logger = logging.getLogger("ranksvm.serving")
 
 # Entries read at a time.
 _PART = 256
-# Seconds between two looks at the files of the store, and between two removals of old events.
-_TIDY, _CLEAN = 30.0, 3600.0
+# Seconds between two removals of old events.
+_CLEAN = 3600.0
 
 
 class Schedule(NamedTuple):
@@ -148,7 +148,7 @@ class Learner:
         self._learning: Learning | None = None
         self._version = 0
         self._estimated = 0  # sequence number of the newest estimate of propensities, which waits for its turn
-        self._leased = self._saved = self._cleaned = self._tidied = -float("inf")
+        self._leased = self._saved = self._cleaned = -float("inf")
         self._stop, self._wake = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self.served: Served
@@ -292,9 +292,6 @@ class Learner:
         self._estimated = receipt.seq
 
     def _clean(self, now: float) -> None:
-        if now - self._tidied >= _TIDY:
-            self._tidied = now
-            self._store.tidy()
         days = self._schedule.retain_days
         if days is None or now - self._cleaned < _CLEAN:
             return

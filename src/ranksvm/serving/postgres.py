@@ -84,9 +84,6 @@ class PostgresDatabase:
             # without FULL the space would stay with the tables
             self._connection().execute("VACUUM (FULL) events, entries, checkpoints")
 
-    def tidy(self) -> None:
-        """Nothing: the server looks after its own files."""
-
     def close(self) -> None:
         """Close all connections."""
         while self._all:

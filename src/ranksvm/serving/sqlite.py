@@ -14,8 +14,6 @@ __all__ = ["SQLiteDatabase"]
 
 # "rsvm": what kind of SQLite file it is, for `file` and for this module
 _APPLICATION = 0x7273766D
-# Bytes of a write-ahead log that is worth copying.
-_LARGE_LOG = 4 << 20
 
 
 class _Cursor:
@@ -78,20 +76,9 @@ class SQLiteDatabase:
         return time.time()
 
     def size(self) -> int:
-        """Bytes of the file, without its write-ahead log, which `tidy` copies into it."""
-        return os.path.getsize(self.path)
-
-    def tidy(self) -> None:
-        """Copy a large write-ahead log into the file, and empty it, unless somebody reads or writes just now."""
-        log = f"{self.path}-wal"
-        if not os.path.exists(log) or os.path.getsize(log) < _LARGE_LOG:
-            return
-        with suppress(sqlite3.Error):  # what fails here fails again, with a message, in the next transaction
-            connection = sqlite3.connect(self.path, timeout=0.0, isolation_level=None)
-            try:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            finally:
-                connection.close()
+        """Bytes of the file and of its write-ahead log."""
+        files = [self.path, f"{self.path}-wal"]
+        return sum(os.path.getsize(file) for file in files if os.path.exists(file))
 
     def vacuum(self) -> None:
         """Give back space of what was removed."""

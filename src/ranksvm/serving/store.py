@@ -66,9 +66,6 @@ class Database(Protocol):
     def vacuum(self) -> None:
         """Give back space of what was removed."""
 
-    def tidy(self) -> None:
-        """Keep files that the database writes beside its own from growing; it does not wait for others."""
-
     def close(self) -> None:
         """Close all connections."""
 
@@ -492,10 +489,6 @@ class Store:
         """
         with self._turn:
             self._database.vacuum()
-
-    def tidy(self) -> None:
-        """Keep files that the database writes beside its own from growing; it does not wait for others."""
-        self._database.tidy()
 
     # -- the learner, keys, sizes --------------------------------------------------------------------------------------
 

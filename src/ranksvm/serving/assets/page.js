@@ -6,7 +6,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const EVERY = 2000;
 const $ = id => document.getElementById(id);
 let key = sessionStorage.getItem("ranksvm-key");
-let paused = false, timer = null, weights = [];
+let paused = false, timer = null, weights = [], quality = null;
 
 function element(name, text = "", attributes = {}) {
   const made = document.createElement(name);
@@ -29,6 +29,8 @@ const shown = (value, digits = 4) => value === null || value === undefined ? "�
 const counted = value => value.toLocaleString("en");
 const time = at => new Date(at * 1000).toLocaleTimeString("en-GB");
 const short = value => Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-4) ? value.toExponential(2) : value.toFixed(4);
+
+const signed = value => `${value > 0 ? "+" : value < 0 ? "−" : ""}${short(Math.abs(value))}`;
 
 async function ask(path, options = {}) {
   const headers = { "Content-Type": "application/json" };
@@ -57,12 +59,12 @@ function showFacts(now) {
   const facts = [
     ["model", now.model],
     ["version that ranks", counted(now.serving)],
-    ["learned from", counted(now.learning.position)],
+    ["learnt from", counted(now.learning.position)],
     ["learning lag", counted(now.learning.lag)],
     ["this process", now.learning.here ? "learns" : "follows"],
     ["log", size(now.store.bytes)],
     ["waiting for the disk", counted(now.store.waiting)],
-    ["not learned from", counted(now.skipped)],
+    ["not learnt from", counted(now.skipped)],
   ];
   $("facts").replaceChildren(...facts.map(([name, value]) => {
     const one = element("div");
@@ -74,103 +76,124 @@ function showFacts(now) {
   $("trouble").hidden = !trouble;
 }
 
-function showMeans(now) {
-  const names = Object.keys(now.measures);
-  $("metric").textContent = now.metric.toUpperCase();
-  $("by-labels").hidden = !names.length;
-  fill($("means"), names.map(name => {
-    const { queries, mean, history } = now.measures[name];
+// "ndcg@10" as it is written in text: abbreviations are in capitals.
+const titled = metric => metric.replace(/^(n?dcg|map|mrr|err|rbp|auc)(?=@|$)/, found => found.toUpperCase());
+
+function showQuality(now) {
+  const clicks = now.clicks || { estimates: {} };
+  const byLabels = showLabels(now.metric, now.measures), byClicks = showClicks(clicks);
+  $("unmeasured").hidden = byLabels || byClicks;
+}
+
+function showLabels(metric, measures) {
+  const names = Object.keys(measures).filter(name => measures[name].queries > 0);
+  $("labels").hidden = names.length === 0;
+  if (!names.length) return false;
+  $("labels-title").textContent = `${titled(metric)} by labels`;
+  fill($("labels-rows"), names.map(name => {
+    const { queries, mean, history } = measures[name];
     const half = history.length ? history[history.length - 1][2] : null;
     return row(cell(name), number(counted(queries)), number(shown(mean)), number(half ? `± ${shown(half)}` : "–"));
   }));
-  drawCurves($("curve"), names.map(name => [name, now.measures[name].history]), "queries", now.metric, 1);
-  const said = names.map(name => `${name} ${shown(now.measures[name].mean)}`).join(", ");
-  $("curve-text").textContent = `Mean ${now.metric} by number of queries with labels. Now: ${said}.`;
+  const said = names.map(name => `${name} ${shown(measures[name].mean)}`).join(", ");
+  $("labels-text").textContent = `Mean ${titled(metric)} over the queries so far. Now: ${said}.`;
+  drawCurves($("labels-curve"), names.map(name => [name, measures[name].history]), `mean ${titled(metric)}`, "queries with labels", 1);
+  return true;
 }
 
-function showEstimates({ clicks }) {
-  const names = Object.keys(clicks.estimates);
-  $("click-metric").textContent = clicks.metric.toUpperCase();
-  $("by-clicks").hidden = !names.length;
-  fill($("estimates"), names.map(name => {
-    const { rankings, clicks: n, mean, low, high } = clicks.estimates[name];
-    return row(cell(name), number(counted(rankings)), number(counted(n)), number(shown(mean)), number(`${shown(low)} to ${shown(high)}`));
+function showClicks({ metric, rule, propensities, estimates }) {
+  const names = Object.keys(estimates).filter(name => estimates[name].rankings > 0);
+  $("clicks").hidden = names.length === 0;
+  if (!names.length) return false;
+  $("clicks-title").textContent = `${titled(metric)} by clicks, ${propensities.source === "none" ? "not " : ""}corrected for position`;
+  $("propensities").textContent = `${correction(propensities)} Models learn from clicks by the rule ${rule}.`;
+  fill($("clicks-rows"), names.map(name => {
+    const one = estimates[name];
+    return row(cell(name), number(counted(one.rankings)), number(counted(one.clicks)), number(shown(one.mean)),
+      number(`${shown(one.low, 3)} to ${shown(one.high, 3)}`));
   }));
-  drawCurves($("click-curve"), names.map(name => [name, clicks.estimates[name].history]), "rankings", clicks.metric, Infinity);
-  const said = names.map(name => `${name} ${shown(clicks.estimates[name].mean)}`).join(", ");
-  $("click-curve-text").textContent = `Estimated ${clicks.metric} by number of rankings. Now: ${said}.`;
-  $("propensities").textContent = `${propensities(clicks.propensities)} ${drifts(clicks.drifts)}`;
+  const said = names.map(name => `${name} ${shown(estimates[name].mean)}`).join(", ");
+  $("clicks-text").textContent = `Estimated ${titled(metric)} over the lists so far. Now: ${said}.`;
+  drawCurves($("clicks-curve"), names.map(name => [name, estimates[name].history]), `estimated ${titled(metric)}`, "lists shown", Infinity);
+  return true;
 }
 
-function propensities({ source, eta, rankings, values, note }) {
-  const curve = eta === null ? values.slice(0, 5).map(value => value.toFixed(2)).join(", ") + ", …" : `1 / rank^${eta.toFixed(2)}`;
-  const origin = {
-    estimated: rankings ? `estimated from ${counted(rankings)} rankings` : "until there are clicks enough to estimate it",
-    given: "from a file",
-  }[source] || "as set";
-  return `Propensities: ${curve}, ${origin}.${note ? ` No newer estimate: ${note}` : ""}`;
+// Which propensities correct the clicks, in a sentence.
+function correction({ source, rankings, values }) {
+  const of = {
+    power: "The propensities of the ranks are assumed, not measured",
+    given: "The propensities of the ranks are those that the service was given",
+    estimated: `The propensities of the ranks were estimated from ${counted(rankings)} lists`,
+  };
+  if (source === "none") return "No propensities are known: a click at a low rank counts as much as one at the top.";
+  return `${of[source]}: ${values.map(value => shown(value, 2)).join(", ")} for ranks 1 to ${values.length}.`;
 }
 
-function drifts(entries) {
-  if (!entries.length) return "";
-  return `Clicks contradicted the champion at entry ${entries.map(counted).join(", ")} of the log; it then forgot most of what it had learned.`;
+// Round numbers of an axis, some `wanted` of them.
+function ticks(low, high, wanted) {
+  const rough = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * [1, 2, 5, 10].find(factor => factor * power >= rough);
+  const first = Math.ceil(low / step - 1e-9), last = Math.floor(high / step + 1e-9);
+  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  return Array.from({ length: last - first + 1 }, (_, i) => [(first + i) * step, digits]);
 }
 
-// Round steps: 1, 2 or 5 times a power of ten, about four between two numbers.
-function ticks(low, high) {
-  const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].find(factor => factor * power >= raw) * power;
-  const found = [];
-  for (let at = Math.ceil(low / step - 1e-9); at * step <= high * (1 + 1e-9); at += 1) found.push(at * step + 0); // not -0
-  return [found, Math.max(0, -Math.floor(Math.log10(step) + 1e-9))];
-}
-
-function drawCurves(svg, curves, unit, metric, largest) {
-  const [left, right, top, bottom] = [56, 550, 26, 226];
-  const points = curves.flatMap(([, history]) => history);
-  const parts = [];
-  if (points.length) {
-    const most = Math.max(...points.map(point => point[0]));
-    const low = Math.max(0, Math.min(...points.map(([, mean, half]) => mean - half)));
-    const high = Math.min(largest, Math.max(...points.map(([, mean, half]) => mean + half)));
-    const spread = Math.max(high - low, 0.01);
-    const x = queries => left + (right - left) * queries / most;
-    const y = mean => bottom - (bottom - top) * Math.min(1, Math.max(0, (mean - low) / spread));
-    const [levels, digits] = ticks(low, low + spread);
-    for (const level of levels) {
-      parts.push(drawn("line", { class: "axis", x1: left, x2: right, y1: y(level), y2: y(level) }));
-      parts.push(drawn("text", { x: left - 6, y: y(level) + 4, "text-anchor": "end" }, level.toFixed(digits)));
-    }
-    const narrow = matchMedia("(max-width: 40rem)").matches;
-    for (const n of narrow ? [0, most] : ticks(0, most)[0]) {
-      parts.push(drawn("line", { class: "axis", x1: x(n), x2: x(n), y1: bottom, y2: bottom + 5 }));
-      parts.push(drawn("text", { x: x(n), y: bottom + 20, "text-anchor": "middle" }, counted(n)));
-    }
-    parts.push(drawn("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }));
-    parts.push(drawn("text", { x: (left + right) / 2, y: bottom + 38, "text-anchor": "middle" }, unit));
-    parts.push(drawn("text", { x: left - 50, y: top - 12 }, metric));
-    const ends = [];
-    curves.forEach(([name, history], place) => {
-      if (!history.length) return;
-      const line = history.map(([queries, mean]) => `${x(queries).toFixed(1)},${y(mean).toFixed(1)}`).join("L");
-      const upper = history.map(([queries, mean, half]) => `${x(queries).toFixed(1)},${y(mean + half).toFixed(1)}`);
-      const lower = history.map(([queries, mean, half]) => `${x(queries).toFixed(1)},${y(mean - half).toFixed(1)}`);
-      parts.push(drawn("path", { class: `band s${place % 3}`, d: `M${upper.concat(lower.reverse()).join("L")}Z` }));
-      parts.push(drawn("path", { class: `s${place % 3}`, d: `M${line}` }));
-      ends.push([name, y(history[history.length - 1][1])]);
-    });
-    // names at the ends of the lines, one below the other
-    ends.sort((one, other) => one[1] - other[1]);
-    const height = narrow ? 20 : 14; // of a letter, by page.css
-    let last = -Infinity;
-    for (const [name, place] of ends) {
-      last = Math.max(place + 4, last + height);
-      parts.push(drawn("text", { x: right + 6, y: last }, name));
-    }
-  } else {
-    parts.push(drawn("text", { x: left, y: 120 }, `The curve begins after 16 ${unit}.`));
+// Curves of [number, mean, half of the interval], with axes that have numbers and titles. No axis goes beyond `highest`.
+function drawCurves(svg, curves, title, unit, highest) {
+  const [width, height] = [Math.max(280, svg.clientWidth), svg.clientHeight || 256];
+  const [left, right, top, bottom] = [48, width - 84, 26, height - 42];
+  const drawable = curves.filter(([, history]) => history.length);
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  if (!drawable.length) {
+    svg.replaceChildren(drawn("text", { x: left, y: height / 2 }, "The curve begins with more feedback."));
+    return;
+  }
+  const most = Math.max(...drawable.map(([, history]) => history[history.length - 1][0]));
+  // the first intervals are wide: the axis has room for the curves and for the last intervals
+  const levels = drawable.flatMap(([, history]) => {
+    const [, mean, half] = history[history.length - 1];
+    return [mean - half, mean + half, ...history.map(point => point[1])];
+  });
+  const low = Math.max(0, Math.min(...levels)), high = Math.max(Math.min(highest, Math.max(...levels)), low + 0.01);
+  const x = n => left + (right - left) * n / most;
+  const y = mean => bottom - (bottom - top) * Math.min(1, Math.max(0, (mean - low) / (high - low)));
+  const parts = [drawn("text", { x: 4, y: 14 }, title)];
+  for (const [level, digits] of ticks(low, high, 4)) {
+    parts.push(drawn("line", { class: "axis", x1: left, x2: right, y1: y(level), y2: y(level) }));
+    parts.push(drawn("text", { x: left - 6, y: y(level) + 4, "text-anchor": "end" }, level.toFixed(digits)));
+  }
+  parts.push(drawn("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }));
+  for (const [n] of ticks(0, most, width < 480 ? 3 : 6).filter(([n]) => Number.isInteger(n))) {
+    parts.push(drawn("line", { class: "axis", x1: x(n), x2: x(n), y1: bottom, y2: bottom + 5 }));
+    parts.push(drawn("text", { x: x(n), y: bottom + 18, "text-anchor": "middle" }, counted(n)));
+  }
+  parts.push(drawn("text", { x: right, y: bottom + 36, "text-anchor": "end" }, unit));
+  const ends = [];
+  curves.forEach(([name, history], place) => {
+    if (!history.length) return;
+    const line = edge => history.map(([n, mean, half]) => `${x(n).toFixed(1)},${y(mean + edge * half).toFixed(1)}`);
+    parts.push(drawn("path", { class: `band s${place % 3}`, d: `M${line(1).concat(line(-1).reverse()).join("L")}Z` }));
+    parts.push(drawn("path", { class: `s${place % 3}`, d: `M${line(0).join("L")}` }));
+    ends.push([name, y(history[history.length - 1][1])]);
+  });
+  // names beside the ends of the lines, one below the other
+  ends.sort((one, other) => one[1] - other[1]);
+  let last = -Infinity;
+  for (const [name, place] of ends) {
+    last = Math.max(place + 4, last + 14);
+    parts.push(drawn("text", { x: right + 6, y: last }, name));
   }
   svg.replaceChildren(...parts);
+}
+
+// A bar left or right of 0, in the middle of its cell; share is from -1 to 1. The number is in the cell beside it.
+function bar(share) {
+  const made = element("td"), track = element("div", "", { class: "bar", "aria-hidden": "true" });
+  const part = element("span", "", { class: share < 0 ? "negative" : "positive" });
+  part.style.width = `${50 * Math.abs(share)}%`;
+  track.append(part);
+  made.append(track);
+  return made;
 }
 
 function showWeights() {
@@ -178,25 +201,17 @@ function showWeights() {
   const found = weights.filter(one => one.feature.toLowerCase().includes(wanted));
   const most = Math.max(1e-300, ...weights.map(one => Math.abs(one.weight)));
   fill($("weight-rows"), found.map(one => {
-    const bar = element("td", "", { class: "signs" });
-    const size = Math.abs(one.weight) / most, sign = one.weight < 0 ? "negative" : "positive";
-    const picture = drawn("svg", { viewBox: "-1 0 2 1", preserveAspectRatio: "none", role: "img", "aria-label": `${one.feature}: ${sign}` });
-    picture.append(drawn("rect", { class: sign, x: one.weight < 0 ? -size : 0, y: 0.15, width: size, height: 0.7 }));
-    picture.append(drawn("line", { class: "zero", x1: 0, x2: 0, y1: 0, y2: 1 }));
-    bar.append(picture);
-    return row(cell(one.feature), number(short(one.weight)), bar, number(short(one.moved)));
+    return row(cell(one.feature), number(signed(one.weight)), bar(one.weight / most), number(signed(one.moved)));
   }));
+  $("least").textContent = weights.length ? `−${most.toPrecision(2)}` : "";
+  $("most").textContent = weights.length ? `+${most.toPrecision(2)}` : "";
   $("found").textContent = `${found.length} of ${weights.length} features`;
   $("moved").textContent = weights.length ? `Movement is since version ${weights[0].since}.` : "The model has no weights yet.";
 }
 
 function showExperiments(now) {
   const { champion, challenger, ties, share, interval, better } = now.team_draft;
-  const kinds = {
-    none: "Nothing is explored.",
-    epsilon: "Random orders are shown now and then.",
-    "fair-pairs": "Neighbors are exchanged at random.",
-  };
+  const kinds = { none: "Nothing is explored.", epsilon: "Random orders are shown now and then." };
   let text = kinds[now.explore] || "";
   if (now.explore === "team-draft" || champion + challenger + ties > 0) {
     const verdict = better ? `The ${better} is better.` : "Neither is better so far.";
@@ -254,7 +269,7 @@ async function explain(event) {
     $("explained-text").textContent = `By version ${found.version}; the mean score is ${short(found.mean_score)}.`;
     $("explained-rows").replaceChildren(...found.documents.map(one => {
       const parts = Object.entries(one.contributions || {}).filter(([, part]) => part !== 0);
-      const moved = parts.map(([feature, part]) => `${feature} ${part > 0 ? "+" : ""}${short(part)}`).join(", ");
+      const moved = parts.map(([feature, part]) => `${feature} ${signed(part)}`).join(", ");
       return row(number(one.rank), cell(one.id), number(short(one.score)), element("td", moved || "nothing", { class: "long" }));
     }));
   } catch (error) {
@@ -273,9 +288,8 @@ async function refresh() {
     $("key-form").hidden = true;
     weights = now.weights;
     showFacts(now);
-    showMeans(now);
-    showEstimates(now);
-    $("no-feedback").hidden = !$("by-labels").hidden || !$("by-clicks").hidden;
+    quality = now;
+    showQuality(now);
     showWeights();
     showExperiments(now);
     showVersions(now);
@@ -297,6 +311,7 @@ $("pause").addEventListener("click", () => {
   refresh();
 });
 $("close").addEventListener("click", () => { $("explanation").hidden = true; });
+addEventListener("resize", () => { if (quality) showQuality(quality); });
 $("search").addEventListener("input", showWeights);
 $("key-form").addEventListener("submit", event => {
   event.preventDefault();
