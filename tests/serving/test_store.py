@@ -319,6 +319,47 @@ def test_a_commit_is_synchronised(tmp_path):
     assert connection.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
 
 
+def log_size(tmp_path):
+    """Bytes of the write-ahead log, 0 if there is none."""
+    path = tmp_path / "events.db-wal"
+    return path.stat().st_size if path.exists() else 0
+
+
+def test_the_write_ahead_log_is_emptied_by_checkpoints_and_not_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr("ranksvm.serving.sqlite._LARGE_LOG", 1 << 20)
+    store = open_store(str(tmp_path / "events.db"))
+    state = bytes(400_000)
+    for version in range(2):
+        store.save_checkpoint(0, state, at=1.0, after=version)
+    assert 0 < log_size(tmp_path) < 1 << 20  # a small one stays
+    for version in range(2, 8):
+        store.save_checkpoint(0, state, at=1.0, after=version)
+    assert log_size(tmp_path) <= (1 << 20) + 500_000
+    size = store.size()
+    store.close()
+    assert log_size(tmp_path) == 0
+    assert (tmp_path / "events.db").stat().st_size == size
+
+
+def test_a_log_that_another_connection_reads_is_emptied_later(tmp_path, monkeypatch):
+    monkeypatch.setattr("ranksvm.serving.sqlite._LARGE_LOG", 0)
+    store = open_store(str(tmp_path / "events.db"))
+    assert outcomes(store, event(1)) == [Outcome.STORED]
+    other = sqlite3.connect(tmp_path / "events.db", isolation_level=None)
+    other.execute("BEGIN")
+    other.execute("SELECT count(*) FROM events").fetchall()
+    store.append([event(2)])
+    store.save_checkpoint(0, b"state", at=1.0, after=0)
+    assert log_size(tmp_path) > 0
+    ((patience,),) = store._database._connection().execute("PRAGMA busy_timeout").fetchall()
+    assert patience == 5000
+    other.execute("COMMIT")
+    other.close()
+    store.save_checkpoint(0, b"state", at=1.0, after=1)
+    assert log_size(tmp_path) == 0
+    store.close()
+
+
 def test_a_server_that_restarts_is_found_again(postgres):
     store = open_store(postgres.new_database())
     assert outcomes(store, event(1)) == [Outcome.STORED]

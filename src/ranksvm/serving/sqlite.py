@@ -14,6 +14,9 @@ __all__ = ["SQLiteDatabase"]
 
 # "rsvm": what kind of SQLite file it is, for `file` and for this module
 _APPLICATION = 0x7273766D
+# Bytes of a write-ahead log that is copied into the file after a checkpoint of the learner: half of what it has when
+# SQLite would make the next writer copy it.
+_LARGE_LOG = 16 << 20
 
 
 class _Cursor:
@@ -76,9 +79,33 @@ class SQLiteDatabase:
         return time.time()
 
     def size(self) -> int:
-        """Bytes of the file and of its write-ahead log."""
-        files = [self.path, f"{self.path}-wal"]
-        return sum(os.path.getsize(file) for file in files if os.path.exists(file))
+        """Bytes of the file, when the write-ahead log has been copied into it.
+
+        The write-ahead log is not counted: it has the same page many times, and is empty after the last service ends.
+        """
+        with self.reading() as cursor:
+            ((pages,),) = cursor.run("PRAGMA page_count")
+            ((bytes_of_page,),) = cursor.run("PRAGMA page_size")
+        return int(pages * bytes_of_page)
+
+    def shrink_log(self) -> None:
+        """Copy a large write-ahead log into the file, and empty it unless another connection is using it."""
+        try:
+            large = os.path.getsize(f"{self.path}-wal") > _LARGE_LOG
+        except OSError:  # it is absent until the first transaction
+            return
+        if not large:
+            return
+        with suppress(sqlite3.Error):  # the log stays as it is, until the next time
+            connection = self._connection()
+            # most of it is copied while others write
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            # with patience this would wait for readers while no writer may begin
+            connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {int(1000 * self._patience)}")
 
     def vacuum(self) -> None:
         """Give back space of what was removed."""
