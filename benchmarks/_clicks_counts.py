@@ -88,24 +88,11 @@ class Clicks:
         Other rules depend on which documents were clicked on together, which numbers of clicks do not tell.
         """
         lists = self._lists
-        known = np.ones(len(lists.rank), dtype=bool) if propensity is None else ~np.isnan(propensity)[lists.rank]
-        weight = self._clicks * known
-        if propensity is not None:
-            exposure = self._exposure(propensity, known)[lists.row]
-            weight = np.divide(weight, exposure, out=np.zeros(len(known)), where=known & (exposure > 0))
+        p = np.ones(lists.n_ranks) if propensity is None else propensity
+        known = ~np.isnan(p)[lists.rank]
+        weight = np.divide(self._clicks, p[lists.rank], out=np.zeros(len(known)), where=known)
         found = lists.summed(weight[lists.preferred] * known[lists.other])
         return lists.pairs[found > 0], found[found > 0]
-
-    def _exposure(self, propensity: np.ndarray, known: np.ndarray) -> np.ndarray:
-        """Mean propensity of each row of the data over the impressions of its query."""
-        lists, data = self._lists, self._lists.data
-        query = data.queries.numbers()
-        top = lists.rank == 0
-        impressions = np.bincount(query[lists.row[top]], self._shown[lists.list[top]], data.queries.n_queries)
-        exposed = (self._shown[lists.list] * propensity[lists.rank])[known]
-        total = np.bincount(lists.row[known], exposed, data.n_rows)
-        n = impressions[query]
-        return np.divide(total, n, out=np.zeros(data.n_rows), where=n > 0)
 
     def relevance(self, propensity: np.ndarray) -> np.ndarray:
         """The relevance of `relevance`; ranks without a propensity are left out."""

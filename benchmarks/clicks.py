@@ -244,7 +244,7 @@ def scale(worlds: dict[str, World], smoke: bool) -> str:
     return (
         f"## Scale\n\nA Parquet file of {n_rows:,} rows ({n:,} impressions, {n_clicks:,} clicks, {size:.0f} MB; "
         f'{world.name}): read, propensities harvested with 200 bootstrap samples, pairs, one RankSVM. "blocks" reads '
-        "the file three times, in blocks of 1,048,576 rows. Goal: 60 s and 4 GB on two cores.\n\n"
+        "the file twice, in blocks of 1,048,576 rows. Goal: 60 s and 4 GB on two cores.\n\n"
         + table(["log", "read, s", "bias, s", "pairs, s", "train, s", "total, s", "peak memory, GiB"], rows)
     )
 

@@ -256,8 +256,8 @@ def in_words(pieces: list[Found]) -> list[str]:
         'clicks cannot teach more. "No noise": without clicks on documents without relevance. "By relevance": learnt '
         'from labels of `relevance` instead of pairs. "Labels of pairs shown": labels of two documents count where a '
         "list shows both.\n\n" + limits(found),
-        "A pair weighs by how much of the exposure of the clicked document is in lists that show both: documents that "
-        "lists of ten never show together make no pair. `relevance` divides clicks by exposure for each document, "
+        "Pairs weigh by how often lists show both documents: those that all rankers like count three times, and those "
+        "that lists of ten never show together not at all. `relevance` divides clicks by exposure for each document, "
         "so that all documents ever shown are compared alike; and with one random rank in ten, all of them are shown.",
         "## Goals\n\nPairwise accuracy with estimated less that with known propensities at 10^5 clicks: the mean of "
         f"{N_LOGS} logs of each fold (goal: within .002) and the largest of single logs, with the C that validation "

@@ -7,6 +7,7 @@ from ranksvm import RankSVM, make_ranking, metrics
 from ranksvm.clicks import (
     ClickLog,
     PositionBias,
+    attractiveness,
     click_pairs,
     fit_from_clicks,
     position_bias,
@@ -16,16 +17,7 @@ from ranksvm.clicks import (
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 
 
-def slow_weights(log, data, bias):
-    """1 over the mean exposure of each row, over the impressions of its query."""
-    rows, shown = log.rows(data), np.zeros(data.n_rows)
-    for row, rank in zip(rows, log.rank, strict=True):
-        shown[row] += bias.propensity[rank - 1]
-    n = np.bincount(data.queries.numbers()[rows[log.pointers[:-1]]], minlength=data.queries.n_queries)
-    return {row: 1 / max(shown[row] / n[data.queries.numbers()[row]], bias.clip) for row in np.unique(rows).tolist()}
-
-
-def slow_pairs(log, data, weights, rule):
+def slow_pairs(log, data, p, rule):
     rows, found = log.rows(data), {}
     for start, stop in zip(log.pointers[:-1], log.pointers[1:], strict=True):
         for i in range(start, stop):
@@ -33,7 +25,7 @@ def slow_pairs(log, data, weights, rule):
                 skipped = not log.clicked[j] and (rule == "shown" or log.rank[j] < log.rank[i])
                 if log.clicked[i] and i != j and (rule == "shown_all" or skipped):
                     key = int(rows[i]), int(rows[j])
-                    found[key] = found.get(key, 0.0) + weights.get(key[0], 1.0)
+                    found[key] = found.get(key, 0.0) + 1.0 / p[log.rank[i] - 1]
     return found
 
 
@@ -43,19 +35,25 @@ def test_pairs_against_loops(data, log, bias, rule, clip):
     some = log.impressions(np.arange(log.n_impressions) < 200)
     used = None if rule == "skip_above" else bias.clipped(clip)
     pairs, weight = click_pairs(some, data, used, rule=rule, normalize=False)
-    expected = slow_pairs(some, data, {} if used is None else slow_weights(some, data, used), rule)
+    expected = slow_pairs(some, data, np.ones(5) if used is None else used.at(np.arange(1, 6)), rule)
     assert dict(zip(map(tuple, pairs.tolist()), weight.tolist(), strict=True)) == pytest.approx(expected)
     normal = click_pairs(some, data, used, rule=rule)
     np.testing.assert_allclose(normal.weight, weight / weight.mean())
     assert (pairs[:, 0] != pairs[:, 1]).all()
 
 
-def test_a_click_in_the_lists_of_one_ranker_weighs_one_over_the_propensity(data, bias):
-    log = simulate_clicks(data, data.X[:, 0], 500, n_ranks=5, random_state=0)
-    pairs, weight = click_pairs(log, data, bias, rule="shown_all", normalize=False)
-    # each click prefers its document to four others
-    expected = np.bincount(log.rows(data)[log.clicked], 4 / bias.at(log.rank[log.clicked]), data.n_rows)
-    np.testing.assert_allclose(np.bincount(pairs[:, 0], weight, data.n_rows), expected)
+def test_pairs_in_the_lists_of_several_rankers_weigh_relevance():
+    """The weights of (i, j) and (j, i) are as the relevance of both, though one ranker alone shows some documents."""
+    data = make_ranking(n_queries=4, n_docs=8, n_features=3, random_state=0)
+    rankers = {name: data.X[:, column] for column, name in enumerate("abc")}
+    log = simulate_clicks(data, rankers, 600_000, n_ranks=4, random_state=0)
+    a = attractiveness(data)
+    pairs, weight = click_pairs(log, data, PositionBias.power(4), rule="shown_all", normalize=False)
+    total = np.zeros((data.n_rows, data.n_rows))
+    total[pairs[:, 0], pairs[:, 1]] = weight
+    preferred, other = np.nonzero((total > 0) & (total.T > 0))
+    found = total[preferred, other] / total[other, preferred]
+    np.testing.assert_allclose(found, a[preferred] / a[other], rtol=0.2)
 
 
 def test_relevance_against_loops(data, log):

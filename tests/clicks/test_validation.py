@@ -68,13 +68,13 @@ def test_a_grid_of_our_own_goes_on_beyond_its_edge(bad_ranker, monkeypatch):
         fit_from_clicks(RankSVM(), *bad_ranker)
 
 
-def test_an_edge_of_given_values_is_said(bad_ranker, data, log, bias):
+def test_an_edge_of_given_values_is_said(bad_ranker):
     large = r"C = 0.01, the largest of the 2 values tried, .*: larger ones .*, such as Cs=\[0.01, 1\]\."
     with pytest.warns(GridEdgeWarning, match=large):
         assert fit_from_clicks(RankSVM(), *bad_ranker, Cs=[1e-2, 1e-4]).C == 0.01
-    small = r"C = 0.0001, the smallest of the 2 values tried, .*: smaller ones .*, such as Cs=\[1e-06, 0.0001\]\."
+    small = r"C = 0.001, the smallest of the 2 values tried, .*: smaller ones .*, such as Cs=\[1e-05, 0.001\]\."
     with pytest.warns(GridEdgeWarning, match=small):
-        assert fit_from_clicks(RankSVM(), data, log, bias, Cs=[1e-4, 1e-2]).C == 0.0001
+        assert fit_from_clicks(SOLARRanker(random_state=0), *bad_ranker, Cs=[1e-3, 1e-1]).C == 0.001
 
 
 def test_one_value_and_equal_estimates_have_no_edge(bad_ranker):

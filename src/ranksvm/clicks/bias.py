@@ -48,8 +48,8 @@ class PositionBias(Tabular):
     diagnosis : tuple of str
         What the data do not tell, in sentences; empty if all is well.
     clip : float, default 0.0
-        Propensities below count as this: `clipped`. Where documents have several ranks, in `metrics.estimate`,
-        `click_pairs` and `relevance`, it limits their mean exposures instead.
+        Propensities below count as this: `clipped`. In `metrics.estimate` and `relevance` it limits the mean exposures
+        of documents instead.
 
     Raises
     ------

@@ -7,10 +7,10 @@ import numpy as np
 from ranksvm._options import check, flag, one_of
 from ranksvm.data import RankingData, pairs_from_clicks
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
-from ranksvm.metrics.click_weights import check_bias, check_log
+from ranksvm.metrics.click_weights import check_bias, check_log, propensities
 from ranksvm.metrics.exposures import exposures
 
-__all__ = ["RULES", "ClickPairs", "click_pairs", "click_weights", "relevance"]
+__all__ = ["RULES", "ClickPairs", "click_pairs", "relevance", "weighted_pairs"]
 
 RULES = ("shown", "shown_all", "skip_above")
 
@@ -43,18 +43,20 @@ class ClickPairs(NamedTuple):
 def click_pairs(
     log: Any, data: RankingData, bias: Any = None, *, rule: str = "shown", normalize: bool = True
 ) -> ClickPairs:
-    """Preferences of users: clicked documents over others, each click weighted by 1 / exposure.
+    """Preferences of users: clicked documents over others, each click weighted by 1 / propensity of its rank.
 
-    The exposure of a document is the mean, over the impressions of its query and whichever ranker made them, of the
-    propensity of the rank at which it was shown, 0 where it was not shown (Oosterhuis & de Rijke, "Policy-aware
-    unbiased learning to rank for top-k rankings", SIGIR 2020). It is the propensity of the rank if all lists show the
-    document there. Equal pairs of many impressions are added up.
+    Let document i have relevance r_i, the probability of a click once examined. With the right propensities and
+    ``rule="shown_all"``, the expected weight of the pair (i, j) is r_i for each impression that shows both, whatever
+    the ranks and whichever ranker made the list (Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with
+    biased feedback", WSDM 2017, section 5: PropensitySVM-rank, whose loss for one click on document i is the sum of the
+    hinges of ``s_i - s_j`` over the other documents j, divided by the propensity). With ``rule="shown"`` impressions
+    with clicks on both documents do not count, because they prefer neither, and the expected weight is
+    ``r_i (1 - p_j r_j)``, p_j the propensity of the rank of j: of two documents of nearly equal relevance it favors the
+    one shown above. Equal pairs of many impressions are added up.
 
-    Let document i have relevance r_i, the probability of a click once examined, and let all lists of a query show the
-    same documents. With the right propensities and ``rule="shown_all"``, the expected weight of the pair (i, j) is r_i
-    for each impression, whatever the ranks (for lists of one ranker this is PropensitySVM-rank of Joachims, Swaminathan
-    & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, section 5). With ``rule="shown"``
-    impressions with clicks on both documents do not count, because they prefer neither.
+    Unlike `relevance` and `metrics.estimate`, pairs are not weighted by exposures over all impressions of a query: a
+    pair exists only where both documents are shown, and a document that few lists show would win against all others
+    in them.
 
     Parameters
     ----------
@@ -63,8 +65,7 @@ def click_pairs(
     data : RankingData
         The documents; labels are not used.
     bias : PositionBias, "log" or None
-        Propensities of the ranks; ``"log"``: those of the log's rows. None: every click weighs 1 (naive). Its ``clip``
-        limits exposures.
+        Propensities of the ranks; ``"log"``: those of the log's rows. None: every click weighs 1 (naive).
     rule : {"shown", "shown_all", "skip_above"}, default "shown"
         Over which documents of its impression a clicked one is preferred: those without a click, all others, or those
         above it without a click, which needs no propensities (`pairs_from_clicks`).
@@ -111,11 +112,10 @@ def click_pairs(
             "fit_from_clicks(..., form='relevance') does."
         )
     found: tuple[np.ndarray, np.ndarray] | None = None
-    weights = click_weights(log, data, bias)
     for block in log.blocks():
         rows = block.rows(data)
-        pairs = rows[pairs_from_clicks(block.impression, block.rank, block.clicked, rule=rule)]
-        key, weight = pairs[:, 0] * data.n_rows + pairs[:, 1], weights[pairs[:, 0]]
+        pairs, weight = weighted_pairs(block, bias, rule)
+        key = rows[pairs[:, 0]] * data.n_rows + rows[pairs[:, 1]]
         parts = (
             (key, weight)
             if found is None
@@ -174,9 +174,10 @@ def relevance(log: Any, data: RankingData, bias: Any = None) -> np.ndarray:
     return np.where(sums.exposure > 0, sums.per_exposure(sums.gain), np.nan)
 
 
-def click_weights(log: Any, data: RankingData, bias: Any) -> np.ndarray:
-    """Weight of a click on each row of the data."""
-    return np.ones(data.n_rows) if bias is None else exposures(log, data, bias).click_weight
+def weighted_pairs(block: Any, bias: Any, rule: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of a block of a log (clicked, other one of its impression), and 1 / propensity of the click."""
+    pairs = pairs_from_clicks(block.impression, block.rank, block.clicked, rule=rule)
+    return pairs, 1.0 / propensities(block, bias)[pairs[:, 0]]
 
 
 def _added_up(key: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

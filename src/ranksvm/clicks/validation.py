@@ -8,9 +8,9 @@ import numpy as np
 
 from ranksvm._options import check, one_of
 from ranksvm._tabular import Table, Tabular
-from ranksvm.clicks.learning import RULES, click_pairs, click_weights, relevance
+from ranksvm.clicks.learning import RULES, click_pairs, relevance, weighted_pairs
 from ranksvm.clicks.log_file import ClickLogFile
-from ranksvm.data import RankingData, pairs_from_clicks
+from ranksvm.data import RankingData
 from ranksvm.data.frames import take_rows
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError, GridEdgeWarning, OptionError
@@ -300,8 +300,7 @@ class _OnlineLearner(_PairLearner):
         """For each impression with clicks its rows, and pairs of these with weights."""
         found = []
         rows, starts = log.rows(self._data), log.pointers
-        pairs = pairs_from_clicks(log.impression, log.rank, log.clicked, rule=self._rule)
-        weight = click_weights(log, self._data, self._bias_of_pairs)[rows[pairs[:, 0]]]
+        pairs, weight = weighted_pairs(log, self._bias_of_pairs, self._rule)
         weight = weight / weight.mean() if len(weight) else weight
         # pairs are in the order of the rows preferred
         impression = log.impression[pairs[:, 0]]
