@@ -19,10 +19,10 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "service"
 
 
-def commands():
-    """The commands of the section, one a line."""
-    text = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
-    section = text.split("## From zero")[1].split("\n## ")[0]
+def commands(page, heading):
+    """The commands of a section, one a line."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    section = text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
     blocks = re.findall(r"```sh\n(.*?)```", section, re.S)
     return [line for block in blocks for line in re.sub(r"\n  ", " ", block).splitlines()]
 
@@ -34,11 +34,18 @@ def parsed(line):
     return command.make_context(name, arguments, resilient_parsing=False)
 
 
-def test_from_zero_to_a_learning_service(tmp_path, monkeypatch):
+SECTIONS = {
+    ("serving.md", "From zero to a learning service"): {"simulate", "replay", "evaluate", "keys"},
+    ("from_personalizer.md", "Rank and reward"): {"replay"},
+}
+
+
+@pytest.mark.parametrize(("page", "heading"), SECTIONS)
+def test_the_commands_of_a_page_run(tmp_path, monkeypatch, page, heading):
     monkeypatch.chdir(tmp_path)
     service, event, done = None, None, []
     try:
-        for line in commands():
+        for line in commands(page, heading):
             program = shlex.split(line)[0]
             if program == "pip":
                 continue
@@ -58,8 +65,8 @@ def test_from_zero_to_a_learning_service(tmp_path, monkeypatch):
                 result = command_runner().invoke(main, shlex.split(line)[1:])
                 assert result.exit_code == 0, result.output
             done.append(line.split()[1])
-        assert Path("past.rsvm").exists()
-        assert {"simulate", "replay", "evaluate", "keys"} <= set(done)
+        assert list(Path().glob("*.rsvm"))
+        assert SECTIONS[page, heading] <= set(done)
     finally:
         if service is not None:
             service.kill()

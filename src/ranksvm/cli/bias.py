@@ -47,7 +47,8 @@ from ranksvm.cli.tables import count, number, print_json, print_table
 @quiet_option
 @debug_option
 def bias_command(log: Path, **options: Any) -> None:
-    """Estimate the propensities of ranks from LOG, a click log (Parquet, CSV, TSV, or the store of `ranksvm serve`).
+    """Estimate the propensities of ranks from LOG, a click log: Parquet, CSV, TSV, events of Metarank, or the store of
+    `ranksvm serve`.
 
     Columns of LOG: query, document, rank, clicked; optionally impression, ranker, base_rank (the rank before ranks were
     exchanged at random).

@@ -44,7 +44,7 @@ def click_options(command: Callable) -> Callable:
             "--clicks",
             type=EXISTING_FILE,
             metavar="LOG",
-            help="Click log (Parquet, CSV, TSV, or the store of `ranksvm serve`), instead of labels.",
+            help="Click log instead of labels: Parquet, CSV, TSV, events of Metarank, or the store of `ranksvm serve`.",
         ),
         click.option(
             "--bias",
@@ -83,16 +83,17 @@ def check_clicks(options: dict[str, Any]) -> None:
 
 
 def open_log(path: Path) -> Any:
-    """A click log in a file, or the lists and clicks in the store of a service."""
+    """A click log in a file, from events of Metarank, or the lists and clicks in the store of a service."""
     with open(path, "rb") as file:
         is_store = file.read(len(_SQLITE)) == _SQLITE
     if is_store:
         from ranksvm.serving.clicks import click_log
 
         return click_log(path)
-    from ranksvm.clicks import ClickLog
+    from ranksvm.clicks import ClickLog, read_metarank
+    from ranksvm.clicks.metarank import has_metarank_events
 
-    return ClickLog.scan(path)
+    return read_metarank(path).log if has_metarank_events(path) else ClickLog.scan(path)
 
 
 def open_clicks(options: dict[str, Any]) -> "tuple[Any, PositionBias]":

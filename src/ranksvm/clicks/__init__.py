@@ -4,6 +4,7 @@ from ranksvm.clicks.bias import PositionBias
 from ranksvm.clicks.interleaving import Interleaving, interleave, interleaving_credits
 from ranksvm.clicks.learning import ClickPairs, click_pairs, relevance
 from ranksvm.clicks.log import ClickLog
+from ranksvm.clicks.metarank import MetarankEvents, read_metarank
 from ranksvm.clicks.position_bias import position_bias
 from ranksvm.clicks.sequential import InterleavingTest, compare_credits
 from ranksvm.clicks.simulation import attractiveness, simulate_clicks
@@ -15,6 +16,7 @@ __all__ = [
     "ClickValidation",
     "Interleaving",
     "InterleavingTest",
+    "MetarankEvents",
     "PositionBias",
     "attractiveness",
     "click_pairs",
@@ -23,6 +25,7 @@ __all__ = [
     "interleave",
     "interleaving_credits",
     "position_bias",
+    "read_metarank",
     "relevance",
     "simulate_clicks",
 ]
