@@ -4,11 +4,10 @@ import sqlite3
 import threading
 
 import msgspec
-import numpy as np
 import pytest
 
 from ranksvm.exceptions import StoreError
-from ranksvm.serving.records import Entry, Event, Kind, Outcome, Shown, next_digest
+from ranksvm.serving.records import Entry, Kind, Outcome, next_digest
 from ranksvm.serving.store import GENESIS, Store, open_store
 
 from .conftest import event, feedback
