@@ -6,7 +6,7 @@ import pytest
 
 from ranksvm import RankSVM, make_ranking
 from ranksvm._features import feature_label, feature_labels, place_in_words
-from ranksvm.analysis import bootstrap_weights
+from ranksvm.analysis import weight_intervals
 from ranksvm.exceptions import DataError
 from ranksvm.plotting import WeightsDisplay
 
@@ -32,9 +32,9 @@ def test_every_table_calls_a_feature_alike(names):
         for item in found.to_dict()["features"]:
             assert item["feature"] == labels[item["column"]]
             assert item["feature"] in repr(found)
-    weights = bootstrap_weights(RankSVM(C=0.1), X, data.y, qid=data.qid, n_resamples=3, random_state=0)
+    weights = weight_intervals(RankSVM(C=0.1), X, data.y, qid=data.qid)
     assert [item["feature"] for item in weights.to_dict()["features"]] == largest
-    display = WeightsDisplay.from_bootstrap(weights)
+    display = WeightsDisplay.from_intervals(weights)
     assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == largest
     wrong = data.X.copy()
     wrong[5, 2] = np.nan

@@ -9,6 +9,7 @@ __all__ = [
     "DataError",
     "ParseError",
     "NoComparablePairsError",
+    "NoIntervalsError",
     "OptionError",
     "MissingDependencyError",
     "DeviceError",
@@ -99,6 +100,21 @@ class NoComparablePairsError(DataError):
     ... except NoComparablePairsError as error:
     ...     print("no pairs")
     no pairs
+    """
+
+
+class NoIntervalsError(DataError):
+    """The weights of a fit have no interval that can be trusted, or none that memory allows.
+
+    Examples
+    --------
+    >>> from ranksvm import RankSVM, analysis
+    >>> from ranksvm.exceptions import NoIntervalsError
+    >>> try:
+    ...     analysis.weight_intervals(RankSVM(), [[1.0], [2.0], [3.0]], [0, 1, 0], [1, 1, 2])
+    ... except NoIntervalsError as error:
+    ...     print("1 query has pairs" in str(error))
+    True
     """
 
 

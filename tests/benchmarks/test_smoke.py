@@ -35,6 +35,7 @@ TABLES = {
     "beyond_memory": "| file, GB | rows | limit, MB |",
     "model_selection": "| data | rows, train / valid | path, s |",
     "gpu": "| fused_loss |",
+    "weight_intervals": "| 48 x 60 (6 queries), C = 0.001 |",
     "clicks": "| made | 2,000 |",
     "clicks_learning": "| made | labels |",
     "clicks_folds": "| made | whole |",

@@ -24,7 +24,7 @@ def test_a_report_with_baselines_and_intervals(ranksvm_json, ranksvm, folder, mo
     other, out = tmp_path / "other.rsvm", tmp_path / "report.html"
     ranksvm("train", folder / "train.txt", "-C", "0.01", "-o", other)
     arguments = ["report", model, "--test", folder / "test.txt", "--train", folder / "train.txt"]
-    arguments += ["--baseline", other, "--baseline", scores, "--resamples", 20, "--worst", 3, "-o", out]
+    arguments += ["--baseline", other, "--baseline", scores, "--worst", 3, "-o", out]
     document = ranksvm_json(*arguments)
     html = out.read_text(encoding="utf-8")
     assert document["bytes"] == out.stat().st_size
@@ -34,7 +34,7 @@ def test_a_report_with_baselines_and_intervals(ranksvm_json, ranksvm, folder, mo
     for name, value in evaluated["systems"][0]["metrics"].items():
         assert document["systems"][0]["metrics"][name] == value
     assert html.count("<details>") == 3
-    assert "percentile intervals from 20 refits" in html
+    assert "95 % intervals, from a jackknife over" in html
     assert shlex.join(map(str, ["ranksvm", *arguments, "--json"])) in html
     assert "<h1>Report on model.rsvm</h1>" in html
 
@@ -45,7 +45,7 @@ def test_a_model_with_a_scaler(ranksvm, folder, tmp_path, scaler):
     ranksvm("train", folder / "train.txt", "--scaler", scaler, "-o", model)
     stderr = ranksvm(
         *("report", model, "--test", folder / "test.txt", "--train", folder / "train.txt"),
-        *("--resamples", 10, "--title", "A title", "-o", out),
+        *("--title", "A title", "-o", out),
     ).stderr
     assert re.search(r"Wrote .*report\.html: [\d,]+ bytes", stderr)
     assert "iteration" not in stderr

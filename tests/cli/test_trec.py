@@ -61,7 +61,7 @@ def test_a_report_by_judgements_with_a_run_as_baseline(
     ranksvm, ranksvm_json, folder, model, unlabelled, qrels, bm25, tmp_path
 ):
     pytest.importorskip("jinja2", reason="jinja2 is not installed")
-    options = ["--resamples", 0, "--worst", 0, "--metrics", "map,ndcg@5", "-o", tmp_path / "report.html"]
+    options = ["--worst", 0, "--metrics", "map,ndcg@5", "-o", tmp_path / "report.html"]
     labelled = ranksvm_json("report", model, "--test", folder / "test.txt", *options)["systems"][0]
     arguments = ["report", model, "--test", unlabelled, "--qrels", qrels, "--baseline", bm25, *options]
     ours, theirs = ranksvm_json(*arguments)["systems"]

@@ -23,7 +23,7 @@ from ranksvm import (
     metrics,
     regularization_path,
 )
-from ranksvm.analysis import bootstrap_weights
+from ranksvm.analysis import weight_intervals
 from ranksvm.device import names
 from ranksvm.device.host import HostDevice
 from ranksvm.exceptions import DataError, OptionError
@@ -95,14 +95,13 @@ def test_everything_else_may_be_anywhere_in_searches_and_evaluations():
 
 
 def test_parts_of_them():
-    """Cross-validation, the bootstrap and calibration take rows where these lie."""
+    """Cross-validation, intervals of weights and calibration take rows where these lie."""
     X, y, qid = make_data()
     expected, found = (cross_validate(RankSVM(C=0.1, tol=1e-8), there, y, qid=qid, cv=3) for there in (X, GpuArray(X)))
     assert found.means["ndcg@10"] == pytest.approx(expected.means["ndcg@10"])
-    given = {"n_resamples": 3, "random_state": 0}
-    here = bootstrap_weights(RankSVM(C=0.1), X, y, qid, **given)
-    there = bootstrap_weights(RankSVM(C=0.1), GpuArray(X), GpuArray(y), GpuArray(qid), **given)
-    np.testing.assert_allclose(there.samples, here.samples, atol=1e-4)
+    here = weight_intervals(RankSVM(C=0.1), X, y, qid)
+    there = weight_intervals(RankSVM(C=0.1), GpuArray(X), GpuArray(y), GpuArray(qid))
+    np.testing.assert_allclose(there.interval(), here.interval(), rtol=1e-3, atol=1e-4)
     pairs = np.stack([np.arange(0, 190, 2), np.arange(1, 190, 2)], axis=1)
     rankers = [RankSVM(C=0.1, tol=1e-8).fit(X, y, qid=qid).calibrate(each, pairs=pairs) for each in (X, GpuArray(X))]
     probabilities = [ranker.predict_proba(X[:10], X[10:20]) for ranker in rankers]

@@ -45,7 +45,6 @@ def report(parts):
         test,
         train=train,
         baselines={f"{MARKUP}kernel": other, "first feature": test.X[:, 0]},
-        n_resamples=20,
         name=f"{MARKUP}model",
         title=f"{MARKUP}title",
         command=f"ranksvm report {MARKUP}",

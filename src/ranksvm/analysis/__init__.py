@@ -1,12 +1,12 @@
 """Analysis of fitted models: explanations, importances, intervals of weights, the dual, its spectra, online losses."""
 
-from ranksvm.analysis.bootstrap import bootstrap_weights
-from ranksvm.analysis.bootstrap_weights import BootstrapWeights
 from ranksvm.analysis.decompositions import dual_spectra
 from ranksvm.analysis.duals import dual_coef, low_rank_coef
 from ranksvm.analysis.explanations import explain, feature_importance
+from ranksvm.analysis.intervals import WeightIntervals
 from ranksvm.analysis.online import OnlineBounds, online_bounds
 from ranksvm.analysis.spectra import DualSpectra, compare_ranks
+from ranksvm.analysis.weight_intervals import weight_intervals
 from ranksvm.problems.dual import DualBlock, DualCoef
 from ranksvm.problems.explanation import Explanation
 from ranksvm.problems.score_difference import QueryExplanation, ScoreDifference
@@ -14,8 +14,8 @@ from ranksvm.problems.score_difference import QueryExplanation, ScoreDifference
 __all__ = [
     "explain",
     "feature_importance",
-    "bootstrap_weights",
-    "BootstrapWeights",
+    "weight_intervals",
+    "WeightIntervals",
     "Explanation",
     "QueryExplanation",
     "ScoreDifference",

@@ -57,13 +57,6 @@ if TYPE_CHECKING:
     help="Correction of the p-values for the number of baselines.",
 )
 @click.option(
-    "--resamples",
-    type=click.IntRange(min=0),
-    default=200,
-    show_default=True,
-    help="Refits for the intervals of the weights; 0 for none.",
-)
-@click.option(
     "--worst", type=click.IntRange(min=0), default=10, show_default=True, help="Queries to explain by document."
 )
 @click.option("--title", metavar="TEXT", help="Title of the report.  [default: Report on MODEL]")
@@ -141,7 +134,6 @@ def _report(options: dict[str, Any], command: str, progress: Progress, watch: St
             metrics=options["metrics"],
             convention=options["convention"],
             correction=options["correction"],
-            n_resamples=options["resamples"],
             n_worst=options["worst"],
             name=name,
             title=options["title"],

@@ -1,20 +1,30 @@
 """The dual problem of the estimators fitted to pairs."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ranksvm import _options
 from ranksvm._parallel import effective_n_jobs
 from ranksvm._schema import Array, Flag, Number, Plain, Schema, Text, Trace
-from ranksvm.data import validation
+from ranksvm.data import Queries, validation
 from ranksvm.estimators.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
+from ranksvm.losses import Pairs
 from ranksvm.problems.dual import DualCoef, KeptDualCoef
 from ranksvm.problems.problem import PAIR_SELECTIONS, PAIR_WEIGHTINGS, loss_of
 from ranksvm.problems.training_set import check_source_of_pairs, training_pairs
 
 __all__ = ["DualMixin"]
+
+
+class FittedPairs(NamedTuple):
+    """Validated data that a model was fitted to."""
+
+    X: Any
+    queries: Queries
+    labels: np.ndarray | None
+    pairs: Pairs
 
 
 class DualMixin(Ranker):
@@ -119,18 +129,10 @@ class DualMixin(Ranker):
         >>> bool(np.allclose(data.X.T @ dual.per_document(), ranker.coef_, atol=1e-4))
         True
         """
-        check_is_fitted(self)
-        fitted = self.fitted_params_
-        selection, weighting = fitted["pair_selection"], fitted["pair_weighting"]
-        check_source_of_pairs(selection, weighting, y, pairs, pair_weight)
-        X, ids = self._features(X), self._query_ids(X, qid)
-        queries = validation.queries(ids, group, X.shape[0])
-        labels = None if pairs is not None else validation.labels(y, X.shape[0])
         weights = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
-        weights["event"] = event
-        n_threads = effective_n_jobs(self.n_jobs)
-        how = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
-        found = training_pairs(queries, labels, pairs, pair_weight, **how, **weights)
+        fitted_to = self._fitted_pairs(X, y, qid, group, pairs, pair_weight, event=event, **weights)
+        X, queries, labels, found = fitted_to.X, fitted_to.queries, fitted_to.labels, fitted_to.pairs
+        fitted = self.fitted_params_
         kept = getattr(self, "pair_alpha_", None)
         if kept is not None:
             if len(kept) != found.n_pairs:
@@ -144,6 +146,20 @@ class DualMixin(Ranker):
             return weights * loss.alpha(scores[preferred] - scores[other], C, width)
 
         return DualCoef(found, queries, labels, alpha)
+
+    def _fitted_pairs(
+        self, X: Any, y: Any, qid: Any, group: Any, pairs: Any, pair_weight: Any, **weights: Any
+    ) -> "FittedPairs":
+        """The pairs that ``fit`` learned from, for the same arguments."""
+        check_is_fitted(self)
+        selection, weighting = self.fitted_params_["pair_selection"], self.fitted_params_["pair_weighting"]
+        check_source_of_pairs(selection, weighting, y, pairs, pair_weight)
+        X, ids = self._features(X), self._query_ids(X, qid)
+        queries = validation.queries(ids, group, X.shape[0])
+        labels = None if pairs is not None else validation.labels(y, X.shape[0])
+        how = {"selection": selection, "weighting": weighting, "n_threads": effective_n_jobs(self.n_jobs)}
+        found = training_pairs(queries, labels, pairs, pair_weight, **how, **weights)
+        return FittedPairs(X, queries, labels, found)
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

@@ -1,11 +1,11 @@
-"""WeightsDisplay: weights of a linear ranker with their bootstrap intervals."""
+"""WeightsDisplay: weights of a linear ranker with their intervals."""
 
 from typing import Any
 
 import numpy as np
 
 from ranksvm._features import feature_label
-from ranksvm.analysis import BootstrapWeights
+from ranksvm.analysis import WeightIntervals
 from ranksvm.plotting.figures import axes_or_new
 from ranksvm.plotting.styles import colour, legend_above, literal
 
@@ -18,7 +18,7 @@ ROW_HEIGHT, MARGIN = 0.26, 1.1
 class WeightsDisplay:
     """Weights of a linear ranker with their confidence intervals, the largest on top.
 
-    A weight whose interval contains 0 is drawn hollow and grey: its sign is uncertain.
+    A weight whose interval contains 0 is drawn hollow and gray: it may have either sign.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class WeightsDisplay:
     --------
     >>> from ranksvm import RankSVM, analysis, make_ranking, plotting
     >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
-    >>> found = analysis.bootstrap_weights(RankSVM(C=0.01), data.X, data.y, data.qid, n_resamples=20, random_state=0)
-    >>> len(plotting.WeightsDisplay.from_bootstrap(found).ax_.get_yticks())
+    >>> weights = analysis.weight_intervals(RankSVM(C=0.01), data.X, data.y, data.qid)
+    >>> len(plotting.WeightsDisplay.from_intervals(weights).ax_.get_yticks())
     4
     """
 
@@ -53,25 +53,22 @@ class WeightsDisplay:
         self.level = level
 
     @classmethod
-    def from_bootstrap(
+    def from_intervals(
         cls,
-        weights: BootstrapWeights,
+        weights: WeightIntervals,
         *,
         level: float | None = None,
-        method: str = "percentile",
         top: int | None = 20,
         ax: Any = None,
     ) -> "WeightsDisplay":
-        """Draw the result of `ranksvm.analysis.bootstrap_weights`.
+        """Draw the result of `ranksvm.analysis.weight_intervals`.
 
         Parameters
         ----------
-        weights : BootstrapWeights
-            Weights and refits.
+        weights : WeightIntervals
+            Weights and standard errors.
         level : float, optional
             Confidence level; None: that of ``weights``.
-        method : {"percentile", "basic"}, default "percentile"
-            Kind of the intervals, as in `BootstrapWeights.interval`.
         top : int or None, default 20
             Number of weights to draw, the largest in absolute value; None: all.
         ax : matplotlib Axes, optional
@@ -87,9 +84,9 @@ class WeightsDisplay:
         MissingDependencyError
             When matplotlib is not installed.
         OptionError
-            When level or method is invalid.
+            When level is invalid.
         """
-        low, high = weights.interval(level, method)
+        low, high = weights.interval(level)
         level = weights.level if level is None else level
         return cls(weights.coef, low, high, feature_names=weights.feature_names, level=level).plot(top=top, ax=ax)
 
@@ -117,11 +114,11 @@ class WeightsDisplay:
         ax = axes_or_new(ax, figsize=(6.4, MARGIN + ROW_HEIGHT * len(largest)), layout="constrained")
         places = np.arange(len(largest))
         coef, low, high = (np.asarray(values)[largest] for values in (self.coef, self.low, self.high))
-        settled = (low > 0) | (high < 0)
+        without_zero = (low > 0) | (high < 0)
         ax.axvline(0.0, color="0.3", linewidth=1.0, zorder=1)
         for chosen, color, face, text in (
-            (settled, colour(0), colour(0), "sign certain"),
-            (~settled, "0.6", "white", "interval contains 0"),
+            (without_zero, colour(0), colour(0), "interval without 0"),
+            (~without_zero, "0.6", "white", "interval contains 0"),
         ):
             if chosen.any():
                 ax.hlines(places[chosen], low[chosen], high[chosen], color=color, linewidth=2)

@@ -7,7 +7,7 @@ import numpy as np
 from ranksvm._features import feature_label
 from ranksvm._tabular import Table
 from ranksvm._words import aligned, count, counted, queries
-from ranksvm.analysis import BootstrapWeights
+from ranksvm.analysis import WeightIntervals
 from ranksvm.estimators import RankSVM, RankSVMCV
 from ranksvm.plotting import WeightsDisplay
 from ranksvm.report.blocks import Block, Details, Figure, Grid, Section, Text
@@ -33,18 +33,18 @@ def weights_section(subject: Subject) -> Section:
     if subject.explanation is None or subject.importance is None:
         return Section("weights", title, [Text(_NOT_LINEAR)])
     blocks: list[Block] = []
-    if subject.bootstrap is None:
+    if subject.intervals is None:
         blocks.append(Text(_why_no_intervals(subject)))
     else:
-        found, drawn = _with_short_names(subject.bootstrap), min(_DRAWN, len(subject.bootstrap.coef))
+        found, drawn = _with_short_names(subject.intervals), min(_DRAWN, len(subject.intervals.coef))
         svg = drawing(
             "weights",
-            lambda axes: WeightsDisplay.from_bootstrap(found, top=drawn, ax=axes),
+            lambda axes: WeightsDisplay.from_intervals(found, top=drawn, ax=axes),
             height=1.1 + 0.2 * drawn,
         )
         caption = (
-            f"The {counted(drawn, 'largest weight')} with percentile intervals from {count(len(found.samples))} refits "
-            "to queries drawn with replacement; C and scalers are kept."
+            f"The {counted(drawn, 'largest weight')} with {100 * found.level:g} % intervals, from a jackknife over "
+            f"{queries(found.n_queries)}; C and scalers are kept."
         )
         blocks.append(Figure(svg, caption))
     table, n_left = _weights_table(subject)
@@ -57,15 +57,17 @@ def weights_section(subject: Subject) -> Section:
     return Section("weights", title, blocks)
 
 
-def _with_short_names(found: BootstrapWeights) -> BootstrapWeights:
+def _with_short_names(found: WeightIntervals) -> WeightIntervals:
     names = None if found.feature_names is None else short_names([str(name) for name in found.feature_names])
-    return BootstrapWeights(found.coef, found.samples, found.level, found.solver_error, names)
+    return WeightIntervals(found.coef, found.standard_errors, found.n_queries, found.level, feature_names=names)
 
 
 def _why_no_intervals(subject: Subject) -> str:
     if not isinstance(subject.ranker, RankSVM | RankSVMCV):
-        return f"Intervals of weights come from refits, which are made for RankSVM only, not {_kind(subject)}."
-    return "Intervals of weights need the training data and resamples (train; --train), which were not given."
+        return f"There are intervals of the weights of RankSVM only, not {_kind(subject)}."
+    if subject.why_no_intervals:
+        return f"There are no intervals of weights: {subject.why_no_intervals}"
+    return "Intervals of weights need the training data (train; --train), which were not given."
 
 
 def _kind(subject: Subject) -> str:
@@ -86,17 +88,17 @@ def _weights_table(subject: Subject) -> tuple[Table, int]:
         "share": importance[chosen] / total,
     }
     weights = {"weight": coef[chosen]}
-    if subject.bootstrap is not None:
-        weights |= dict(zip(("low", "high"), (ends[chosen] for ends in subject.bootstrap.interval()), strict=True))
+    if subject.intervals is not None:
+        weights |= dict(zip(("low", "high"), (ends[chosen] for ends in subject.intervals.interval()), strict=True))
     # with equally many decimals, to be compared
     texts = np.array(aligned(np.concatenate(list(weights.values())).tolist()))
     columns |= {name: part.tolist() for name, part in zip(weights, np.split(texts, len(weights)), strict=True)}
-    if subject.bootstrap is not None:
-        columns["same sign"] = subject.bootstrap.sign_stability[chosen]
+    if subject.intervals is not None:
+        columns["interval without 0"] = np.where(subject.intervals.excludes_zero()[chosen], "yes", "no").tolist()
     table = Table(
         columns,
         "Features, the most important first",
-        formats={"share": ".1%", "same sign": ".0%"},
+        formats={"share": ".1%"},
         numbers=("importance", "weight", "low", "high"),
     )
     return table, len(coef) - len(chosen)

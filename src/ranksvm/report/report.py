@@ -87,7 +87,6 @@ def make_report(
     metrics: str | Metric | Iterable[str | Metric] = METRICS,
     convention: str = "default",
     correction: Literal["holm", "bonferroni", "tukey", "none"] = "holm",
-    n_resamples: int = 200,
     n_worst: int = 10,
     name: str = "model",
     title: str | None = None,
@@ -97,8 +96,8 @@ def make_report(
     """A report on a fitted model: one HTML page that opens offline in any browser and can be printed.
 
     It describes the data; the fit and what its certificate proves; the path of C of a model that chose it; metrics with
-    intervals and paired tests against baselines; NDCG@k curves; wins and losses by query; weights with bootstrap
-    intervals and importance; the worst queries, document by document; scores against labels; and how it was made. A
+    intervals and paired tests against baselines; NDCG@k curves; wins and losses by query; weights with intervals
+    and importance; the worst queries, document by document; scores against labels; and how it was made. A
     section that does not apply says why. The same arguments give the same bytes.
 
     Parameters
@@ -118,8 +117,6 @@ def make_report(
         As in `ranksvm.metrics.evaluate`.
     correction : {"holm", "bonferroni", "tukey", "none"}, default "holm"
         Correction of the p-values for the number of baselines, as in `ranksvm.metrics.compare_systems`.
-    n_resamples : int, default 200
-        Number of refits for the intervals, as in `ranksvm.analysis.bootstrap_weights`; 0: no intervals.
     n_worst : int, default 10
         Number of queries that are explained document by document.
     name : str, default "model"
@@ -129,7 +126,7 @@ def make_report(
     command : str, optional
         The command that made the report, to be shown in it.
     n_jobs : int or None, default None
-        Number of threads of the refits; None or -1: the number of processors.
+        Number of threads of the fit to ``train``; None or -1: the number of processors.
 
     Returns
     -------
@@ -141,8 +138,8 @@ def make_report(
     MissingDependencyError
         When jinja2 or matplotlib is not installed.
     DataError
-        When the data are not what the model was fitted to, or ``train`` is not the data that it was trained on: refits
-        differ by more than the certificates allow.
+        When the data are not what the model was fitted to, or ``train`` is not the data that it was trained on: a
+        fit differs by more than the certificates allow.
     OptionError
         When an option has an invalid value.
 
@@ -153,7 +150,7 @@ def make_report(
     >>> data = make_ranking(n_queries=60, n_docs=10, n_features=5, random_state=0)
     >>> train, test = data.select(data.qid < 40), data.select(data.qid >= 40)
     >>> ranker = RankSVM(C=0.01).fit(train.X, train.y, qid=train.qid)
-    >>> report = make_report(ranker, test, train=train, baselines={"first feature": test.X[:, 0]}, n_resamples=20)
+    >>> report = make_report(ranker, test, train=train, baselines={"first feature": test.X[:, 0]})
     >>> report.html.startswith("<!DOCTYPE html>"), len(report.html) < 1_000_000
     (True, True)
     """
@@ -161,7 +158,6 @@ def make_report(
     picture_formats()  # as early: matplotlib is needed at the end
     _options.check(
         correction=_options.one_of(correction, tuple(CORRECTIONS)),
-        n_resamples=_options.count(n_resamples, 0),
         n_worst=_options.count(n_worst, 0),
     )
     if not hasattr(model, "predict"):
@@ -184,7 +180,6 @@ def make_report(
         metrics=metrics,
         convention=convention,
         correction=correction,
-        n_resamples=n_resamples,
         n_jobs=n_jobs,
     )
     sections = [

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ranksvm._steps import steps_of
-from ranksvm.analysis import BootstrapWeights, bootstrap_weights, explain, feature_importance
+from ranksvm.analysis import WeightIntervals, explain, feature_importance, weight_intervals
 from ranksvm.data import ComparablePairs, RankingData
-from ranksvm.exceptions import DataError, OptionError
+from ranksvm.exceptions import DataError, NoIntervalsError, OptionError
 from ranksvm.metrics import Comparison, Evaluation, compare_systems, evaluate, parse_metrics
 from ranksvm.metrics.scorers import predict_scores
 from ranksvm.problems.explanation import Explanation
@@ -47,8 +47,10 @@ class Subject:
         The model against each baseline in each metric.
     correction : str
         How their p-values are corrected.
-    bootstrap : BootstrapWeights or None
-        Refits of the model.
+    intervals : WeightIntervals or None
+        Intervals of the weights.
+    why_no_intervals : str
+        The reason for which the weights of the training data have none; empty if they have, or were not given.
     explanation : Explanation or None
         Contributions of the features to the scores of a linear model.
     importance : ndarray of float64, shape (n_features,), or None
@@ -65,7 +67,8 @@ class Subject:
     curves: dict[str, Evaluation]
     comparisons: list[Comparison]
     correction: str
-    bootstrap: BootstrapWeights | None
+    intervals: WeightIntervals | None
+    why_no_intervals: str
     explanation: Explanation | None
     importance: np.ndarray | None
 
@@ -100,7 +103,6 @@ def examine(
     metrics: Any,
     convention: str,
     correction: str,
-    n_resamples: int,
     n_jobs: int | None,
 ) -> Subject:
     """Measure a model and its baselines; the parameters are those of `make_report`."""
@@ -125,6 +127,7 @@ def examine(
     found = evaluations(names)
     linear = hasattr(steps_of(model)[-1], "explain")
     features = data.feature_names
+    intervals, why_none = _intervals(model, train, n_jobs, features)
     return Subject(
         model=model,
         name=name,
@@ -136,7 +139,8 @@ def examine(
         curves=evaluations(cutoffs),
         comparisons=_comparisons(found, names, correction),
         correction=correction,
-        bootstrap=_bootstrap(model, train, n_resamples, n_jobs, features),
+        intervals=intervals,
+        why_no_intervals=why_none,
         explanation=explain(model, data.X, data.query_ids, feature_names=features) if linear else None,
         importance=feature_importance(model, data.X, data.query_ids) if linear else None,
     )
@@ -159,34 +163,24 @@ def _comparisons(evaluations: dict[str, Evaluation], metrics: Sequence[str], cor
     return found
 
 
-def _bootstrap(
-    model: Any, train: RankingData | None, n_resamples: int, n_jobs: int | None, features: Any
-) -> BootstrapWeights | None:
-    """Refits of a RankSVM to its training data."""
+def _intervals(
+    model: Any, train: RankingData | None, n_jobs: int | None, features: Any
+) -> tuple[WeightIntervals | None, str]:
+    """Intervals of the weights of a RankSVM, from its training data; or why there are none."""
     from ranksvm.estimators import RankSVM, RankSVMCV
 
     ranker = steps_of(model)[-1]
-    if train is None or n_resamples == 0 or not isinstance(ranker, RankSVM | RankSVMCV):
-        return None
-
-    def refits(number: int) -> BootstrapWeights:
-        return bootstrap_weights(
-            model,
-            train.X,
-            train.y,
-            train.query_ids,
-            n_resamples=number,
-            random_state=0,
-            n_jobs=n_jobs,
-            feature_names=features,
-        )
-
-    # one refit before many
-    _check_trained_on(ranker, train, refits(1))
-    return refits(n_resamples)
+    if train is None or not isinstance(ranker, RankSVM | RankSVMCV):
+        return None, ""
+    try:
+        found = weight_intervals(model, train.X, train.y, train.query_ids, n_jobs=n_jobs, feature_names=features)
+    except NoIntervalsError as error:
+        return None, str(error)
+    _check_trained_on(ranker, train, found)
+    return found, ""
 
 
-def _check_trained_on(ranker: Any, train: RankingData, found: BootstrapWeights) -> None:
+def _check_trained_on(ranker: Any, train: RankingData, found: WeightIntervals) -> None:
     """Refuse data that the ranker was not trained on: the fit to them is not that of the ranker."""
     labels = np.asarray(train.y, dtype=np.float64)
     n_pairs = ComparablePairs.from_labels(train.queries, labels, may_be_empty=True).n_pairs
