@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import ranksvm
 from command_runner import command_runner
+from ranksvm import clicks
 from ranksvm.cli import main
 
 from .test_kills import Killed
@@ -70,6 +72,37 @@ def test_the_commands_of_a_page_run(tmp_path, monkeypatch, page, heading):
     finally:
         if service is not None:
             service.kill()
+
+
+def test_the_lines_of_the_clicks_guide_run(tmp_path, monkeypatch):
+    """What is not a doctest: lines on files that a reader has, here those of simulated users and of a service."""
+    monkeypatch.chdir(tmp_path)
+    made = ranksvm.make_ranking(n_queries=30, n_docs=8, n_features=3, random_state=0)
+    ids = [f"d{row}" for row in range(made.n_rows)]
+    ranksvm.write_letor("docs.txt", made.X, made.y, made.qid, docid=ids)
+    data = ranksvm.read_letor("docs.txt")
+    log = clicks.simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, 5_000, n_ranks=5, random_state=0)
+    log.save("log.parquet")
+    text = (ROOT / "docs" / "clicks.md").read_text(encoding="utf-8")
+    known = {name: getattr(clicks, name) for name in clicks.__all__} | {"RankSVM": ranksvm.RankSVM, "data": data}
+    service = Killed("events.db", ["serve", "--n-features", "3", "--store", "events.db"])
+    done = []
+    try:
+        address = f"http://127.0.0.1:{service.port}"
+        assert command_runner().invoke(main, ["simulate", address, "docs.txt", "--passes", "3"]).exit_code == 0
+        for language, block in re.findall(r"```(python|sh)\n(.*?)```", text, re.S):
+            if language == "python" and not block.startswith(">>>"):
+                exec(block, known)
+                done.append(block)
+            elif language == "sh":
+                for line in block.splitlines():
+                    result = command_runner().invoke(main, shlex.split(line)[1:])
+                    assert result.exit_code == 0, result.output
+                    done.append(line)
+    finally:
+        service.kill()
+    assert len(done) == 5
+    assert known["log"].n_impressions == 90
 
 
 def test_the_lines_of_the_examples_are_commands(tmp_path, monkeypatch):
