@@ -25,7 +25,7 @@ from ranksvm.serving.meters import Meters
 from ranksvm.serving.openapi import openapi
 from ranksvm.serving.problems import Problem, response_of
 from ranksvm.serving.records import Outcome, Receipt, is_event_id, time_of
-from ranksvm.serving.requests import JSON, Activation, check_width, decoded, parsed
+from ranksvm.serving.requests import JSON, Activation, check_repeated, check_width, decoded, parsed
 from ranksvm.serving.service import Service
 from ranksvm.serving.writer import deliver
 
@@ -182,7 +182,9 @@ class _API:
     async def feedback(self, request: HTTPRequest) -> Response:
         """``POST /v1/events/{event}/feedback``."""
         event = _event(request)
-        given = decoded(_feedback_decoder, await self._json_body(request))
+        body = await self._json_body(request)
+        given = decoded(_feedback_decoder, body)
+        check_repeated(body)
         try:
             receipt = await self._stored(event, content_of(given))
         except DataError as error:

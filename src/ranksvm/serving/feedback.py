@@ -1,5 +1,8 @@
 """What feedback says about the documents of an event: labels, clicks or preferences."""
 
+import math
+from typing import Any
+
 import msgspec
 import numpy as np
 
@@ -89,12 +92,21 @@ def content_of(given: Feedback) -> bytes:
         labels = given.labels.values() if isinstance(given.labels, dict) else given.labels
         if not labels:
             raise DataError("labels are empty: leave an event without feedback instead.")
-        if not np.isfinite(np.asarray(list(labels), dtype=np.float64)).all():
-            raise DataError("labels must be finite numbers.")
+        for label in labels:
+            _check_number("a label", label)
     for preferred, other in given.preferences or ():
         if preferred == other:
             raise DataError(f"the document {preferred!r} is preferred to itself.")
+    _check_number("at", given.at)
     return msgspec.msgpack.encode(given, order="deterministic")
+
+
+def _check_number(name: str, value: Any) -> None:
+    """Refuse a number that the log cannot hold."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise DataError(f"{name} is an integer beyond 64 bits: send it as a decimal number, such as 1e20.")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise DataError(f"{name} is {value}, and must be a finite number.")
 
 
 def misfit(content: bytes, documents: list[str]) -> str | None:

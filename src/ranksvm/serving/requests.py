@@ -1,5 +1,8 @@
 """What is sent to a service to be ranked: JSON, lines of JSON, or float32 numbers; and what is answered."""
 
+import json
+import re
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -19,6 +22,7 @@ __all__ = [
     "RankRequest",
     "Ranking",
     "Request",
+    "check_repeated",
     "check_width",
     "parsed",
 ]
@@ -136,6 +140,8 @@ class Request(msgspec.Struct):
     query: str | None
 
 
+# Names of a RankRequest, as they are in a body.
+_NAMES = tuple(f'"{name}"'.encode() for name in RankRequest.__struct_fields__)
 _rank_decoder = msgspec.json.Decoder(RankRequest)
 _lines_decoder = msgspec.json.Decoder(Document)
 
@@ -168,6 +174,7 @@ def parsed(kind: str, body: bytes, query: str | None, names: list[str], limits: 
     """
     if kind == JSON:
         given, X = _rank_request(body)
+        check_repeated(body, _NAMES)
         if query is not None:
             raise Problem(422, "two-queries", "a body of JSON has the query: leave ?query= out of the address.")
         if (given.documents is None) == (given.matrix is None):
@@ -219,7 +226,39 @@ def decoded(decoder: Any, body: bytes) -> Any:
     except msgspec.ValidationError as error:
         raise Problem(422, "content", f"{error}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Problem(400, "malformed", f"the body is not JSON: {error}.") from None
+        other = re.search(rb"[\[:,]\s*(-?(?:NaN|Infinity))\b", body)
+        number = (
+            f" {other[1].decode()} is no number of JSON: leave the value out, or send another one." if other else ""
+        )
+        raise Problem(400, "malformed", f"the body is not JSON: {error}.{number}") from None
+
+
+def check_repeated(body: bytes, names: Iterable[bytes] | None = None) -> None:
+    """Refuse a name that an object of a body of JSON has twice: readers of JSON disagree about which of both counts.
+
+    Parameters
+    ----------
+    body : bytes
+        The body, which is JSON.
+    names : iterable of bytes, optional
+        The names that matter, as they are in the body; None: all.
+
+    Raises
+    ------
+    Problem
+        When a name is there twice.
+    """
+    if names is None or any(body.count(name) > 1 for name in names):
+        json.loads(body, object_pairs_hook=_pairs)
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise Problem(422, "repeated", f"the name {twice!r} is there twice in one object of the body.")
+    return found
 
 
 def _check_count(n_documents: int, limits: Limits) -> None:

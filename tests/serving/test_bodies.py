@@ -1,0 +1,75 @@
+"""Odd bodies of requests: what is wrong and where, never an error of the service."""
+
+import numpy as np
+import pytest
+
+import ranksvm
+
+from .http_service import Running
+
+pytest.importorskip("starlette", reason="starlette is not installed: no service is tested")
+pytest.importorskip("uvicorn", reason="uvicorn is not installed: no service is tested")
+
+HUGE, ENDLESS = 10**30, 10**400
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bodies") / "events.db"
+    running = Running(str(path), ranksvm.SOLARRanker(random_state=0))
+    client = running.client()
+    yield client
+    client.close()
+    running.stop()
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        (b'{"labels": [%d, 0]}' % HUGE, 422, "a label is an integer beyond 64 bits"),
+        (b'{"labels": {"0": %d}}' % ENDLESS, 422, "a label is an integer beyond 64 bits"),
+        (b'{"clicks": ["0"], "at": %d}' % HUGE, 422, "at is an integer beyond 64 bits"),
+        (b'{"clicks": ["0"], "at": 1e400}', 422, "out of range"),
+        (b'{"labels": [NaN, 0]}', 400, "NaN is no number of JSON"),
+        (b'{"labels": [-Infinity, 0]}', 400, "-Infinity is no number of JSON"),
+        (b'{"labels": [1, 0], "labels": [0, 1]}', 422, "the name 'labels' is there twice"),
+        (b'{"labels": {"0": 1, "0": 2}}', 422, "the name '0' is there twice"),
+        (b'{"clicks": ["\xff"]}', 400, "not JSON"),
+        (b'{"clicks": ["\\ud800"]}', 400, "not JSON"),
+        (b'{"preferences": [["0"]]}', 422, "length 2"),
+        (b"[]", 422, "object"),
+        (b"", 400, "not JSON"),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_odd_feedback(client, body, status, words):
+    event = client.rank([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])["event"]
+    found, problem, _ = client.send("POST", f"/v1/events/{event}/feedback", body)
+    assert (found, words in problem["detail"]) == (status, True), problem
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        (b'{"matrix": [[%d, 0, 0]]}' % ENDLESS, 422, "beyond the range"),
+        (b'{"matrix": [[1, 0, 0]], "matrix": [[0, 1, 0]]}', 422, "the name 'matrix' is there twice"),
+        (b'{"matrix": [[1, 0, 0]], "query": "a", "query": "b"}', 422, "the name 'query' is there twice"),
+        (b'{"matrix": [[Infinity, 0, 0]]}', 400, "Infinity is no number of JSON"),
+        (b'{"documents": [{"id": "a", "features": [%d, 0, 0]}]}' % ENDLESS, 422, "beyond the range"),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_odd_requests(client, body, status, words):
+    found, problem, _ = client.send("POST", "/v1/rank", body)
+    assert (found, words in problem["detail"]) == (status, True), problem
+
+
+def test_names_of_fields_may_be_ids_and_queries(client):
+    body = {"matrix": np.eye(3).tolist(), "ids": ["matrix", "ids", "query"], "query": "documents"}
+    assert sorted(client.post("/v1/rank", body)[1]["order"]) == ["ids", "matrix", "query"]
+
+
+def test_numbers_at_the_edge_are_taken(client):
+    for labels in ([2**63 - 1, -(2**63)], [1.7e308, -1.7e308], [0.5, -0.0]):
+        event = client.rank([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])["event"]
+        assert client.feedback(event, labels=labels)[0] == 202
