@@ -149,10 +149,13 @@ class SOLARRanker(OnlineRanker):
         self.verbose = verbose
 
     def forget(self, keep: float = 0.0) -> Self:
-        """Keep only a share of what was learned: ``keep w``, and for the second order ``keep S + (1 - keep) I``.
+        """Keep only a share of what was learned, for instance after relevance has changed.
 
-        The ranking stays the same as long as ``keep`` is above 0. But what is learned from now on counts ``1 / keep``
-        times as much relative to the past, for instance after relevance has changed.
+        The first order continues with ``keep w``. The second order keeps a share of the information: the precision
+        ``P = S^-1``, which begins as I, becomes ``Q = I + keep (P - I)``, and S its inverse. w is multiplied by the
+        number that gives it the length of ``keep Q^-1 P w``: near ``keep`` as long as S is near I, and near 1 when S is
+        small. So the ranking stays the same as long as ``keep`` is above 0, and what comes next counts ``1 / keep``
+        times as much relative to the past.
 
         Parameters
         ----------
@@ -184,11 +187,25 @@ class SOLARRanker(OnlineRanker):
         if self._is_new():
             return self
         with lock_of(self):
-            self.weights_ *= keep
-            if self._covariance_ is not None:
-                self._covariance_ *= keep
-                self._covariance_ += (1.0 - keep) * self._initial_covariance(len(self.weights_))
+            if self._covariance_ is None:
+                self.weights_ *= keep
+            elif self.fitted_params_["covariance"] == "diagonal":
+                self._forget(keep, self._covariance_, None)
+            else:
+                self._forget(keep, *np.linalg.eigh(self.covariance_))
         return self
+
+    def _forget(self, keep: float, s: np.ndarray, vectors: np.ndarray | None) -> None:
+        """`forget` for the second order, with eigenvalues s of S and their vectors; None: the unit vectors."""
+        s = np.clip(s, 1e-300, 1.0)
+        shares = keep / (s + keep * (1.0 - s))  # of each eigenvector of w; P is 1 / s
+        w = self.weights_ if vectors is None else vectors.T @ self.weights_
+        length = float(np.linalg.norm(w))
+        if length > 0:
+            self.weights_ *= float(np.linalg.norm(shares * w)) / length
+        new = s / (s + keep * (1.0 - s))
+        assert self._covariance_ is not None
+        self._covariance_[:] = new if vectors is None else ((vectors * new) @ vectors.T).reshape(-1)
 
     @property
     def covariance_(self) -> np.ndarray:
@@ -236,10 +253,10 @@ class SOLARRanker(OnlineRanker):
 
     def _begin(self, n_features: int) -> None:
         self.fitted_params_ = self._params_now()
-        self._covariance_ = self._initial_covariance(n_features) if self.order == 2 else None
-
-    def _initial_covariance(self, n_features: int) -> np.ndarray:
-        return np.eye(n_features).reshape(-1) if self.covariance == "full" else np.ones(n_features)
+        self._covariance_ = None
+        if self.order == 2:
+            full = self.covariance == "full"
+            self._covariance_ = np.eye(n_features).reshape(-1) if full else np.ones(n_features)
 
     def _learn(self, rows: OnlineRows, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None) -> None:
         method, parameter = online.SOLAR_FIRST, self.C
