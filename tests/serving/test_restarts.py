@@ -1,5 +1,7 @@
 """PostgreSQL is restarted while rankings and feedback come in: nothing acknowledged is lost or counted twice."""
 
+import shutil
+import sys
 import threading
 import time
 
@@ -7,10 +9,13 @@ import numpy as np
 import pytest
 
 import ranksvm
-from ranksvm.serving.learning import CHAMPION
+from ranksvm.serving.learner import Learner, Schedule, begin
+from ranksvm.serving.learner_process import LearnerProcess
+from ranksvm.serving.learning import CHAMPION, Settings
 from ranksvm.serving.replay import replay
 from ranksvm.serving.store import open_store
 
+from .conftest import event, feedback
 from .http_service import Running
 
 pytest.importorskip("starlette", reason="starlette is not installed: no service is tested")
@@ -96,3 +101,70 @@ def until(condition, seconds=60):
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def test_an_entry_at_which_learning_fails_again_and_again_is_passed_over(tmp_path, monkeypatch):
+    store = open_store(str(tmp_path / "events.db"))
+    begin(store, {CHAMPION: ranksvm.SOLARRanker(random_state=0)}, Settings(["f1", "f2", "f3"]), at=0.0)
+    for number in range(5):
+        one = event(number)
+        store.append([one, feedback(one.id)])
+    lesson_of = ranksvm.serving.learning.lesson_of
+
+    def fails(found, click_learning):
+        if found.seq == 3:
+            raise MemoryError("not foreseen")
+        return lesson_of(found, click_learning)
+
+    monkeypatch.setattr("ranksvm.serving.learning.lesson_of", fails)
+    learner = Learner(store, Schedule(2, 0.01))
+    learner.start()
+    end = time.monotonic() + 20
+    while learner.served.position < 5:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    learner.close()
+    assert store.passed_over() == {3: "MemoryError: not foreseen"}
+    monkeypatch.undo()
+    again = replay(store).learning  # without the fault, too: the same entries teach the same
+    assert (again.position, again.skipped) == (5, 1)
+    assert again.reason == "entry 3 was passed over: MemoryError: not foreseen"
+    assert again.to_bytes() == store.checkpoint().state
+    store.close()
+
+
+def test_an_entry_at_which_process_after_process_ends_is_passed_over(tmp_path, monkeypatch):
+    path = str(tmp_path / "events.db")
+    store = open_store(path)
+    begin(store, {CHAMPION: ranksvm.SOLARRanker(random_state=0)}, Settings(["f1", "f2", "f3"]), at=0.0)
+    monkeypatch.setattr("ranksvm.serving.learner_process._AGAIN", 0.01)
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    process = LearnerProcess(store, path, Schedule(1000, 0.5), None, "zero")
+    assert process._next_schedule().every == 1000
+    process.start()
+    end = time.monotonic() + 20
+    while not store.passed_over():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    process.close()
+    assert store.passed_over() == {1: "the process of the learner ended with code 1."}
+    store.close()
+
+
+def test_readiness_says_when_learning_stands_still(tmp_path, monkeypatch):
+    monkeypatch.setattr("ranksvm.serving.service._STANDING", 0.3)
+    running = Running(str(tmp_path / "events.db"), ranksvm.SOLARRanker(random_state=0))
+    client = running.client()
+    assert client.get("/readyz")[1] == {"status": "ready", "learning": "keeps up", "lag": 0, "trouble": None}
+    monkeypatch.setattr(running.service.learner, "step", lambda: False)
+    ranking = client.rank([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    assert client.feedback(ranking["event"], labels=[1, 0])[0] == 202
+    end = time.monotonic() + 20
+    while (answer := client.get("/readyz")[1])["learning"] != "stands still":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert answer["lag"] == 1
+    assert client.get("/v1/models")[1]["learning"]["standing"] >= 0.3
+    client.close()
+    monkeypatch.undo()
+    running.stop()

@@ -39,6 +39,8 @@ Handler = Callable[[HTTPRequest], Awaitable[Response]]
 _REFRESH = 2.0
 # Seconds for which feedback waits for an event that another process may be storing, and between two looks.
 _PATIENCE, _LOOK = 1.0, 0.05
+# Answers that learning may be behind and still keep up: a version is written after 1,000 by default.
+_LAG = 2_000
 _ASSETS = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -261,11 +263,12 @@ class _API:
         return _json({"status": "ok"})
 
     async def readyz(self, _: HTTPRequest) -> Response:
-        """``GET /readyz``: requests can be answered and stored."""
+        """``GET /readyz``: requests can be answered and stored; whether learning keeps up is in the answer."""
         if self._service.writer.refused is not None:
             raise _unavailable(StoreError(self._service.writer.refused))
-        await run_in_threadpool(lambda: self._service.store.head)
-        return _json({"status": "ready"})
+        learning = await run_in_threadpool(self._service.learning)
+        state = "stands still" if learning["standing"] else "lags" if learning["lag"] > _LAG else "keeps up"
+        return _json({"status": "ready", "learning": state, "lag": learning["lag"], "trouble": learning["trouble"]})
 
     async def metrics(self, _: HTTPRequest) -> Response:
         """``GET /metrics``: for Prometheus."""

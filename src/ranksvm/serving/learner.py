@@ -19,12 +19,14 @@ from ranksvm.serving.propensities import estimated
 from ranksvm.serving.records import Entry, Kind
 from ranksvm.serving.store import Store
 
-__all__ = ["Learner", "Schedule", "Served", "begin", "summary"]
+__all__ = ["MOST_FAILURES", "Learner", "Schedule", "Served", "begin", "summary"]
 
 logger = logging.getLogger("ranksvm.serving")
 
 # Entries read at a time.
 _PART = 256
+# Times that learning may end at an entry before the entry is passed over.
+MOST_FAILURES = 3
 # Seconds between two removals of old events.
 _CLEAN = 3600.0
 
@@ -147,6 +149,8 @@ class Learner:
         self.summary: dict[str, Any] = {}
         self._learning: Learning | None = None
         self._version = 0
+        self._passed_over: dict[int, str] = {}
+        self._failures: dict[int, int] = {}  # by entry
         self._estimated = 0  # sequence number of the newest estimate of propensities, which waits for its turn
         self._leased = self._saved = self._cleaned = -float("inf")
         self._stop, self._wake = threading.Event(), threading.Event()
@@ -205,7 +209,13 @@ class Learner:
         unsaved = self._learning.position - self.served.position
         found = self._store.entries(self._learning.position, min(_PART, self._schedule.every - unsaved))
         for entry in found:
-            self._learning.apply(entry, self._store)
+            try:
+                self._learning.apply(entry, self._store, self._passed_over)
+            except StoreError:
+                raise
+            except Exception as error:
+                self._failed(entry.seq, error)
+                raise
         unsaved += len(found)
         if self._learning.needs_estimate and self._learning.position >= self._estimated:
             self._estimate()
@@ -238,10 +248,18 @@ class Learner:
                 self._wake.wait(min(self._schedule.seconds, self._schedule.lease / 3) / 4)
                 self._wake.clear()
 
+    def _failed(self, seq: int, error: Exception) -> None:
+        """Have an entry passed over that failed again and again: it must not stop all that follow."""
+        self._failures[seq] = self._failures.get(seq, 0) + 1
+        if self._failures[seq] >= MOST_FAILURES:
+            logger.warning("entry %d failed %d times, and is passed over", seq, MOST_FAILURES)
+            self._store.pass_over(seq, f"{type(error).__name__}: {error}")
+
     def _take_over(self) -> None:
         newest = self._store.checkpoint()
         assert newest is not None
         self._learning, self._version = Learning.from_bytes(newest.state), newest.version
+        self._passed_over = self._store.passed_over()
         self._serve(newest.position, newest.at)
         logger.info("this process learns, from entry %d on", newest.position + 1)
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from ranksvm.exceptions import StoreError
-from ranksvm.serving.learner import Learner, Schedule, Served, summary
+from ranksvm.serving.learner import MOST_FAILURES, Learner, Schedule, Served, summary
 from ranksvm.serving.learning import Learning, Settings
 from ranksvm.serving.models import ranking_model_from
 from ranksvm.serving.store import Store, open_store
@@ -43,7 +43,8 @@ class LearnerProcess:
 
     def __init__(self, store: Store, url: str, schedule: Schedule, reward_wait: float | None, unanswered: str):
         self._store = store
-        self._asked = {"url": url, "schedule": schedule, "reward_wait": reward_wait, "unanswered": unanswered}
+        self._asked = {"url": url, "reward_wait": reward_wait, "unanswered": unanswered}
+        self._schedule = schedule
         self.learns = False
         self.trouble: str | None = None
         self._owner: str | None = None
@@ -52,6 +53,9 @@ class LearnerProcess:
         self._thread: threading.Thread | None = None
         self._turn = threading.Lock()
         self._version = 0
+        # where the last processes ended, and how many of them: the next one writes a version after every entry, so
+        # that the entry at which it ends is known
+        self._deaths = 0, 0
         self.served: Served
         self.summary: dict[str, Any]
         self.settings: Settings
@@ -105,7 +109,7 @@ class LearnerProcess:
             assert self._process.stdin is not None
             assert self._process.stdout is not None
             with suppress(OSError):
-                self._process.stdin.write(json.dumps(self._asked) + "\n")
+                self._process.stdin.write(json.dumps(self._asked | {"schedule": self._next_schedule()}) + "\n")
                 self._process.stdin.flush()
             for line in self._process.stdout:
                 self._hear(json.loads(line))
@@ -120,7 +124,23 @@ class LearnerProcess:
             with suppress(StoreError):  # it is read later
                 self.follow()
 
+    def _next_schedule(self) -> Schedule:
+        return self._schedule._replace(every=1) if self._deaths[1] else self._schedule
+
+    def _count_death(self, code: int) -> None:
+        """Have an entry passed over at which process after process ended."""
+        with suppress(StoreError):  # else it is counted the next time
+            self.follow()
+            position, deaths = self.served.position, 1
+            if position == self._deaths[0]:
+                deaths += self._deaths[1]
+            if deaths > MOST_FAILURES:  # the first of them may have ended at a later entry
+                self._store.pass_over(position + 1, f"the process of the learner ended with code {code}.")
+                deaths = 0
+            self._deaths = position, deaths
+
     def _replace(self, code: int) -> None:
+        self._count_death(code)
         self.trouble = f"the learner ended with code {code}, and is started again."
         logger.warning(self.trouble)
         if self._owner is not None:

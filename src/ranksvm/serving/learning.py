@@ -1,6 +1,6 @@
 """What a service has learned: a function of its log, to the bit, however the log was divided between processes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -103,7 +103,7 @@ class Learning:
         names = self.settings.names
         return None if names == feature_labels(len(names)) else names
 
-    def apply(self, found: LogEntry, store: Store) -> None:
+    def apply(self, found: LogEntry, store: Store, passed_over: Mapping[int, str] | None = None) -> None:
         """Learn from the next entry of the log.
 
         Parameters
@@ -112,6 +112,8 @@ class Learning:
             The entry.
         store : Store
             The log, for what an entry refers to.
+        passed_over : mapping of int to str, optional
+            `Store.passed_over`: entries that are skipped, and why.
 
         Raises
         ------
@@ -120,7 +122,10 @@ class Learning:
         """
         if found.seq != self.position + 1:
             raise StoreError(f"the log continues with entry {found.seq}, but {self.position + 1} was expected.")
-        if found.entry.kind is Kind.ACTIVATION:
+        if passed_over and found.seq in passed_over:
+            self.skipped += 1
+            self.reason = f"entry {found.seq} was passed over: {passed_over[found.seq]}"
+        elif found.entry.kind is Kind.ACTIVATION:
             self._activate(found, store)
         elif found.entry.kind is Kind.CLICK_LEARNING:
             says = found.entry.says

@@ -30,6 +30,8 @@ __all__ = ["Options", "Service"]
 _EXPLAINED = 8
 # Models of earlier versions that are kept for explanations.
 _VERSIONS = 4
+# Seconds after which learning that does not move, with answers to learn from, stands still.
+_STANDING = 30.0
 # Checkpoints over which movements of weights are shown.
 _MOVED_OVER = 100
 
@@ -84,6 +86,7 @@ class Service:
         self.settings = self.learner.settings
         self._random = np.random.default_rng(secrets.randbits(128))
         self._versions: OrderedDict[int, dict[str, Any]] = OrderedDict()
+        self._moved = self.learner.served.position, time.monotonic()  # the last position that was seen, and since when
         self._weights: deque[tuple[int, np.ndarray]] = deque(maxlen=_MOVED_OVER)
 
     def start(self) -> None:
@@ -198,7 +201,7 @@ class Service:
 
     def overview(self) -> dict[str, Any]:
         """The versions, how well the models rank, how far learning is, and the weights."""
-        served, (last, digest) = self.learner.served, self.store.head
+        served = self.learner.served
         versions = [
             {"version": one.version, "position": one.position, "at": one.at, "kept": one.kept}
             for one in self.store.checkpoints()
@@ -207,14 +210,7 @@ class Service:
             "serving": served.version,
             "model": type(steps_of(served.models[CHAMPION])[-1]).__name__,
             "models": sorted(served.models),
-            "learning": {
-                "position": served.position,
-                "last": last,
-                "lag": last - served.position,
-                "here": self.learner.learns,
-                "trouble": self.learner.trouble,
-                "digest": digest.hex(),
-            },
+            "learning": self.learning(),
             "store": {"bytes": self.store.size(), "waiting": self.writer.waiting, "dropped": self.writer.dropped},
             "explore": self.options.explore,
             **self.learner.summary,
@@ -222,10 +218,28 @@ class Service:
             "versions": versions,
         }
 
+    def learning(self) -> dict[str, Any]:
+        """How far learning is: the position of the model that ranks, and for how long it has stood still with a lag."""
+        position, (last, digest) = self.learner.served.position, self.store.head
+        moved, at = self._moved
+        if position != moved or position >= last:
+            self._moved = moved, at = position, time.monotonic()
+        seconds = time.monotonic() - at
+        return {
+            "position": position,
+            "last": last,
+            "lag": last - position,
+            "standing": round(seconds, 1) if seconds > _STANDING else 0.0,
+            "here": self.learner.learns,
+            "trouble": self.learner.trouble,
+            "digest": digest.hex(),
+        }
+
     def refresh(self) -> None:
         """Read what other processes may have changed: the API keys; called every few seconds."""
         self.keys.reload()
         self.learner.follow()
+        self.learning()
         self._weights_now()
 
     def _weights_now(self) -> list[dict[str, Any]]:

@@ -30,6 +30,8 @@ _TABLES = (
     "CREATE TABLE lease (id BIGINT PRIMARY KEY, owner TEXT NOT NULL, until DOUBLE PRECISION NOT NULL)",
     "CREATE TABLE keys (name TEXT PRIMARY KEY, hash {blob} NOT NULL, scopes TEXT NOT NULL)",
 )
+# Names of the rows of meta with entries that are passed over begin so.
+_PASSED_OVER = "passed over "
 _EVENT = "events.id, events.at, events.content, events.features"
 _CHECKPOINT = "version, position, at, digest, {state}, kept"
 _TWICE = "ON CONFLICT DO NOTHING"
@@ -347,6 +349,18 @@ class Store:
         with self._database.reading() as cursor:
             ((seq, digest),) = cursor.run("SELECT number, bytes FROM meta WHERE name = 'head'")
         return seq, bytes(digest)
+
+    def pass_over(self, seq: int, reason: str) -> None:
+        """Have an entry passed over by every learner and replay, because learning from it ends in an error."""
+        with self._turn, self._database.writing() as cursor:
+            values = f"{_PASSED_OVER}{seq}", seq, reason.encode()
+            cursor.run("INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT DO NOTHING", *values)
+
+    def passed_over(self) -> dict[int, str]:
+        """Sequence numbers of the entries that are passed over, and why."""
+        with self._database.reading() as cursor:
+            rows = cursor.run("SELECT number, bytes FROM meta WHERE name LIKE ?", f"{_PASSED_OVER}%")
+        return {seq: bytes(reason).decode() for seq, reason in rows}
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 

@@ -294,11 +294,16 @@ async function refresh() {
     showExperiments(now);
     showVersions(now);
     showEvents(events);
-    say(paused ? "Paused" : "Up to date");
+    say(paused ? "Paused" : state(now.learning));
   } catch (error) {
     say(`No answer: ${error.message}`);
   }
   if (!paused) timer = setTimeout(refresh, EVERY);
+}
+
+function state({ lag, standing }) {
+  if (standing) return `Learning has stood still for ${Math.round(standing)} s, ${counted(lag)} answers behind`;
+  return lag > 2000 ? `Learning lags by ${counted(lag)} answers` : "Up to date";
 }
 
 function say(text) {
